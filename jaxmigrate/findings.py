@@ -1,0 +1,58 @@
+"""What a rule found: plain data, so that every rule can make it and every output format can print it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+
+class Note(NamedTuple):
+    """A second place that explains a finding, such as the call through which an axis should have been bound.
+
+    `line` and `column` count from 1, columns in characters.
+    """
+
+    path: str
+    line: int
+    column: int
+    message: str
+
+
+@dataclass(frozen=True, order=True, slots=True)
+class Finding:
+    """One thing to tell the user about one place in one file.
+
+    Findings sort by path, then by position, then by code: the order in which they are printed.
+
+    Attributes:
+        path: The file, as the user named it, with forward slashes; `<stdin>` for standard input.
+        line: First line, counted from 1.
+        column: First column, in characters, counted from 1.
+        code: A rule's code such as `JM101`.
+        message: One sentence without a full stop at the end.
+        end_line: Last line, counted from 1; 0 where only the start is known.
+        end_column: The column after the last character, counted from 1; 0 where only the start is known.
+        notes: Other places that explain this one, nearest first.
+    """
+
+    path: str
+    line: int
+    column: int
+    code: str
+    message: str
+    end_line: int = 0
+    end_column: int = 0
+    notes: tuple[Note, ...] = field(default=())
+
+    def to_json(self) -> dict[str, Any]:
+        """The finding as plain JSON types, with every attribute under its own name."""
+        return {
+            "path": self.path,
+            "line": self.line,
+            "column": self.column,
+            "code": self.code,
+            "message": self.message,
+            "end_line": self.end_line,
+            "end_column": self.end_column,
+            "notes": [note._asdict() for note in self.notes],
+        }

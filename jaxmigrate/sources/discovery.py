@@ -1,0 +1,120 @@
+"""Finds the files that a user means by a list of paths.
+
+What cannot be read is collected and told, once each; it never keeps the rest from being found.
+"""
+
+from __future__ import annotations
+
+import enum
+import os
+import stat
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from jaxmigrate.sources.decoding import SourceError, os_reason
+
+STDIN = "<stdin>"
+
+_SKIPPED_NAMES = frozenset({"__pycache__", "__pypackages__", "build", "node_modules", "site-packages"})
+_VENV_MARKS = ("pyvenv.cfg", "conda-meta")
+
+
+class Kind(enum.Enum):
+    """What a file holds, told by its ending."""
+
+    PYTHON = "python"
+    STUB = "stub"
+    NOTEBOOK = "notebook"
+    STDIN = "standard input"
+
+
+_KINDS = {".py": Kind.PYTHON, ".pyi": Kind.STUB, ".ipynb": Kind.NOTEBOOK}
+
+
+@dataclass(frozen=True)
+class Location:
+    """A file to work on: its name as the user would write it, where it lies, and what it holds."""
+
+    name: str
+    path: Path
+    kind: Kind
+
+
+@dataclass(frozen=True)
+class Discovery:
+    """The files found, in the order of the paths given and sorted within each, and what could not be looked at."""
+
+    files: tuple[Location, ...]
+    errors: tuple[SourceError, ...]
+
+
+def discover(paths: Iterable[str], excluded: Callable[[Path], bool] = lambda _: False) -> Discovery:
+    """The Python files and notebooks under some paths, each once however many ways lead to it.
+
+    A file that is named itself is taken whatever its ending and whatever is excluded. Inside folders, hidden ones,
+    virtual environments, caches and build outputs are left out, and so are links to folders, which a loop could hide
+    behind. `-` is standard input.
+
+    Args:
+        paths: Files and folders as the user named them.
+        excluded: Whether a file or folder found inside a named folder is to be left out.
+    """
+    files: dict[str, Location] = {}
+    errors: list[SourceError] = []
+    for path in paths:
+        for found in _named(path, excluded, errors):
+            files.setdefault(os.path.realpath(found.path) if found.kind is not Kind.STDIN else STDIN, found)
+    return Discovery(tuple(files.values()), tuple(errors))
+
+
+def _named(path: str, excluded: Callable[[Path], bool], errors: list[SourceError]) -> Iterator[Location]:
+    if path == "-":
+        yield Location(STDIN, Path("-"), Kind.STDIN)
+        return
+    start = Path(path)
+    try:
+        mode = start.stat().st_mode
+    except (OSError, ValueError) as error:
+        errors.append(SourceError(start.as_posix(), os_reason(error)))
+        return
+    if stat.S_ISDIR(mode):
+        yield from sorted(_inside(start, excluded, errors), key=_real_first)
+    elif stat.S_ISREG(mode):
+        yield Location(start.as_posix(), start, _KINDS.get(start.suffix, Kind.PYTHON))
+    else:
+        errors.append(SourceError(start.as_posix(), "neither a file nor a folder"))
+
+
+def _real_first(found: Location) -> tuple[bool, str]:
+    """Sorts by name, with links last, so that a file is known by its own name where it has two."""
+    return found.path.is_symlink(), found.name
+
+
+def _inside(start: Path, excluded: Callable[[Path], bool], errors: list[SourceError]) -> Iterator[Location]:
+    waiting = [start]
+    while waiting:
+        folder = waiting.pop()
+        for entry in _entries(folder, errors):
+            path = folder / entry.name
+            if entry.is_dir(follow_symlinks=False):
+                if not _skipped(path) and not excluded(path):
+                    waiting.append(path)
+            elif path.suffix in _KINDS and not excluded(path) and entry.is_file():
+                yield Location(path.as_posix(), path, _KINDS[path.suffix])
+
+
+def _entries(folder: Path, errors: list[SourceError]) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(folder) as entries:
+            return sorted(entries, key=lambda entry: entry.name)
+    except OSError as error:
+        errors.append(SourceError(folder.as_posix(), os_reason(error)))
+        return []
+
+
+def _skipped(folder: Path) -> bool:
+    name = folder.name
+    if name.startswith(".") or name in _SKIPPED_NAMES:
+        return True
+    return any((folder / mark).exists() for mark in _VENV_MARKS)

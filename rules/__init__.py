@@ -1,0 +1,1 @@
+"""The rules of `jaxmigrate lint`, one folder each."""
