@@ -1,0 +1,155 @@
+"""The modules of a project and how their imports find one another.
+
+A project is the files that were named plus whatever they import from the folders around them; the latter are read on
+demand and only for their facts. Search folders are not configured: an absolute import is looked for from the importing
+file's folder upward to the project's root, which covers scripts, packages and `src/` layouts alike.
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import os
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+from jaxmigrate.program.scopes import ScopeTable, build_scopes
+
+ROOT_MARKERS = ("pyproject.toml", "setup.py", "setup.cfg", ".git", "requirements.txt")
+ALWAYS_EXTERNAL = frozenset({"jax", "jaxlib", "flax", "haiku", "optax", "numpy", "functools", "equinox", "chex"})
+
+Reader = Callable[[Path], str | None]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Module:
+    """A parsed module. `path` is absolute; `text` is what was parsed."""
+
+    path: Path
+    text: str = field(repr=False)
+    tree: ast.Module = field(repr=False)
+    table: ScopeTable = field(repr=False)
+
+    @property
+    def is_package(self) -> bool:
+        """Whether this is an `__init__.py`."""
+        return self.path.name == "__init__.py"
+
+    def segment(self, node: ast.expr) -> str:
+        """The source of an expression."""
+        return ast.get_source_segment(self.text, node) or ast.unparse(node)
+
+
+def parse_module(path: Path, text: str) -> Module:
+    """Parses `text`; raises SyntaxError as `ast.parse` does (ValueError for null bytes)."""
+    tree = ast.parse(text, filename=str(path))
+    return Module(path, text, tree, build_scopes(tree))
+
+
+def read_utf8(path: Path) -> str | None:
+    """The default reader for modules that nobody named: None where it cannot be read as Python."""
+    try:
+        with path.open("rb") as stream:
+            return stream.read().decode("utf-8-sig")
+    except (OSError, UnicodeDecodeError):
+        return None
+
+
+class Project:
+    """Modules by path, and the search for imported ones."""
+
+    def __init__(self, modules: Iterable[Module] = (), reader: Reader = read_utf8) -> None:
+        self._modules: dict[Path, Module | None] = {module.path: module for module in modules}
+        self.named: tuple[Module, ...] = tuple(m for m in self._modules.values() if m is not None)
+        self._reader = reader
+        self._roots: dict[Path, Path] = {}
+        self._folders: dict[Path, frozenset[str]] = {}
+        self._imports: dict[tuple[Path, str, int], Module | None] = {}
+
+    def module(self, path: Path) -> Module | None:
+        """The module at `path`, read if need be; None where it is absent or does not parse."""
+        if path not in self._modules:
+            self._modules[path] = self._load(path)
+        return self._modules[path]
+
+    def _load(self, path: Path) -> Module | None:
+        text = self._reader(path)
+        if text is None:
+            return None
+        try:
+            return parse_module(path, text)
+        except (SyntaxError, ValueError, RecursionError):
+            return None
+
+    def imported(self, importer: Module, name: str, level: int = 0) -> Module | None:
+        """The module that `import name` (or `from` with `level` dots) in `importer` loads, if the project has it."""
+        key = (importer.path, name, level)
+        if key not in self._imports:
+            self._imports[key] = self._find(importer, name, level)
+        return self._imports[key]
+
+    def _find(self, importer: Module, name: str, level: int) -> Module | None:
+        parts = name.split(".") if name else []
+        if level:
+            folder = importer.path.parent
+            for _ in range(level - 1):
+                folder = folder.parent
+            return self._below(folder, parts)
+        if not parts or parts[0] in ALWAYS_EXTERNAL:
+            return None
+        folder, root = importer.path.parent, self._root(importer.path.parent)
+        while True:
+            found = self._below(folder, parts)
+            if found is not None and found is not importer:
+                return found
+            source = folder / "src"
+            if "src" in self._listing(folder) and (found := self._below(source, parts)) is not None:
+                return found
+            if folder in (root, folder.parent):
+                return None
+            folder = folder.parent
+
+    def _below(self, folder: Path, parts: list[str]) -> Module | None:
+        for part in parts[:-1]:
+            if not self._has(folder, part):
+                return None
+            folder = folder / part
+        if not parts:
+            return self.module(folder / "__init__.py") if self._has(folder, "__init__.py") else None
+        if self._has(folder, parts[-1] + ".py"):
+            return self.module(folder / (parts[-1] + ".py"))
+        package = folder / parts[-1]
+        if self._has(folder, parts[-1]) and self._has(package, "__init__.py"):
+            return self.module(package / "__init__.py")
+        return None
+
+    def _has(self, folder: Path, entry: str) -> bool:
+        return entry in self._listing(folder)
+
+    def _listing(self, folder: Path) -> frozenset[str]:
+        if folder not in self._folders:
+            known = {p.name for p in self._modules if p.parent == folder}
+            known |= {self._step(folder, p) for p in self._modules if folder in p.parents}
+            with contextlib.suppress(OSError):
+                known |= set(os.listdir(folder))
+            self._folders[folder] = frozenset(known)
+        return self._folders[folder]
+
+    @staticmethod
+    def _step(folder: Path, path: Path) -> str:
+        return path.relative_to(folder).parts[0]
+
+    def _root(self, folder: Path) -> Path:
+        if folder not in self._roots:
+            marked = any(self._has(folder, marker) for marker in ROOT_MARKERS)
+            at_root = marked or folder in (self._common, folder.parent)
+            self._roots[folder] = folder if at_root else self._root(folder.parent)
+        return self._roots[folder]
+
+    @cached_property
+    def _common(self) -> Path:
+        """Where no marker says what the project's root is, the folder that holds all named modules."""
+        folders = [module.path.parent for module in self.named]
+        return Path(os.path.commonpath(folders)) if folders else Path("/")

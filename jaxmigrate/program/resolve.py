@@ -1,0 +1,411 @@
+"""From an expression to what it can stand for, across files.
+
+Demand-driven and memoised: nothing is evaluated that nobody asks about. Flow-insensitive: a name that is bound in
+several places stands for all of them. What cannot be followed is `UNKNOWN`, never left out.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+from typing import cast
+
+from jaxmigrate.program.modules import Module, Project
+from jaxmigrate.program.scopes import Binding, FunctionNode, Scope, all_parameters
+from jaxmigrate.program.values import (
+    UNKNOWN,
+    Application,
+    Argument,
+    Class,
+    Constant,
+    External,
+    Function,
+    Instance,
+    Member,
+    ModuleValue,
+    Parameter,
+    Partial,
+    Unknown,
+    Value,
+    Values,
+)
+
+PARTIALS = frozenset({"functools.partial", "jax.tree_util.Partial", "functools.partialmethod"})
+HOMES = (
+    ("jax._src.api.", "jax."),
+    ("jax.api.", "jax."),
+    ("jax._src.pmap.", "jax."),
+    ("jax._src.lax.parallel.", "jax.lax."),
+    ("jax.lax.parallel.", "jax.lax."),
+    ("jax._src.tree_util.", "jax.tree_util."),
+    ("jax._src.random.", "jax.random."),
+)
+MOST_VALUES = 16
+
+
+def canonical(name: str) -> str:
+    """The public name of something in JAX that is also reachable by a private one."""
+    for private, public in HOMES:
+        if name.startswith(private):
+            return public + name[len(private) :]
+    return name
+
+
+class Resolver:
+    """Answers what expressions stand for in a project."""
+
+    def __init__(self, project: Project) -> None:
+        self.project = project
+        self._values: dict[ast.expr, Values] = {}
+        self._bound: dict[tuple[int, str], Values] = {}
+        self._active: set[object] = set()
+
+    # Expressions
+
+    def values(self, expression: ast.expr, module: Module) -> Values:
+        """Everything that `expression` can stand for; contains UNKNOWN where there may be more."""
+        if expression in self._values:
+            return self._values[expression]
+        if expression in self._active:
+            return (UNKNOWN,)
+        self._active.add(expression)
+        try:
+            found = distinct(self._evaluate(expression, module))
+        finally:
+            self._active.discard(expression)
+        self._values[expression] = found
+        return found
+
+    def value(self, expression: ast.expr, module: Module) -> Value:
+        """The one thing that `expression` stands for, or UNKNOWN."""
+        found = self.values(expression, module)
+        return found[0] if len(found) == 1 else UNKNOWN
+
+    def _evaluate(self, node: ast.expr, module: Module) -> Iterable[Value]:
+        match node:
+            case ast.Constant(value=value):
+                return (Constant(value),)
+            case ast.Name():
+                return self.name_values(node.id, module.table.scope_of[node], module)
+            case ast.Attribute():
+                return (v for owner in self.values(node.value, module) for v in self.attribute(owner, node.attr))
+            case ast.Call():
+                arguments = call_arguments(node, module)
+                return (
+                    v for callee in self.values(node.func, module) for v in self.apply(callee, arguments, node, module)
+                )
+            case ast.Lambda():
+                return (Function(module, node),)
+            case ast.IfExp():
+                return (*self.values(node.body, module), *self.values(node.orelse, module))
+            case ast.BoolOp():
+                return (v for operand in node.values for v in self.values(operand, module))
+            case ast.NamedExpr():
+                return self.values(node.value, module)
+            case ast.Tuple() | ast.List():
+                return self._tuple(node, module)
+            case ast.Subscript():
+                return self._subscript(node, module)
+            case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int(number))):
+                return (Constant(-number),)
+        return (UNKNOWN,)
+
+    def _tuple(self, node: ast.Tuple | ast.List, module: Module) -> Values:
+        items = [self.value(element, module) for element in node.elts]
+        if all(isinstance(item, Constant) for item in items):
+            return (Constant(tuple(cast("Constant", item).value for item in items)),)
+        return (UNKNOWN,)
+
+    def _subscript(self, node: ast.Subscript, module: Module) -> Iterable[Value]:
+        key = self.value(node.slice, module)
+        if not isinstance(key, Constant):
+            return (UNKNOWN,)
+        container = self._literal(node.value, module)
+        if container is None:
+            return (UNKNOWN,)
+        holder, where = container
+        if isinstance(holder, ast.Dict):
+            entries = [v for k, v in zip(holder.keys, holder.values, strict=True) if constant_key(k) == (key.value,)]
+            return self.values(entries[-1], where) if entries else (UNKNOWN,)
+        if isinstance(key.value, int) and -len(holder.elts) <= key.value < len(holder.elts):
+            return self.values(holder.elts[key.value], where)
+        return (UNKNOWN,)
+
+    def _literal(self, node: ast.expr, module: Module) -> tuple[ast.Dict | ast.Tuple | ast.List, Module] | None:
+        """The display that `node` is, or that its single assignment holds."""
+        if isinstance(node, ast.Dict | ast.Tuple | ast.List):
+            return node, module
+        if not isinstance(node, ast.Name):
+            return None
+        bindings = self.bindings(node.id, module.table.scope_of[node])
+        if len(bindings) == 1 and bindings[0].kind == "assign" and not bindings[0].path:
+            value = bindings[0].value
+            if isinstance(value, ast.Dict | ast.Tuple | ast.List):
+                return value, module
+        return None
+
+    # Names
+
+    @staticmethod
+    def bindings(name: str, scope: Scope) -> list[Binding]:
+        """The bindings that `name` can have, seen from `scope`; empty for builtins and star imports."""
+        holder = scope.lookup(name)
+        return holder.bindings[name] if holder is not None else []
+
+    def name_values(self, name: str, scope: Scope, module: Module) -> Values:
+        """What `name` can stand for, seen from `scope`."""
+        holder = scope.lookup(name)
+        if holder is None:
+            return self._starred(name, module)
+        key = (id(holder), name)
+        if key in self._bound:
+            return self._bound[key]
+        if key in self._active:
+            return (UNKNOWN,)
+        self._active.add(key)
+        try:
+            found = distinct(v for binding in holder.bindings[name] for v in self.binding_values(binding, module))
+        finally:
+            self._active.discard(key)
+        self._bound[key] = found
+        return found
+
+    def _starred(self, name: str, module: Module) -> Values:
+        for node in module.table.star_imports:
+            source = self.project.imported(module, node.module or "", node.level)
+            if source is not None and (source is not module) and name in source.table.root.bindings:
+                return self.name_values(name, source.table.root, source)
+            if source is None and node.module and node.module.partition(".")[0] in ("jax", "functools"):
+                return (External(canonical(f"{node.module}.{name}")),)
+        return (External(f"builtins.{name}"),)
+
+    def binding_values(self, binding: Binding, module: Module) -> Iterable[Value]:
+        """What a name can stand for through one of its bindings."""
+        match binding.kind, binding.node:
+            case "import", ast.alias() as alias:
+                return (self._import(alias, module),)
+            case "from", ast.alias() as alias:
+                return self._from_import(alias, module)
+            case "assign", _ if binding.value is not None:
+                return self._assigned(binding.value, binding.path, module)
+            case "def", (ast.FunctionDef() | ast.AsyncFunctionDef()) as node:
+                return (self.decorated(node, module),)
+            case "class", ast.ClassDef() as node:
+                return (Class(module, node),)
+            case "param", ast.arg() as parameter:
+                return (self._parameter(parameter, binding.scope, module),)
+        return (UNKNOWN,)
+
+    def _assigned(self, value: ast.expr, path: tuple[int | str, ...], module: Module) -> Iterable[Value]:
+        if not path:
+            return self.values(value, module)
+        if isinstance(value, ast.Tuple | ast.List) and isinstance(path[0], int) and path[0] < len(value.elts):
+            return self._assigned(value.elts[path[0]], path[1:], module)
+        return (UNKNOWN,)
+
+    def _parameter(self, parameter: ast.arg, scope: Scope, module: Module) -> Value:
+        function = cast("FunctionNode", scope.node)
+        owner = scope.parent
+        first = next(all_parameters(function.args), None)
+        if owner is not None and owner.kind == "class" and first is parameter and not is_static(function):
+            cls = Class(module, cast("ast.ClassDef", owner.node))
+            return cls if is_classmethod(function) else Instance(cls)
+        return Parameter(module, function, parameter.arg)
+
+    def _import(self, alias: ast.alias, module: Module) -> Value:
+        name = alias.name if alias.asname else alias.name.partition(".")[0]
+        found = self.project.imported(module, name)
+        return ModuleValue(found) if found is not None else External(canonical(name))
+
+    def _from_import(self, alias: ast.alias, module: Module) -> Iterable[Value]:
+        node = cast("ast.ImportFrom", module.table.parents[alias])
+        source = self.project.imported(module, node.module or "", node.level)
+        if source is None:
+            submodule = self.project.imported(module, f"{node.module or ''}.{alias.name}".lstrip("."), node.level)
+            if submodule is not None:
+                return (ModuleValue(submodule),)
+            return (External(canonical("." * node.level + f"{node.module or ''}.{alias.name}".lstrip("."))),)
+        return self.module_attribute(source, alias.name)
+
+    def module_attribute(self, module: Module, name: str) -> Values:
+        """What `module.name` can stand for: a name bound there, or a submodule."""
+        if name in module.table.root.bindings:
+            return self.name_values(name, module.table.root, module)
+        if module.is_package:
+            submodule = self.project.imported(module, name, level=1)
+            if submodule is not None:
+                return (ModuleValue(submodule),)
+        starred = self._starred(name, module)
+        return (UNKNOWN,) if starred == (External(f"builtins.{name}"),) else starred
+
+    def decorated(self, node: ast.FunctionDef | ast.AsyncFunctionDef, module: Module) -> Value:
+        """What a def's name stands for: the function under its decorators."""
+        value: Value = Function(module, node)
+        for decorator in reversed(node.decorator_list):
+            callee = self.value(decorator, module)
+            if is_transparent(callee):
+                continue
+            arguments = (Argument(None, None, module, value),)
+            applied = tuple(self.apply(callee, arguments, decorator, module))
+            value = applied[0] if len(applied) == 1 else UNKNOWN
+        return value
+
+    # Attributes
+
+    def attribute(self, owner: Value, name: str) -> Values:
+        """What `owner.name` can stand for."""
+        match owner:
+            case External(name=dotted):
+                return (External(canonical(f"{dotted}.{name}")),)
+            case ModuleValue(module=module):
+                return self.module_attribute(module, name)
+            case Class():
+                return self._class_attribute(owner, name, None) or (Member(owner, name),)
+            case Instance(cls=cls):
+                return self._instance_attribute(owner, cls, name) or (Member(owner, name),)
+            case Unknown():
+                return (UNKNOWN,)
+        return (Member(owner, name),)
+
+    def _instance_attribute(self, owner: Instance, cls: Class, name: str) -> Values:
+        assigned = [v for c in self.lineage(cls) for v in self._assigned_attribute(c, name)]
+        return distinct([*self._class_attribute(cls, name, owner), *assigned])
+
+    def _assigned_attribute(self, cls: Class, name: str) -> Iterator[Value]:
+        for attribute in cls.module.table.attributes:
+            if attribute.attr == name and isinstance(attribute.target, ast.Name):
+                target = self.name_values(attribute.target.id, attribute.scope, cls.module)
+                if any(isinstance(t, Instance) and t.cls == cls for t in target):
+                    yield from self.values(attribute.value, cls.module)
+
+    def _class_attribute(self, cls: Class, name: str, receiver: Instance | None) -> Values:
+        for holder in self.lineage(cls):
+            scope = holder.module.table.own_scope[holder.node]
+            if name not in scope.bindings:
+                continue
+            found = self.name_values(name, scope, holder.module)
+            if any(isinstance(b.node, ast.AnnAssign) for b in scope.bindings[name]):
+                return (*found, UNKNOWN)
+            if receiver is None:
+                return found
+            return tuple(bind(v, receiver) for v in found)
+        return ()
+
+    def lineage(self, cls: Class) -> list[Class]:
+        """The class and its bases that the project holds, nearest first."""
+        line: list[Class] = []
+        pending = [cls]
+        while pending:
+            current = pending.pop(0)
+            if current not in line:
+                line.append(current)
+                bases = [v for base in current.node.bases for v in self.values(base, current.module)]
+                pending.extend(base for base in bases if isinstance(base, Class))
+        return line
+
+    # Calls
+
+    def apply(self, callee: Value, arguments: tuple[Argument, ...], node: ast.expr, module: Module) -> Iterable[Value]:
+        """What calling `callee` with `arguments` gives."""
+        match callee:
+            case External(name=name) if name in PARTIALS and arguments and arguments[0].keyword is None:
+                return tuple(
+                    Partial(inner, arguments[1:], node, module) for inner in self.argument_values(arguments[0])
+                )
+            case Partial(callee=inner, arguments=bound):
+                return self.apply(inner, (*bound, *arguments), node, module)
+            case Class():
+                return (Instance(callee, Application(callee, arguments, node, module)),)
+            case Unknown():
+                return (UNKNOWN,)
+        return (Application(callee, arguments, node, module),)
+
+    def argument_values(self, argument: Argument) -> Values:
+        """What an argument can stand for."""
+        if argument.value is not None:
+            return (argument.value,)
+        if argument.expression is None or argument.keyword in ("*", "**"):
+            return (UNKNOWN,)
+        return self.values(argument.expression, argument.module)
+
+    def returned(self, function: Function) -> Values:
+        """What the function's return expressions can stand for, its parameters left symbolic."""
+        if isinstance(function.node, ast.Lambda):
+            return self.values(function.node.body, function.module)
+        returns = [n for n in own_statements(function.node) if isinstance(n, ast.Return) and n.value is not None]
+        return distinct(v for r in returns if r.value for v in self.values(r.value, function.module))
+
+
+TRANSPARENT_DECORATORS = frozenset(
+    {
+        "builtins.staticmethod",
+        "builtins.classmethod",
+        "typing.no_type_check",
+        "typing.final",
+        "typing.override",
+        "abc.abstractmethod",
+        "jax.named_call",
+        "functools.wraps",
+    }
+)
+
+
+def is_transparent(decorator: Value) -> bool:
+    """Whether a decorator hands back the function it is given, as far as mapping is concerned."""
+    if isinstance(decorator, Application):
+        decorator = decorator.callee
+    return isinstance(decorator, External) and decorator.name in TRANSPARENT_DECORATORS
+
+
+def call_arguments(call: ast.Call, module: Module) -> tuple[Argument, ...]:
+    """The arguments of a call in the order in which they stand."""
+    positional = tuple(
+        Argument("*", a.value, module) if isinstance(a, ast.Starred) else Argument(None, a, module) for a in call.args
+    )
+    return positional + tuple(Argument(k.arg or "**", k.value, module) for k in call.keywords)
+
+
+def own_statements(node: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[ast.AST]:
+    """The statements of a function's body without those of functions and classes defined in it."""
+    pending: list[ast.AST] = list(reversed(node.body))
+    while pending:
+        current = pending.pop()
+        yield current
+        if not isinstance(current, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.expr):
+            pending.extend(reversed(list(ast.iter_child_nodes(current))))
+
+
+def bind(value: Value, receiver: Instance) -> Value:
+    """A class attribute as seen through an instance."""
+    if isinstance(value, Function) and not isinstance(value.node, ast.Lambda) and not is_static(value.node):
+        return Function(value.module, value.node, receiver)
+    return value
+
+
+def distinct(values: Iterable[Value]) -> Values:
+    """Without repetition, UNKNOWN last, and cut to UNKNOWN where there are too many to be of use."""
+    found = dict.fromkeys(values)
+    unknown = found.pop(UNKNOWN, ...) is None
+    if len(found) > MOST_VALUES:
+        return (UNKNOWN,)
+    return (*found, UNKNOWN) if unknown or not found else tuple(found)
+
+
+def constant_key(key: ast.expr | None) -> tuple[object] | None:
+    """A dictionary display's literal key in a tuple, so that a key None is told from no key."""
+    return (key.value,) if isinstance(key, ast.Constant) else None
+
+
+def is_static(function: FunctionNode) -> bool:
+    """Whether a method is declared a staticmethod."""
+    return _has_decorator(function, "staticmethod")
+
+
+def is_classmethod(function: FunctionNode) -> bool:
+    """Whether a method is declared a classmethod."""
+    return _has_decorator(function, "classmethod")
+
+
+def _has_decorator(function: FunctionNode, name: str) -> bool:
+    decorators = [] if isinstance(function, ast.Lambda) else function.decorator_list
+    return any(isinstance(d, ast.Name) and d.id == name for d in decorators)

@@ -1,0 +1,333 @@
+"""Lexical scopes and bindings of one module, as Python's own name resolution sees them.
+
+One walk over the tree records, for every scope, each place that binds a name, and for every expression the scope in
+which it is evaluated. Decorators, defaults and annotations belong to the enclosing scope; the first iterable of a
+comprehension too; a walrus binds in the enclosing function.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+FunctionNode: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+ScopeKind = Literal["module", "class", "function", "comprehension"]
+BindingKind = Literal["import", "from", "assign", "def", "class", "param", "other"]
+Path: TypeAlias = tuple[int | str, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Binding:
+    """One place that binds a name.
+
+    `node` is the statement, parameter or alias that binds; `value` the expression assigned, if the binding is a plain
+    assignment; `path` the indices that lead from `value` to the name when a tuple is unpacked.
+    """
+
+    kind: BindingKind
+    name: str
+    node: ast.AST
+    scope: Scope
+    value: ast.expr | None = None
+    path: Path = ()
+
+
+@dataclass(slots=True, eq=False)
+class Scope:
+    """A scope with its bindings; `parent` is the lexically enclosing one."""
+
+    kind: ScopeKind
+    node: ast.AST
+    parent: Scope | None
+    bindings: dict[str, list[Binding]] = field(default_factory=dict)
+    outer_names: set[str] = field(default_factory=set)
+    children: list[Scope] = field(default_factory=list)
+
+    def lookup(self, name: str) -> Scope | None:
+        """The scope that holds `name` as seen from here, or None for a builtin or a star import."""
+        scope: Scope | None = self
+        while scope is not None:
+            visible = scope is self or scope.kind != "class"
+            if visible and name in scope.bindings and name not in scope.outer_names:
+                return scope
+            scope = scope.parent
+        return None
+
+    def function(self) -> Scope | None:
+        """The nearest enclosing function scope, this one included."""
+        scope: Scope | None = self
+        while scope is not None and scope.kind != "function":
+            scope = scope.parent
+        return scope
+
+    def module(self) -> Scope:
+        """The module's scope."""
+        scope = self
+        while scope.parent is not None:
+            scope = scope.parent
+        return scope
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Attribute:
+    """An assignment `target.attr = value`, kept for `self.attr` and for module attributes."""
+
+    target: ast.expr
+    attr: str
+    value: ast.expr
+    scope: Scope
+    node: ast.AST
+
+
+@dataclass(slots=True, eq=False)
+class ScopeTable:
+    """All that one walk over a module records."""
+
+    root: Scope
+    scope_of: dict[ast.AST, Scope]
+    own_scope: dict[ast.AST, Scope]
+    parents: dict[ast.AST, ast.AST]
+    references: list[ast.Name | ast.Attribute]
+    calls: list[ast.Call]
+    attributes: list[Attribute]
+    star_imports: list[ast.ImportFrom]
+
+
+def build_scopes(tree: ast.Module) -> ScopeTable:
+    """The scope table of a module's tree."""
+    builder = _Builder(tree)
+    builder.body(tree.body, builder.table.root, tree)
+    return builder.table
+
+
+def all_parameters(arguments: ast.arguments) -> Iterator[ast.arg]:
+    """Every parameter in order: positional, *args, keyword-only, **kwargs."""
+    yield from arguments.posonlyargs
+    yield from arguments.args
+    if arguments.vararg:
+        yield arguments.vararg
+    yield from arguments.kwonlyargs
+    if arguments.kwarg:
+        yield arguments.kwarg
+
+
+class _Builder:
+    """Walks a tree once, iteratively for expressions' children, filling a ScopeTable."""
+
+    def __init__(self, tree: ast.Module) -> None:
+        root = Scope("module", tree, None)
+        self.table = ScopeTable(root, {tree: root}, {tree: root}, {}, [], [], [], [])
+
+    def body(self, statements: list[ast.stmt], scope: Scope, parent: ast.AST) -> None:
+        for statement in statements:
+            self.visit(statement, scope, parent)
+
+    def visit(self, node: ast.AST, scope: Scope, parent: ast.AST) -> None:
+        self.table.parents[node] = parent
+        self.table.scope_of[node] = scope
+        handler = getattr(self, f"visit_{type(node).__name__}", None)
+        if handler is not None:
+            handler(node, scope)
+        else:
+            self.children(node, scope)
+
+    def children(self, node: ast.AST, scope: Scope) -> None:
+        for child in ast.iter_child_nodes(node):
+            self.visit(child, scope, node)
+
+    def bind(
+        self,
+        kind: BindingKind,
+        name: str,
+        node: ast.AST,
+        scope: Scope,
+        value: ast.expr | None = None,
+        path: Path = (),
+    ) -> None:
+        if name in scope.outer_names:
+            scope = self._outer(name, scope)
+        scope.bindings.setdefault(name, []).append(Binding(kind, name, node, scope, value, path))
+
+    @staticmethod
+    def _outer(name: str, scope: Scope) -> Scope:
+        module = scope.module()
+        enclosing = scope.parent
+        while enclosing is not None and enclosing is not module:
+            if enclosing.kind == "function" and name in enclosing.bindings and name not in enclosing.outer_names:
+                return enclosing
+            enclosing = enclosing.parent
+        return module
+
+    def new_scope(self, kind: ScopeKind, node: ast.AST, parent: Scope) -> Scope:
+        scope = Scope(kind, node, parent)
+        parent.children.append(scope)
+        self.table.own_scope[node] = scope
+        return scope
+
+    # Names and attributes
+
+    def visit_Name(self, node: ast.Name, scope: Scope) -> None:
+        if isinstance(node.ctx, ast.Load):
+            self.table.references.append(node)
+        else:
+            self.bind("other", node.id, node, scope)
+
+    def visit_Attribute(self, node: ast.Attribute, scope: Scope) -> None:
+        if isinstance(node.ctx, ast.Load):
+            self.table.references.append(node)
+        self.children(node, scope)
+
+    def visit_Call(self, node: ast.Call, scope: Scope) -> None:
+        self.table.calls.append(node)
+        self.children(node, scope)
+
+    # Assignments
+
+    def target(
+        self, target: ast.expr, value: ast.expr, scope: Scope, parent: ast.AST, statement: ast.AST, path: Path = ()
+    ) -> None:
+        if isinstance(target, ast.Name):
+            self.table.parents[target] = parent
+            self.table.scope_of[target] = scope
+            self.bind("assign", target.id, statement, scope, value, path)
+        elif isinstance(target, ast.Tuple | ast.List) and not any(isinstance(e, ast.Starred) for e in target.elts):
+            self.table.parents[target] = parent
+            self.table.scope_of[target] = scope
+            for index, element in enumerate(target.elts):
+                self.target(element, value, scope, target, statement, (*path, index))
+        else:
+            if isinstance(target, ast.Attribute) and not path:
+                self.table.attributes.append(Attribute(target.value, target.attr, value, scope, statement))
+            self.visit(target, scope, parent)
+
+    def visit_Assign(self, node: ast.Assign, scope: Scope) -> None:
+        self.visit(node.value, scope, node)
+        for target in node.targets:
+            self.target(target, node.value, scope, node, node)
+
+    def visit_AnnAssign(self, node: ast.AnnAssign, scope: Scope) -> None:
+        self.visit(node.annotation, scope, node)
+        if node.value is not None:
+            self.visit(node.value, scope, node)
+            self.target(node.target, node.value, scope, node, node)
+        elif isinstance(node.target, ast.Name):
+            if scope.kind == "class":
+                self.bind("other", node.target.id, node, scope)
+        else:
+            self.visit(node.target, scope, node)
+
+    def visit_AugAssign(self, node: ast.AugAssign, scope: Scope) -> None:
+        self.visit(node.target, scope, node)
+        self.visit(node.value, scope, node)
+
+    def visit_NamedExpr(self, node: ast.NamedExpr, scope: Scope) -> None:
+        self.visit(node.value, scope, node)
+        holder = scope
+        while holder.kind == "comprehension" and holder.parent is not None:
+            holder = holder.parent
+        self.target(node.target, node.value, holder, node, node)
+
+    # Imports
+
+    def visit_Import(self, node: ast.Import, scope: Scope) -> None:
+        for alias in node.names:
+            self.bind("import", alias.asname or alias.name.partition(".")[0], alias, scope)
+
+    def visit_ImportFrom(self, node: ast.ImportFrom, scope: Scope) -> None:
+        for alias in node.names:
+            if alias.name == "*":
+                self.table.star_imports.append(node)
+            else:
+                self.table.parents[alias] = node
+                self.bind("from", alias.asname or alias.name, alias, scope)
+
+    # Definitions
+
+    def visit_FunctionDef(self, node: ast.FunctionDef | ast.AsyncFunctionDef, scope: Scope) -> None:
+        for decorator in node.decorator_list:
+            self.visit(decorator, scope, node)
+        self.arguments(node.args, scope, node)
+        if node.returns is not None:
+            self.visit(node.returns, scope, node)
+        self.bind("def", node.name, node, scope)
+        inner = self.new_scope("function", node, scope)
+        self.parameters(node, inner)
+        self.declare(node.body, inner)
+        self.body(node.body, inner, node)
+
+    visit_AsyncFunctionDef = visit_FunctionDef
+
+    def visit_Lambda(self, node: ast.Lambda, scope: Scope) -> None:
+        self.arguments(node.args, scope, node)
+        inner = self.new_scope("function", node, scope)
+        self.parameters(node, inner)
+        self.visit(node.body, inner, node)
+
+    def arguments(self, arguments: ast.arguments, scope: Scope, parent: ast.AST) -> None:
+        for default in [*arguments.defaults, *arguments.kw_defaults]:
+            if default is not None:
+                self.visit(default, scope, parent)
+        for parameter in all_parameters(arguments):
+            if parameter.annotation is not None:
+                self.visit(parameter.annotation, scope, parent)
+
+    def parameters(self, node: FunctionNode, inner: Scope) -> None:
+        for parameter in all_parameters(node.args):
+            self.table.parents[parameter] = node
+            self.bind("param", parameter.arg, parameter, inner)
+
+    def declare(self, statements: list[ast.stmt], scope: Scope) -> None:
+        """Global and nonlocal declarations hold for the whole function, so they are read before its body."""
+        stack: list[ast.AST] = list(statements)
+        while stack:
+            node = stack.pop()
+            if isinstance(node, ast.Global | ast.Nonlocal):
+                scope.outer_names.update(node.names)
+            elif isinstance(node, ast.stmt | ast.excepthandler | ast.match_case) and not isinstance(
+                node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+            ):
+                stack.extend(ast.iter_child_nodes(node))
+
+    def visit_ClassDef(self, node: ast.ClassDef, scope: Scope) -> None:
+        for expression in [*node.decorator_list, *node.bases, *node.keywords]:
+            self.visit(expression, scope, node)
+        self.bind("class", node.name, node, scope)
+        self.body(node.body, self.new_scope("class", node, scope), node)
+
+    # Comprehensions
+
+    def visit_ListComp(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp, scope: Scope) -> None:
+        inner = self.new_scope("comprehension", node, scope)
+        for index, generator in enumerate(node.generators):
+            self.table.parents[generator] = node
+            self.visit(generator.iter, scope if index == 0 else inner, generator)
+            self.visit(generator.target, inner, generator)
+            for condition in generator.ifs:
+                self.visit(condition, inner, generator)
+        for element in [node.key, node.value] if isinstance(node, ast.DictComp) else [node.elt]:
+            self.visit(element, inner, node)
+
+    visit_SetComp = visit_ListComp
+    visit_GeneratorExp = visit_ListComp
+    visit_DictComp = visit_ListComp
+
+    # Other binders
+
+    def visit_ExceptHandler(self, node: ast.ExceptHandler, scope: Scope) -> None:
+        if node.name:
+            self.bind("other", node.name, node, scope)
+        self.children(node, scope)
+
+    def visit_MatchAs(self, node: ast.MatchAs | ast.MatchStar, scope: Scope) -> None:
+        if node.name:
+            self.bind("other", node.name, node, scope)
+        self.children(node, scope)
+
+    visit_MatchStar = visit_MatchAs
+
+    def visit_MatchMapping(self, node: ast.MatchMapping, scope: Scope) -> None:
+        if node.rest:
+            self.bind("other", node.rest, node, scope)
+        self.children(node, scope)

@@ -1,0 +1,264 @@
+"""Where a program maps functions with pmap.
+
+Two kinds of place matter. A *reference* is an expression that denotes `jax.pmap` itself, through imports alone: it is
+what a rewrite replaces. A *site* is where a function is mapped: a call or a decorator whose callee is, or leads to,
+`jax.pmap`. Most sites have a reference of their own; those that go through an alias of the project's lean on the
+alias's reference.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Literal, TypeAlias, cast
+
+from jaxmigrate.program.modules import Module
+from jaxmigrate.program.resolve import PARTIALS, Resolver, call_arguments, canonical
+from jaxmigrate.program.scopes import Binding
+from jaxmigrate.program.values import (
+    UNKNOWN,
+    Application,
+    Argument,
+    Constant,
+    External,
+    Function,
+    ModuleValue,
+    Partial,
+    Value,
+    Values,
+)
+
+PMAP = "jax.pmap"
+ReferenceNode: TypeAlias = ast.Name | ast.Attribute
+Use = Literal["call", "partial", "decorator", "value"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Reference:
+    """An expression that denotes `jax.pmap` through imports alone.
+
+    `use` says what is done with it: called, bound by functools.partial, put as a decorator, or handed on as a value.
+    `call` is the call that it is the callee (or the partial's first argument) of.
+    """
+
+    module: Module
+    node: ReferenceNode
+    use: Use
+    call: ast.Call | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MappedSite:
+    """A place where a function is mapped.
+
+    `node` is the call or decorator that maps; `callee` the expression called there; `reference` the reference of the
+    same place, None where the site goes through an alias. `arguments` are all that reach pmap, those bound by a partial
+    on the way included, without the mapped function; `mapped` is what is mapped.
+    """
+
+    module: Module
+    node: ast.expr
+    callee: ast.expr
+    reference: Reference | None
+    mapped: Argument | None
+    arguments: tuple[Argument, ...]
+
+    def keyword(self, name: str) -> Argument | None:
+        """The argument given for a keyword of pmap; for `axis_name` also by position."""
+        found = [a for a in self.arguments if a.keyword == name]
+        if not found and name == "axis_name":
+            found = [a for a in self.arguments if a.keyword is None][:1]
+        return found[-1] if found else None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a `*args` or `**kwargs` hides which keywords are given."""
+        return any(a.keyword in ("*", "**") for a in self.arguments)
+
+
+def denotes(node: ReferenceNode, resolver: Resolver, module: Module) -> str | None:
+    """The external dotted name that `node` denotes through imports alone, or None."""
+    if isinstance(node, ast.Name):
+        bindings = resolver.bindings(node.id, module.table.scope_of[node])
+        if not bindings:
+            found = resolver.name_values(node.id, module.table.scope_of[node], module)
+            name = found[0].name if len(found) == 1 and isinstance(found[0], External) else ""
+            return name if name.startswith("jax.") else None
+        return _agreed([_denoted_by(binding, resolver, module) for binding in bindings])
+    if isinstance(node.value, ast.Name | ast.Attribute):
+        return _member(node, resolver, module)
+    return None
+
+
+def _member(node: ast.Attribute, resolver: Resolver, module: Module) -> str | None:
+    owner = resolver.value(node.value, module)
+    if isinstance(owner, External):
+        base = denotes(cast("ReferenceNode", node.value), resolver, module)
+        return canonical(f"{base}.{node.attr}") if base is not None else None
+    if isinstance(owner, ModuleValue):
+        bindings = owner.module.table.root.bindings.get(node.attr, [])
+        return _agreed([_denoted_by(binding, resolver, owner.module) for binding in bindings])
+    return None
+
+
+def _denoted_by(binding: Binding, resolver: Resolver, module: Module) -> str | None:
+    """What one binding denotes, if it is an import and every import behind it is one too."""
+    if binding.kind not in ("import", "from"):
+        return None
+    if binding.kind == "from":
+        alias = cast("ast.alias", binding.node)
+        statement = cast("ast.ImportFrom", module.table.parents[alias])
+        source = resolver.project.imported(module, statement.module or "", statement.level)
+        if source is not None and source is not module:
+            behind = source.table.root.bindings.get(alias.name)
+            if behind:
+                return _agreed([_denoted_by(b, resolver, source) for b in behind])
+    found = tuple(resolver.binding_values(binding, module))
+    return found[0].name if len(found) == 1 and isinstance(found[0], External) else None
+
+
+def _agreed(names: Iterable[str | None]) -> str | None:
+    found = set(names)
+    return found.pop() if len(found) == 1 else None
+
+
+def references(module: Module, resolver: Resolver, target: str = PMAP) -> list[Reference]:
+    """The references to `target` in a module, in the order of its text."""
+    last = target.rpartition(".")[2]
+    found = [n for n in module.table.references if _may_denote(n, last, module)]
+    denoting = [n for n in found if denotes(n, resolver, module) == target]
+    return [_reference(n, module, resolver) for n in sorted(denoting, key=position)]
+
+
+def _may_denote(node: ReferenceNode, last: str, module: Module) -> bool:
+    """A cheap test before the real one: an attribute of that name, or a name bound by a from-import."""
+    if isinstance(node, ast.Attribute):
+        return node.attr == last or isinstance(node.value, ast.Name)
+    holder = module.table.scope_of[node].lookup(node.id)
+    if holder is None:
+        return node.id == last and bool(module.table.star_imports)
+    return any(b.kind == "from" for b in holder.bindings[node.id])
+
+
+def _reference(node: ReferenceNode, module: Module, resolver: Resolver) -> Reference:
+    parent = module.table.parents.get(node)
+    if isinstance(parent, ast.Call) and parent.func is node:
+        return Reference(module, node, "call", parent)
+    if isinstance(parent, ast.Call) and parent.args and parent.args[0] is node:
+        callee = resolver.value(parent.func, module)
+        if isinstance(callee, External) and callee.name in PARTIALS:
+            return Reference(module, node, "partial", parent)
+    if isinstance(parent, ast.FunctionDef | ast.AsyncFunctionDef) and node in parent.decorator_list:
+        return Reference(module, node, "decorator", None)
+    return Reference(module, node, "value", None)
+
+
+def mapped_sites(module: Module, resolver: Resolver, target: str = PMAP) -> list[MappedSite]:
+    """Every place in a module where a function is mapped by `target`, in the order of its text."""
+    own = {r.node: r for r in references(module, resolver, target)}
+    sites = [
+        *_call_sites(module, resolver, own, target),
+        *_decorator_sites(module, resolver, own, target),
+    ]
+    return sorted(sites, key=lambda site: position(site.node))
+
+
+def _call_sites(
+    module: Module, resolver: Resolver, own: dict[ReferenceNode, Reference], target: str
+) -> Iterator[MappedSite]:
+    for call in module.table.calls:
+        if is_decorator(call, module):
+            continue
+        bound = _bound_arguments(resolver.values(call.func, module), target)
+        if bound is None:
+            continue
+        arguments = (*bound, *call_arguments(call, module))
+        mapped, rest = _split_mapped(arguments)
+        yield MappedSite(module, call, call.func, _own_reference(call.func, own), mapped, rest)
+
+
+def _decorator_sites(
+    module: Module, resolver: Resolver, own: dict[ReferenceNode, Reference], target: str
+) -> Iterator[MappedSite]:
+    for node, scope in module.table.own_scope.items():
+        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) or scope.parent is None:
+            continue
+        for decorator in reversed(node.decorator_list):
+            bound = _bound_arguments(resolver.values(decorator, module), target)
+            if bound is not None:
+                mapped = Argument(None, None, module, _undecorated(node, module, resolver, decorator))
+                reference = _own_reference(decorator, own)
+                _, rest = _split_mapped((mapped, *bound))
+                yield MappedSite(module, decorator, decorator, reference, mapped, rest)
+
+
+def _undecorated(
+    node: ast.FunctionDef | ast.AsyncFunctionDef, module: Module, resolver: Resolver, until: ast.expr
+) -> Value:
+    """The function with the decorators below `until` applied."""
+    below = node.decorator_list[node.decorator_list.index(until) + 1 :]
+    value: Value = Function(module, node)
+    for decorator in reversed(below):
+        callee = resolver.value(decorator, module)
+        applied = tuple(resolver.apply(callee, (Argument(None, None, module, value),), decorator, module))
+        value = applied[0] if len(applied) == 1 else UNKNOWN
+    return value
+
+
+def _bound_arguments(values: Values, target: str) -> tuple[Argument, ...] | None:
+    """The arguments already bound if one of `values` is `target` or a partial of it, else None."""
+    for value in values:
+        if value == External(target):
+            return ()
+        if isinstance(value, Partial) and value.callee == External(target):
+            return value.arguments
+    return None
+
+
+def _split_mapped(arguments: tuple[Argument, ...]) -> tuple[Argument | None, tuple[Argument, ...]]:
+    for index, argument in enumerate(arguments):
+        if argument.keyword is None or argument.keyword == "fun":
+            return argument, arguments[:index] + arguments[index + 1 :]
+    return None, arguments
+
+
+def _own_reference(callee: ast.expr, own: dict[ReferenceNode, Reference]) -> Reference | None:
+    """The reference that stands in the callee itself: `pmap`, or `partial(pmap, ...)`."""
+    if isinstance(callee, ast.Name | ast.Attribute):
+        return own.get(callee)
+    if isinstance(callee, ast.Call):
+        inside = [callee.args[0]] if callee.args else []
+        return next((own[n] for n in inside if isinstance(n, ast.Name | ast.Attribute) and n in own), None)
+    return None
+
+
+def is_decorator(node: ast.expr, module: Module) -> bool:
+    """Whether an expression stands as a decorator."""
+    parent = module.table.parents.get(node)
+    return isinstance(parent, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) and node in parent.decorator_list
+
+
+def axis_of(site: MappedSite, resolver: Resolver) -> Value | None:
+    """The value of a site's axis_name: None where it has none, UNKNOWN where it is only known at run time."""
+    argument = site.keyword("axis_name")
+    if argument is None:
+        return UNKNOWN if site.is_open else None
+    values = resolver.argument_values(argument)
+    value = values[0] if len(values) == 1 else UNKNOWN
+    return None if value == Constant(None) else value
+
+
+def mapped_values(site: MappedSite, resolver: Resolver) -> Values:
+    """What a site maps."""
+    return resolver.argument_values(site.mapped) if site.mapped is not None else (UNKNOWN,)
+
+
+def position(node: ast.expr) -> tuple[int, int]:
+    """Where an expression starts: line from 1, column in UTF-8 bytes from 0, as in `ast`."""
+    return node.lineno, node.col_offset
+
+
+def is_pmap(value: Value) -> bool:
+    """Whether a value is `jax.pmap` applied to something."""
+    return isinstance(value, Application) and value.callee == External(PMAP)

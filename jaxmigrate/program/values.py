@@ -1,0 +1,136 @@
+"""What an expression can stand for, as far as the source says.
+
+Values are symbolic: an `Application` is "this called with those", not its result, so that the rooms above can ask what
+a `jax.pmap(f, axis_name="i")` maps without anything having been run. `UNKNOWN` among the values of an expression says
+that there may be others.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+from jaxmigrate.program.scopes import FunctionNode
+
+if TYPE_CHECKING:
+    from jaxmigrate.program.modules import Module
+
+
+@dataclass(frozen=True, slots=True)
+class External:
+    """A name outside the project, by its full dotted name: `jax.lax.psum`."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class ModuleValue:
+    """A module of the project."""
+
+    module: Module
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A def or lambda of the project without its decorators; `receiver` is what a bound method is bound to."""
+
+    module: Module
+    node: FunctionNode
+    receiver: Value | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Class:
+    """A class of the project."""
+
+    module: Module
+    node: ast.ClassDef
+
+
+@dataclass(frozen=True, slots=True)
+class Instance:
+    """An object of a class of the project; `call` is the constructor call where it is in sight."""
+
+    cls: Class
+    call: Application | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """A literal: str, int, float, bool, None, bytes, or a tuple of such."""
+
+    value: object
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """The value that a caller passes for a parameter."""
+
+    module: Module
+    function: FunctionNode
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """One argument of a call: by position (`keyword` None), by keyword, or starred (`keyword` "*" or "**").
+
+    Either `expression` with the module that holds it, or a `value` already known (a decorated function).
+    """
+
+    keyword: str | None
+    expression: ast.expr | None
+    module: Module
+    value: Value | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Application:
+    """`callee` called with `arguments`; `node` is the call, or the decorator that makes it."""
+
+    callee: Value
+    arguments: tuple[Argument, ...]
+    node: ast.expr
+    module: Module
+
+
+@dataclass(frozen=True, slots=True)
+class Partial:
+    """`functools.partial(callee, *arguments)`."""
+
+    callee: Value
+    arguments: tuple[Argument, ...]
+    node: ast.expr
+    module: Module
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """An attribute of something whose class is not in sight: `model.apply`."""
+
+    owner: Value
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """Anything."""
+
+
+UNKNOWN = Unknown()
+
+Value: TypeAlias = (
+    External
+    | ModuleValue
+    | Function
+    | Class
+    | Instance
+    | Constant
+    | Parameter
+    | Application
+    | Partial
+    | Member
+    | Unknown
+)
+Values: TypeAlias = tuple[Value, ...]
