@@ -1,0 +1,313 @@
+"""What a verification is asked and what it answers, as plain data.
+
+The command line builds a `VerifyRequest`, `run.verify` turns it into `Evidence`, and every report is written from
+that evidence alone; none of the three has to know how the others work.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, is_dataclass
+from enum import Enum
+from pathlib import Path, PurePath
+from typing import Any
+
+SCHEMA_VERSION = 1
+
+ORIGINAL = "original"
+REWRITTEN = "rewritten"
+
+
+class VerifyError(Exception):
+    """The verification could not be carried out at all; its text tells the user why."""
+
+
+class Verdict(str, Enum):
+    """What the runs say about one site, or about the whole program."""
+
+    EQUAL = "bitwise equal"
+    WITHIN = "equal within tolerance"
+    NOT_EXERCISED = "not exercised"
+    NONDETERMINISTIC = "nondeterministic"
+    DIFFERENT = "different"
+    FAILED = "failed"
+
+    @property
+    def ok(self) -> bool:
+        """Whether this verdict lets a rewrite through."""
+        return self in (Verdict.EQUAL, Verdict.WITHIN)
+
+    @property
+    def severity(self) -> int:
+        """The rank of this verdict; the verdict of a program is the gravest one of its sites and runs."""
+        return list(Verdict).index(self)
+
+
+@dataclass(frozen=True)
+class Tolerance:
+    """How far two numbers a and b may be apart: atol + rtol * (max(|a|, |b|) + the median magnitude of the leaf).
+
+    The median makes the bound independent of the scale of an array, so that gradients of 1e-8 are held to the same
+    standard as losses of 1e3, and robust against single huge entries such as masks.
+    """
+
+    rtol: float
+    atol: float = 0.0
+
+
+DEFAULT_TOLERANCES: Mapping[str, Tolerance] = {
+    "float64": Tolerance(1e-12),
+    "complex128": Tolerance(1e-12),
+    "float32": Tolerance(1e-5),
+    "complex64": Tolerance(1e-5),
+    "float16": Tolerance(2e-3),
+    "bfloat16": Tolerance(1.6e-2),
+    "float8": Tolerance(1.3e-1),
+}
+
+
+@dataclass(frozen=True, order=True)
+class SiteInfo:
+    """One marked place where a function is mapped; `id` is the name that its mark carries."""
+
+    id: str
+    path: str = ""
+    line: int = 0
+    column: int = 0
+    axis: str = ""
+    name: str = ""
+
+    def __str__(self) -> str:
+        place = f"{self.path}:{self.line}" if self.path else self.id
+        return f"{place} ({self.name})" if self.name else place
+
+
+@dataclass(frozen=True)
+class VerifyRequest:
+    """One program to verify.
+
+    `root` is the project tree that each run gets a copy of, and `cwd` the folder below it in which `command` runs.
+    `original` and `migrated` hold the marked text of the files of each side, by path relative to `root`.
+    `timeout`, `idle_timeout` and `collective_timeout` are seconds: of a whole run; of a mapped call during which the
+    program computes nothing; and until XLA itself gives a collective up. `twice` runs the original a second time
+    before the rewrite, to tell a program that differs from itself. `keep_bytes` bounds the arrays that one run leaves
+    on disk. `original_python` names another interpreter for the original side.
+    """
+
+    root: Path
+    command: tuple[str, ...]
+    original: Mapping[str, bytes]
+    migrated: Mapping[str, bytes]
+    sites: tuple[SiteInfo, ...]
+    cwd: str = "."
+    devices: int = 8
+    processes: int = 1
+    timeout: float = 600.0
+    idle_timeout: float = 8.0
+    collective_timeout: float = 60.0
+    twice: bool = False
+    tolerances: Mapping[str, Tolerance] = field(default_factory=lambda: dict(DEFAULT_TOLERANCES))
+    original_python: str = ""
+    environment: Mapping[str, str] = field(default_factory=dict)
+    stdin: bytes = b""
+    seed: int | None = 0
+    keep_bytes: int = 256 << 20
+
+
+@dataclass(frozen=True)
+class Progress:
+    """One moment of a verification, for a progress display."""
+
+    phase: str
+    run: str = ""
+    calls: int = 0
+    calls_expected: int | None = None
+    site: str = ""
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True)
+class LeafError:
+    """How far one leaf of one call is from the original, and where it is farthest.
+
+    `index` is the position of the largest error, and `original` and `rewritten` are the numbers there as text. `ulp`
+    counts representable numbers between the two. `factor` is the constant by which the rewritten leaf is larger, where
+    there is one.
+    """
+
+    absolute: float
+    relative: float
+    ulp: float
+    index: tuple[int, ...] = ()
+    original: str = ""
+    rewritten: str = ""
+    within: bool = False
+    different_elements: int = 0
+    elements: int = 0
+    nan_original: int = 0
+    nan_rewritten: int = 0
+    nan_mismatch: bool = False
+    factor: float | None = None
+    pattern: str = ""
+
+
+@dataclass(frozen=True)
+class CallDifference:
+    """One way in which a call of the rewritten program differs from the same call of the original.
+
+    `kind` is one of value, nan, dtype, shape, structure, scalar, exception, order, count, unreadable. `call` counts
+    the calls of the site from 0, `order` all mapped calls of the program. `where` is input, output or call; `leaf` is
+    the key path of the leaf. `inputs_equal` is None where nothing is known of the inputs.
+    """
+
+    site: str
+    call: int
+    order: int
+    where: str
+    kind: str
+    leaf: str = ""
+    original: str = ""
+    rewritten: str = ""
+    inputs_equal: bool | None = None
+    error: LeafError | None = None
+    hint: str = ""
+    message: str = ""
+
+
+@dataclass(frozen=True)
+class ErrorPoint:
+    """The largest errors of one call of a site, for plots over calls."""
+
+    call: int
+    absolute: float
+    relative: float
+    ulp: float
+
+
+@dataclass(frozen=True)
+class SiteEvidence:
+    """What the runs say about one site.
+
+    `calls` were compared; `differing` of them are not bitwise equal, `measured` of those were compared number by
+    number. `traced` calls ran inside another transformation, where there are no values to compare. `covered_by` names
+    the sites whose compared calls contained every call of this one.
+    """
+
+    site: SiteInfo
+    verdict: Verdict
+    message: str = ""
+    calls: int = 0
+    calls_original: int = 0
+    calls_rewritten: int = 0
+    traced: int = 0
+    covered_by: tuple[str, ...] = ()
+    differing: int = 0
+    measured: int = 0
+    leaves: int = 0
+    max_absolute: float = 0.0
+    max_relative: float = 0.0
+    max_ulp: float = 0.0
+    worst: CallDifference | None = None
+    first: CallDifference | None = None
+    differences: tuple[CallDifference, ...] = ()
+    errors: tuple[ErrorPoint, ...] = ()
+    weak_types: int = 0
+
+
+@dataclass(frozen=True)
+class InFlight:
+    """A mapped call that had begun and not ended when its run ended."""
+
+    site: str
+    call: int
+    order: int
+    stage: str
+
+
+@dataclass(frozen=True)
+class RunSummary:
+    """How one run of the command went.
+
+    `outcome` is finished, exited, signal, timeout, deadlock or unstarted; `message` says it to a person. `seconds` is
+    wall-clock time. `versions` holds python, jax, jaxlib, numpy and platform of the process that made mapped calls.
+    """
+
+    side: str
+    attempt: int
+    outcome: str
+    message: str
+    exit_status: int | None
+    signal: str
+    seconds: float
+    calls: int
+    traced: int
+    devices: int | None
+    versions: Mapping[str, str] = field(default_factory=dict)
+    in_flight: tuple[InFlight, ...] = ()
+    last_call: InFlight | None = None
+    stdout_tail: str = ""
+    stderr_tail: str = ""
+    stack: str = ""
+
+    @property
+    def ok(self) -> bool:
+        return self.outcome == "finished"
+
+    @property
+    def name(self) -> str:
+        return self.side if self.attempt == 1 else f"{self.side}, run {self.attempt}"
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """How much of a rewrite the runs have seen, in sites."""
+
+    sites: int
+    exercised: int
+    equal: int
+    within: int
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Everything that a verification found out, with enough of how it was run to run it again."""
+
+    verdict: Verdict
+    message: str
+    sites: tuple[SiteEvidence, ...]
+    runs: tuple[RunSummary, ...]
+    coverage: Coverage
+    command: tuple[str, ...]
+    cwd: str
+    devices: int
+    processes: int
+    tolerances: Mapping[str, Tolerance]
+    environment: Mapping[str, str]
+    seconds: float
+    stdout_equal: bool | None = None
+    stdout_difference: str = ""
+    notes: tuple[str, ...] = ()
+    schema_version: int = SCHEMA_VERSION
+
+    @property
+    def ok(self) -> bool:
+        """Whether every site was reached and agreed in every call."""
+        return self.verdict.ok
+
+
+def to_json(value: object) -> Any:
+    """The value as JSON can hold it: dataclasses become objects, and numbers that JSON lacks become text."""
+    if isinstance(value, Enum):
+        return value.value
+    if is_dataclass(value) and not isinstance(value, type):
+        return {item.name: to_json(getattr(value, item.name)) for item in fields(value)}
+    if isinstance(value, Mapping):
+        return {str(key): to_json(item) for key, item in value.items()}
+    if isinstance(value, (tuple, list)):
+        return [to_json(item) for item in value]
+    if isinstance(value, PurePath):
+        return value.as_posix()
+    if isinstance(value, float) and not math.isfinite(value):
+        return repr(value)
+    return value
