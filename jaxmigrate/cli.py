@@ -1,0 +1,317 @@
+"""The command line: arguments in, an exit status out.
+
+Only the parser lives here. Each command is a module of `jaxmigrate.commands` that is imported when it is asked for, so
+that `lint` pays for neither LibCST nor JAX.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import importlib
+import os
+import signal
+import sys
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from types import FrameType
+from typing import Any, NoReturn, TypeVar
+
+from jaxmigrate import __version__
+from jaxmigrate.commands import Failure
+from jaxmigrate.config import LAYOUTS, ConfigError, parse_codes, parse_version
+from jaxmigrate.sources import SourceError
+
+CLEAN, FINDINGS, UNABLE = 0, 1, 2
+INTERRUPTED, PIPE_CLOSED, TERMINATED = 130, 141, 143
+
+_EXIT_STATUS = """\
+exit status:
+  0  nothing is left to do
+  1  findings remain, --check would change something, or a verification found a difference
+  2  the work could not be done: wrong arguments, an unreadable file or configuration, an internal error
+"""
+
+_OVERVIEW = """\
+Turns jax.pmap programs into jax.shard_map programs, lints SPMD code, and proves a migration by running it.
+
+  jaxmigrate lint src/                                  what is wrong, without importing JAX
+  jaxmigrate fix src/ --diff                            what would change
+  jaxmigrate fix src/ --verify -- python train.py       change what verified, leave the rest
+  jaxmigrate verify src/ -- python train.py             run both programs and compare every mapped call
+  jaxmigrate rule JM101                                 what a rule means
+"""
+
+_Converted = TypeVar("_Converted")
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        """One line instead of a usage block of ten; the usage is one --help away."""
+        self.exit(UNABLE, f"{self.prog}: error: {message} (see {self.prog} --help)\n")
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
+        """Nothing unknown is passed up: the subcommand that does not know an option is the one to say so."""
+        parsed, unknown = super().parse_known_args(args, namespace)
+        if unknown:
+            self.error(f"unrecognized arguments: {' '.join(unknown)}")
+        return parsed, unknown
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs a command line and returns its exit status: 0, 1 or 2, or 130 after an interrupt.
+
+    Args:
+        argv: The arguments without the program's name, by default those of the process.
+    """
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    _make_streams_forgiving()
+    try:
+        with _termination_as_exit():
+            status = _run(arguments)
+            sys.stdout.flush()
+            return status
+    except SystemExit as stop:
+        return stop.code if isinstance(stop.code, int) else UNABLE
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:
+        _discard_output()
+        return PIPE_CLOSED
+    except (Failure, ConfigError, SourceError) as error:
+        return _fail(str(error), arguments)
+    except ModuleNotFoundError as error:
+        return _fail(f"needs the module {error.name}, which is not installed", arguments)
+    except Exception as error:  # noqa: BLE001 - a user gets one line and a way to the rest, whatever went wrong
+        return _fail(f"internal error: {_one_line(error)}", arguments)
+
+
+def _run(arguments: list[str]) -> int:
+    own, command = _split_command(arguments)
+    options = _parser().parse_args(own)
+    if hasattr(options, "program"):
+        options.program = command
+    module = importlib.import_module(f"jaxmigrate.commands.{options.command}")
+    run: Callable[[argparse.Namespace], int] = module.run
+    return run(options)
+
+
+def _split_command(arguments: list[str]) -> tuple[list[str], list[str] | None]:
+    """Splits off the COMMAND behind `--` of the two subcommands that take one; None where there is no `--`."""
+    subcommand = next((argument for argument in arguments if not argument.startswith("-")), "")
+    if subcommand not in ("fix", "verify") or "--" not in arguments:
+        return arguments, None
+    cut = arguments.index("--")
+    return arguments[:cut], arguments[cut + 1 :]
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(
+        prog="jaxmigrate",
+        description=_OVERVIEW,
+        epilog=_EXIT_STATUS,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("--version", action="version", version=f"jaxmigrate {__version__}")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    _add_lint(commands)
+    _add_fix(commands)
+    _add_verify(commands)
+    _add_rule(commands)
+    return parser
+
+
+def _add_lint(commands: Any) -> None:
+    lint = _subcommand(commands, "lint", "find what is wrong in SPMD code, without importing JAX or running anything")
+    _add_paths(lint)
+    lint.add_argument(
+        "--format",
+        choices=("text", "json", "github", "sarif", "junit"),
+        default="text",
+        help="how findings are printed (default: %(default)s)",
+    )
+    codes = _checked(parse_codes)
+    lint.add_argument("--select", type=codes, metavar="CODES", help="only these rules, such as JM101,JM2")
+    lint.add_argument("--ignore", type=codes, metavar="CODES", help="all but these rules")
+    lint.add_argument("--statistics", action="store_true", help="print how often each rule fired instead of where")
+
+
+def _add_fix(commands: Any) -> None:
+    fix = _subcommand(
+        commands,
+        "fix",
+        "rewrite pmap into shard_map, and say why of each site that is left",
+        usage="jaxmigrate fix PATH... [--diff | --check] [options] [--verify -- COMMAND...]",
+    )
+    _add_paths(fix)
+    mode = fix.add_mutually_exclusive_group()
+    mode.add_argument("--diff", action="store_true", help="print a unified diff and write nothing")
+    mode.add_argument("--check", action="store_true", help="write nothing; exit with 1 if something would change")
+    fix.add_argument(
+        "--layout",
+        choices=LAYOUTS,
+        help="auto: global arrays where they are proven, stacked ones elsewhere; "
+        "stacked: every caller stays as it is (default: auto)",
+    )
+    fix.add_argument(
+        "--target-jax",
+        type=_checked(parse_version),
+        metavar="X.Y",
+        help="oldest JAX release that the result must run on (default: any since 0.6.1)",
+    )
+    _add_report(fix)
+    fix.add_argument("--verify", action="store_true", help="run COMMAND before and after, write only what agreed")
+    _add_run_options(fix)
+    fix.set_defaults(program=None)
+
+
+def _add_verify(commands: Any) -> None:
+    verify = _subcommand(
+        commands,
+        "verify",
+        "run a program before and after its migration on simulated devices and compare every mapped call",
+        usage="jaxmigrate verify PATH [--original DIR|GITREF] [options] -- COMMAND...",
+    )
+    verify.add_argument("path", metavar="PATH", help="the program's file or folder")
+    verify.add_argument(
+        "--original",
+        metavar="DIR|GITREF",
+        help="what to compare with: another folder, or a git revision (default: PATH itself against its rewrite)",
+    )
+    verify.add_argument("--original-python", metavar="EXE", help="the interpreter that runs the original")
+    verify.add_argument("--processes", type=_checked(_positive), default=1, metavar="N", help="JAX processes to run")
+    _add_run_options(verify)
+    _add_report(verify)
+    verify.set_defaults(program=None)
+
+
+def _add_rule(commands: Any) -> None:
+    rule = _subcommand(commands, "rule", "list the rules, or explain one")
+    rule.add_argument("code", metavar="CODE", nargs="?", help="a rule's code, such as JM101")
+
+
+def _subcommand(commands: Any, name: str, summary: str, usage: str | None = None) -> argparse.ArgumentParser:
+    parser: argparse.ArgumentParser = commands.add_parser(
+        name,
+        help=summary,
+        description=f"{summary[0].upper()}{summary[1:]}.",
+        usage=usage,
+        epilog=_EXIT_STATUS,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("--verbose", action="store_true", help="show the traceback of an internal error")
+    return parser
+
+
+def _add_paths(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("paths", nargs="+", metavar="PATH", help="a file, a folder, or - for standard input")
+    parser.add_argument(
+        "--force-exclude",
+        action="store_true",
+        help="leave out what the project excludes even if it is named, for hooks",
+    )
+
+
+def _add_report(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--report",
+        action="append",
+        default=[],
+        type=_checked(_report),
+        metavar="FILE",
+        help="write a report; its ending (.json, .xml, .md, .html) decides the format; may be repeated",
+    )
+
+
+def _add_run_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--devices", type=_checked(_positive), metavar="N", help="simulated devices in a process (default: 8)"
+    )
+    parser.add_argument(
+        "--timeout", type=_checked(_seconds), metavar="SECONDS", help="stop a run that takes longer (default: never)"
+    )
+
+
+def _checked(convert: Callable[[str], _Converted]) -> Callable[[str], _Converted]:
+    """Lets argparse print a converter's own message, which it hides for a plain ValueError."""
+
+    def converted(text: str) -> _Converted:
+        try:
+            return convert(text)
+        except ValueError as error:
+            raise argparse.ArgumentTypeError(str(error)) from None
+
+    return converted
+
+
+def _positive(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or int(text) < 1:
+        raise ValueError(f"{text!r} is not a whole number of at least 1")
+    return int(text)
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1.0
+    if not 0 < seconds < float("inf"):
+        raise ValueError(f"{text!r} is not a number of seconds above 0")
+    return seconds
+
+
+def _report(text: str) -> str:
+    if not text.endswith((".json", ".xml", ".md", ".html")):
+        raise ValueError(f"{text!r} ends in none of .json, .xml, .md, .html, which decides the report's format")
+    return text
+
+
+def _fail(message: str, arguments: list[str]) -> int:
+    wants_all = bool(os.environ.get("JAXMIGRATE_DEBUG")) or "--verbose" in _split_command(arguments)[0]
+    with contextlib.suppress(BrokenPipeError):
+        if wants_all:
+            traceback.print_exc()
+        hint = "" if wants_all or not message.startswith("internal error") else " (--verbose shows where)"
+        print(f"jaxmigrate: error: {message}{hint}", file=sys.stderr)
+    return UNABLE
+
+
+def _one_line(error: BaseException) -> str:
+    told = ", ".join([f"{type(error).__name__}: {error}", *getattr(error, "__notes__", [])])
+    return " ".join(told.split())
+
+
+def _make_streams_forgiving() -> None:
+    """A file name or a source line that the terminal cannot show is no reason to stop."""
+    for stream in (sys.stdout, sys.stderr):
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(errors="backslashreplace")
+
+
+@contextlib.contextmanager
+def _termination_as_exit() -> Iterator[None]:
+    """Turns SIGTERM into an exception, so that temporary files and child processes are cleaned up."""
+
+    def stop(_number: int, _frame: FrameType | None) -> None:
+        raise SystemExit(TERMINATED)
+
+    try:
+        before = signal.signal(signal.SIGTERM, stop)
+    except ValueError:  # not the main thread
+        yield
+        return
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _discard_output() -> None:
+    """Points standard output at nothing, or the interpreter would complain when it flushes at exit."""
+    with contextlib.suppress(OSError, ValueError):
+        nothing = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nothing, sys.stdout.fileno())
+        os.close(nothing)

@@ -1,0 +1,84 @@
+"""From the paths on a command line to decoded files, together with the configuration that rules them."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from jaxmigrate.config import Config, find_config
+from jaxmigrate.sources import STDIN, Discovery, Kind, Location, SourceError, SourceFile, decode, discover, read_source
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """The files under one configuration.
+
+    Attributes:
+        config: What their project asks for.
+        sources: Python files, read and decoded.
+        notebooks: Notebooks, which are found but not read.
+        errors: What could not be found, read or decoded.
+    """
+
+    config: Config
+    sources: tuple[SourceFile, ...]
+    notebooks: tuple[Location, ...]
+    errors: tuple[SourceError, ...]
+
+
+def load(paths: Sequence[str], force_exclude: bool = False) -> list[Inputs]:
+    """Reads every file that the paths mean, each once, grouped by the project that it belongs to.
+
+    Args:
+        paths: Files, folders, or `-` for standard input, as the user named them.
+        force_exclude: Whether the projects' `exclude` also applies to files that are named themselves.
+
+    Raises:
+        ConfigError: A project's configuration cannot be used.
+    """
+    seen: set[str] = set()
+    groups = _by_project(paths)
+    return [_load_group(config, named, force_exclude, seen) for config, named in groups]
+
+
+def _by_project(paths: Iterable[str]) -> list[tuple[Config, list[str]]]:
+    groups: dict[Path | None, tuple[Config, list[str]]] = {}
+    for path in paths:
+        config = find_config(Path.cwd() if path == "-" else Path(path))
+        groups.setdefault(config.file, (config, []))[1].append(path)
+    return list(groups.values())
+
+
+def _load_group(config: Config, paths: list[str], force_exclude: bool, seen: set[str]) -> Inputs:
+    found = _unseen(discover(paths, config.excludes), seen)
+    files = [file for file in found.files if not (force_exclude and config.excludes(file.path))]
+    errors = list(found.errors)
+    sources = []
+    for file in files:
+        if file.kind is not Kind.NOTEBOOK:
+            try:
+                sources.append(_read(file))
+            except SourceError as error:
+                errors.append(error)
+    notebooks = tuple(file for file in files if file.kind is Kind.NOTEBOOK)
+    return Inputs(config, tuple(sources), notebooks, tuple(errors))
+
+
+def _unseen(found: Discovery, seen: set[str]) -> Discovery:
+    def fresh() -> Iterator[Location]:
+        for file in found.files:
+            key = STDIN if file.kind is Kind.STDIN else os.path.realpath(file.path)
+            if key not in seen:
+                seen.add(key)
+                yield file
+
+    return Discovery(tuple(fresh()), found.errors)
+
+
+def _read(file: Location) -> SourceFile:
+    if file.kind is Kind.STDIN:
+        return decode(sys.stdin.buffer.read(), STDIN)
+    return read_source(file.path, file.name)

@@ -1,0 +1,287 @@
+"""`[tool.jaxmigrate]` in pyproject.toml: found, checked key by key, and turned into plain data.
+
+A misspelt key that is silently ignored would switch off a rule without anybody noticing, so whatever is not understood
+is an error that names the file, the line and the key.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+import shlex
+import tomllib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from jaxmigrate.sources import matches
+
+Layout = Literal["auto", "stacked"]
+Version = tuple[int, ...]
+
+LAYOUTS: tuple[Layout, ...] = ("auto", "stacked")
+
+
+class ConfigError(Exception):
+    """A configuration that cannot be used. Its text names the file, the line where known, and the key."""
+
+
+@dataclass(frozen=True)
+class VerifyConfig:
+    """`[tool.jaxmigrate.verify]`.
+
+    Attributes:
+        command: The program's arguments, the first of them the program; empty where none is configured.
+        devices: How many simulated devices a process has.
+        timeout: Seconds after which one run of the command is stopped, or None for no limit.
+    """
+
+    command: tuple[str, ...] = ()
+    devices: int = 8
+    timeout: float | None = None
+
+
+@dataclass(frozen=True)
+class Config:
+    """What a project asks for.
+
+    Attributes:
+        root: The folder that patterns start from: the one that holds `file`, else the current one.
+        file: The pyproject.toml that was read, or None where no project has a `[tool.jaxmigrate]` table.
+        select: Codes or their beginnings that are reported; `JM` means all.
+        ignore: Codes or their beginnings that are not, where the longer of two that match decides.
+        exclude: Patterns of files and folders that are left out.
+        target_jax: The JAX release that rewritten code must run on, or None for any since 0.6.1.
+        layout: How rewritten code holds its arrays.
+        per_file_ignores: Pairs of a pattern and the codes that are not reported in files that match it.
+        verify: How the project's programs are run.
+    """
+
+    root: Path = field(default_factory=Path.cwd)
+    file: Path | None = None
+    select: tuple[str, ...] = ("JM",)
+    ignore: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    target_jax: Version | None = None
+    layout: Layout = "auto"
+    per_file_ignores: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    verify: VerifyConfig = VerifyConfig()
+
+    def excludes(self, path: Path) -> bool:
+        """Whether the project leaves a file or folder out."""
+        inside = self._inside(path)
+        return inside is not None and any(matches(pattern, inside) for pattern in self.exclude)
+
+    def reports(self, code: str, path: Path | None = None) -> bool:
+        """Whether findings of a rule are wanted, in a certain file if one is given."""
+        if _longest(self.select, code) <= _longest(self.ignore, code):
+            return False
+        inside = None if path is None else self._inside(path)
+        if inside is None:
+            return True
+        return not any(
+            _longest(codes, code) > 0 for pattern, codes in self.per_file_ignores if matches(pattern, inside)
+        )
+
+    def _inside(self, path: Path) -> str | None:
+        try:
+            return path.absolute().relative_to(self.root.absolute()).as_posix()
+        except ValueError:
+            return None
+
+
+def _longest(prefixes: Sequence[str], code: str) -> int:
+    return max((len(prefix) for prefix in prefixes if code.startswith(prefix)), default=0)
+
+
+def find_config(start: Path) -> Config:
+    """The configuration for a file or folder: the nearest pyproject.toml upward that has a `[tool.jaxmigrate]` table.
+
+    Raises:
+        ConfigError: A pyproject.toml on the way cannot be read, or its table is wrong.
+    """
+    absolute = start.absolute()
+    for folder in [absolute, *absolute.parents] if os.path.isdir(absolute) else absolute.parents:
+        file = folder / "pyproject.toml"
+        if os.path.isfile(file) and (config := read_config(file)) is not None:
+            return config
+    return Config()
+
+
+def read_config(file: Path) -> Config | None:
+    """The configuration in a pyproject.toml, or None if it has no `[tool.jaxmigrate]` table.
+
+    Raises:
+        ConfigError: As `find_config`.
+    """
+    try:
+        text = file.read_bytes().decode("utf-8")
+        document = tomllib.loads(text)
+    except OSError as error:
+        raise ConfigError(f"{file}: {(error.strerror or str(error)).lower()}") from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{file}: is not UTF-8, as TOML must be") from error
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{file}: is not valid TOML: {error}") from error
+    tool = document.get("tool", {})
+    if not isinstance(tool, dict) or "jaxmigrate" not in tool:
+        return None
+    try:
+        return Config(root=file.parent, file=file, **_table(_KEYS, tool["jaxmigrate"], ()))
+    except _WrongValueError as error:
+        raise ConfigError(f"{_place(file, text, error.keys)}: {error}") from None
+
+
+def parse_codes(text: str) -> tuple[str, ...]:
+    """The codes in a comma-separated list, as `--select` takes them.
+
+    Raises:
+        ValueError: One of them cannot be a code or the beginning of one.
+    """
+    codes = tuple(code.strip().upper() for code in text.split(",") if code.strip())
+    for code in codes:
+        if not _CODE.fullmatch(code):
+            raise ValueError(f"{code!r} is not a rule code such as JM101, nor the beginning of one")
+    return codes
+
+
+def parse_version(text: str) -> Version:
+    """A JAX release such as `0.7` or `0.6.1` as a tuple of numbers.
+
+    Raises:
+        ValueError: It is no release, or older than 0.6.1, the first that has `jax.shard_map`.
+    """
+    if not _VERSION.fullmatch(text):
+        raise ValueError(f"{text!r} is not a JAX release such as 0.7 or 0.6.1")
+    version = tuple(int(part) for part in text.split("."))
+    if version < _OLDEST[: len(version)]:
+        raise ValueError(f"JAX {text} has no jax.shard_map; 0.6.1 is the first that does")
+    return version
+
+
+_CODE = re.compile(r"JM\d{0,3}")
+_VERSION = re.compile(r"\d+\.\d+(?:\.\d+)*")
+_OLDEST: Version = (0, 6, 1)
+
+
+class _WrongValueError(Exception):
+    def __init__(self, keys: tuple[str, ...], message: str) -> None:
+        super().__init__(f"{'.'.join(('tool', 'jaxmigrate', *keys))} {message}")
+        self.keys = keys
+
+
+_Check = Callable[[Any, tuple[str, ...]], Any]
+
+
+def _table(checks: Mapping[str, _Check], value: Any, keys: tuple[str, ...]) -> dict[str, Any]:
+    """Checks a table's values and returns them under the names that the data classes give them."""
+    if not isinstance(value, dict):
+        raise _WrongValueError(keys, "must be a table")
+    for key in value:
+        if key not in checks:
+            close = difflib.get_close_matches(key, checks, n=1)
+            known = f"did you mean {close[0]!r}?" if close else f"known keys: {', '.join(sorted(checks))}"
+            raise _WrongValueError((*keys, key), f"is not a key that jaxmigrate knows; {known}")
+    return {key.replace("-", "_"): checks[key](item, (*keys, key)) for key, item in value.items()}
+
+
+def _strings(value: Any, keys: tuple[str, ...]) -> tuple[str, ...]:
+    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+        raise _WrongValueError(keys, "must be a list of strings")
+    return tuple(value)
+
+
+def _codes(value: Any, keys: tuple[str, ...]) -> tuple[str, ...]:
+    try:
+        return parse_codes(",".join(_strings(value, keys)))
+    except ValueError as error:
+        raise _WrongValueError(keys, f"is wrong: {error}") from None
+
+
+def _target(value: Any, keys: tuple[str, ...]) -> Version:
+    if not isinstance(value, str):
+        raise _WrongValueError(keys, 'must be a string such as "0.7"')
+    try:
+        return parse_version(value)
+    except ValueError as error:
+        raise _WrongValueError(keys, f"is wrong: {error}") from None
+
+
+def _layout(value: Any, keys: tuple[str, ...]) -> Layout:
+    for layout in LAYOUTS:
+        if value == layout:
+            return layout
+    raise _WrongValueError(keys, f"must be one of {', '.join(map(repr, LAYOUTS))}")
+
+
+def _per_file_ignores(value: Any, keys: tuple[str, ...]) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    if not isinstance(value, dict):
+        raise _WrongValueError(keys, "must be a table from patterns to lists of codes")
+    return tuple((pattern, _codes(codes, (*keys, pattern))) for pattern, codes in value.items())
+
+
+def _command(value: Any, keys: tuple[str, ...]) -> tuple[str, ...]:
+    if not isinstance(value, str):
+        return _strings(value, keys)
+    try:
+        return tuple(shlex.split(value))
+    except ValueError as error:
+        raise _WrongValueError(keys, f"cannot be split into arguments: {error}") from None
+
+
+def _devices(value: Any, keys: tuple[str, ...]) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise _WrongValueError(keys, "must be a whole number of at least 1")
+    return value
+
+
+def _seconds(value: Any, keys: tuple[str, ...]) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < float("inf"):
+        raise _WrongValueError(keys, "must be a number of seconds above 0")
+    return float(value)
+
+
+def _verify(value: Any, keys: tuple[str, ...]) -> VerifyConfig:
+    return VerifyConfig(**_table({"command": _command, "devices": _devices, "timeout": _seconds}, value, keys))
+
+
+_KEYS: dict[str, _Check] = {
+    "select": _codes,
+    "ignore": _codes,
+    "exclude": _strings,
+    "target-jax": _target,
+    "layout": _layout,
+    "per-file-ignores": _per_file_ignores,
+    "verify": _verify,
+}
+
+
+def _place(file: Path, text: str, keys: tuple[str, ...]) -> str:
+    """The file and the line that comes closest to setting a key.
+
+    TOML's parser keeps no positions, so this searches the text for headers and assignments.
+    """
+    wanted = ("tool", "jaxmigrate", *keys)
+    candidates = [(len(path), number) for path, number in _settings(text) if path == wanted[: len(path)]]
+    return f"{file}:{max(candidates, key=lambda found: found[0])[1]}" if candidates else str(file)
+
+
+def _settings(text: str) -> Iterator[tuple[tuple[str, ...], int]]:
+    header: tuple[str, ...] = ()
+    for number, line in enumerate(text.splitlines(), 1):
+        if opened := _HEADER.match(line):
+            header = _split_key(opened[1])
+            yield header, number
+        elif assigned := _ASSIGNMENT.match(line):
+            yield header + _split_key(assigned[1]), number
+
+
+_PART = r"(?:[\w-]+|\"[^\"]*\"|'[^']*')"
+_HEADER = re.compile(rf"\s*\[\s*({_PART}(?:\s*\.\s*{_PART})*)\s*\]\s*(?:#|$)")
+_ASSIGNMENT = re.compile(rf"\s*({_PART}(?:\s*\.\s*{_PART})*)\s*=")
+
+
+def _split_key(key: str) -> tuple[str, ...]:
+    return tuple(part.strip("\"'") for part in re.findall(_PART, key))

@@ -1,0 +1,26 @@
+"""Findings for a program."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from jaxmigrate.reports.lint_result import LintResult
+from jaxmigrate.sources import SourceError
+
+
+def write(result: LintResult, statistics: bool = False) -> str:
+    """One JSON object: `version`, `files` looked at, `findings`, `errors`, and `statistics` where asked for."""
+    document: dict[str, Any] = {
+        "version": 1,
+        "files": len(result.sources),
+        "findings": [finding.to_json() for finding in result.findings],
+        "errors": [_error(error) for error in result.errors],
+    }
+    if statistics:
+        document["statistics"] = dict(result.statistics())
+    return json.dumps(document, indent=2) + "\n"
+
+
+def _error(error: SourceError) -> dict[str, Any]:
+    return {"path": error.path, "line": error.line, "column": error.column, "message": error.message}

@@ -1,0 +1,49 @@
+"""Findings as JUnit XML, which test dashboards read: a file is a test case, and a finding in it a failure."""
+
+from __future__ import annotations
+
+import re
+import xml.etree.ElementTree as ET
+from collections import defaultdict
+
+from jaxmigrate.findings import Finding
+from jaxmigrate.reports.lint_result import LintResult
+
+# All that XML 1.0 cannot hold, lone surrogates of undecodable file names among it.
+_ILLEGAL = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def write(result: LintResult) -> str:
+    """One test suite with a case for each file that was looked at, clean ones included."""
+    by_path: dict[str, list[Finding]] = defaultdict(list)
+    for finding in result.findings:
+        by_path[finding.path].append(finding)
+    names = sorted({*result.sources, *by_path})
+    totals = {
+        "name": "jaxmigrate lint",
+        "tests": str(len(names) + len(result.errors)),
+        "failures": str(len(by_path)),
+        "errors": str(len(result.errors)),
+    }
+    root = ET.Element("testsuites", totals)
+    suite = ET.SubElement(root, "testsuite", totals)
+    for name in names:
+        _add_case(suite, name, by_path.get(name, []))
+    for error in result.errors:
+        case = ET.SubElement(suite, "testcase", classname="jaxmigrate.lint", name=_legal(error.path))
+        ET.SubElement(case, "error", message=_legal(error.message)).text = _legal(str(error))
+    ET.indent(root)
+    return '<?xml version="1.0" encoding="utf-8"?>\n' + ET.tostring(root, encoding="unicode") + "\n"
+
+
+def _add_case(suite: ET.Element, name: str, findings: list[Finding]) -> None:
+    """A case has one failure at most, by JUnit's schema, so it lists all of its file's findings."""
+    case = ET.SubElement(suite, "testcase", classname="jaxmigrate.lint", name=_legal(name))
+    if findings:
+        codes = ", ".join(dict.fromkeys(finding.code for finding in findings))
+        lines = [f"{f.path}:{f.line}:{f.column} {f.code} {f.message}" for f in findings]
+        ET.SubElement(case, "failure", type=codes, message=_legal(findings[0].message)).text = _legal("\n".join(lines))
+
+
+def _legal(text: str) -> str:
+    return _ILLEGAL.sub("\ufffd", text)

@@ -1,0 +1,32 @@
+"""What `lint` has to tell, as the plain data that every one of its formats is written from."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from jaxmigrate.findings import Finding
+from jaxmigrate.sources import SourceError, SourceFile
+
+
+@dataclass(frozen=True)
+class LintResult:
+    """The outcome of linting some files.
+
+    Attributes:
+        findings: What was found, in the order to print it in.
+        errors: Files that could not be read or parsed.
+        sources: The files that were looked at, by the name that findings use.
+        titles: The rules' titles by code.
+    """
+
+    findings: Sequence[Finding]
+    errors: Sequence[SourceError] = ()
+    sources: Mapping[str, SourceFile] = field(default_factory=dict)
+    titles: Mapping[str, str] = field(default_factory=dict)
+
+    def statistics(self) -> list[tuple[str, int]]:
+        """How often each rule fired, the most frequent first."""
+        counts = Counter(finding.code for finding in self.findings)
+        return sorted(counts.items(), key=lambda item: (-item[1], item[0]))

@@ -1,0 +1,67 @@
+"""Findings as SARIF 2.1.0, which code scanning services read."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from jaxmigrate import __version__
+from jaxmigrate.findings import Finding
+from jaxmigrate.reports.lint_result import LintResult
+from jaxmigrate.sources import SourceError
+
+
+def write(result: LintResult) -> str:
+    """One SARIF log with one run, whose notifications are the files that could not be read."""
+    codes = sorted({*result.titles, *(finding.code for finding in result.findings)})
+    driver = {"name": "jaxmigrate", "version": __version__, "rules": [_rule(code, result) for code in codes]}
+    run = {
+        "tool": {"driver": driver},
+        "columnKind": "unicodeCodePoints",
+        "invocations": [
+            {
+                "executionSuccessful": not result.errors,
+                "toolExecutionNotifications": [_notification(error) for error in result.errors],
+            }
+        ],
+        "results": [_result(finding, codes.index(finding.code)) for finding in result.findings],
+    }
+    log = {"$schema": "https://json.schemastore.org/sarif-2.1.0.json", "version": "2.1.0", "runs": [run]}
+    return json.dumps(log, indent=2) + "\n"
+
+
+def _rule(code: str, result: LintResult) -> dict[str, Any]:
+    return {"id": code, "shortDescription": {"text": result.titles.get(code, code)}}
+
+
+def _result(finding: Finding, index: int) -> dict[str, Any]:
+    here = _location(finding.path, finding.line, finding.column, finding.end_line, finding.end_column)
+    related = [
+        {"id": number, **_location(note.path, note.line, note.column), "message": {"text": note.message}}
+        for number, note in enumerate(finding.notes, 1)
+    ]
+    return {
+        "ruleId": finding.code,
+        "ruleIndex": index,
+        "level": "warning",
+        "message": {"text": finding.message},
+        "locations": [here],
+        **({"relatedLocations": related} if related else {}),
+    }
+
+
+def _notification(error: SourceError) -> dict[str, Any]:
+    return {
+        "level": "error",
+        "message": {"text": error.message},
+        "locations": [_location(error.path, error.line, error.column)],
+    }
+
+
+def _location(path: str, line: int, column: int, end_line: int = 0, end_column: int = 0) -> dict[str, Any]:
+    numbers = {"startLine": line, "startColumn": column, "endLine": end_line, "endColumn": end_column}
+    region = {key: value for key, value in numbers.items() if value}
+    uri = Path(path).as_uri() if Path(path).is_absolute() else quote(path)
+    return {"physicalLocation": {"artifactLocation": {"uri": uri}, **({"region": region} if region else {})}}
