@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from jaxmigrate.findings import Finding
 from jaxmigrate.sources import SourceFile, source_lines
 
-_MARK = re.compile(r"#\s*jaxmigrate:\s*ignore\s*+(?:\[([^\]]*)\]|(?![-\w\[]))")
+_MARK = re.compile(r"#\s*jaxmigrate:\s*ignore(?:\s*\[([^\]]*)\]|(?![-\w]|\s*\[))")
 
 
 def unsuppressed(findings: Iterable[Finding], sources: Mapping[str, SourceFile]) -> list[Finding]:

@@ -141,6 +141,8 @@ def decode(raw: bytes, name: str, path: Path | None = None) -> SourceFile:
         line, column = _place(body[: error.start].decode(encoding, "replace"))
         message = f"byte 0x{body[error.start]:02x} is not {encoding}; declare the file's encoding or save it as UTF-8"
         raise SourceError(name, message, line, column) from None
+    except UnicodeError as error:
+        raise SourceError(name, f"cannot be decoded as {encoding}: {error}") from None
     if "\0" in text:
         raise SourceError(name, "contains a null byte, which Python does not accept", *_place(text[: text.index("\0")]))
     return SourceFile(name, path, raw, text, encoding, bom)
@@ -161,7 +163,7 @@ def _encoding(body: bytes, bom: bool, name: str) -> str:
         return "utf-8"
     encoding = _normal_name(declared)
     try:
-        b"".decode(encoding)
+        b" ".decode(encoding)
     except (LookupError, UnicodeError):
         raise SourceError(name, f"unknown encoding {declared!r}", line) from None
     if bom and encoding != "utf-8":

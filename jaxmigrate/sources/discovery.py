@@ -100,7 +100,7 @@ def _inside(start: Path, excluded: Callable[[Path], bool], errors: list[SourceEr
             if entry.is_dir(follow_symlinks=False):
                 if not _skipped(path) and not excluded(path):
                     waiting.append(path)
-            elif path.suffix in _KINDS and not excluded(path) and entry.is_file():
+            elif path.suffix in _KINDS and not excluded(path) and _is_file(entry):
                 yield Location(path.as_posix(), path, _KINDS[path.suffix])
 
 
@@ -111,6 +111,13 @@ def _entries(folder: Path, errors: list[SourceError]) -> list[os.DirEntry[str]]:
     except OSError as error:
         errors.append(SourceError(folder.as_posix(), os_reason(error)))
         return []
+
+
+def _is_file(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_file()
+    except OSError:  # a link that leads to itself
+        return False
 
 
 def _skipped(folder: Path) -> bool:
