@@ -1,0 +1,268 @@
+"""Digests what goes into and comes out of a mapped call, one host copy of each array at most.
+
+Two arrays have the same digest if they hold the same bytes in row-major order, however they lie on the devices. No
+view of a device buffer outlives this module's functions: XLA donates no buffer that somebody still looks at.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import os
+import weakref
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
+
+SCALARS = (bool, int, float, complex, str, bytes)
+_DIGEST_BYTES = 12
+
+
+class Leaf(NamedTuple):
+    """What is known of one leaf without its values; `kind` says how far these can be compared."""
+
+    kind: str
+    dtype: str
+    shape: Tuple[int, ...]
+    weak: bool
+
+
+class Tree(NamedTuple):
+    """The leaves of one call's arguments or results, with what is the same from call to call kept apart."""
+
+    paths: Tuple[str, ...]
+    nodes: str
+    leaves: Tuple[Leaf, ...]
+    digests: Tuple[str, ...]
+
+
+class Keep(NamedTuple):
+    """Where the arrays of a call are left on disk: leaf number i as `prefix` + i."""
+
+    prefix: str
+
+
+def digest_tree(tree: Any, layouts: "Layouts", keep: Optional[Keep]) -> Tree:
+    """Digest every leaf of a pytree of arguments or results; raises nothing for leaves that cannot be read."""
+    import jax
+
+    values, treedef = jax.tree_util.tree_flatten(tree, is_leaf=_is_none)
+    paths, nodes = layouts.of(tree, treedef)
+    described = [_describe(value, _place(keep, number)) for number, value in enumerate(values)]
+    return Tree(paths, nodes, tuple(leaf for leaf, _ in described), tuple(digest for _, digest in described))
+
+
+def _is_none(value: Any) -> bool:
+    return value is None
+
+
+def _place(keep: Optional[Keep], number: int) -> str:
+    return "" if keep is None else "%s%d" % (keep.prefix, number)
+
+
+def tree_bytes(tree: Any) -> int:
+    """The size of all arrays in a pytree; what has no size counts nothing."""
+    import jax
+
+    return sum(_size(value) for value in jax.tree_util.tree_leaves(tree))
+
+
+def _size(value: Any) -> int:
+    try:
+        return int(getattr(value, "nbytes", 0))
+    except Exception:  # noqa: BLE001 - key arrays of some versions have no size
+        return 0
+
+
+class Layouts:
+    """Remembers the key paths of the last pytree, since flattening with paths costs ten times as much as without."""
+
+    def __init__(self) -> None:
+        self.treedef: Any = None
+        self.answer: Tuple[Tuple[str, ...], str] = ((), "")
+
+    def of(self, tree: Any, treedef: Any) -> Tuple[Tuple[str, ...], str]:
+        if self.treedef is None or not _same(self.treedef, treedef):
+            self.answer = (_key_paths(tree), _node_types(treedef))
+            self.treedef = treedef
+        return self.answer
+
+
+def _same(one: Any, other: Any) -> bool:
+    try:
+        return bool(one == other)
+    except Exception:  # noqa: BLE001 - user classes compare their static fields here, with arrays among them
+        return False
+
+
+def _key_paths(tree: Any) -> Tuple[str, ...]:
+    from jax import tree_util
+
+    if not hasattr(tree_util, "tree_flatten_with_path"):
+        return tuple("[%d]" % number for number in range(len(tree_util.tree_leaves(tree, is_leaf=_is_none))))
+    pairs, _ = tree_util.tree_flatten_with_path(tree, is_leaf=_is_none)
+    return tuple(tree_util.keystr(path) for path, _ in pairs)
+
+
+def _node_types(treedef: Any) -> str:
+    """The containers of a pytree as text, without the static data in them, which may hold addresses."""
+    data = treedef.node_data()
+    if data is None:
+        return "*"
+    return "%s(%s)" % (_type_name(data[0]), ",".join(_node_types(child) for child in treedef.children()))
+
+
+def _type_name(kind: Any) -> str:
+    return "%s.%s" % (getattr(kind, "__module__", ""), getattr(kind, "__qualname__", str(kind)))
+
+
+def holds_tracer(tree: Any) -> bool:
+    """Whether any leaf is a tracer: the call is then being transformed, and has no values."""
+    import jax
+
+    return any(isinstance(value, jax.core.Tracer) for value in jax.tree_util.tree_leaves(tree))
+
+
+def _describe(value: Any, place: str) -> Tuple[Leaf, str]:
+    import jax
+
+    if value is None:
+        return Leaf("none", "None", (), False), ""
+    if isinstance(value, SCALARS) and not hasattr(value, "dtype"):
+        return _describe_scalar(value)
+    try:
+        if isinstance(value, jax.Array):
+            return _describe_device_array(value, place)
+        return _describe_host_array(value, place)
+    except Exception as error:  # noqa: BLE001 - whatever is wrong with it must not stop the program
+        return Leaf("unreadable", "%s: %s" % (_type_name(type(value)), error), (), False), ""
+
+
+def _describe_scalar(value: Any) -> Tuple[Leaf, str]:
+    text = repr(value)
+    shown = text if len(text) <= 64 else "%s... %s" % (text[:48], _encode(hashlib.sha256(text.encode())))
+    return Leaf("scalar", type(value).__name__, (), False), shown
+
+
+def _describe_host_array(value: Any, place: str) -> Tuple[Leaf, str]:
+    import numpy as np
+
+    if isinstance(value, type) or not (isinstance(value, (np.ndarray, np.generic)) or hasattr(value, "__array__")):
+        return Leaf("static", _type_name(type(value)), (), False), ""
+    array = np.asarray(value)
+    if array.dtype.hasobject:
+        return Leaf("static", _type_name(type(value)), (), False), ""
+    return Leaf("array", array.dtype.name, array.shape, False), _digest([array], place)
+
+
+def _describe_device_array(value: Any, place: str) -> Tuple[Leaf, str]:
+    import jax
+
+    name, shape = str(value.dtype), tuple(value.shape)
+    weak = bool(getattr(value, "weak_type", False))
+    if value.is_deleted():
+        return Leaf("deleted", name, shape, weak), ""
+    kind = "array" if value.is_fully_addressable else "local shards"
+    known = _KNOWN.get(value)
+    if known is not None and not place:
+        return Leaf(kind, name, shape, weak), known
+    is_key = jax.dtypes.issubdtype(value.dtype, jax.dtypes.prng_key)
+    digest = _digest(_pieces(jax.random.key_data(value) if is_key else value), place)
+    _KNOWN.put(value, digest)
+    return Leaf(kind, name, shape, weak), digest
+
+
+class _Known:
+    """The digests of the arrays that are alive: the results of one step are most of the arguments of the next."""
+
+    def __init__(self) -> None:
+        self.entries: Dict[int, Tuple[Any, str]] = {}
+
+    def get(self, value: Any) -> Optional[str]:
+        entry = self.entries.get(id(value))
+        return entry[1] if entry is not None and entry[0]() is value else None
+
+    def put(self, value: Any, digest: str) -> None:
+        try:
+            self.entries[id(value)] = (weakref.ref(value, self._forget(id(value))), digest)
+        except TypeError:
+            return
+
+    def _forget(self, number: int) -> Callable[[Any], None]:
+        def forget(reference: Any) -> None:
+            entry = self.entries.get(number)
+            if entry is not None and entry[0] is reference:
+                del self.entries[number]
+
+        return forget
+
+
+_KNOWN = _Known()
+
+
+def _pieces(value: Any) -> List[Any]:
+    """Host arrays whose bytes, one after the other, are those of the array, or of the part that this process has."""
+    import numpy as np
+
+    shards = value.addressable_shards
+    if value.is_fully_replicated:
+        return [np.asarray(shards[0].data)]
+    if value.is_fully_addressable and any(_splits_inner(shard.index, value.shape) for shard in shards):
+        return [_assemble(value, shards)]
+    rows = {_start(shard.index): shard for shard in shards}
+    return [np.asarray(rows[start].data) for start in sorted(rows)]
+
+
+def _assemble(value: Any, shards: Any) -> Any:
+    """The whole array on the host; `np.asarray(value)` would leave a copy of it with the program's own array."""
+    import numpy as np
+
+    whole = np.empty(value.shape, value.dtype)
+    for shard in shards:
+        whole[shard.index] = np.asarray(shard.data)
+    return whole
+
+
+def _start(index: Any) -> Tuple[int, ...]:
+    return tuple((part.start or 0) if isinstance(part, slice) else int(part) for part in index)
+
+
+def _splits_inner(index: Any, shape: Tuple[int, ...]) -> bool:
+    return any(
+        not isinstance(part, slice) or (part.start or 0) > 0 or part.stop not in (None, size)
+        for part, size in zip(index[1:], shape[1:])
+    )
+
+
+def _digest(pieces: List[Any], place: str) -> str:
+    """The digest of the pieces' bytes; they are also written to the file `place` where that is given."""
+    state = hashlib.sha256()
+    for piece in pieces:
+        state.update(_bytes_of(piece))
+    if place:
+        with open(place, "wb") as file:
+            for piece in pieces:
+                file.write(_bytes_of(piece))
+    return _encode(state)
+
+
+def _bytes_of(array: Any) -> Any:
+    import numpy as np
+
+    if not array.size:
+        return b""
+    return np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
+
+
+def _encode(state: Any) -> str:
+    return base64.b64encode(state.digest()[:_DIGEST_BYTES]).decode()
+
+
+def combine(tree: Tree) -> str:
+    """One digest for all leaves of a call."""
+    return _encode(hashlib.sha256(" ".join(tree.digests).encode()))
+
+
+def remove(prefix: str, count: int) -> None:
+    """Delete what `Keep(prefix)` left of the first `count` leaves."""
+    for number in range(count):
+        if os.path.exists("%s%d" % (prefix, number)):
+            os.unlink("%s%d" % (prefix, number))

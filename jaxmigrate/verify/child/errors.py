@@ -1,0 +1,204 @@
+"""Compares pairs of recorded arrays number by number; run as `python -m jaxmigrate_child.errors` over JSON.
+
+It measures how far the rewritten leaf is from the original one, where it is farthest, and whether the difference has
+a shape that gives its cause away: a constant factor, one slice everywhere, slices in another order, a reduction.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+
+import numpy as np
+
+Array = Any
+
+
+class Pair(NamedTuple):
+    """Both sides of a leaf as numbers: `wide` in double precision, `raw` as they were recorded."""
+
+    raw_a: Array
+    raw_b: Array
+    a: Array
+    b: Array
+
+
+def main() -> None:
+    """Answer the question on standard input on standard output."""
+    question = json.load(sys.stdin)
+    with np.errstate(all="ignore"):
+        json.dump([compare_files(pair, question["devices"]) for pair in question["pairs"]], sys.stdout)
+
+
+def compare_files(pair: Dict[str, Any], devices: int) -> Dict[str, Any]:
+    """The fields of a LeafError for two files of raw bytes."""
+    a = load(pair["original"], pair["original_dtype"], pair["shape"])
+    b = load(pair["rewritten"], pair["rewritten_dtype"], pair["shape"])
+    return compare(a, b, pair["rtol"], pair["atol"], devices)
+
+
+def load(path: str, dtype: str, shape: List[int]) -> Array:
+    """The array in a file of row-major bytes; of keys it is their data, with one more axis."""
+    if dtype.startswith("key<"):
+        return np.fromfile(path, np.uint32).reshape([*shape, -1])
+    return np.fromfile(path, _dtype(dtype)).reshape(shape)
+
+
+def _dtype(name: str) -> Any:
+    try:
+        return np.dtype(name)
+    except TypeError:
+        import ml_dtypes
+
+        return np.dtype(getattr(ml_dtypes, name))
+
+
+def compare(raw_a: Array, raw_b: Array, rtol: float, atol: float, devices: int) -> Dict[str, Any]:
+    """The fields of a LeafError; both arrays have the same shape and may have different dtypes."""
+    pair = Pair(raw_a, raw_b, _wide(raw_a), _wide(raw_b))
+    distance = _distance(pair)
+    nan_a, nan_b = np.isnan(pair.a), np.isnan(pair.b)
+    mismatch = nan_a != nan_b
+    worst = int(np.argmax(mismatch if mismatch.any() else distance)) if distance.size else 0
+    within = _is_within(pair, distance, rtol, atol) and not mismatch.any()
+    factor = None if within else _factor(pair, rtol, devices)
+    return {
+        "absolute": float(distance.max(initial=0.0)),
+        "relative": float(_relative(pair, distance).max(initial=0.0)),
+        "ulp": float(_ulps(raw_a, raw_b).max(initial=0)),
+        "index": [int(part) for part in np.unravel_index(worst, distance.shape)] if distance.size else [],
+        "original": _shown(raw_a, worst),
+        "rewritten": _shown(raw_b, worst),
+        "within": bool(within),
+        "different_elements": int(np.count_nonzero((distance > 0) | mismatch)),
+        "elements": int(distance.size),
+        "nan_original": int(nan_a.sum()),
+        "nan_rewritten": int(nan_b.sum()),
+        "nan_mismatch": bool(mismatch.any()),
+        "factor": factor,
+        "pattern": "" if within or factor is not None else _pattern(pair, rtol),
+    }
+
+
+def _wide(array: Array) -> Array:
+    if array.dtype.kind == "c":
+        return array.astype(np.complex128)
+    # Wider than double, where the machine has it: 64-bit integers keep all their digits.
+    return array.astype(np.longdouble if array.dtype.kind in "iu" and array.dtype.itemsize == 8 else np.float64)
+
+
+def _distance(pair: Pair) -> Array:
+    equal = (pair.a == pair.b) | (np.isnan(pair.a) | np.isnan(pair.b))
+    return np.where(equal, 0.0, np.abs(pair.b - pair.a))
+
+
+def _relative(pair: Pair, distance: Array) -> Array:
+    larger = np.maximum(np.abs(pair.a), np.abs(pair.b))
+    ratio = np.divide(distance, larger, out=np.zeros(distance.shape), where=(larger > 0), casting="unsafe")
+    return np.where(np.isinf(distance), np.inf, ratio)
+
+
+def _is_within(pair: Pair, distance: Array, rtol: float, atol: float) -> bool:
+    if _is_exact(pair.raw_a) or _is_exact(pair.raw_b):
+        return not np.any(distance > 0)
+    larger = np.maximum(np.abs(pair.a), np.abs(pair.b))
+    bound = atol + rtol * (larger + _typical(pair.a))
+    return bool(np.all((distance <= bound) & ~np.isinf(distance)))
+
+
+def _is_exact(array: Array) -> bool:
+    return array.dtype.kind in "iub" or array.dtype.name.lstrip("u").startswith("int")
+
+
+def _typical(values: Array) -> float:
+    """The median magnitude of the numbers that are neither zero nor infinite."""
+    sizes = np.abs(values[np.isfinite(values) & (values != 0)])
+    return float(np.median(sizes)) if sizes.size else 0.0
+
+
+def _ulps(a: Array, b: Array) -> Array:
+    """How many representable numbers lie between each two numbers; nothing for arrays of different dtypes."""
+    if a.dtype != b.dtype or not a.size:
+        return np.zeros(0)
+    if _is_exact(a):
+        return np.abs(_wide(a) - _wide(b))
+    unit = a.dtype.itemsize // (2 if a.dtype.kind == "c" else 1)
+    apart = np.abs(_ordered(a, unit) - _ordered(b, unit))
+    parts = (-1, 2) if a.dtype.kind == "c" else (-1, 1)
+    unknown = np.isnan(_wide(a)) | np.isnan(_wide(b))
+    return np.where(unknown.reshape(-1, 1), 0, apart.reshape(parts))
+
+
+def _ordered(array: Array, unit: int) -> Array:
+    """The numbers' bits as numbers that count up from the smallest float to the largest."""
+    bits = np.ascontiguousarray(array).reshape(-1).view("u%d" % unit)
+    sign = bits >> np.array(8 * unit - 1, bits.dtype)
+    magnitude = (bits & np.array((1 << (8 * unit - 1)) - 1, bits.dtype)).astype(np.longdouble)
+    return np.where(sign.astype(bool), -magnitude, magnitude)
+
+
+def _shown(array: Array, position: int) -> str:
+    if not array.size:
+        return ""
+    flat = array.reshape(-1)[position]
+    return repr(flat.item()) if array.dtype.kind in "fciub" else str(flat)
+
+
+def _factor(pair: Pair, rtol: float, devices: int) -> Optional[float]:
+    """The constant c with rewritten = c * original, where there is one; None if it is 1 or there are no numbers."""
+    usable = np.isfinite(pair.a) & np.isfinite(pair.b) & (pair.a != 0)
+    if not usable.any() or pair.a.dtype.kind == "c":
+        return None
+    factor = float(np.median((pair.b[usable] / pair.a[usable]).astype(np.float64)))
+    known = known_factor(factor, devices, 100 * rtol)
+    expected = pair.a * (known or factor)
+    slack = 100 * rtol * (np.abs(expected) + _typical(expected))
+    both_finite = np.isfinite(pair.a) & np.isfinite(pair.b)
+    if factor == 0 or not np.all(np.abs(pair.b - expected)[both_finite] <= slack[both_finite]):
+        return None
+    return known or (factor if usable.sum() > 1 else None)
+
+
+def known_factor(factor: float, devices: int, rtol: float) -> Optional[float]:
+    """The exact factor that `factor` is near to, among those that a wrong number of reductions brings about."""
+    whole = {float(devices) ** power for power in (-2, -1, 1, 2)} | {-1.0} if devices > 1 else {-1.0}
+    near = [number for number in sorted(whole) if abs(factor - number) <= max(rtol, 1e-4) * abs(number)]
+    return near[0] if near else None
+
+
+def _pattern(pair: Pair, rtol: float) -> str:
+    """How the slices along the leading axis explain the difference; empty where they do not."""
+    a, b = pair.a, pair.b
+    if a.ndim == 0 or a.shape[0] < 2 or a[0].size == 0 or not (np.isfinite(a).all() and np.isfinite(b).all()):
+        return ""
+    for name, expected in _explanations(a, b):
+        if name and np.all(np.abs(expected) <= 100 * rtol * (np.abs(a) + np.abs(b) + _typical(a))):
+            return name
+    return "permuted" if _is_permuted(pair.raw_a, pair.raw_b) else ""
+
+
+def _explanations(a: Array, b: Array) -> List[Tuple[str, Array]]:
+    """For each pattern, what is zero if the pattern holds; its name is empty where it would say nothing."""
+    first, mean, total = a[:1], a.mean(0, keepdims=True), a.sum(0, keepdims=True)
+    return [
+        ("first" if _varies(a) else "", b - first),
+        ("mean" if _varies(a) else "", b - mean),
+        ("sum" if _varies(a) else "", b - total),
+        ("mean lost" if _varies(b) else "", a - b.mean(0, keepdims=True)),
+        ("sum lost" if _varies(b) else "", a - b.sum(0, keepdims=True)),
+    ]
+
+
+def _varies(array: Array) -> bool:
+    return bool(np.any(array != array[:1]))
+
+
+def _is_permuted(a: Array, b: Array) -> bool:
+    rows_a = [row.tobytes() for row in a]
+    rows_b = [row.tobytes() for row in b]
+    return rows_a != rows_b and sorted(rows_a) == sorted(rows_b) and len(set(rows_a)) > 1
+
+
+if __name__ == "__main__":
+    main()

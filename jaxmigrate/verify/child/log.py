@@ -1,0 +1,103 @@
+"""The append-only log of one process: every line is in the kernel's hands before the program goes on.
+
+A program may abort, hang or be killed in the middle of a call. What it had begun must still be readable, so lines are
+written unbuffered, one JSON object each, to one file per process.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import threading
+import time
+from typing import Any, Dict, List, Optional, Tuple
+
+# Bytes of leaf digests in one log; beyond it only the digest of whole calls is written.
+DETAIL_BYTES = 32 << 20
+
+
+class _Log:
+    """The log file of the process that this object was made in."""
+
+    def __init__(self, folder: str) -> None:
+        name = os.path.join(folder, "%d.jsonl" % os.getpid())
+        self.descriptor = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        self.lock = threading.Lock()
+        self.order = 0
+        self.numbers: Dict[Tuple[str, str], int] = {}
+        self.detail = 0
+        self.kept = 0
+
+    def write(self, record: Dict[str, Any]) -> None:
+        data = json.dumps(record, separators=(",", ":")).encode() + b"\n"
+        with self.lock:
+            while data:
+                data = data[os.write(self.descriptor, data) :]
+
+    def number(self, site: str, thread: str) -> Tuple[int, int]:
+        """The next position among all calls of the process, and among the calls of the site in this thread."""
+        with self.lock:
+            order, self.order = self.order, self.order + 1
+            call = self.numbers.get((site, thread), 0)
+            self.numbers[site, thread] = call + 1
+            return order, call
+
+    def take_detail(self, size: int) -> bool:
+        """Whether `size` more bytes of leaf digests still fit the log; they are counted if they do."""
+        with self.lock:
+            self.detail += size
+            return self.detail <= DETAIL_BYTES
+
+    def take_kept(self, size: int, limit: int) -> bool:
+        """Whether arrays of `size` bytes still fit what one process may leave on disk; counted if they do."""
+        with self.lock:
+            if self.kept + size > limit:
+                return False
+            self.kept += size
+            return True
+
+
+CONFIG: Dict[str, Any] = {}
+_log: Optional[_Log] = None
+_opening = threading.Lock()
+
+
+def configure(config: Dict[str, Any]) -> None:
+    """Set where to write and what to keep; a forked child gets a log of its own."""
+    CONFIG.update(config)
+    os.register_at_fork(after_in_child=_forget)
+
+
+def _forget() -> None:
+    global _log, _opening  # noqa: PLW0603 - the log belongs to the process
+    _log = None
+    _opening = threading.Lock()
+
+
+def current() -> _Log:
+    """The log of this process, opened when it has something to say."""
+    global _log  # noqa: PLW0603
+    with _opening:
+        if _log is None:
+            _log = _Log(CONFIG["records"])
+            _log.write(_describe_process())
+        return _log
+
+
+def _describe_process() -> Dict[str, Any]:
+    """The facts by which a reader tells this process from the others of the same run."""
+    return {
+        "k": "process",
+        "pid": os.getpid(),
+        "parent": os.getppid(),
+        "argv": _arguments(),
+        "executable": sys.executable,
+        "python": "%d.%d.%d" % sys.version_info[:3],
+        "worker": os.environ.get("PYTEST_XDIST_WORKER", ""),
+        "started": time.time(),
+    }
+
+
+def _arguments() -> List[str]:
+    return [str(item) for item in getattr(sys, "argv", [])]

@@ -1,0 +1,289 @@
+"""The marks that verification puts into a program: they stand in for what they mark and record every call of it.
+
+`transform` stands in for jax.pmap or its replacement, `mapped` for the result of one. Both behave as what they wrap:
+as decorators, as methods, under functools.partial, with `.lower`, `.__wrapped__` and every other attribute.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import threading
+import time
+import types
+from typing import Any, Callable, Dict, List, Optional, Tuple
+
+from . import digest, flags, log
+
+_active = threading.local()
+_signatures: Dict[Any, int] = {}
+_said: Dict[str, int] = {}
+
+
+def transform(site: str, original: Any) -> Any:
+    """Something that maps functions as `original` does and records the calls of what it returns."""
+    if not callable(original):
+        return original
+    if not hasattr(type(original), "__get__"):
+        return _Transform(site, original)
+
+    @functools.wraps(original)
+    def marked(*args: Any, **kwargs: Any) -> Any:
+        return _record_result(site, original(*args, **kwargs), args)
+
+    return marked
+
+
+class _Transform:
+    """A transform that is no function: it must not turn into a method where the one it wraps would not."""
+
+    def __init__(self, site: str, original: Any) -> None:
+        self.__dict__.update(_jaxmigrate_site=site, _jaxmigrate_original=original, __doc__=original.__doc__)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return _record_result(self._jaxmigrate_site, self._jaxmigrate_original(*args, **kwargs), args)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_jaxmigrate_"):
+            raise AttributeError(name)
+        return getattr(self._jaxmigrate_original, name)
+
+
+def _record_result(site: str, result: Any, args: Tuple[Any, ...]) -> Any:
+    if hasattr(result, "lower") or (args and callable(args[0])):
+        return mapped(site, result)
+    return transform(site, result)
+
+
+def mapped(site: str, original: Any) -> Any:
+    """The mapped callable `original`, recorded."""
+    if not callable(original):
+        return original
+    flags.repeat()
+    log.current().write({"k": "made", "site": site, "name": _name(original)})
+    return Recorded(site, original)
+
+
+def _name(function: Any) -> str:
+    while isinstance(function, functools.partial):
+        function = function.func
+    return str(getattr(function, "__name__", type(function).__name__))
+
+
+def _rebuild(site: str, original: Any) -> "Recorded":
+    return Recorded(site, original)
+
+
+class Recorded:
+    """A mapped callable whose calls are recorded; everything else about it is the callable's own."""
+
+    def __init__(self, site: str, original: Any) -> None:
+        self.__dict__.update(_jaxmigrate_site=site, _jaxmigrate_original=original)
+        self.__dict__.update(__doc__=original.__doc__, __module__=getattr(original, "__module__", None))
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return _call(self._jaxmigrate_site, self._jaxmigrate_original, args, kwargs)
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        if instance is None or not hasattr(type(self._jaxmigrate_original), "__get__"):
+            return self
+        return types.MethodType(self, instance)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_jaxmigrate_"):
+            raise AttributeError(name)
+        value = getattr(self._jaxmigrate_original, name)
+        return _record_stage(self._jaxmigrate_site, value) if name in ("lower", "trace") else value
+
+    def __copy__(self) -> "Recorded":
+        return self
+
+    def __deepcopy__(self, memo: Any) -> "Recorded":
+        return self
+
+    def __reduce__(self) -> Any:
+        return _rebuild, (self._jaxmigrate_site, self._jaxmigrate_original)
+
+    def __repr__(self) -> str:
+        return repr(self._jaxmigrate_original)
+
+
+def _record_stage(site: str, method: Callable[..., Any]) -> Callable[..., Any]:
+    """`lower` or `trace`, such that the compiled function at the end of the stages is recorded too."""
+
+    @functools.wraps(method)
+    def staged(*args: Any, **kwargs: Any) -> Any:
+        return _Stage(site, method(*args, **kwargs))
+
+    return staged
+
+
+class _Stage:
+    """A traced or lowered function on its way to a compiled one."""
+
+    def __init__(self, site: str, original: Any) -> None:
+        self.__dict__.update(_jaxmigrate_site=site, _jaxmigrate_original=original)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_jaxmigrate_"):
+            raise AttributeError(name)
+        value = getattr(self._jaxmigrate_original, name)
+        if name == "lower":
+            return _record_stage(self._jaxmigrate_site, value)
+        return _record_compiled(self._jaxmigrate_site, value) if name == "compile" else value
+
+
+def _record_compiled(site: str, compile_stage: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(compile_stage)
+    def compiled(*args: Any, **kwargs: Any) -> Any:
+        return mapped(site, compile_stage(*args, **kwargs))
+
+    return compiled
+
+
+def _call(site: str, function: Any, args: Any, kwargs: Any) -> Any:
+    if digest.holds_tracer((args, kwargs)):
+        _say_traced(site)
+        return function(*args, **kwargs)
+    call = _Call(site)
+    call.record("in", (args, kwargs))
+    try:
+        result = call.run(function, args, kwargs)
+    except BaseException as error:
+        call.raised(error)
+        raise
+    if digest.holds_tracer(result):
+        call.traced()
+    else:
+        call.record("out", result)
+    return result
+
+
+def _stack() -> List[str]:
+    """The sites whose calls are running in this thread, the innermost last."""
+    if not hasattr(_active, "stack"):
+        _active.stack = []
+    stack: List[str] = _active.stack
+    return stack
+
+
+def _say_traced(site: str) -> None:
+    log.current().write({"k": "traced", "site": site, "within": _stack()})
+
+
+class _Call:
+    """One call while it runs: numbered when it begins, so that the log names it if it never ends."""
+
+    def __init__(self, site: str) -> None:
+        self.site = site
+        self.log = log.current()
+        self.thread = _thread()
+        self.order, self.number = self.log.number(site, self.thread)
+        self.keep: Optional[bool] = None
+        self.log.write(
+            {"k": "enter", "n": self.order, "site": site, "i": self.number, "thread": self.thread, "within": _stack()}
+        )
+
+    def run(self, function: Any, args: Any, kwargs: Any) -> Any:
+        """Call the function and wait for its results: unwaited collectives of many steps can exhaust the threads."""
+        import jax
+
+        started = time.perf_counter()
+        _stack().append(self.site)
+        try:
+            result = function(*args, **kwargs)
+            if not digest.holds_tracer(result):
+                jax.block_until_ready(result)
+        finally:
+            _stack().pop()
+        self.seconds = time.perf_counter() - started
+        return result
+
+    def record(self, where: str, tree: Any) -> None:
+        keep = self._place(where, tree)
+        described = digest.digest_tree(tree, _layouts(self.site, where), keep)
+        record = {
+            "k": where,
+            "n": self.order,
+            "sig": _signature(self.log, described),
+            "digest": digest.combine(described),
+        }
+        digests = "\n".join(described.digests)
+        if keep is not None or self.log.take_detail(len(digests)):
+            record["leaves"] = digests
+        if keep is not None:
+            record["kept"] = True
+        if where == "out":
+            record["s"] = round(self.seconds, 6)
+        self.log.write(record)
+
+    def _place(self, where: str, tree: Any) -> Optional[digest.Keep]:
+        """Where this call's arrays go on disk, if they are to be kept and there is room."""
+        if self.keep is None:
+            _describe_jax(self.log)
+            self.keep = self._wanted()
+        if not self.keep or not self.log.take_kept(digest.tree_bytes(tree), log.CONFIG["keep_bytes"]):
+            return None
+        name = "%d-%d-%s-" % (os.getpid(), self.order, where)
+        return digest.Keep(os.path.join(log.CONFIG["arrays"], name))
+
+    def _wanted(self) -> bool:
+        chosen = log.CONFIG["keep"]
+        if chosen is None:
+            return self.number < log.CONFIG["keep_first"]
+        return self.number in chosen.get(self.site, ())
+
+    def raised(self, error: BaseException) -> None:
+        kind = "%s.%s" % (type(error).__module__, type(error).__qualname__)
+        self.log.write({"k": "raised", "n": self.order, "type": kind, "text": str(error)[:500]})
+
+    def traced(self) -> None:
+        self.log.write({"k": "traced", "n": self.order, "site": self.site, "within": _stack()})
+
+
+def _thread() -> str:
+    thread = threading.current_thread()
+    return "" if thread is threading.main_thread() else thread.name
+
+
+_LAYOUTS: Dict[Tuple[str, str], digest.Layouts] = {}
+
+
+def _layouts(site: str, where: str) -> digest.Layouts:
+    return _LAYOUTS.setdefault((site, where), digest.Layouts())
+
+
+def _signature(writer: Any, tree: digest.Tree) -> int:
+    """The number under which this log describes the leaves of such a tree; the description is written once."""
+    key = (os.getpid(), tree.paths, tree.nodes, tree.leaves)
+    number = _signatures.get(key)
+    if number is None:
+        number = _signatures.setdefault(key, len(_signatures))
+        leaves = [[path, *leaf] for path, leaf in zip(tree.paths, tree.leaves)]
+        writer.write({"k": "sig", "id": number, "nodes": tree.nodes, "leaves": leaves})
+    return number
+
+
+def _describe_jax(writer: Any) -> None:
+    """Write once what JAX is here; asking starts the backend, which the call is about to do anyway."""
+    if os.getpid() in _said.values():
+        return
+    _said["pid"] = os.getpid()
+    import jax
+    import jaxlib
+    import numpy
+
+    writer.write(
+        {
+            "k": "jax",
+            "jax": jax.__version__,
+            "jaxlib": getattr(jaxlib, "__version__", ""),
+            "numpy": numpy.__version__,
+            "devices": jax.device_count(),
+            "local_devices": jax.local_device_count(),
+            "platform": jax.default_backend(),
+            "process": jax.process_index(),
+            "processes": jax.process_count(),
+            "xla_flags": os.environ.get("XLA_FLAGS", ""),
+        }
+    )

@@ -1,0 +1,48 @@
+"""Prepares a Python process of the program that is verified, before the program's first line runs."""
+
+from __future__ import annotations
+
+import builtins
+import faulthandler
+import json
+import os
+import random
+import sys
+import time
+from typing import Any, Dict, List
+
+from . import flags, log, overlay, recorder, seeds
+
+CONFIG = "JAXMIGRATE_VERIFY"
+
+
+def start() -> None:
+    """Install the marks as builtins and point the process at the copy of the project that it has to run."""
+    with open(os.environ[CONFIG], encoding="utf-8") as file:
+        config: Dict[str, Any] = json.load(file)
+    log.configure(config)
+    _leave_stack_at_deadline(config)
+    flags.extend(config["flags"], config["flag_cache"])
+    overlay.redirect_imports(config["root"], config["copy"], config["marked"])
+    overlay.protect(config["links"])
+    _seed(config["seed"])
+    builtins.__dict__["__jaxmigrate_transform__"] = recorder.transform
+    builtins.__dict__["__jaxmigrate_mapped__"] = recorder.mapped
+
+
+def _leave_stack_at_deadline(config: Dict[str, Any]) -> None:
+    """Write what every thread is doing shortly before the time is up; the kernel's kill leaves no other trace."""
+    left = config["deadline"] - time.time()
+    if left > 0:
+        name = os.path.join(config["records"], "%d.stack" % os.getpid())
+        _STACKS.append(open(name, "w"))  # noqa: SIM115 - faulthandler needs the descriptor for as long as we live
+        faulthandler.dump_traceback_later(left, file=_STACKS[0], exit=False)
+
+
+_STACKS: List[Any] = []
+
+
+def _seed(seed: Any) -> None:
+    if seed is not None:
+        random.seed(seed)
+        seeds.seed_numpy_when_imported(seed)

@@ -1,0 +1,203 @@
+"""Reads what the processes of one run have logged, while they run and after they ended.
+
+A log may stop in the middle of a line or of a call; what stands before that is still the truth.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from jaxmigrate.verify.model import InFlight
+
+_STAGES = {"enter": "reading its arguments", "in": "running", "out": "ended", "raised": "ended", "traced": "ended"}
+
+
+class Leaf(NamedTuple):
+    """One leaf of a call, without its values."""
+
+    path: str
+    kind: str
+    dtype: str
+    shape: tuple[int, ...]
+    weak: bool
+
+
+class Signature(NamedTuple):
+    """What all calls with the same kinds of arguments or results have in common."""
+
+    nodes: str
+    leaves: tuple[Leaf, ...]
+
+
+@dataclass(frozen=True)
+class Values:
+    """The arguments or the results of one call; `arrays` is where its arrays lie on disk, if they do."""
+
+    signature: Signature
+    digest: str
+    leaves: tuple[str, ...] | None
+    arrays: Path | None
+
+    def array(self, leaf: int) -> Path | None:
+        """The file with the bytes of one leaf."""
+        return None if self.arrays is None else self.arrays.with_name(f"{self.arrays.name}{leaf}")
+
+
+@dataclass
+class Call:
+    """One mapped call, as far as it came. `order` counts the calls of the process, `number` those of the site."""
+
+    site: str
+    number: int
+    order: int
+    thread: str
+    within: tuple[str, ...]
+    inputs: Values | None = None
+    outputs: Values | None = None
+    raised: str = ""
+    raised_text: str = ""
+    traced: bool = False
+    seconds: float = 0.0
+    stage: str = "enter"
+
+    @property
+    def ended(self) -> bool:
+        return self.stage in ("out", "raised", "traced")
+
+    def in_flight(self) -> InFlight:
+        return InFlight(self.site, self.number, self.order, _STAGES[self.stage])
+
+
+@dataclass
+class ProcessLog:
+    """The log of one process, read as far as it is written."""
+
+    path: Path
+    facts: dict[str, Any] = field(default_factory=dict)
+    jax: dict[str, Any] = field(default_factory=dict)
+    made: dict[str, str] = field(default_factory=dict)
+    calls: list[Call] = field(default_factory=list)
+    traced: list[tuple[str, tuple[str, ...]]] = field(default_factory=list)
+    open_calls: dict[int, Call] = field(default_factory=dict)
+    signatures: dict[int, Signature] = field(default_factory=dict)
+    position: int = 0
+
+    @property
+    def pid(self) -> int:
+        return int(self.path.stem)
+
+    def read_on(self) -> None:
+        """Take in the complete lines that were written since the last time."""
+        with self.path.open("rb") as file:
+            file.seek(self.position)
+            data = file.read()
+        end = data.rfind(b"\n") + 1
+        self.position += end
+        for line in data[:end].splitlines():
+            self._take(json.loads(line))
+
+    def _take(self, record: dict[str, Any]) -> None:
+        kind = record["k"]
+        if kind == "process":
+            self.facts = record
+        elif kind == "jax":
+            self.jax = record
+        elif kind == "made":
+            self.made[record["site"]] = record["name"]
+        elif kind == "sig":
+            leaves = tuple(Leaf(path, what, dtype, tuple(shape), weak) for path, what, dtype, shape, weak in record["leaves"])
+            self.signatures[record["id"]] = Signature(record["nodes"], leaves)
+        elif kind == "traced" and "n" not in record:
+            self.traced.append((record["site"], tuple(record["within"])))
+        else:
+            self._take_call(kind, record)
+
+    def _take_call(self, kind: str, record: dict[str, Any]) -> None:
+        order = record["n"]
+        if kind == "enter":
+            call = Call(record["site"], record["i"], order, record["thread"], tuple(record["within"]))
+            self.calls.append(call)
+            self.open_calls[order] = call
+            return
+        call = self.open_calls[order]
+        call.stage = kind
+        if kind == "in":
+            call.inputs = self._values(record)
+        elif kind == "out":
+            call.outputs = self._values(record)
+            call.seconds = record["s"]
+        elif kind == "raised":
+            call.raised, call.raised_text = record["type"], record["text"]
+        else:
+            call.traced = True
+            self.traced.append((call.site, tuple(record["within"])))
+        if call.ended:
+            del self.open_calls[order]
+
+    def _values(self, record: Mapping[str, Any]) -> Values:
+        where = self.path.parent.parent / "arrays" / f"{self.pid}-{record['n']}-{record['k']}-"
+        signature = self.signatures[record["sig"]]
+        leaves = tuple(record["leaves"].split("\n")[: len(signature.leaves)]) if "leaves" in record else None
+        return Values(signature, record["digest"], leaves, where if record.get("kept") else None)
+
+
+@dataclass
+class Recording:
+    """The logs of all processes of one run; `folder` holds `records/` and `arrays/`."""
+
+    folder: Path
+    processes: dict[Path, ProcessLog] = field(default_factory=dict)
+
+    @property
+    def records(self) -> Path:
+        return self.folder / "records"
+
+    def read_on(self) -> None:
+        """Take in what every process has logged since the last time."""
+        for path in sorted(self.records.glob("*.jsonl")):
+            self.processes.setdefault(path, ProcessLog(path)).read_on()
+
+    def ordered(self) -> list[ProcessLog]:
+        """The processes in the order in which they began to record, those of a test runner by worker."""
+        return sorted(self.processes.values(), key=lambda log: (log.facts.get("worker", ""), log.facts.get("started", 0)))
+
+    def in_flight(self) -> tuple[tuple[ProcessLog, Call], ...]:
+        return tuple((log, call) for log in self.ordered() for call in log.open_calls.values())
+
+    def calls(self) -> Iterator[Call]:
+        return (call for log in self.ordered() for call in log.calls)
+
+    def count(self) -> int:
+        """The number of calls that have ended or are under way."""
+        return sum(len(log.calls) for log in self.processes.values())
+
+    def last_call(self) -> Call | None:
+        """The call that began last, in the process that made most of them."""
+        return next((log.calls[-1] for log in sorted(self.ordered(), key=lambda log: -len(log.calls)) if log.calls), None)
+
+    def stack(self) -> str:
+        """What the program was doing when its time ran out, where it could still tell."""
+        texts = (path.read_text(errors="replace") for path in sorted(self.records.glob("*.stack")))
+        return "\n".join(text for text in texts if text)
+
+
+@dataclass(frozen=True)
+class StreamKey:
+    """The part of a run within which the order of calls means something: one thread of one process."""
+
+    process: int
+    thread: str
+
+
+def streams(recording: Recording) -> dict[StreamKey, list[Call]]:
+    """The calls that have values, by thread of each process, in the order in which they began."""
+    found: dict[StreamKey, list[Call]] = {}
+    for number, log in enumerate(recording.ordered()):
+        for call in log.calls:
+            if not call.traced:
+                found.setdefault(StreamKey(number, call.thread), []).append(call)
+    return found
