@@ -23,14 +23,18 @@ ALWAYS_EXTERNAL = frozenset({"jax", "jaxlib", "flax", "haiku", "optax", "numpy",
 Reader = Callable[[Path], str | None]
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(frozen=True, eq=False)
 class Module:
     """A parsed module. `path` is absolute; `text` is what was parsed."""
 
     path: Path
     text: str = field(repr=False)
     tree: ast.Module = field(repr=False)
-    table: ScopeTable = field(repr=False)
+
+    @cached_property
+    def table(self) -> ScopeTable:
+        """Its scopes, made when first asked for: most modules of a project are only parsed."""
+        return build_scopes(self.tree)
 
     @property
     def is_package(self) -> bool:
@@ -45,7 +49,7 @@ class Module:
 def parse_module(path: Path, text: str) -> Module:
     """Parses `text`; raises SyntaxError as `ast.parse` does (ValueError for null bytes)."""
     tree = ast.parse(text, filename=str(path))
-    return Module(path, text, tree, build_scopes(tree))
+    return Module(path, text, tree)
 
 
 def read_utf8(path: Path) -> str | None:
@@ -60,8 +64,10 @@ def read_utf8(path: Path) -> str | None:
 class Project:
     """Modules by path, and the search for imported ones."""
 
-    def __init__(self, modules: Iterable[Module] = (), reader: Reader = read_utf8) -> None:
+    def __init__(self, modules: Iterable[Module] = (), reader: Reader = read_utf8, known: Iterable[Path] = ()) -> None:
+        """`known` are paths that `reader` has although no folder may list them."""
         self._modules: dict[Path, Module | None] = {module.path: module for module in modules}
+        self._known = frozenset(known) | frozenset(self._modules)
         self.named: tuple[Module, ...] = tuple(m for m in self._modules.values() if m is not None)
         self._reader = reader
         self._roots: dict[Path, Path] = {}
@@ -130,16 +136,21 @@ class Project:
 
     def _listing(self, folder: Path) -> frozenset[str]:
         if folder not in self._folders:
-            known = {p.name for p in self._modules if p.parent == folder}
-            known |= {self._step(folder, p) for p in self._modules if folder in p.parents}
+            known = set(self._in_memory.get(folder, ()))
             with contextlib.suppress(OSError):
                 known |= set(os.listdir(folder))
             self._folders[folder] = frozenset(known)
         return self._folders[folder]
 
-    @staticmethod
-    def _step(folder: Path, path: Path) -> str:
-        return path.relative_to(folder).parts[0]
+    @cached_property
+    def _in_memory(self) -> dict[Path, set[str]]:
+        """The known paths as folders with their entries."""
+        entries: dict[Path, set[str]] = {}
+        for path in self._known:
+            while path.name not in entries.get(path.parent, ()) and path != path.parent:
+                entries.setdefault(path.parent, set()).add(path.name)
+                path = path.parent
+        return entries
 
     def _root(self, folder: Path) -> Path:
         if folder not in self._roots:

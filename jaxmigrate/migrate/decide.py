@@ -1,0 +1,235 @@
+"""Decides, for each reference to pmap, whether it can be replaced, and what the helper must then be able to do."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from jaxmigrate.migrate.helper import DEFAULT_AXIS, Needs
+from jaxmigrate.program.modules import Module
+from jaxmigrate.program.resolve import Resolver
+from jaxmigrate.program.sites import MappedSite, Reference, axis_of, is_decorator, mapped_sites, references
+from jaxmigrate.program.values import Argument, Constant
+
+KEYWORDS = frozenset(
+    {
+        "fun",
+        "axis_name",
+        "in_axes",
+        "out_axes",
+        "static_broadcasted_argnums",
+        "devices",
+        "backend",
+        "axis_size",
+        "donate_argnums",
+    }
+)
+PROCESS_WORDS = re.compile(
+    r"\b(process_index|process_count|host_id|host_count|local_device_count|local_devices|multihost_utils"
+    r"|make_array_from_process_local_data|jax\.distributed)\b"
+)
+LOWER_CALL = re.compile(r"\.lower\(\s*[^)\s]")  # with arguments, which str.lower does not take
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why something is left as it is: a rule code, and what the user can do."""
+
+    code: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Decision:
+    """A reference and, where it is left, why."""
+
+    reference: Reference
+    sites: tuple[MappedSite, ...]
+    refusal: Refusal | None
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What the whole project says that a single file does not.
+
+    `processes`: it asks for its process or its local devices somewhere, so that it may run as several processes.
+    `lower`, `wrapped`: it reads attributes of those names. `words`: the keywords of pmap that it mentions anywhere.
+    """
+
+    processes: bool
+    lower: bool
+    wrapped: bool
+    words: frozenset[str]
+
+
+def surroundings(texts: Sequence[str]) -> Surroundings:
+    """Reads the whole project's text for what the helper has to provide."""
+    return Surroundings(
+        processes=any(PROCESS_WORDS.search(text) for text in texts),
+        lower=any(LOWER_CALL.search(text) for text in texts),
+        wrapped=any("__wrapped__" in text for text in texts),
+        words=frozenset(w for w in KEYWORDS if any(w in text for text in texts)),
+    )
+
+
+def decide(module: Module, resolver: Resolver) -> list[Decision]:
+    """A decision for each reference of a module."""
+    sites = mapped_sites(module, resolver)
+    decisions = []
+    for reference in references(module, resolver):
+        own = tuple(s for s in sites if s.reference is not None and s.reference.node is reference.node)
+        decisions.append(Decision(reference, own, _refusal(reference, own, module, resolver)))
+    return decisions
+
+
+def _refusal(reference: Reference, sites: Sequence[MappedSite], module: Module, resolver: Resolver) -> Refusal | None:
+    if reference.use == "value":
+        return _value_refusal(reference, module)
+    arguments = sites[0].arguments if sites else ()
+    unknown = [a.keyword for a in arguments if a.keyword not in (*KEYWORDS, None, "*", "**")]
+    if unknown:
+        return Refusal(
+            "JM403",
+            f"pmap is given {unknown[0]}, which jax.pmap no longer takes; "
+            "remove it (see the JAX changelog) and run fix again",
+        )
+    for name in ("in_axes", "out_axes"):
+        if negative := next((n for a in arguments if a.keyword == name for n in _negative(a, resolver)), None):
+            return Refusal(
+                "JM402",
+                f"{name} holds {negative}; jax.pmap itself no longer maps negative axes correctly; "
+                "write the axis counted from the front and run fix again",
+            )
+    return _nesting_refusal(sites, resolver)
+
+
+def _value_refusal(reference: Reference, module: Module) -> Refusal | None:
+    parent = module.table.parents.get(reference.node)
+    if isinstance(parent, ast.Attribute):
+        return Refusal("JM404", f"reads the attribute {parent.attr} of pmap itself; nothing else has it")
+    if isinstance(parent, ast.Compare):
+        return Refusal(
+            "JM404", "compares with pmap itself; compare with the function that replaces it, or drop the test"
+        )
+    return None
+
+
+def _negative(argument: Argument, resolver: Resolver) -> list[int]:
+    """The negative integers in an axes literal."""
+    if argument.expression is None:
+        return []
+    found: list[int] = []
+    for node in ast.walk(argument.expression):
+        match node:
+            case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int(number))):
+                found.append(-number)
+    value = resolver.value(argument.expression, argument.module)
+    if isinstance(value, Constant):
+        found += [n for n in _leaves(value.value) if isinstance(n, int) and n < 0]
+    return found
+
+
+def _leaves(value: object) -> list[object]:
+    return [leaf for item in value for leaf in _leaves(item)] if isinstance(value, tuple) else [value]
+
+
+def _nesting_refusal(sites: Sequence[MappedSite], resolver: Resolver) -> Refusal | None:
+    from jaxmigrate.migrate.nesting import inner_map
+
+    for site in sites:
+        inner = inner_map(site, resolver)
+        if inner is not None:
+            return Refusal(
+                "JM405",
+                f"maps a function that itself calls pmap ({inner}); jax.pmap refuses nested maps since jax 0.8: "
+                "map once over a mesh of two axes",
+            )
+    return None
+
+
+def needs_of(decisions: Iterable[Decision], around: Surroundings, resolver: Resolver) -> Needs:
+    """What the helper of a file must be able to do for the references that are replaced."""
+    needs: Needs | None = None
+    for decision in decisions:
+        if decision.refusal is None:
+            one = _needs_of_one(decision, around, resolver)
+            needs = one if needs is None else _merge(needs, one)
+    needs = needs or Needs()
+    return replace(needs, processes=around.processes, lower=around.lower, wrapped=around.wrapped)
+
+
+def _needs_of_one(decision: Decision, around: Surroundings, resolver: Resolver) -> Needs:
+    site = decision.sites[0] if decision.sites else None
+    if site is None or site.is_open:
+        return _open_needs(around)
+    given = {a.keyword for a in site.arguments}
+    in_axes = site.keyword("in_axes")
+    return Needs(
+        axis_name=_axis_need(site, resolver),
+        in_axes=in_axes is not None,
+        list_axes=in_axes is not None and _may_be_list(in_axes, resolver),
+        out_axes="out_axes" in given,
+        static="static_broadcasted_argnums" in given,
+        donate="donate_argnums" in given,
+        devices="devices" in given,
+        backend="backend" in given,
+        axis_size="axis_size" in given,
+    )
+
+
+def _open_needs(around: Surroundings) -> Needs:
+    """All of pmap's keywords, but the rarest only where the project mentions them."""
+    return Needs(
+        axis_name="optional",
+        in_axes=True,
+        list_axes=True,
+        out_axes=True,
+        static=True,
+        donate=True,
+        devices="devices" in around.words,
+        backend="backend" in around.words,
+        axis_size="axis_size" in around.words,
+    )
+
+
+def _axis_need(site: MappedSite, resolver: Resolver) -> Any:
+    if site.keyword("axis_name") is None:
+        return "absent"
+    axis = axis_of(site, resolver)
+    return "given" if isinstance(axis, Constant) and isinstance(axis.value, str) else "optional"
+
+
+def _may_be_list(argument: Argument, resolver: Resolver) -> bool:
+    if isinstance(argument.expression, ast.Tuple):
+        return False
+    if isinstance(argument.expression, ast.List):
+        return True
+    return (
+        not isinstance(resolver.value(argument.expression, argument.module), Constant) if argument.expression else True
+    )
+
+
+def _merge(one: Needs, other: Needs) -> Needs:
+    axis = one.axis_name if one.axis_name == other.axis_name else "optional"
+    flags = {f: getattr(one, f) or getattr(other, f) for f in Needs.__slots__ if f != "axis_name"}
+    return Needs(axis_name=axis, **flags)
+
+
+def default_axis(module: Module) -> str:
+    """A name for unnamed axes that the file does not use."""
+    name = DEFAULT_AXIS
+    while name in module.text:
+        name = f"_{name}"
+    return name
+
+
+def is_bound_at_once(reference: Reference, module: Module) -> bool:
+    """Whether a `partial(pmap, ...)` is applied where it stands: as a decorator, or called."""
+    call = reference.call
+    if reference.use != "partial" or call is None:
+        return False
+    parent = module.table.parents.get(call)
+    return is_decorator(call, module) or (isinstance(parent, ast.Call) and parent.func is call)

@@ -1,0 +1,293 @@
+"""The function that stands in for pmap where arrays stay stacked.
+
+`jax.pmap` chooses its mesh at each call, from the size of the mapped axis, takes keyword arguments, and never touches
+the backend when it is only built. A bare `jax.shard_map` does none of that, so a file whose arrays stay stacked gets
+one small function that does, written out for what the file needs of it and no more. Each line mirrors what `jax.pmap`
+itself does since jax 0.8 (`jax/_src/pmap.py`), which is why both compute the same bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+HELPER_NAME = "_shard_map_stacked"
+DEFAULT_AXIS = "mapped_axis"
+
+
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """What the sites of a file ask of the helper.
+
+    `axis_name` is "given" where every site passes a string, "optional" where one may pass None or nothing, "absent"
+    where none passes any. `list_axes` says that an `in_axes` may be a list. `processes` asks for host-local arrays in
+    programs of several processes, `lower` and `wrapped` for the attributes of those names on the result.
+    """
+
+    axis_name: Literal["given", "optional", "absent"] = "given"
+    in_axes: bool = False
+    list_axes: bool = False
+    out_axes: bool = False
+    static: bool = False
+    donate: bool = False
+    devices: bool = False
+    backend: bool = False
+    axis_size: bool = False
+    processes: bool = False
+    lower: bool = False
+    wrapped: bool = False
+
+    @property
+    def axes(self) -> bool:
+        """Whether any axis but the leading one can be mapped."""
+        return self.in_axes or self.out_axes
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """What the file calls the things that the helper uses; `imports` are lines to put inside the helper instead."""
+
+    helper: str = HELPER_NAME
+    jax: str = "jax"
+    mesh: str = "Mesh"
+    spec: str = "P"
+    multihost: str = "multihost_utils"
+    default_axis: str = DEFAULT_AXIS
+    imports: tuple[str, ...] = ()
+
+
+def helper_lines(needs: Needs, names: Names) -> list[str]:
+    """The helper's source, a line each, indented by four spaces, with double quotes."""
+    blocks = [
+        [_signature(needs, names), *_indent(_opening(needs, names))],
+        *[list(_indent(block)) for block in _inner_functions(needs, names)],
+        list(_indent(_closing(needs, names))),
+    ]
+    lines: list[str] = []
+    for block in blocks:
+        if lines and block:
+            lines.append("")
+        lines.extend(block)
+    return lines
+
+
+def _indent(lines: list[str] | Iterator[str]) -> Iterator[str]:
+    return (f"    {line}" if line else "" for line in lines)
+
+
+def _signature(needs: Needs, names: Names) -> str:
+    positional = {"given": ["axis_name"], "optional": ["axis_name=None"], "absent": []}[needs.axis_name]
+    wanted = {
+        "in_axes=0": needs.in_axes,
+        "out_axes=0": needs.out_axes,
+        "static_broadcasted_argnums=()": needs.static,
+        "donate_argnums=()": needs.donate,
+        "devices=None": needs.devices,
+        "backend=None": needs.backend,
+        "axis_size=None": needs.axis_size,
+    }
+    keywords = [text for text, needed in wanted.items() if needed]
+    parameters = ["fun", *positional, *(["*", *keywords] if keywords else [])]
+    line = f"def {names.helper}({', '.join(parameters)}):"
+    if len(line) <= 100:
+        return line
+    return f"def {names.helper}(\n    {', '.join(parameters)}\n):"
+
+
+def _opening(needs: Needs, names: Names) -> Iterator[str]:
+    over = "an axis" if needs.in_axes else "the leading axis"
+    whose = " of every process" if needs.processes else ""
+    yield f'"""Maps fun over {over} of its stacked arguments, one slice per device{whose}."""'
+    yield from names.imports
+    if needs.axis_name == "optional":
+        yield "if axis_name is None:"
+        yield f'    axis_name = "{names.default_axis}"'
+    elif needs.axis_name == "absent":
+        yield f'axis_name = "{names.default_axis}"'
+    if needs.static:
+        yield "static = static_broadcasted_argnums"
+        yield "static = (static,) if isinstance(static, int) else tuple(static)"
+    if needs.list_axes:
+        yield "in_axes = tuple(in_axes) if isinstance(in_axes, list) else in_axes"
+
+
+def _inner_functions(needs: Needs, names: Names) -> Iterator[list[str]]:
+    if needs.axes:
+        yield from _axis_functions(names)
+    if needs.static:
+        yield [
+            "def arrays_of(args):",
+            "    return {i: arg for i, arg in enumerate(args) if i not in static}",
+        ]
+    if needs.in_axes:
+        yield list(_axes_of(needs))
+    if needs.processes or needs.in_axes:
+        yield list(_rows_of(needs, names))
+    if needs.processes:
+        yield list(_mesh_of(needs, names))
+    yield list(_mapped(needs, names))
+    if needs.processes:
+        yield list(_host_local(needs, names))
+
+
+def _axis_functions(names: Names) -> Iterator[list[str]]:
+    jax, spec = names.jax, names.spec
+    yield [
+        "def per_axis(f, axes, *trees):",
+        f"    return {jax}.tree.map(f, axes, *trees, is_leaf=lambda axis: axis is None)",
+    ]
+    yield [
+        "def spec(axis):",
+        f"    return {spec}() if axis is None else {spec}(*[None] * axis, axis_name)",
+    ]
+    yield [
+        "def squeeze(axis, tree):",
+        f"    return tree if axis is None else {jax}.tree.map(lambda x: {jax}.lax.squeeze(x, (axis,)), tree)",
+    ]
+    yield [
+        "def expand(axis, tree):",
+        f"    return tree if axis is None else {jax}.tree.map(lambda x: {jax}.lax.expand_dims(x, (axis,)), tree)",
+    ]
+
+
+def _axes_of(needs: Needs) -> Iterator[str]:
+    """The axes of (arguments, keyword arguments); pmap's `in_axes` counts static arguments, and keywords map axis 0."""
+    yield "def axes_of(arrays):"
+    if needs.static:
+        yield "    if isinstance(in_axes, tuple):"
+        yield "        return {i: in_axes[i] for i in arrays}, 0"
+    yield "    return in_axes, 0"
+
+
+def _rows_of(needs: Needs, names: Names) -> Iterator[str]:
+    """The size of the mapped axis."""
+    yield "def rows_of(arrays, kwargs):"
+    if needs.in_axes:
+        yield "    def sizes(axis, tree):"
+        yield f"        return [] if axis is None else [x.shape[axis] for x in {names.jax}.tree.leaves(tree)]"
+        yield ""
+        yield f"    return {names.jax}.tree.leaves(per_axis(sizes, axes_of(arrays), (arrays, kwargs)))[0]"
+    else:
+        yield f"    return {names.jax}.tree.leaves((arrays, kwargs))[0].shape[0]"
+
+
+def _devices(needs: Needs, names: Names) -> str:
+    default = f"{names.jax}.devices({'backend' if needs.backend else ''})"
+    if needs.processes:
+        default = f"sorted({default}, key=lambda device: device.process_index)"
+    return f"({default} if devices is None else list(devices))" if needs.devices else default
+
+
+def _mesh_of(needs: Needs, names: Names) -> Iterator[str]:
+    yield "def mesh_of(rows):"
+    if needs.axis_size:
+        yield "    rows = rows if axis_size is None else axis_size"
+    yield f"    return {names.mesh}({_devices(needs, names)}[:rows], (axis_name,))"
+
+
+def _mapped(needs: Needs, names: Names) -> Iterator[str]:
+    yield "def mapped(*args, **kwargs):"
+    yield from _indent(_mapped_body(needs, names))
+
+
+def _mapped_body(needs: Needs, names: Names) -> Iterator[str]:
+    arrays = "arrays" if needs.static else "args"
+    if needs.static:
+        yield "arrays = arrays_of(args)"
+        yield ""
+    yield from _block(needs, names, arrays)
+    yield ""
+    yield from _mesh_statement(needs, names, arrays)
+    in_specs, out_specs = _specs(needs, arrays)
+    if not needs.axes:
+        yield f"spec = {names.spec}(axis_name)"
+    mapped = f"{names.jax}.shard_map("
+    specs = f"block, mesh=mesh, in_specs={in_specs}, out_specs={out_specs}, check_vma=False"
+    call = f")({arrays}, kwargs)"
+    if len(mapped + specs + call) <= 92:
+        yield f"return {mapped}{specs}{call}"
+    else:
+        yield f"return {mapped}"
+        yield f"    {specs}"
+        yield call
+
+
+def _specs(needs: Needs, arrays: str) -> tuple[str, str]:
+    if not needs.axes:
+        return "spec", "spec"
+    in_specs = f"per_axis(spec, axes_of({arrays}))" if needs.in_axes else "spec(0)"
+    return in_specs, "per_axis(spec, out_axes)" if needs.out_axes else "spec(0)"
+
+
+def _block(needs: Needs, names: Names, arrays: str) -> Iterator[str]:
+    jax = names.jax
+    yield f"def block({arrays}, kwargs):"
+    if needs.in_axes:
+        yield f"    {arrays}, kwargs = per_axis(squeeze, axes_of({arrays}), ({arrays}, kwargs))"
+    elif needs.axes:
+        yield f"    {arrays}, kwargs = squeeze(0, ({arrays}, kwargs))"
+    else:
+        yield f"    {arrays}, kwargs = {jax}.tree.map(lambda x: {jax}.lax.squeeze(x, (0,)), ({arrays}, kwargs))"
+    positional = "*[arrays.get(i, arg) for i, arg in enumerate(args)]" if needs.static else "*args"
+    out = f"fun({positional}, **kwargs)"
+    if needs.out_axes:
+        yield f"    return per_axis(expand, out_axes, {out})"
+    elif needs.axes:
+        yield f"    return expand(0, {out})"
+    else:
+        yield f"    return {jax}.tree.map(lambda x: {jax}.lax.expand_dims(x, (0,)), {out})"
+
+
+def _mesh_statement(needs: Needs, names: Names, arrays: str) -> Iterator[str]:
+    if needs.processes:
+        yield f"mesh = mesh_of(rows_of({arrays}, kwargs))"
+        return
+    leading = f"{names.jax}.tree.leaves(({arrays}, kwargs))[0].shape[0]"
+    yield f"rows = rows_of({arrays}, kwargs)" if needs.in_axes else f"rows = {leading}"
+    if needs.axis_size:
+        yield "rows = rows if axis_size is None else axis_size"
+    yield f"mesh = {names.mesh}({_devices(needs, names)}[:rows], (axis_name,))"
+
+
+def _jit(needs: Needs, names: Names) -> str:
+    static = ", static_argnums=static" if needs.static else ""
+    donate = ", donate_argnums=donate_argnums" if needs.donate else ""
+    return f"{names.jax}.jit(mapped{static}{donate})"
+
+
+def _host_local(needs: Needs, names: Names) -> Iterator[str]:
+    """pmap takes and returns each process's own slices; a shard_map over all processes takes global arrays."""
+    jax, arrays = names.jax, "arrays" if needs.static else "args"
+    yield f"compiled = {_jit(needs, names)}"
+    yield ""
+    yield "def host_local(*args, **kwargs):"
+    yield f"    if {jax}.process_count() == 1:"
+    yield "        return compiled(*args, **kwargs)"
+    if needs.static:
+        yield "    arrays = arrays_of(args)"
+    yield f"    mesh = mesh_of(rows_of({arrays}, kwargs) * {jax}.process_count())"
+    plain = f"{names.spec}(axis_name)"
+    in_specs, out_specs = _specs(needs, arrays) if needs.axes else (plain, plain)
+    yield f"    {arrays}, kwargs = {names.multihost}.host_local_array_to_global_array("
+    yield f"        ({arrays}, kwargs), mesh, {in_specs}"
+    yield "    )"
+    if needs.static:
+        yield "    args = [arrays.get(i, arg) for i, arg in enumerate(args)]"
+    yield f"    return {names.multihost}.global_array_to_host_local_array("
+    yield f"        compiled(*args, **kwargs), mesh, {out_specs}"
+    yield "    )"
+
+
+def _closing(needs: Needs, names: Names) -> Iterator[str]:
+    result = "host_local" if needs.processes else "mapped"
+    if needs.processes and needs.lower:
+        yield "host_local.lower = compiled.lower"
+    if not needs.processes and needs.wrapped:
+        yield f"mapped = {_jit(needs, names)}"
+    if needs.wrapped:
+        yield f"{result}.__wrapped__ = fun"
+    if needs.processes or needs.wrapped:
+        yield f"return {result}"
+    else:
+        yield f"return {_jit(needs, names)}"

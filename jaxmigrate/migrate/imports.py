@@ -1,0 +1,249 @@
+"""Which names the helper can use in a file, what has to be imported for them, and which imports are no longer used."""
+
+from __future__ import annotations
+
+import ast
+import itertools
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from jaxmigrate.migrate.edits import Edit, Positions
+from jaxmigrate.migrate.helper import HELPER_NAME, Names, Needs
+from jaxmigrate.program.modules import Module
+from jaxmigrate.program.scopes import Binding
+from jaxmigrate.program.sites import PMAP
+
+IMPORTS = ast.Import | ast.ImportFrom
+WANTED = {
+    "Mesh": ("jax.sharding", "Mesh", ("Mesh",)),
+    "PartitionSpec": ("jax.sharding", "PartitionSpec", ("P", "PartitionSpec")),
+    "multihost_utils": ("jax.experimental", "multihost_utils", ("multihost_utils",)),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Imports:
+    """The names that the helper uses and the import statements, one a line, that have to be added for them."""
+
+    names: Names
+    added: tuple[str, ...]
+
+
+def used_names(module: Module) -> frozenset[str]:
+    """Every identifier that a module binds, reads or imports anywhere."""
+    found: set[str] = set()
+    for node in ast.walk(module.tree):
+        match node:
+            case ast.Name(id=name) | ast.arg(arg=name) | ast.FunctionDef(name=name) | ast.ClassDef(name=name):
+                found.add(name)
+            case ast.AsyncFunctionDef(name=name):
+                found.add(name)
+            case ast.alias(name=name, asname=asname):
+                found.add(asname or name.partition(".")[0])
+            case ast.Global(names=names) | ast.Nonlocal(names=names):
+                found.update(names)
+    return frozenset(found)
+
+
+def plan_imports(module: Module, needs: Needs, default_axis: str) -> Imports:
+    """The names for a module's helper and what to import for them."""
+    used = used_names(module)
+    taken = set(used)
+    jax, added = _jax_name(module, taken)
+    chosen: dict[str, str] = {}
+    wanted = ["Mesh", "PartitionSpec", *(["multihost_utils"] if needs.processes else [])]
+    missing: list[tuple[str, str, str]] = []
+    for key in wanted:
+        source, name, proposals = WANTED[key]
+        present = _bound_name(module, f"{source}.{name}")
+        chosen[key] = present or _free(proposals, taken)
+        taken.add(chosen[key])
+        if present is None:
+            missing.append((source, name, chosen[key]))
+    statements = (*added, *_statements(missing))
+    local = _jax_import(module) is None
+    names = Names(
+        helper=_free((HELPER_NAME,), taken),
+        jax=jax,
+        mesh=chosen["Mesh"],
+        spec=chosen["PartitionSpec"],
+        multihost=chosen.get("multihost_utils", "multihost_utils"),
+        default_axis=default_axis,
+        imports=statements if local else (),
+    )
+    return Imports(names, () if local else statements)
+
+
+def _statements(missing: Iterable[tuple[str, str, str]]) -> list[str]:
+    by_source: dict[str, list[str]] = {}
+    for source, name, chosen in missing:
+        by_source.setdefault(source, []).append(name if name == chosen else f"{name} as {chosen}")
+    return [f"from {source} import {', '.join(names)}" for source, names in sorted(by_source.items())]
+
+
+def _free(proposals: Sequence[str], taken: set[str]) -> str:
+    for proposal in proposals:
+        if proposal not in taken:
+            return proposal
+    name = f"_{proposals[-1]}"
+    while name in taken:
+        name += "_"
+    return name
+
+
+def _jax_name(module: Module, taken: set[str]) -> tuple[str, tuple[str, ...]]:
+    """What the module calls jax at its top, and the import to add where it does not."""
+    present = _bound_name(module, "jax")
+    if present is not None:
+        return present, ()
+    if "jax" not in taken:
+        taken.add("jax")
+        return "jax", ("import jax",)
+    name = _free(("_jax",), taken)
+    taken.add(name)
+    return name, (f"import jax as {name}",)
+
+
+def _bound_name(module: Module, dotted: str) -> str | None:
+    """The name that an unconditional import at the module's top binds to `dotted`, if nothing else binds it."""
+    for name, bindings in module.table.root.bindings.items():
+        if len(bindings) >= 1 and all(_imports(b, module) == dotted for b in bindings):
+            statements = {_statement(b, module) for b in bindings}
+            if any(s in module.tree.body for s in statements) and not _rebound_below(name, module):
+                return name
+    return None
+
+
+def _rebound_below(name: str, module: Module) -> bool:
+    """Whether some function declares the name global and binds it, so that it can change at run time."""
+    return any(name in scope.outer_names for scope in module.table.own_scope.values())
+
+
+def _imports(binding: Binding, module: Module) -> str | None:
+    if not isinstance(binding.node, ast.alias):
+        return None
+    if binding.kind == "import":
+        return binding.node.name if binding.node.asname else binding.node.name.partition(".")[0]
+    statement = module.table.parents[binding.node]
+    assert isinstance(statement, ast.ImportFrom)
+    return None if statement.level else f"{statement.module}.{binding.node.name}"
+
+
+def _statement(binding: Binding, module: Module) -> ast.AST:
+    if binding.kind == "from":
+        return module.table.parents[binding.node]
+    return next((s for s in module.tree.body if isinstance(s, ast.Import) and binding.node in s.names), binding.node)
+
+
+def _jax_import(module: Module) -> IMPORTS | None:
+    """The last unconditional import of something of jax in the first run of the module's statements."""
+    found = [s for s in leading(module) if isinstance(s, IMPORTS) and is_jax(s)]
+    return found[-1] if found else None
+
+
+def is_jax(statement: IMPORTS) -> bool:
+    """Whether a statement imports from jax itself."""
+    if isinstance(statement, ast.ImportFrom):
+        return not statement.level and (statement.module or "").partition(".")[0] == "jax"
+    return any(alias.name.partition(".")[0] == "jax" for alias in statement.names)
+
+
+def leading(module: Module) -> list[ast.stmt]:
+    """The module's statements before its first function or class."""
+    found: list[ast.stmt] = []
+    for statement in module.tree.body:
+        if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            break
+        found.append(statement)
+    return found
+
+
+def insertions(module: Module, positions: Positions, added: Sequence[str], newline: str) -> list[Edit]:
+    """Edits that put import statements into the block that imports jax, where its sorting puts them."""
+    return [_insertion(module, positions, statement, newline) for statement in added]
+
+
+def _insertion(module: Module, positions: Positions, statement: str, newline: str) -> Edit:
+    anchor = _jax_import(module)
+    assert anchor is not None
+    block = _block_of(anchor, module)
+    after = _predecessor(block, statement) or anchor
+    assert after.end_lineno is not None
+    last = max((s.end_lineno or 0) for s in module.tree.body if s.lineno <= after.end_lineno)
+    _, end = positions.line_span(last)
+    ended = module.text[:end].endswith(("\n", "\r"))
+    return Edit(end, end, f"{statement}{newline}" if ended else f"{newline}{statement}")
+
+
+def _block_of(anchor: IMPORTS, module: Module) -> list[IMPORTS]:
+    """The imports around `anchor` with no other statement or blank line between."""
+    body = module.tree.body
+    index = body.index(anchor)
+    first = last = index
+    while first > 0 and _adjacent(body[first - 1], body[first]):
+        first -= 1
+    while last + 1 < len(body) and _adjacent(body[last], body[last + 1]):
+        last += 1
+    return [s for s in body[first : last + 1] if isinstance(s, IMPORTS)]
+
+
+def _adjacent(one: ast.stmt, other: ast.stmt) -> bool:
+    imports = isinstance(one, IMPORTS) and isinstance(other, IMPORTS)
+    return imports and other.lineno - (one.end_lineno or 0) <= 1
+
+
+def _predecessor(block: Sequence[IMPORTS], statement: str) -> IMPORTS | None:
+    """The import after which `statement` goes: by module name among those of jax, in the block's own kind of order."""
+    new = ast.parse(statement).body[0]
+    assert isinstance(new, IMPORTS)
+    interleaved = any(isinstance(a, ast.ImportFrom) and isinstance(b, ast.Import) for a, b in itertools.pairwise(block))
+    before = [s for s in block if is_jax(s) and _order(s, interleaved) <= _order(new, interleaved)]
+    if not before and not interleaved and isinstance(new, ast.ImportFrom):
+        plain = [s for s in block if isinstance(s, ast.Import)]
+        return plain[-1] if plain else None
+    if before and isinstance(new, ast.ImportFrom) and isinstance(before[-1], ast.Import) and not interleaved:
+        return [s for s in block if isinstance(s, ast.Import)][-1]
+    return before[-1] if before else None
+
+
+def _order(statement: IMPORTS, interleaved: bool) -> tuple[bool, str]:
+    if isinstance(statement, ast.ImportFrom):
+        return not interleaved, (statement.module or "").lower()
+    return False, statement.names[0].name.lower()
+
+
+def removals(module: Module, positions: Positions, replaced: set[ast.AST], kept: frozenset[str]) -> list[Edit]:
+    """Edits that drop `from jax import pmap` where every use of it was replaced; `kept` are names others import."""
+    edits: list[Edit] = []
+    for name, bindings in module.table.root.bindings.items():
+        for binding in bindings:
+            if _imports(binding, module) != PMAP or name in kept or binding.kind != "from":
+                continue
+            statement = module.table.parents[binding.node]
+            if isinstance(statement, ast.ImportFrom) and _unused(name, module, replaced):
+                edits += _drop_alias(statement, binding.node, module, positions)
+    return edits
+
+
+def _unused(name: str, module: Module, replaced: set[ast.AST]) -> bool:
+    loads = [n for n in module.table.references if isinstance(n, ast.Name) and n.id == name]
+    listed = any(isinstance(n, ast.Constant) and n.value == name for n in ast.walk(module.tree))
+    return not listed and all(n in replaced for n in loads) and not module.is_package
+
+
+def _drop_alias(statement: ast.ImportFrom, alias: ast.AST, module: Module, positions: Positions) -> list[Edit]:
+    names: list[ast.alias] = statement.names
+    if statement not in module.tree.body:
+        return []
+    if len(names) == 1:
+        same_line = [s for s in module.tree.body if s is not statement and s.lineno == statement.lineno]
+        if same_line:
+            return []
+        start, _ = positions.line_span(statement.lineno)
+        _, end = positions.line_span(statement.end_lineno or statement.lineno)
+        return [Edit(start, end, "")]
+    index = next(i for i, a in enumerate(names) if a is alias)
+    start, end = positions.span(names[index])
+    if index + 1 < len(names):
+        return [Edit(start, positions.span(names[index + 1])[0], "")]
+    return [Edit(positions.span(names[index - 1])[1], end, "")]

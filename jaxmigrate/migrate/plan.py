@@ -1,0 +1,98 @@
+"""What will become of each mapped site, and why: plain data, decided before any text is touched."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+Layout = Literal["stacked", "broadcast", "static", "split", "replicated", "unknown"]
+Status = Literal["rewritten", "left"]
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayLayout:
+    """The layout of one argument or output of a site: its name, or its position where it has none in sight."""
+
+    name: str
+    layout: Layout
+
+
+@dataclass(frozen=True, slots=True)
+class SitePlan:
+    """One mapped site.
+
+    Attributes:
+        id: Names the site in reports and marks: `path:line:column`.
+        path: The file as the user named it.
+        line: Line from 1.
+        column: Column in characters from 1.
+        form: How it stands: `call`, `decorator`, `partial`, `alias` or `value`.
+        axis: The axis name, or its source where it is only known at run time; None where there is none.
+        mapped: The source of what is mapped, empty where that is not in sight.
+        status: Whether it is rewritten or left.
+        code: The rule code of the reason, where left.
+        reason: What keeps it from being rewritten and what the user can do, where left.
+        arguments: Layouts of the arguments.
+        outputs: Layouts of the outputs.
+    """
+
+    id: str
+    path: str
+    line: int
+    column: int
+    form: str
+    axis: str | None
+    mapped: str
+    status: Status
+    code: str = ""
+    reason: str = ""
+    arguments: tuple[ArrayLayout, ...] = ()
+    outputs: tuple[ArrayLayout, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """The site as `fix --report` writes it."""
+        return {
+            "id": self.id,
+            "path": self.path,
+            "line": self.line,
+            "column": self.column,
+            "form": self.form,
+            "axis": self.axis,
+            "mapped": self.mapped,
+            "status": self.status,
+            **({"code": self.code, "reason": self.reason} if self.status == "left" else {}),
+            "arguments": [{"name": a.name, "layout": a.layout} for a in self.arguments],
+            "outputs": [{"name": o.name, "layout": o.layout} for o in self.outputs],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class FilePlan:
+    """One file: its text before and after, and both with the marks that a verification needs.
+
+    `after` equals `before` where nothing is rewritten.
+    """
+
+    path: str
+    before: str
+    after: str
+    marked_before: str
+    marked_after: str
+    sites: tuple[SitePlan, ...]
+
+    @property
+    def changed(self) -> bool:
+        """Whether the file is rewritten."""
+        return self.before != self.after
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What `fix` will do to all files that were named."""
+
+    files: tuple[FilePlan, ...]
+
+    @property
+    def sites(self) -> tuple[SitePlan, ...]:
+        """Every mapped site of every file."""
+        return tuple(site for file in self.files for site in file.sites)

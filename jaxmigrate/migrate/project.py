@@ -1,0 +1,232 @@
+"""Plans all files of a project together: what one file says decides what another one needs."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+from jaxmigrate.migrate.decide import (
+    Decision,
+    Surroundings,
+    decide,
+    default_axis,
+    is_bound_at_once,
+    needs_of,
+    surroundings,
+)
+from jaxmigrate.migrate.edits import Positions, apply_edits
+from jaxmigrate.migrate.plan import FilePlan, Plan, SitePlan
+from jaxmigrate.migrate.rewriting import Mark, marked, rewrite
+from jaxmigrate.migrate.sites import Outcome, site_plan
+from jaxmigrate.program.modules import Module, Project, parse_module, read_utf8
+from jaxmigrate.program.resolve import PARTIALS, Resolver
+from jaxmigrate.program.scopes import Binding
+from jaxmigrate.program.sites import Reference, ReferenceNode, mapped_sites, references
+from jaxmigrate.program.values import External, ModuleValue
+
+RENAMED = re.compile(r"\bpmap\s+as\s+\w")
+
+
+def plan_sources(
+    sources: Sequence[tuple[str, Path, str]], explicit: Collection[str] = ()
+) -> tuple[Plan, dict[str, SyntaxError]]:
+    """Plans the migration of files given as (name, absolute path, text).
+
+    A file is parsed if it can hold a site, or if its name is in `explicit`; the rest cost a search for a word.
+
+    Returns:
+        The plan, with a file for each source in the order given, and by name the errors of those that do not parse.
+    """
+    texts = {path: text for _, path, text in sources}
+    errors: dict[str, SyntaxError] = {}
+    modules: dict[Path, Module] = {}
+
+    def parse(name: str, path: Path, text: str) -> None:
+        try:
+            modules[path] = parse_module(path, text)
+        except SyntaxError as error:
+            errors[name] = error
+        except (ValueError, RecursionError) as error:
+            errors[name] = SyntaxError(str(error), (name, 1, 1, None))
+
+    for name, path, text in sources:
+        if "pmap" in text or name in explicit:
+            parse(name, path, text)
+    stems = _alias_modules(modules.values(), texts)
+    for name, path, text in sources if stems else ():
+        if path not in modules and name not in errors and any(stem in text for stem in stems):
+            parse(name, path, text)
+    project = Project(modules.values(), lambda path: texts.get(path) or read_utf8(path), texts)
+    return _plan(sources, modules, project), errors
+
+
+def fix_files(files: Mapping[str, str]) -> dict[str, str]:
+    """The texts of a project's files after a migration in the stacked layout, by relative path."""
+    root = Path("/project")
+    plan, errors = plan_sources([(name, root / name, text) for name, text in files.items()])
+    return {**{name: files[name] for name in errors}, **{file.path: file.after for file in plan.files}}
+
+
+def _plan(sources: Sequence[tuple[str, Path, str]], modules: Mapping[Path, Module], project: Project) -> Plan:
+    resolver = Resolver(project)
+    around = surroundings([text for _, _, text in sources])
+    decisions = {module: decide(module, resolver) for module in modules.values()}
+    roots = {d.reference.node: d for ds in decisions.values() for d in ds}
+    imported = _imported_names(tuple(modules.values()), resolver)
+    files = []
+    for name, path, text in sources:
+        module = modules.get(path)
+        if module is None:
+            files.append(FilePlan(name, text, text, text, text, ()))
+        else:
+            kept = imported.get(module, frozenset())
+            files.append(_plan_file(name, module, decisions[module], roots, resolver, around, kept))
+    return Plan(tuple(files))
+
+
+def _alias_modules(modules: Iterable[Module], texts: Mapping[Path, str]) -> set[str]:
+    """The names of the modules through which an alias of pmap, which can have any name, may reach others.
+
+    Importers of such a module can hand the alias on, so they are followed as far as there are any.
+    """
+    resolver = Resolver(Project(modules, lambda path: texts.get(path) or read_utf8(path), texts))
+    waiting = {
+        _module_name(m.path)
+        for m in modules
+        if RENAMED.search(m.text) or any(_is_alias(r, m) for r in references(m, resolver))
+    }
+    stems: set[str] = set()
+    while waiting:
+        stem = waiting.pop()
+        stems.add(stem)
+        imports = re.compile(rf"^[ \t]*(?:from|import)\b[^\n(]*(?:\([^)]*)?\b{re.escape(stem)}\b", re.MULTILINE)
+        waiting |= {_module_name(path) for path, text in texts.items() if stem in text and imports.search(text)} - stems
+    return stems
+
+
+def _module_name(path: Path) -> str:
+    return path.parent.name if path.name == "__init__.py" else path.stem
+
+
+def _plan_file(
+    name: str,
+    module: Module,
+    decisions: list[Decision],
+    roots: Mapping[ReferenceNode, Decision],
+    resolver: Resolver,
+    around: Surroundings,
+    imported: frozenset[str],
+) -> FilePlan:
+    replaced = [d.reference for d in decisions if d.refusal is None]
+    needs = needs_of(decisions, around, resolver)
+    edits, _ = rewrite(module, replaced, needs, default_axis(module), imported)
+    plans: list[SitePlan] = []
+    marks: list[Mark] = []
+    positions = Positions(module.text)
+    for outcome in _outcomes(module, decisions, roots, resolver):
+        plan = site_plan(outcome, name, positions, resolver)
+        plans.append(plan)
+        marks.append(Mark(plan.id, outcome.marked))
+    plans.sort(key=lambda p: (p.line, p.column))
+    return FilePlan(
+        path=name,
+        before=module.text,
+        after=apply_edits(module.text, edits),
+        marked_before=marked(module, [], marks) if marks else module.text,
+        marked_after=marked(module, edits, marks) if marks else apply_edits(module.text, edits),
+        sites=tuple(plans),
+    )
+
+
+def _outcomes(
+    module: Module, decisions: Sequence[Decision], roots: Mapping[ReferenceNode, Decision], resolver: Resolver
+) -> Iterator[Outcome]:
+    """Every mapped site of a module, and every reference that no site of its own says more about."""
+    sites = mapped_sites(module, resolver)
+    for site in sites:
+        if site.reference is None:
+            root = root_of(site.callee, module, resolver, roots)
+            yield Outcome(site, None, roots.get(root) if root is not None else None, site.callee, "alias")
+        else:
+            decision = roots[site.reference.node]
+            yield Outcome(site, decision.reference, decision, site.reference.node, site.reference.use)
+    for decision in decisions:
+        if not decision.sites and not _is_alias(decision.reference, module):
+            yield Outcome(None, decision.reference, decision, decision.reference.node, "value")
+
+
+def _is_alias(reference: Reference, module: Module) -> bool:
+    """Whether a reference only gives pmap, or a partial of it, another name: its sites are where that name is used."""
+    if is_bound_at_once(reference, module):
+        return False
+    node: ast.AST = reference.call if reference.use == "partial" and reference.call is not None else reference.node
+    parent = module.table.parents.get(node)
+    return isinstance(parent, ast.Assign) and parent.value is node and isinstance(parent.targets[0], ast.Name)
+
+
+def root_of(
+    callee: ast.expr, module: Module, resolver: Resolver, roots: Mapping[ReferenceNode, Decision]
+) -> ReferenceNode | None:
+    """The reference that an alias leads to, through single assignments and imports; None where the way is lost."""
+    node: ast.expr | None = callee
+    for _ in range(16):
+        if isinstance(node, ast.Call) and node.args:
+            node = node.args[0] if _is_partial(node, module, resolver) else node.func
+        if not isinstance(node, ast.Name | ast.Attribute):
+            return None
+        if node in roots:
+            return node
+        step = _bound_value(node, module, resolver)
+        if step is None:
+            return None
+        node, module = step
+    return None
+
+
+def _is_partial(call: ast.Call, module: Module, resolver: Resolver) -> bool:
+    callee = resolver.value(call.func, module)
+    return isinstance(callee, External) and callee.name in PARTIALS
+
+
+def _bound_value(node: ReferenceNode, module: Module, resolver: Resolver) -> tuple[ast.expr, Module] | None:
+    if isinstance(node, ast.Name):
+        return _follow(resolver.bindings(node.id, module.table.scope_of[node]), module, resolver)
+    owner = resolver.value(node.value, module)
+    if isinstance(owner, ModuleValue):
+        return _follow(owner.module.table.root.bindings.get(node.attr, []), owner.module, resolver)
+    return None
+
+
+def _follow(bindings: Sequence[Binding], module: Module, resolver: Resolver) -> tuple[ast.expr, Module] | None:
+    for _ in range(16):
+        if len(bindings) != 1:
+            return None
+        binding = bindings[0]
+        if binding.kind == "assign" and binding.value is not None and not binding.path:
+            return binding.value, module
+        if binding.kind != "from" or not isinstance(binding.node, ast.alias):
+            return None
+        statement = module.table.parents[binding.node]
+        assert isinstance(statement, ast.ImportFrom)
+        source = resolver.project.imported(module, statement.module or "", statement.level)
+        if source is None:
+            return None
+        bindings, module = source.table.root.bindings.get(binding.node.name, []), source
+    return None
+
+
+def _imported_names(modules: Sequence[Module], resolver: Resolver) -> dict[Module, frozenset[str]]:
+    """By module, the names that other modules import from it, so that no import they lean on is dropped."""
+    found: dict[Module, set[str]] = {}
+    for module in modules:
+        for bindings in module.table.root.bindings.values():
+            for binding in bindings:
+                if binding.kind == "from" and isinstance(binding.node, ast.alias):
+                    statement = module.table.parents[binding.node]
+                    assert isinstance(statement, ast.ImportFrom)
+                    source = resolver.project.imported(module, statement.module or "", statement.level)
+                    if source is not None:
+                        found.setdefault(source, set()).add(binding.node.name)
+    return {module: frozenset(names) for module, names in found.items()}

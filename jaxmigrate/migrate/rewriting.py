@@ -1,0 +1,117 @@
+"""From decisions to text: references replaced, the helper and its imports added, and marks for a verification."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from jaxmigrate.migrate.edits import Edit, Positions, apply_edits
+from jaxmigrate.migrate.helper import Needs, helper_lines
+from jaxmigrate.migrate.imports import Imports, insertions, leading, plan_imports, removals
+from jaxmigrate.migrate.style import Style, style_of
+from jaxmigrate.program.modules import Module
+from jaxmigrate.program.sites import Reference
+
+TRANSFORM_MARK = "__jaxmigrate_transform__"
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A place whose value a verification records: the callee of a site, under the site's id."""
+
+    site: str
+    node: ast.expr
+
+
+def rewrite(
+    module: Module, replaced: Sequence[Reference], needs: Needs, default_axis: str, kept: frozenset[str]
+) -> tuple[list[Edit], str]:
+    """The edits that replace references by the helper, and the helper's name; none where nothing is replaced."""
+    if not replaced:
+        return [], ""
+    positions = Positions(module.text)
+    style = style_of(module)
+    plan = plan_imports(module, needs, default_axis)
+    edits = [Edit(*positions.span(r.node), plan.names.helper) for r in replaced]
+    edits += insertions(module, positions, plan.added, style.newline)
+    edits += removals(module, positions, {r.node for r in replaced}, kept)
+    edits.append(_helper_edit(module, positions, style, needs, plan, replaced))
+    return edits, plan.names.helper
+
+
+def marked(text_of: Module, edits: Iterable[Edit], marks: Sequence[Mark]) -> str:
+    """The text after `edits` with marks put around the places that `marks` name; lines do not move."""
+    positions = Positions(text_of.text)
+    spans = [(positions.span(mark.node), mark.site) for mark in marks]
+    return apply_edits(text_of.text, _with_marks(list(edits), spans))
+
+
+def _with_marks(edits: list[Edit], spans: Sequence[tuple[tuple[int, int], str]]) -> list[Edit]:
+    """A mark around a replaced place goes into the replacement, others are insertions before and after."""
+    for (start, end), site in spans:
+        opening, closing = f"{TRANSFORM_MARK}({site!r}, ", ")"
+        same = next((e for e in edits if (e.start, e.end) == (start, end)), None)
+        if same is not None:
+            edits.remove(same)
+            edits.append(Edit(start, end, f"{opening}{same.replacement}{closing}"))
+        else:
+            edits += [Edit(start, start, opening), Edit(end, end, closing)]
+    return edits
+
+
+def _helper_edit(
+    module: Module, positions: Positions, style: Style, needs: Needs, plan: Imports, replaced: Sequence[Reference]
+) -> Edit:
+    text = style.render(helper_lines(needs, plan.names))
+    last = _last_import_line(module, replaced)
+    if last == 0:
+        return Edit(0, 0, text + style.newline * 2)
+    last = _past_comments(module, last)
+    _, end = positions.line_span(last)
+    ended = module.text[:end].endswith(("\n", "\r"))
+    blank = _blank_lines_after(module, last)
+    after = style.newline * max(0, 2 - blank) if module.text[end:].strip() else ""
+    return Edit(end, end, ("" if ended else style.newline) + style.newline * 2 + text + after)
+
+
+def _last_import_line(module: Module, replaced: Sequence[Reference]) -> int:
+    """The last line of the imports (and docstring) after which the helper goes, before anything that uses it."""
+    first_use = min(r.node.lineno for r in replaced)
+    last = 0
+    for index, statement in enumerate(leading(module)):
+        end = statement.end_lineno or statement.lineno
+        if statement.lineno >= first_use or end >= first_use:
+            break
+        docstring = index == 0 and isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+        if docstring or _imports_only(statement):
+            last = end
+    return last
+
+
+def _imports_only(statement: ast.stmt) -> bool:
+    """Whether a statement is an import, or a try or if that holds one."""
+    if isinstance(statement, ast.Import | ast.ImportFrom):
+        return True
+    if isinstance(statement, ast.Try | ast.If):
+        return any(_imports_only(s) for s in statement.body)
+    return False
+
+
+def _past_comments(module: Module, line: int) -> int:
+    """A comment right below the imports belongs to them, such as one that turns a linter on again."""
+    lines = module.text.splitlines() if "\x0c" not in module.text else module.text.split("\n")
+    while line < len(lines) and lines[line].startswith("#"):
+        line += 1
+    return line
+
+
+def _blank_lines_after(module: Module, line: int) -> int:
+    positions = Positions(module.text)
+    count = 0
+    while line + count < len(positions.starts):
+        start, end = positions.line_span(line + count + 1)
+        if module.text[start:end].strip() or start == end:
+            break
+        count += 1
+    return count

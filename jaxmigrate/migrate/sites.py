@@ -1,0 +1,139 @@
+"""The plan of one mapped site, with the layout of each of its arguments and outputs."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from typing import Literal
+
+from jaxmigrate.migrate.decide import Decision, Refusal
+from jaxmigrate.migrate.edits import Positions
+from jaxmigrate.migrate.plan import ArrayLayout, Layout, SitePlan
+from jaxmigrate.program.resolve import Resolver
+from jaxmigrate.program.scopes import all_parameters
+from jaxmigrate.program.sites import MappedSite, Reference, axis_of, mapped_values
+from jaxmigrate.program.values import Argument, Constant, Function
+
+ELSEWHERE = Refusal(
+    "JM406",
+    "reaches pmap by a way that cannot be followed, or through a file that was not among the paths given; "
+    "run fix on the whole project, or call jax.pmap by name",
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Outcome:
+    """A site (or a lone reference), the decision it stands under, and the expression that a verification marks."""
+
+    site: MappedSite | None
+    reference: Reference | None
+    decision: Decision | None
+    marked: ast.expr
+    form: str
+
+    @property
+    def refusal(self) -> Refusal | None:
+        """Why it is left, None where it is rewritten."""
+        return self.decision.refusal if self.decision is not None else ELSEWHERE
+
+
+def site_plan(outcome: Outcome, path: str, positions: Positions, resolver: Resolver) -> SitePlan:
+    """What `fix` reports of a site."""
+    node = outcome.site.node if outcome.site is not None else outcome.marked
+    column = positions.column(node)
+    refusal = outcome.refusal
+    status: Literal["rewritten", "left"] = "rewritten" if refusal is None else "left"
+    return SitePlan(
+        id=f"{path}:{node.lineno}:{column}",
+        path=path,
+        line=node.lineno,
+        column=column,
+        form=outcome.form,
+        axis=_axis(outcome.site, resolver) if outcome.site is not None else None,
+        mapped=_mapped(outcome.site) if outcome.site is not None else "",
+        status=status,
+        code=refusal.code if refusal is not None else "",
+        reason=refusal.reason if refusal is not None else "",
+        arguments=_arguments(outcome.site, resolver) if outcome.site is not None else (),
+        outputs=_outputs(outcome.site, resolver) if outcome.site is not None else (),
+    )
+
+
+def _axis(site: MappedSite, resolver: Resolver) -> str | None:
+    axis = axis_of(site, resolver)
+    if axis is None:
+        return None
+    if isinstance(axis, Constant):
+        return str(axis.value)
+    argument = site.keyword("axis_name")
+    if argument is None or argument.expression is None:
+        return None
+    return argument.module.segment(argument.expression)
+
+
+def _mapped(site: MappedSite) -> str:
+    if site.mapped is None:
+        return ""
+    if site.mapped.expression is not None:
+        source = " ".join(site.mapped.module.segment(site.mapped.expression).split())
+        return source if len(source) <= 80 else source[:77] + "..."
+    value = site.mapped.value
+    return getattr(value.node, "name", "") if isinstance(value, Function) else ""
+
+
+def _arguments(site: MappedSite, resolver: Resolver) -> tuple[ArrayLayout, ...]:
+    """A layout for each positional parameter in sight; one under the name `*` where none is."""
+    axes = _literal(site.keyword("in_axes"), 0, resolver)
+    static = _literal(site.keyword("static_broadcasted_argnums"), (), resolver)
+    names = _parameters(site, resolver)
+    if not names:
+        count = len(axes) if isinstance(axes, tuple) else 0
+        names = tuple(str(i) for i in range(count))
+    if not names:
+        return (ArrayLayout("*", _layout(axes)),)
+    return tuple(ArrayLayout(name, _argument_layout(i, axes, static)) for i, name in enumerate(names))
+
+
+def _argument_layout(index: int, axes: object, static: object) -> Layout:
+    statics = (static,) if isinstance(static, int) else static
+    if isinstance(statics, tuple) and index in statics:
+        return "static"
+    if isinstance(axes, tuple):
+        return _layout(axes[index]) if index < len(axes) else "stacked"
+    return _layout(axes)
+
+
+def _layout(axis: object) -> Layout:
+    return "broadcast" if axis is None else "unknown" if axis is ... else "stacked"
+
+
+def _outputs(site: MappedSite, resolver: Resolver) -> tuple[ArrayLayout, ...]:
+    axes = _literal(site.keyword("out_axes"), 0, resolver)
+    if isinstance(axes, tuple):
+        return tuple(ArrayLayout(str(i), _layout(axis)) for i, axis in enumerate(axes))
+    return (ArrayLayout("*", _layout(axes)),)
+
+
+def _literal(argument: Argument | None, default: object, resolver: Resolver) -> object:
+    """The literal that an argument is, `default` where it is not given, `...` where it is only known at run time."""
+    if argument is None:
+        return default
+    if argument.expression is None:
+        return ...
+    try:
+        value: object = ast.literal_eval(argument.expression)
+    except ValueError:
+        found = resolver.value(argument.expression, argument.module)
+        value = found.value if isinstance(found, Constant) else ...
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _parameters(site: MappedSite, resolver: Resolver) -> tuple[str, ...]:
+    values = mapped_values(site, resolver)
+    if len(values) != 1 or not isinstance(values[0], Function):
+        return ()
+    function = values[0]
+    names = [p.arg for p in all_parameters(function.node.args)]
+    positional = [*function.node.args.posonlyargs, *function.node.args.args]
+    names = [p.arg for p in positional]
+    return tuple(names[1:] if function.receiver is not None else names)

@@ -1,0 +1,78 @@
+"""How a file is written: its indentation, quotes and line ending, so that added code looks like the rest of it."""
+
+from __future__ import annotations
+
+import ast
+import io
+import re
+import tokenize
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from jaxmigrate.program.modules import Module
+
+_LINE_END = re.compile(r"\r\n|\r|\n")
+
+
+@dataclass(frozen=True, slots=True)
+class Style:
+    """A file's indentation unit, its preferred quote, and its line ending."""
+
+    indent: str
+    quote: str
+    newline: str
+
+    def render(self, lines: Iterable[str]) -> str:
+        """Lines indented by fours and quoted with double quotes, in this style, each ended."""
+        return "".join(self._line(line) + self.newline for line in lines)
+
+    def _line(self, line: str) -> str:
+        body = line.lstrip(" ")
+        depth = (len(line) - len(body)) // 4
+        if self.quote == "'" and '"""' not in body:
+            body = body.replace('"', "'")
+        return self.indent * depth + body if body else ""
+
+
+def style_of(module: Module) -> Style:
+    """The style of a module."""
+    return Style(_indent(module), _quote(module), newline_of(module.text))
+
+
+def newline_of(text: str) -> str:
+    """The line ending used most."""
+    endings = Counter(_LINE_END.findall(text))
+    return endings.most_common(1)[0][0] if endings else "\n"
+
+
+def _indent(module: Module) -> str:
+    """The unit by which most function, class and compound statement bodies are indented."""
+    lines = _LINE_END.split(module.text)
+    units: Counter[str] = Counter()
+    for node in ast.walk(module.tree):
+        body = getattr(node, "body", None)
+        if isinstance(node, ast.stmt) and isinstance(body, list) and body and body[0].lineno > node.lineno:
+            outer, inner = _leading(lines, node.lineno), _leading(lines, body[0].lineno)
+            if inner.startswith(outer) and inner != outer:
+                units[inner[len(outer) :]] += 1
+    return units.most_common(1)[0][0] if units else "    "
+
+
+def _leading(lines: list[str], number: int) -> str:
+    line = lines[number - 1]
+    return line[: len(line) - len(line.lstrip(" \t"))]
+
+
+def _quote(module: Module) -> str:
+    """The quote that most single-quoted string literals use."""
+    counts: Counter[str] = Counter()
+    try:
+        for token in tokenize.generate_tokens(io.StringIO(module.text).readline):
+            if token.type == tokenize.STRING:
+                body = token.string.lstrip("rRbBfFuU")
+                if not body.startswith(('"""', "'''")):
+                    counts[body[0]] += 1
+    except (tokenize.TokenError, SyntaxError):
+        pass
+    return "'" if counts["'"] > counts['"'] else '"'
