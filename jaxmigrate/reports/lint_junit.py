@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import re
 import xml.etree.ElementTree as ET
 from collections import defaultdict
 
 from jaxmigrate.findings import Finding
 from jaxmigrate.reports.lint_result import LintResult
-
-# All that XML 1.0 cannot hold, lone surrogates of undecodable file names among it.
-_ILLEGAL = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+from jaxmigrate.reports.xml_text import legal
 
 
 def write(result: LintResult) -> str:
@@ -30,20 +27,16 @@ def write(result: LintResult) -> str:
     for name in names:
         _add_case(suite, name, by_path.get(name, []))
     for error in result.errors:
-        case = ET.SubElement(suite, "testcase", classname="jaxmigrate.lint", name=_legal(error.path))
-        ET.SubElement(case, "error", message=_legal(error.message)).text = _legal(str(error))
+        case = ET.SubElement(suite, "testcase", classname="jaxmigrate.lint", name=legal(error.path))
+        ET.SubElement(case, "error", message=legal(error.message)).text = legal(str(error))
     ET.indent(root)
     return '<?xml version="1.0" encoding="utf-8"?>\n' + ET.tostring(root, encoding="unicode") + "\n"
 
 
 def _add_case(suite: ET.Element, name: str, findings: list[Finding]) -> None:
     """A case has one failure at most, by JUnit's schema, so it lists all of its file's findings."""
-    case = ET.SubElement(suite, "testcase", classname="jaxmigrate.lint", name=_legal(name))
+    case = ET.SubElement(suite, "testcase", classname="jaxmigrate.lint", name=legal(name))
     if findings:
         codes = ", ".join(dict.fromkeys(finding.code for finding in findings))
         lines = [f"{f.path}:{f.line}:{f.column} {f.code} {f.message}" for f in findings]
-        ET.SubElement(case, "failure", type=codes, message=_legal(findings[0].message)).text = _legal("\n".join(lines))
-
-
-def _legal(text: str) -> str:
-    return _ILLEGAL.sub("\ufffd", text)
+        ET.SubElement(case, "failure", type=codes, message=legal(findings[0].message)).text = legal("\n".join(lines))

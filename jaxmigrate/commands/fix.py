@@ -1,0 +1,140 @@
+"""`jaxmigrate fix PATH...`: plans, verifies where asked to, then writes or shows."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import sys
+from collections.abc import Mapping, Sequence
+
+from jaxmigrate.commands import Failure
+from jaxmigrate.commands.inputs import Inputs, load
+from jaxmigrate.commands.planning import PlannedFile, plan_files
+from jaxmigrate.commands.reporting import write_reports
+from jaxmigrate.migrate import SitePlan
+from jaxmigrate.reports import fix_html, fix_json, fix_junit, fix_markdown
+from jaxmigrate.reports.diff import shown_diff, unified_diff
+from jaxmigrate.reports.fix_result import FixedFile, FixResult, Outcome
+from jaxmigrate.sources import SourceError, write_source
+from jaxmigrate.terminal import is_terminal, plural, printable, say, wants_colour
+from jaxmigrate.verify.model import Evidence
+
+_REPORTS = {".json": fix_json.write, ".xml": fix_junit.write, ".md": fix_markdown.write, ".html": fix_html.write}
+
+NOT_VERIFIED, NOT_WRITTEN = "JM490", "JM491"
+
+
+def run(options: argparse.Namespace) -> int:
+    """Rewrites, or shows what would be; 1 if a site is left or --check would change something, 2 after an error.
+
+    Raises:
+        Failure: The options contradict one another, or the verification could not be carried out.
+    """
+    if options.program is not None and not options.verify:
+        raise Failure("COMMAND is only run by --verify; write `--verify -- COMMAND...`")
+    groups = load(options.paths, options.force_exclude)
+    from_stdin = any(source.path is None for group in groups for source in group.sources)
+    if from_stdin and (options.verify or len(options.paths) > 1):
+        raise Failure("standard input is rewritten by itself: without other paths and without --verify")
+    result = _merged([_fix_group(group, options, from_stdin) for group in groups])
+    write_reports(result, options.report, _REPORTS)
+    _tell(result, options, from_stdin)
+    return _status(result, options)
+
+
+def _fix_group(group: Inputs, options: argparse.Namespace, from_stdin: bool) -> FixResult:
+    planned, broken = plan_files(group.sources)
+    evidence, withheld = _verified(planned, group, options) if options.verify else (None, {})
+    files = [_fix_file(file, withheld, options) for file in planned]
+    if from_stdin and not (options.diff or options.check):
+        sys.stdout.buffer.write(b"".join(file.after for file in planned) or group.sources[0].raw)
+    failed = [error for _, error in files if error is not None]
+    notebooks = [notebook.name for notebook in group.notebooks]
+    return FixResult([file for file, _ in files], [*group.errors, *broken, *failed], notebooks, evidence)
+
+
+def _verified(
+    planned: Sequence[PlannedFile], group: Inputs, options: argparse.Namespace
+) -> tuple[Evidence | None, Mapping[str, str]]:
+    from jaxmigrate.commands.verification import verify_before_writing
+
+    return verify_before_writing(planned, group.config, options)
+
+
+def _fix_file(
+    file: PlannedFile, withheld: Mapping[str, str], options: argparse.Namespace
+) -> tuple[FixedFile, SourceError | None]:
+    name = file.source.name
+    if not file.plan.changed:
+        return _fixed(file, "unchanged", file.sites), None
+    if name in withheld:
+        return _fixed(file, "withheld", _as_left(file, NOT_VERIFIED, withheld[name])), None
+    if options.diff or options.check or file.source.path is None:
+        return _fixed(file, "shown", file.sites), None
+    try:
+        write_source(file.source, file.plan.after)
+    except SourceError as error:
+        return _fixed(file, "failed", _as_left(file, NOT_WRITTEN, error.message)), error
+    return _fixed(file, "written", file.sites), None
+
+
+def _fixed(file: PlannedFile, outcome: Outcome, sites: tuple[SitePlan, ...]) -> FixedFile:
+    diff = unified_diff(file.source.name, file.source.raw, file.after)
+    return FixedFile(file.source.name, outcome, sites, diff, file.source.encoding)
+
+
+def _as_left(file: PlannedFile, code: str, reason: str) -> tuple[SitePlan, ...]:
+    return tuple(
+        dataclasses.replace(site, status="left", code=code, reason=reason) if site.status == "rewritten" else site
+        for site in file.sites
+    )
+
+
+def _merged(results: Sequence[FixResult]) -> FixResult:
+    return FixResult(
+        files=[file for result in results for file in result.files],
+        errors=[error for result in results for error in result.errors],
+        notebooks=[notebook for result in results for notebook in result.notebooks],
+        evidence=next((result.evidence for result in results if result.evidence is not None), None),
+    )
+
+
+def _tell(result: FixResult, options: argparse.Namespace, from_stdin: bool) -> None:
+    """Diffs and source go to standard output by themselves, so that they can be piped; else the story does."""
+    if options.diff:
+        _print_diffs(result)
+    tell = say if options.diff or from_stdin else _print
+    for file in result.changed:
+        if not options.diff and not from_stdin:
+            tell(f"{file.path}: {_done(file, options.check)}")
+    for site in result.left:
+        tell(f"{site.path}:{site.line}:{site.column} {site.code} {site.reason}")
+    for error in result.errors:
+        say(str(error))
+    if result.notebooks:
+        say(f"{plural(len(result.notebooks), 'notebook')} skipped: notebooks are not rewritten yet")
+    tell(result.summary())
+
+
+def _print(message: str) -> None:
+    print(printable(message))
+
+
+def _done(file: FixedFile, check: bool) -> str:
+    sites = plural(sum(1 for site in file.sites if site.status == "rewritten"), "site")
+    return f"would rewrite {sites}" if check else f"rewrote {sites}"
+
+
+def _print_diffs(result: FixResult) -> None:
+    for file in result.changed:
+        if is_terminal(sys.stdout):
+            sys.stdout.write(shown_diff(file.diff, file.encoding, wants_colour(sys.stdout)))
+        else:
+            sys.stdout.flush()
+            sys.stdout.buffer.write(file.diff)
+
+
+def _status(result: FixResult, options: argparse.Namespace) -> int:
+    if result.errors:
+        return 2
+    return 1 if result.left or (options.check and result.changed) else 0

@@ -1,0 +1,58 @@
+"""From decoded files to a plan for all of them, with what does not parse set apart."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from jaxmigrate.migrate import FilePlan, SitePlan, plan_sources
+from jaxmigrate.sources import SourceError, SourceFile
+
+
+@dataclass(frozen=True)
+class PlannedFile:
+    """A file with what will become of it."""
+
+    source: SourceFile
+    plan: FilePlan
+
+    @property
+    def after(self) -> bytes:
+        """The bytes that the file will have."""
+        return self.source.encode(self.plan.after)
+
+    @property
+    def sites(self) -> tuple[SitePlan, ...]:
+        """Its mapped sites."""
+        return self.plan.sites
+
+
+def plan_files(sources: Sequence[SourceFile]) -> tuple[list[PlannedFile], list[SourceError]]:
+    """Plans the migration of the files of one project.
+
+    Returns:
+        The files that parse, in their order, and the errors of those that do not or that could not be written back.
+    """
+    by_name = {source.name: source for source in sources}
+    plan, broken = plan_sources([(source.name, place(source), source.text) for source in sources])
+    errors = [unparsable(name, error) for name, error in broken.items()]
+    planned = []
+    for file in plan.files:
+        source = by_name[file.path]
+        try:
+            source.encode(file.after)
+            planned.append(PlannedFile(source, file))
+        except SourceError as error:
+            errors.append(error)
+    return planned, errors
+
+
+def place(source: SourceFile) -> Path:
+    """The absolute path by which a file's imports are looked for; standard input stands in the current folder."""
+    return Path.cwd() / "stdin.py" if source.path is None else source.path.absolute()
+
+
+def unparsable(name: str, error: SyntaxError) -> SourceError:
+    """A syntax error as the one message that the user gets."""
+    return SourceError(name, f"cannot be parsed: {error.msg}", error.lineno or 0, error.offset or 0)

@@ -1,0 +1,43 @@
+"""A rewrite as a unified diff that `git apply` and `patch -p1` take, byte for byte."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+from pathlib import Path
+
+from jaxmigrate.terminal import BOLD, CYAN, GREEN, RED, paint, printable
+
+_LINE = re.compile(rb"[^\n]*\n|[^\n]+")
+_STYLES = {"+++": (BOLD,), "---": (BOLD,), "@@ ": (CYAN,)}
+
+
+def unified_diff(name: str, before: bytes, after: bytes) -> bytes:
+    """The diff between two versions of a file, empty where they are equal."""
+    path = _relative(name)
+    old, new = (_header(side, path) for side in ("a", "b"))
+    lines = difflib.diff_bytes(difflib.unified_diff, _LINE.findall(before), _LINE.findall(after), old, new)
+    return b"".join(line if line.endswith(b"\n") else line + b"\n\\ No newline at end of file\n" for line in lines)
+
+
+def shown_diff(diff: bytes, encoding: str, colour: bool) -> str:
+    """A diff for a person's eyes: harmless characters only, coloured where wanted."""
+    return "".join(f"{_shown(line, colour)}\n" for line in diff.decode(encoding, "replace").split("\n")[:-1])
+
+
+def _shown(line: str, colour: bool) -> str:
+    styles = _STYLES.get(line[:3]) or {"+": (GREEN,), "-": (RED,)}.get(line[:1], ())
+    return paint(printable(line.removesuffix("\r")), *styles, on=colour and bool(styles))
+
+
+def _header(side: str, path: str) -> bytes:
+    """A name with a space in it ends in a tab, by which patch tells it from a time stamp."""
+    return os.fsencode(f"{side}/{path}" + ("\t" if " " in path else ""))
+
+
+def _relative(name: str) -> str:
+    path = Path(name)
+    if path.is_absolute() and path.is_relative_to(Path.cwd()):
+        path = path.relative_to(Path.cwd())
+    return path.as_posix().lstrip("/")

@@ -1,0 +1,30 @@
+"""What `fix` did, for a program. `sites` is what scripts read; `verification` is there where one was asked for."""
+
+from __future__ import annotations
+
+import json
+
+from jaxmigrate.reports.fix_result import FixResult
+from jaxmigrate.verify.model import to_json
+
+
+def write(result: FixResult) -> str:
+    """One JSON object: `summary`, `sites`, `files`, `errors`, `notebooks` and `verification`."""
+    document = {
+        "version": 1,
+        "summary": {
+            "sites": len(result.sites),
+            "rewritten": len(result.rewritten),
+            "left": len(result.left),
+            "files_changed": len(result.changed),
+        },
+        "sites": [site.to_json() for site in result.sites],
+        "files": [{"path": file.path, "outcome": file.outcome, "diff": file.diff_text} for file in result.files],
+        "errors": [
+            {"path": error.path, "line": error.line, "column": error.column, "message": error.message}
+            for error in result.errors
+        ],
+        "notebooks": list(result.notebooks),
+        "verification": None if result.evidence is None else to_json(result.evidence),
+    }
+    return json.dumps(document, indent=2) + "\n"

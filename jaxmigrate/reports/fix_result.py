@@ -1,0 +1,82 @@
+"""What `fix` has to tell, as the plain data that every one of its reports is written from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from jaxmigrate.migrate.plan import SitePlan
+from jaxmigrate.sources import SourceError
+from jaxmigrate.terminal import plural
+from jaxmigrate.verify.model import Evidence
+
+Outcome = Literal["written", "shown", "unchanged", "withheld", "failed"]
+
+
+@dataclass(frozen=True)
+class FixedFile:
+    """What became of one file.
+
+    Attributes:
+        path: The file as the user named it.
+        outcome: `written`; `shown` where only a diff or a check was asked for; `unchanged`; `withheld` where it did
+            not verify; `failed` where it could not be written.
+        sites: Its mapped sites, with those of a withheld file marked as left.
+        diff: Its unified diff, empty where nothing would change.
+        encoding: The encoding of the file and thus of its diff.
+    """
+
+    path: str
+    outcome: Outcome
+    sites: tuple[SitePlan, ...]
+    diff: bytes = b""
+    encoding: str = "utf-8"
+
+    @property
+    def diff_text(self) -> str:
+        """The diff as text, for reports."""
+        return self.diff.decode(self.encoding, "replace")
+
+
+@dataclass(frozen=True)
+class FixResult:
+    """The outcome of `fix`.
+
+    Attributes:
+        files: The files that parse, in the order in which they were named.
+        errors: What could not be read, parsed or written.
+        notebooks: Notebooks that were skipped.
+        evidence: The last verification, where one was asked for.
+    """
+
+    files: Sequence[FixedFile]
+    errors: Sequence[SourceError] = ()
+    notebooks: Sequence[str] = ()
+    evidence: Evidence | None = None
+
+    @property
+    def sites(self) -> tuple[SitePlan, ...]:
+        """Every mapped site."""
+        return tuple(site for file in self.files for site in file.sites)
+
+    @property
+    def left(self) -> tuple[SitePlan, ...]:
+        """The sites that stay pmap."""
+        return tuple(site for site in self.sites if site.status == "left")
+
+    @property
+    def rewritten(self) -> tuple[SitePlan, ...]:
+        """The sites that become shard_map."""
+        return tuple(site for site in self.sites if site.status == "rewritten")
+
+    @property
+    def changed(self) -> tuple[FixedFile, ...]:
+        """The files that are, or would be, written."""
+        return tuple(file for file in self.files if file.outcome in ("written", "shown"))
+
+    def summary(self) -> str:
+        """One line such as `12 sites in 4 files: 11 rewritten, 1 left`."""
+        files = sum(1 for file in self.files if file.sites)
+        counts = f"{len(self.rewritten)} rewritten, {len(self.left)} left"
+        return f"{plural(len(self.sites), 'site')} in {plural(files, 'file')}: {counts}"

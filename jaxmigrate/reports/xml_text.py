@@ -1,0 +1,13 @@
+"""Text for XML 1.0, which cannot hold every character that a file name or a message can."""
+
+from __future__ import annotations
+
+import re
+
+# Control characters, and the lone surrogates that stand for undecodable bytes of a file name.
+_ILLEGAL = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def legal(text: str) -> str:
+    """The text with everything replaced that no XML document may contain."""
+    return _ILLEGAL.sub("\ufffd", text)
