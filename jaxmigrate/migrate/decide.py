@@ -71,8 +71,13 @@ def surroundings(texts: Sequence[str]) -> Surroundings:
         processes=any(PROCESS_WORDS.search(text) for text in texts),
         lower=any(LOWER_CALL.search(text) for text in texts),
         wrapped=any("__wrapped__" in text for text in texts),
-        words=frozenset(w for w in KEYWORDS if any(w in text for text in texts)),
+        words=frozenset(w for w in KEYWORDS if any(_passed(w).search(text) for text in texts)),
     )
+
+
+def _passed(word: str) -> re.Pattern[str]:
+    """A keyword as it is passed: in a call, or as a key that a `**` may bring."""
+    return re.compile(rf"[(,]\s*{word}\s*=(?!=)|[\"\']{word}[\"\']")
 
 
 def decide(module: Module, resolver: Resolver) -> list[Decision]:
@@ -181,14 +186,14 @@ def _needs_of_one(decision: Decision, around: Surroundings, resolver: Resolver) 
 
 
 def _open_needs(around: Surroundings) -> Needs:
-    """All of pmap's keywords, but the rarest only where the project mentions them."""
+    """Every keyword of pmap that the project passes to anything at all."""
     return Needs(
         axis_name="optional",
-        in_axes=True,
-        list_axes=True,
-        out_axes=True,
-        static=True,
-        donate=True,
+        in_axes="in_axes" in around.words,
+        list_axes="in_axes" in around.words,
+        out_axes="out_axes" in around.words,
+        static="static_broadcasted_argnums" in around.words,
+        donate="donate_argnums" in around.words,
         devices="devices" in around.words,
         backend="backend" in around.words,
         axis_size="axis_size" in around.words,

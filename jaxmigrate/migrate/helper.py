@@ -14,6 +14,7 @@ from typing import Literal
 
 HELPER_NAME = "_shard_map_stacked"
 DEFAULT_AXIS = "mapped_axis"
+WIDTH = 88
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +61,7 @@ class Names:
 def helper_lines(needs: Needs, names: Names) -> list[str]:
     """The helper's source, a line each, indented by four spaces, with double quotes."""
     blocks = [
-        [_signature(needs, names), *_indent(_opening(needs, names))],
+        [*_signature(needs, names), *_indent(_opening(needs, names))],
         *[list(_indent(block)) for block in _inner_functions(needs, names)],
         list(_indent(_closing(needs, names))),
     ]
@@ -76,7 +77,7 @@ def _indent(lines: list[str] | Iterator[str]) -> Iterator[str]:
     return (f"    {line}" if line else "" for line in lines)
 
 
-def _signature(needs: Needs, names: Names) -> str:
+def _signature(needs: Needs, names: Names) -> list[str]:
     positional = {"given": ["axis_name"], "optional": ["axis_name=None"], "absent": []}[needs.axis_name]
     wanted = {
         "in_axes=0": needs.in_axes,
@@ -90,15 +91,15 @@ def _signature(needs: Needs, names: Names) -> str:
     keywords = [text for text, needed in wanted.items() if needed]
     parameters = ["fun", *positional, *(["*", *keywords] if keywords else [])]
     line = f"def {names.helper}({', '.join(parameters)}):"
-    if len(line) <= 100:
-        return line
-    return f"def {names.helper}(\n    {', '.join(parameters)}\n):"
+    if len(line) <= WIDTH:
+        return [line]
+    return [f"def {names.helper}(", *(f"    {parameter}," for parameter in parameters), "):"]
 
 
 def _opening(needs: Needs, names: Names) -> Iterator[str]:
     over = "an axis" if needs.in_axes else "the leading axis"
-    whose = " of every process" if needs.processes else ""
-    yield f'"""Maps fun over {over} of its stacked arguments, one slice per device{whose}."""'
+    whose = " of all processes" if needs.processes else ""
+    yield f'"""Maps fun over {over} of stacked arrays, one slice per device{whose}."""'
     yield from names.imports
     if needs.axis_name == "optional":
         yield "if axis_name is None:"
@@ -143,11 +144,15 @@ def _axis_functions(names: Names) -> Iterator[list[str]]:
     ]
     yield [
         "def squeeze(axis, tree):",
-        f"    return tree if axis is None else {jax}.tree.map(lambda x: {jax}.lax.squeeze(x, (axis,)), tree)",
+        "    if axis is None:",
+        "        return tree",
+        f"    return {jax}.tree.map(lambda x: {jax}.lax.squeeze(x, (axis,)), tree)",
     ]
     yield [
         "def expand(axis, tree):",
-        f"    return tree if axis is None else {jax}.tree.map(lambda x: {jax}.lax.expand_dims(x, (axis,)), tree)",
+        "    if axis is None:",
+        "        return tree",
+        f"    return {jax}.tree.map(lambda x: {jax}.lax.expand_dims(x, (axis,)), tree)",
     ]
 
 
@@ -162,28 +167,42 @@ def _axes_of(needs: Needs) -> Iterator[str]:
 
 def _rows_of(needs: Needs, names: Names) -> Iterator[str]:
     """The size of the mapped axis."""
+    leaves = f"{names.jax}.tree.leaves"
     yield "def rows_of(arrays, kwargs):"
     if needs.in_axes:
         yield "    def sizes(axis, tree):"
-        yield f"        return [] if axis is None else [x.shape[axis] for x in {names.jax}.tree.leaves(tree)]"
+        yield "        if axis is None:"
+        yield "            return []"
+        yield f"        return [x.shape[axis] for x in {leaves}(tree)]"
         yield ""
-        yield f"    return {names.jax}.tree.leaves(per_axis(sizes, axes_of(arrays), (arrays, kwargs)))[0]"
+        yield "    rows = per_axis(sizes, axes_of(arrays), (arrays, kwargs))"
+        yield f"    return {leaves}(rows)[0]"
     else:
-        yield f"    return {names.jax}.tree.leaves((arrays, kwargs))[0].shape[0]"
-
-
-def _devices(needs: Needs, names: Names) -> str:
-    default = f"{names.jax}.devices({'backend' if needs.backend else ''})"
-    if needs.processes:
-        default = f"sorted({default}, key=lambda device: device.process_index)"
-    return f"({default} if devices is None else list(devices))" if needs.devices else default
+        yield f"    return {leaves}((arrays, kwargs))[0].shape[0]"
 
 
 def _mesh_of(needs: Needs, names: Names) -> Iterator[str]:
     yield "def mesh_of(rows):"
+    yield from _indent(_mesh_lines(needs, names))
+    yield f"    return {_mesh(needs, names)}"
+
+
+def _mesh_lines(needs: Needs, names: Names) -> Iterator[str]:
+    """The devices that pmap takes: those given, else the first ones, grouped by process."""
+    default = f"{names.jax}.devices({'backend' if needs.backend else ''})"
     if needs.axis_size:
-        yield "    rows = rows if axis_size is None else axis_size"
-    yield f"    return {names.mesh}({_devices(needs, names)}[:rows], (axis_name,))"
+        yield "rows = rows if axis_size is None else axis_size"
+    if needs.processes:
+        yield f"ordered = sorted({default}, key=lambda device: device.process_index)"
+        default = "ordered"
+    if needs.devices:
+        yield f"chosen = {default} if devices is None else list(devices)"
+
+
+def _mesh(needs: Needs, names: Names) -> str:
+    default = f"{names.jax}.devices({'backend' if needs.backend else ''})"
+    devices = "chosen" if needs.devices else "ordered" if needs.processes else default
+    return f"{names.mesh}({devices}[:rows], (axis_name,))"
 
 
 def _mapped(needs: Needs, names: Names) -> Iterator[str]:
@@ -199,18 +218,21 @@ def _mapped_body(needs: Needs, names: Names) -> Iterator[str]:
     yield from _block(needs, names, arrays)
     yield ""
     yield from _mesh_statement(needs, names, arrays)
-    in_specs, out_specs = _specs(needs, arrays)
     if not needs.axes:
         yield f"spec = {names.spec}(axis_name)"
-    mapped = f"{names.jax}.shard_map("
-    specs = f"block, mesh=mesh, in_specs={in_specs}, out_specs={out_specs}, check_vma=False"
-    call = f")({arrays}, kwargs)"
-    if len(mapped + specs + call) <= 92:
-        yield f"return {mapped}{specs}{call}"
+    yield f"return {names.jax}.shard_map("
+    yield from _indent(_shard_map_arguments(needs, arrays))
+    yield f")({arrays}, kwargs)"
+
+
+def _shard_map_arguments(needs: Needs, arrays: str) -> Iterator[str]:
+    in_specs, out_specs = _specs(needs, arrays)
+    arguments = ["block", "mesh=mesh", f"in_specs={in_specs}", f"out_specs={out_specs}", "check_vma=False"]
+    line = ", ".join(arguments)
+    if len(line) <= WIDTH - 12:
+        yield line
     else:
-        yield f"return {mapped}"
-        yield f"    {specs}"
-        yield call
+        yield from (f"{argument}," for argument in arguments)
 
 
 def _specs(needs: Needs, arrays: str) -> tuple[str, str]:
@@ -222,21 +244,25 @@ def _specs(needs: Needs, arrays: str) -> tuple[str, str]:
 
 def _block(needs: Needs, names: Names, arrays: str) -> Iterator[str]:
     jax = names.jax
+    both = f"({arrays}, kwargs)"
     yield f"def block({arrays}, kwargs):"
     if needs.in_axes:
-        yield f"    {arrays}, kwargs = per_axis(squeeze, axes_of({arrays}), ({arrays}, kwargs))"
+        yield f"    {arrays}, kwargs = per_axis(squeeze, axes_of({arrays}), {both})"
     elif needs.axes:
-        yield f"    {arrays}, kwargs = squeeze(0, ({arrays}, kwargs))"
+        yield f"    {arrays}, kwargs = squeeze(0, {both})"
     else:
-        yield f"    {arrays}, kwargs = {jax}.tree.map(lambda x: {jax}.lax.squeeze(x, (0,)), ({arrays}, kwargs))"
-    positional = "*[arrays.get(i, arg) for i, arg in enumerate(args)]" if needs.static else "*args"
-    out = f"fun({positional}, **kwargs)"
+        yield f"    {arrays}, kwargs = {jax}.tree.map("
+        yield f"        lambda x: {jax}.lax.squeeze(x, (0,)), {both}"
+        yield "    )"
+    if needs.static:
+        yield "    full = [arrays.get(i, arg) for i, arg in enumerate(args)]"
+    yield f"    out = fun(*{'full' if needs.static else 'args'}, **kwargs)"
     if needs.out_axes:
-        yield f"    return per_axis(expand, out_axes, {out})"
+        yield "    return per_axis(expand, out_axes, out)"
     elif needs.axes:
-        yield f"    return expand(0, {out})"
+        yield "    return expand(0, out)"
     else:
-        yield f"    return {jax}.tree.map(lambda x: {jax}.lax.expand_dims(x, (0,)), {out})"
+        yield f"    return {jax}.tree.map(lambda x: {jax}.lax.expand_dims(x, (0,)), out)"
 
 
 def _mesh_statement(needs: Needs, names: Names, arrays: str) -> Iterator[str]:
@@ -245,9 +271,8 @@ def _mesh_statement(needs: Needs, names: Names, arrays: str) -> Iterator[str]:
         return
     leading = f"{names.jax}.tree.leaves(({arrays}, kwargs))[0].shape[0]"
     yield f"rows = rows_of({arrays}, kwargs)" if needs.in_axes else f"rows = {leading}"
-    if needs.axis_size:
-        yield "rows = rows if axis_size is None else axis_size"
-    yield f"mesh = {names.mesh}({_devices(needs, names)}[:rows], (axis_name,))"
+    yield from _mesh_lines(needs, names)
+    yield f"mesh = {_mesh(needs, names)}"
 
 
 def _jit(needs: Needs, names: Names) -> str:
@@ -274,8 +299,9 @@ def _host_local(needs: Needs, names: Names) -> Iterator[str]:
     yield "    )"
     if needs.static:
         yield "    args = [arrays.get(i, arg) for i, arg in enumerate(args)]"
+    yield "    out = compiled(*args, **kwargs)"
     yield f"    return {names.multihost}.global_array_to_host_local_array("
-    yield f"        compiled(*args, **kwargs), mesh, {out_specs}"
+    yield f"        out, mesh, {out_specs}"
     yield "    )"
 
 

@@ -253,8 +253,10 @@ class Resolver:
     # Attributes
 
     def attribute(self, owner: Value, name: str) -> Values:
-        """What `owner.name` can stand for."""
+        """What `owner.name` can stand for; nothing where the owner is None, which has no such attribute."""
         match owner:
+            case Constant(value=None):
+                return ()
             case External(name=dotted):
                 return (External(canonical(f"{dotted}.{name}")),)
             case ModuleValue(module=module):

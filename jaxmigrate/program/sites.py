@@ -85,20 +85,20 @@ def denotes(node: ReferenceNode, resolver: Resolver, module: Module) -> str | No
             found = resolver.name_values(node.id, module.table.scope_of[node], module)
             name = found[0].name if len(found) == 1 and isinstance(found[0], External) else ""
             return name if name.startswith("jax.") else None
-        return _agreed([_denoted_by(binding, resolver, module) for binding in bindings])
+        return _agreed(bindings, resolver, module)
     if isinstance(node.value, ast.Name | ast.Attribute):
         return _member(node, resolver, module)
     return None
 
 
 def _member(node: ast.Attribute, resolver: Resolver, module: Module) -> str | None:
-    owner = resolver.value(node.value, module)
+    values = [v for v in resolver.values(node.value, module) if v != Constant(None)]
+    owner = values[0] if len(values) == 1 else UNKNOWN
     if isinstance(owner, External):
         base = denotes(cast("ReferenceNode", node.value), resolver, module)
         return canonical(f"{base}.{node.attr}") if base is not None else None
     if isinstance(owner, ModuleValue):
-        bindings = owner.module.table.root.bindings.get(node.attr, [])
-        return _agreed([_denoted_by(binding, resolver, owner.module) for binding in bindings])
+        return _agreed(owner.module.table.root.bindings.get(node.attr, []), resolver, owner.module)
     return None
 
 
@@ -113,13 +113,15 @@ def _denoted_by(binding: Binding, resolver: Resolver, module: Module) -> str | N
         if source is not None and source is not module:
             behind = source.table.root.bindings.get(alias.name)
             if behind:
-                return _agreed([_denoted_by(b, resolver, source) for b in behind])
+                return _agreed(behind, resolver, source)
     found = tuple(resolver.binding_values(binding, module))
     return found[0].name if len(found) == 1 and isinstance(found[0], External) else None
 
 
-def _agreed(names: Iterable[str | None]) -> str | None:
-    found = set(names)
+def _agreed(bindings: Iterable[Binding], resolver: Resolver, module: Module) -> str | None:
+    """What all bindings denote; `jax = None` where an import failed counts for nothing, since None maps nothing."""
+    real = [b for b in bindings if not (isinstance(b.value, ast.Constant) and b.value.value is None)]
+    found = {_denoted_by(binding, resolver, module) for binding in real}
     return found.pop() if len(found) == 1 else None
 
 
