@@ -63,7 +63,8 @@ SIMPLE = {
     "local_alias": "mapper = functools.partial(jax.pmap, axis_name='i')\np = mapper(step, donate_argnums=(0,))\n"
     "def main(): return p(X, Y)",
     "walrus": "def main():\n    return (p := jax.pmap(lambda x: x + 1))(X), p(Y)",
-    "loop": "def main():\n    x = X\n    p = jax.pmap(step, 'i')\n    for _ in range(3): x, s = p(x, Y)\n    return x, s",
+    "loop": "def main():\n    x = X\n    p = jax.pmap(step, 'i')\n"
+    "    for _ in range(3): x, s = p(x, Y)\n    return x, s",
 }
 
 KEYWORDS = {
@@ -85,7 +86,8 @@ KEYWORDS = {
     "out_tree": "p = jax.pmap(lambda x: {'a': x, 'b': lax.psum(x, 'i')}, 'i', out_axes={'a': 1, 'b': None})\n"
     "def main(): return p(X)",
     "out_tuple": "p = jax.pmap(step, 'i', out_axes=(0, None))\ndef main(): return p(X, Y)",
-    "static_int": "p = jax.pmap(lambda x, n: x ** n, static_broadcasted_argnums=1)\ndef main(): return p(X, 2), p(X, 3)",
+    "static_int": "p = jax.pmap(lambda x, n: x ** n, static_broadcasted_argnums=1)\n"
+    "def main(): return p(X, 2), p(X, 3)",
     "static_tuple": "p = jax.pmap(lambda n, x, f: f(x) * n, static_broadcasted_argnums=(0, 2))\n"
     "def main(): return p(2, X, jnp.tanh)",
     "static_axes": "p = jax.pmap(lambda n, x, y: x * n + y, static_broadcasted_argnums=0, in_axes=(None, 1, None))\n"
@@ -106,12 +108,14 @@ KEYWORDS = {
     "changing_rows": "p = jax.pmap(step, 'i')\ndef main(): return p(X, Y), p(X[:4], Y[:4]), p(X[:1], Y[:1])",
     "keys": "p = jax.pmap(lambda k: jax.random.normal(k, (3,)))\n"
     "def main(): return p(jax.random.split(jax.random.key(0), 8)), p(jax.random.split(jax.random.PRNGKey(0), 8))",
-    "bfloat16": "p = jax.pmap(step, 'i')\ndef main(): return p(jnp.asarray(X, jnp.bfloat16), jnp.asarray(Y, jnp.bfloat16))",
+    "bfloat16": "p = jax.pmap(step, 'i')\n"
+    "def main(): return p(jnp.asarray(X, jnp.bfloat16), jnp.asarray(Y, jnp.bfloat16))",
     "under_jit": "p = jax.pmap(step, 'i')\ndef main(): return jax.jit(lambda x, y: p(x, y))(X, Y)",
     "host_local": "p = jax.pmap(step, 'i')\ndef main():\n    n = jax.local_device_count()\n"
     "    return p(X[:n], Y[:n]), jax.process_index()",
-    "host_local_all": "p = jax.pmap(lambda n, x, y: (x * n, lax.pmean(y, 'i')), axis_name='i', in_axes=(None, 1, None),\n"
-    "    static_broadcasted_argnums=0, donate_argnums=1, out_axes=(1, None), devices=jax.devices())\n"
+    "host_local_all": "p = jax.pmap(lambda n, x, y: (x * n, lax.pmean(y, 'i')), axis_name='i',\n"
+    "    in_axes=(None, 1, None), static_broadcasted_argnums=0, donate_argnums=1, out_axes=(1, None),\n"
+    "    devices=jax.devices())\n"
     "def main(): return p(3, X.T, Y[0]), jax.process_count()",
 }
 

@@ -1,0 +1,81 @@
+"""Several processes: pmap takes and returns host-local arrays, and so does what replaces it."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+from jaxmigrate.migrate import fix_files
+
+PROGRAM = """
+import sys
+import jax
+jax.distributed.initialize(sys.argv[1], 2, int(sys.argv[2]))
+import json
+import numpy as np
+from jax import lax
+
+
+def step(params, x, scale):
+    params = params - 0.1 * lax.pmean(jax.grad(lambda w: ((x @ w) ** 2).mean())(params), 'i')
+    return params, lax.psum(x.sum(), 'i') * scale, lax.axis_index('i')
+
+
+train = jax.pmap(step, axis_name='i', in_axes=(0, 0, None), donate_argnums=(0,))
+power = jax.pmap(lambda x, n: lax.all_gather(x ** n, 'i'), axis_name='i', static_broadcasted_argnums=1)
+swapped = jax.pmap(lambda x: x + lax.axis_index('k'), 'k', in_axes=1, out_axes=1)
+
+n = jax.local_device_count()
+rank = jax.process_index()
+params = np.ones((n, 3, 2), np.float32)
+data = np.arange(n * 15, dtype=np.float32).reshape(n, 5, 3) / 50 + rank
+for _ in range(3):
+    params, total, index = train(params, data, 2.0)
+out = [params, total, index, power(data[:, 0], 2), swapped(data[:, 0].T)]
+print('RESULT', json.dumps([np.asarray(x).tobytes().hex() for x in out] + [str(x.shape) for x in out]))
+"""
+
+
+def run(text: str, folder: Path) -> list[str]:
+    """The results that both processes print, in the order of their ranks."""
+    script = folder / "program.py"
+    script.write_text(text, encoding="utf-8")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{free.getsockname()[1]}"
+    environment = {
+        **os.environ,
+        "XLA_FLAGS": "--xla_force_host_platform_device_count=4",
+        "NPROC": "64",
+        "JAX_PLATFORMS": "cpu",
+    }
+    started = [
+        subprocess.Popen(
+            [sys.executable, str(script), address, str(rank)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=environment,
+        )
+        for rank in range(2)
+    ]
+    try:
+        outputs = [process.communicate(timeout=120) for process in started]
+    finally:
+        for process in started:
+            process.kill()
+    assert all(process.returncode == 0 for process in started), outputs[0][1][-2000:] + outputs[1][1][-2000:]
+    return [next(line for line in out.splitlines() if line.startswith("RESULT")) for out, _ in outputs]
+
+
+def test_two_processes_of_four_devices_agree_bitwise(tmp_path: Path) -> None:
+    after = fix_files({"program.py": PROGRAM})["program.py"]
+    assert "jax.pmap" not in after
+    expected, found = run(PROGRAM, tmp_path), run(after, tmp_path)
+    assert found == expected
+    ranks = [json.loads(line.removeprefix("RESULT")) for line in found]
+    assert ranks[0] != ranks[1]

@@ -1,0 +1,166 @@
+"""What a rewrite leaves alone, where it puts what it adds, and what it refuses."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from jaxmigrate.migrate import Plan, fix_files
+from jaxmigrate.migrate.project import plan_sources
+
+
+def planned(text: str) -> Plan:
+    plan, errors = plan_sources([("a.py", Path("/project/a.py"), text)])
+    assert not errors
+    return plan
+
+
+def fixed(text: str) -> str:
+    return fix_files({"a.py": text})["a.py"]
+
+
+PROGRAM = """# a comment
+import jax  # the framework
+import numpy as np
+
+
+def f( x ):   # odd spacing
+    return x+1
+
+
+p = jax.pmap( f, # the function
+              axis_name = 'i' , )
+"""
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize("end", ["", "\n"])
+def test_only_the_reference_and_the_helper_differ(newline: str, end: str) -> None:
+    text = (PROGRAM.rstrip("\n") + end).replace("\n", newline)
+    after = fixed(text)
+    assert after.endswith(text[text.index("def f( x )") :].replace("jax.pmap", "_shard_map_stacked"))
+    assert after.startswith(text[: text.index("import numpy")])
+    assert newline == "\n" or "\n" not in after.replace(newline, "")
+    ast.parse(after)
+
+
+def test_tabs_and_single_quotes_are_taken_over() -> None:
+    after = fixed("import jax\n\n\ndef f(x):\n\treturn {'a': x, 'b': 'c'}\n\n\np = jax.pmap(f)\n")
+    assert "\n\taxis_name = 'mapped_axis'\n" in after
+    assert "    " not in after
+
+
+def test_two_space_files_get_a_two_space_helper() -> None:
+    after = fixed("import jax\n\n\ndef f(x):\n  return x\n\n\np = jax.pmap(f, 'i')\n")
+    assert "\n  def mapped(*args, **kwargs):\n    def block(" in after
+
+
+def test_wide_characters_before_a_reference_do_not_shift_it() -> None:
+    after = fixed("import jax\nx = '\N{SNOWMAN}\N{GRINNING FACE}'; p = jax.pmap(abs, 'i')  # \N{SNOWMAN}\n")
+    assert "x = '\N{SNOWMAN}\N{GRINNING FACE}'; p = _shard_map_stacked(abs, 'i')  # \N{SNOWMAN}\n" in after
+
+
+def test_form_feeds_are_no_line_ends() -> None:
+    after = fixed("import jax\n\x0c\n\ndef f(x): return x\n\x0c\np = jax.pmap(f, 'i')\n")
+    assert after.endswith("\x0c\np = _shard_map_stacked(f, 'i')\n")
+    ast.parse(after)
+
+
+@pytest.mark.parametrize(
+    ("imports", "expected"),
+    [
+        ("import jax\nimport numpy as np\n", "import jax\nimport numpy as np\nfrom jax.sharding import Mesh"),
+        ("import jax\nfrom flax import linen\nfrom jax import lax\n", "from jax import lax\nfrom jax.sharding import"),
+        (
+            "from flax import linen\nimport jax\nimport jax.numpy as jnp\nimport optax\n",
+            "import jax.numpy as jnp\nfrom jax.sharding import Mesh, PartitionSpec as P\nimport optax\n",
+        ),
+        ("import jax\nfrom jax.sharding import Mesh\n", "from jax.sharding import Mesh\nfrom jax.sharding import Part"),
+        ("import jax\nfrom jax.sharding import Mesh, PartitionSpec as P\n", "PartitionSpec as P\n\n\ndef _shard"),
+        ("import jax.numpy as jnp\nfrom jax import pmap\n", "import jax.numpy as jnp\nimport jax\nfrom jax.sharding"),
+    ],
+)
+def test_imports_go_where_the_file_sorts_them(imports: str, expected: str) -> None:
+    call = "pmap" if "import pmap" in imports else "jax.pmap"
+    after = fixed(f"{imports}\n\np = {call}(abs, 'i')\n")
+    assert expected in after, after
+
+
+def test_a_lazy_import_of_jax_stays_lazy() -> None:
+    after = fixed("import os\n\n\ndef f():\n    import jax\n    return jax.pmap(abs, 'i')\n")
+    assert ast.unparse(ast.parse(after).body[0]) == "import os"
+    assert not any(isinstance(s, ast.Import | ast.ImportFrom) for s in ast.parse(after).body[1:])
+
+
+def test_an_import_that_follows_settings_stays_behind_them() -> None:
+    after = fixed("import os\nos.environ['XLA_FLAGS'] = ''\nimport jax\np = jax.pmap(abs, 'i')\n")
+    assert after.index("environ") < after.index("jax.sharding")
+
+
+def test_an_unused_import_of_pmap_goes() -> None:
+    assert "pmap" not in fixed("import jax\nfrom jax import lax, pmap\n\np = pmap(abs, 'i')\nq = lax\n").replace(
+        "_shard_map_stacked", ""
+    )
+
+
+def test_an_import_that_another_module_leans_on_stays() -> None:
+    files = {"a.py": "from jax import pmap\np = pmap(abs)\n", "b.py": "import a\nfrom a import pmap as q\nr = [q]\n"}
+    assert "from jax import pmap" in fix_files(files)["a.py"]
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("import jax\np = jax.pmap(abs, 'i', in_axes=-1)\n", "JM402"),
+        ("import jax\np = jax.pmap(abs, 'i', out_axes=(0, -2))\n", "JM402"),
+        ("import jax\np = jax.pmap(abs, 'i', global_arg_shapes=None)\n", "JM403"),
+        ("import jax\ndef f(g): return g is jax.pmap\n", "JM404"),
+        ("import jax\nprint(jax.pmap.__doc__)\n", "JM404"),
+        ("import jax\np = jax.pmap(jax.pmap(abs, 'j'), 'i')\n", "JM405"),
+        ("import jax\ndef f(x): return jax.pmap(abs, 'j')(x)\np = jax.pmap(f, 'i')\n", "JM405"),
+    ],
+)
+def test_left_with_a_reason(text: str, code: str) -> None:
+    plan = planned(text)
+    left = [site for site in plan.sites if site.status == "left"]
+    assert [site.code for site in left] == [code]
+    assert all(site.reason for site in left)
+    if len(plan.sites) == 1:
+        assert plan.files[0].after == text
+
+
+def test_other_functions_named_pmap_are_not_jax() -> None:
+    text = "import equinox as eqx\nfrom mylib import pmap\nimport jax\np = pmap(abs)\nq = eqx.pmap(abs)\n"
+    assert fixed(text) == text
+
+
+def test_strings_and_comments_stay() -> None:
+    text = "import jax\n'''jax.pmap(f)'''\n# jax.pmap(f)\np = jax.pmap(abs, 'i')\n"
+    assert "'''jax.pmap(f)'''\n# jax.pmap(f)\n" in fixed(text)
+
+
+def test_what_does_not_parse_is_named_and_left() -> None:
+    plan, errors = plan_sources([("a.py", Path("/p/a.py"), "import jax\np = jax.pmap(\n")])
+    assert errors["a.py"].lineno == 2
+    assert plan.files[0].after == plan.files[0].before
+
+
+def test_layouts_of_arguments_are_named() -> None:
+    text = (
+        "import jax\ndef f(n, w, x): return x\n"
+        "p = jax.pmap(f, 'i', in_axes=(None, None, 1), static_broadcasted_argnums=0, out_axes=None)\n"
+    )
+    (site,) = planned(text).sites
+    assert [(a.name, a.layout) for a in site.arguments] == [("n", "static"), ("w", "broadcast"), ("x", "stacked")]
+    assert [o.layout for o in site.outputs] == ["broadcast"]
+    assert (site.axis, site.mapped, site.form) == ("i", "f", "call")
+
+
+def test_marks_do_not_move_lines() -> None:
+    (file,) = planned(PROGRAM).files
+    assert file.marked_before.count("\n") == file.before.count("\n")
+    assert file.marked_after.count("\n") == file.after.count("\n")
+    assert "__jaxmigrate_transform__('a.py:10:5', jax.pmap)(" in file.marked_before
+    assert "__jaxmigrate_transform__('a.py:10:5', _shard_map_stacked)(" in file.marked_after
