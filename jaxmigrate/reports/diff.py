@@ -10,7 +10,7 @@ from pathlib import Path
 from jaxmigrate.terminal import BOLD, CYAN, GREEN, RED, paint, printable
 
 _LINE = re.compile(rb"[^\n]*\n|[^\n]+")
-_STYLES = {"+++": (BOLD,), "---": (BOLD,), "@@ ": (CYAN,)}
+_STYLES = {"+++": BOLD, "---": BOLD, "@@ ": CYAN, "+": GREEN, "-": RED}
 
 
 def unified_diff(name: str, before: bytes, after: bytes) -> bytes:
@@ -27,8 +27,8 @@ def shown_diff(diff: bytes, encoding: str, colour: bool) -> str:
 
 
 def _shown(line: str, colour: bool) -> str:
-    styles = _STYLES.get(line[:3]) or {"+": (GREEN,), "-": (RED,)}.get(line[:1], ())
-    return paint(printable(line.removesuffix("\r")), *styles, on=colour and bool(styles))
+    style = _STYLES.get(line[:3]) or _STYLES.get(line[:1], "")
+    return paint(printable(line.removesuffix("\r")), style, on=colour and bool(style))
 
 
 def _header(side: str, path: str) -> bytes:

@@ -1,0 +1,132 @@
+"""From planned files to runs of both programs, for `verify` and for `fix --verify` alike."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from jaxmigrate.commands import Failure
+from jaxmigrate.commands.planning import PlannedFile
+from jaxmigrate.commands.progress import progress_display
+from jaxmigrate.commands.scope import located, project_root
+from jaxmigrate.config import Config
+from jaxmigrate.migrate import SitePlan
+from jaxmigrate.terminal import plural, say
+from jaxmigrate.verify.model import Evidence, SiteInfo, VerifyError, VerifyRequest
+from jaxmigrate.verify.run import verify
+
+
+def verify_before_writing(
+    planned: Sequence[PlannedFile], config: Config, options: argparse.Namespace
+) -> tuple[Evidence | None, Mapping[str, str]]:
+    """Verifies the rewrite as a whole and, where a file fails, again without that file, until what is left agrees.
+
+    A site that COMMAND did not reach has not been verified, so its file is withheld too.
+
+    Returns:
+        The evidence for what may be written (None where nothing changes), and by name the reason for each file that
+        may not.
+
+    Raises:
+        Failure: There is no command, or the verification could not be carried out.
+    """
+    withheld: dict[str, str] = {}
+    evidence: Evidence | None = None
+    while candidates := [file for file in planned if file.plan.changed and file.source.name not in withheld]:
+        names = {file.source.name for file in candidates}
+        say(f"verifying {plural(len(names), 'file')} with: {shlex.join(command(config, options))}")
+        evidence = verify_planned(planned, names, config, options)
+        refused = _refused(evidence, candidates)
+        if not refused:
+            return evidence, withheld
+        withheld |= refused
+    return evidence, withheld
+
+
+def verify_planned(
+    planned: Sequence[PlannedFile], rewritten: Collection[str], config: Config, options: argparse.Namespace
+) -> Evidence:
+    """Runs a program as it was and with some of its files rewritten.
+
+    Raises:
+        Failure: There is no command, or the verification could not be carried out.
+    """
+    root = project_root([Path(file.source.name) for file in planned])
+    request = VerifyRequest(
+        root=root,
+        cwd=located(Path.cwd()).relative_to(root).as_posix(),
+        command=command(config, options),
+        original={_inside(file, root): file.source.encode(file.plan.marked_before) for file in planned},
+        migrated={_inside(file, root): _marked(file, rewritten) for file in planned},
+        sites=tuple(_in_question(planned, rewritten)),
+        devices=options.devices or config.verify.devices,
+        **_given(
+            timeout=options.timeout or config.verify.timeout,
+            processes=getattr(options, "processes", None),
+            twice=getattr(options, "twice", None),
+            original_python=getattr(options, "original_python", None),
+        ),
+    )
+    try:
+        with progress_display() as progress:
+            return verify(request, progress)
+    except VerifyError as error:
+        raise Failure(str(error)) from error
+
+
+def command(config: Config, options: argparse.Namespace) -> tuple[str, ...]:
+    """The command that runs the program: the one behind `--`, else the configured one.
+
+    Raises:
+        Failure: There is neither.
+    """
+    chosen = tuple(options.program or config.verify.command)
+    if not chosen:
+        raise Failure("nothing to run: give the program's command behind `--`, or as tool.jaxmigrate.verify.command")
+    return chosen
+
+
+def _given(**values: Any) -> dict[str, Any]:
+    """The values that somebody set; the others keep the request's own defaults."""
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _inside(file: PlannedFile, root: Path) -> str:
+    return located(Path(file.source.name)).relative_to(root).as_posix()
+
+
+def _marked(file: PlannedFile, rewritten: Collection[str]) -> bytes:
+    text = file.plan.marked_after if file.source.name in rewritten else file.plan.marked_before
+    return file.source.encode(text)
+
+
+def _in_question(planned: Sequence[PlannedFile], rewritten: Collection[str]) -> Iterator[SiteInfo]:
+    """The sites that a run must reach: all rewritten ones but those of files that stay as they are by choice."""
+    for file in planned:
+        if file.source.name in rewritten or not file.plan.changed:
+            yield from (_site(site) for site in file.sites if site.status == "rewritten")
+
+
+def _site(site: SitePlan) -> SiteInfo:
+    return SiteInfo(site.id, site.path, site.line, site.column, site.axis or "", site.mapped)
+
+
+def _refused(evidence: Evidence, candidates: Sequence[PlannedFile]) -> dict[str, str]:
+    """The files that must not be written, with the reason.
+
+    Where what failed lies in none of them, as with an alias that other modules use, all of them are suspect.
+    """
+    if evidence.ok:
+        return {}
+    reasons: dict[str, str] = {}
+    for site in evidence.sites:
+        if not site.verdict.ok:
+            told = f"{site.verdict.value}: {site.message}" if site.message else site.verdict.value
+            reasons.setdefault(site.site.path, f"did not verify, so the file was left: {site.site}: {told}")
+    names = [file.source.name for file in candidates]
+    by_file = {name: reasons[name] for name in names if name in reasons}
+    told = next(iter(reasons.values()), f"did not verify, so the file was left: {evidence.message}")
+    return by_file or dict.fromkeys(names, told)
