@@ -11,7 +11,7 @@ from typing import Any
 from jaxmigrate.migrate.helper import DEFAULT_AXIS, Needs
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver
-from jaxmigrate.program.sites import MappedSite, Reference, axis_of, is_decorator, mapped_sites, references
+from jaxmigrate.program.sites import MappedSite, Reference, axis_of, is_decorator, references
 from jaxmigrate.program.values import Argument, Constant
 
 KEYWORDS = frozenset(
@@ -80,9 +80,8 @@ def _passed(word: str) -> re.Pattern[str]:
     return re.compile(rf"[(,]\s*{word}\s*=(?!=)|[\"\']{word}[\"\']")
 
 
-def decide(module: Module, resolver: Resolver) -> list[Decision]:
-    """A decision for each reference of a module."""
-    sites = mapped_sites(module, resolver)
+def decide(module: Module, sites: Sequence[MappedSite], resolver: Resolver) -> list[Decision]:
+    """A decision for each reference of a module that has these sites."""
     decisions = []
     for reference in references(module, resolver):
         own = tuple(s for s in sites if s.reference is not None and s.reference.node is reference.node)

@@ -54,6 +54,7 @@ class Names:
     mesh: str = "Mesh"
     spec: str = "P"
     multihost: str = "multihost_utils"
+    numpy: str = "np"
     default_axis: str = DEFAULT_AXIS
     imports: tuple[str, ...] = ()
 
@@ -291,6 +292,10 @@ def _host_local(needs: Needs, names: Names) -> Iterator[str]:
     yield "        return compiled(*args, **kwargs)"
     if needs.static:
         yield "    arrays = arrays_of(args)"
+    if needs.in_axes:
+        yield f"    {arrays} = {jax}.tree.map("
+        yield f"        lambda x: x if isinstance(x, {jax}.Array) else {names.numpy}.asarray(x), {arrays}"
+        yield "    )"
     yield f"    mesh = mesh_of(rows_of({arrays}, kwargs) * {jax}.process_count())"
     plain = f"{names.spec}(axis_name)"
     in_specs, out_specs = _specs(needs, arrays) if needs.axes else (plain, plain)

@@ -60,6 +60,7 @@ def plan_imports(module: Module, needs: Needs, default_axis: str) -> Imports:
         taken.add(chosen[key])
         if present is None:
             missing.append((source, name, chosen[key]))
+    numpy, numpy_import = _numpy_name(module, needs, taken)
     statements = (*added, *_statements(missing))
     local = _jax_import(module) is None
     names = Names(
@@ -68,10 +69,22 @@ def plan_imports(module: Module, needs: Needs, default_axis: str) -> Imports:
         mesh=chosen["Mesh"],
         spec=chosen["PartitionSpec"],
         multihost=chosen.get("multihost_utils", "multihost_utils"),
+        numpy=numpy,
         default_axis=default_axis,
-        imports=statements if local else (),
+        imports=(*numpy_import, *(statements if local else ())),
     )
     return Imports(names, () if local else statements)
+
+
+def _numpy_name(module: Module, needs: Needs, taken: set[str]) -> tuple[str, tuple[str, ...]]:
+    """What the module calls numpy, and the import inside the helper where it does not and the helper needs it."""
+    present = _bound_name(module, "numpy")
+    if present is not None:
+        return present, ()
+    name = _free(("np",), taken)
+    taken.add(name)
+    statement = "import numpy" if name == "numpy" else f"import numpy as {name}"
+    return name, (statement,) if needs.processes and needs.in_axes else ()
 
 
 def _statements(missing: Iterable[tuple[str, str, str]]) -> list[str]:

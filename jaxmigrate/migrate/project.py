@@ -23,7 +23,7 @@ from jaxmigrate.migrate.sites import Outcome, site_plan
 from jaxmigrate.program.modules import Module, Project, parse_module, read_utf8
 from jaxmigrate.program.resolve import PARTIALS, Resolver
 from jaxmigrate.program.scopes import Binding
-from jaxmigrate.program.sites import Reference, ReferenceNode, mapped_sites, references
+from jaxmigrate.program.sites import MappedSite, Reference, ReferenceNode, mapped_sites, references
 from jaxmigrate.program.values import External, ModuleValue
 
 RENAMED = re.compile(r"\bpmap\s+as\s+\w")
@@ -72,7 +72,8 @@ def fix_files(files: Mapping[str, str]) -> dict[str, str]:
 def _plan(sources: Sequence[tuple[str, Path, str]], modules: Mapping[Path, Module], project: Project) -> Plan:
     resolver = Resolver(project)
     around = surroundings([text for _, _, text in sources])
-    decisions = {module: decide(module, resolver) for module in modules.values()}
+    sites = {module: mapped_sites(module, resolver) for module in modules.values()}
+    decisions = {module: decide(module, sites[module], resolver) for module in modules.values()}
     roots = {d.reference.node: d for ds in decisions.values() for d in ds}
     imported = _imported_names(tuple(modules.values()), resolver)
     files = []
@@ -82,7 +83,7 @@ def _plan(sources: Sequence[tuple[str, Path, str]], modules: Mapping[Path, Modul
             files.append(FilePlan(name, text, text, text, text, ()))
         else:
             kept = imported.get(module, frozenset())
-            files.append(_plan_file(name, module, decisions[module], roots, resolver, around, kept))
+            files.append(_plan_file(name, module, sites[module], decisions[module], roots, resolver, around, kept))
     return Plan(tuple(files))
 
 
@@ -113,6 +114,7 @@ def _module_name(path: Path) -> str:
 def _plan_file(
     name: str,
     module: Module,
+    sites: Sequence[MappedSite],
     decisions: list[Decision],
     roots: Mapping[ReferenceNode, Decision],
     resolver: Resolver,
@@ -125,7 +127,7 @@ def _plan_file(
     plans: list[SitePlan] = []
     marks: list[Mark] = []
     positions = Positions(module.text)
-    for outcome in _outcomes(module, decisions, roots, resolver):
+    for outcome in _outcomes(module, sites, decisions, roots, resolver):
         plan = site_plan(outcome, name, positions, resolver)
         plans.append(plan)
         marks.append(Mark(plan.id, outcome.marked))
@@ -141,10 +143,13 @@ def _plan_file(
 
 
 def _outcomes(
-    module: Module, decisions: Sequence[Decision], roots: Mapping[ReferenceNode, Decision], resolver: Resolver
+    module: Module,
+    sites: Sequence[MappedSite],
+    decisions: Sequence[Decision],
+    roots: Mapping[ReferenceNode, Decision],
+    resolver: Resolver,
 ) -> Iterator[Outcome]:
     """Every mapped site of a module, and every reference that no site of its own says more about."""
-    sites = mapped_sites(module, resolver)
     for site in sites:
         if site.reference is None:
             root = root_of(site.callee, module, resolver, roots)

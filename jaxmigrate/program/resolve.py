@@ -59,6 +59,7 @@ class Resolver:
         self._values: dict[ast.expr, Values] = {}
         self._bound: dict[tuple[int, str], Values] = {}
         self._active: set[object] = set()
+        self.names: dict[str, frozenset[str]] = {}
 
     # Expressions
 

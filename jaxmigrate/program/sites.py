@@ -9,6 +9,7 @@ alias's reference.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, cast
@@ -127,20 +128,36 @@ def _agreed(bindings: Iterable[Binding], resolver: Resolver, module: Module) -> 
 
 def references(module: Module, resolver: Resolver, target: str = PMAP) -> list[Reference]:
     """The references to `target` in a module, in the order of its text."""
-    last = target.rpartition(".")[2]
-    found = [n for n in module.table.references if _may_denote(n, last, module)]
+    names = _names(target, resolver)
+    if not module.table.star_imports and not any(name in module.text for name in names):
+        return []
+    found = [n for n in module.table.references if _may_denote(n, names, module)]
     denoting = [n for n in found if denotes(n, resolver, module) == target]
     return [_reference(n, module, resolver) for n in sorted(denoting, key=position)]
 
 
-def _may_denote(node: ReferenceNode, last: str, module: Module) -> bool:
-    """A cheap test before the real one: an attribute of that name, or a name bound by a from-import."""
+def _names(target: str, resolver: Resolver) -> frozenset[str]:
+    """The last part of `target` and every other name under which some import of the project brings it in."""
+    last = target.rpartition(".")[2]
+    if target not in resolver.names:
+        renamed = re.compile(rf"\b{last}\s+as\s+(\w+)")
+        found = {name for module in resolver.project.named for name in renamed.findall(module.text)}
+        resolver.names[target] = frozenset({last, *found})
+    return resolver.names[target]
+
+
+def _may_denote(node: ReferenceNode, names: frozenset[str], module: Module) -> bool:
+    """A cheap test before the real one: one of the names, or a name that a from-import binds."""
     if isinstance(node, ast.Attribute):
-        return node.attr == last or isinstance(node.value, ast.Name)
+        return node.attr in names
+    if node.id in names:
+        return True
     holder = module.table.scope_of[node].lookup(node.id)
-    if holder is None:
-        return node.id == last and bool(module.table.star_imports)
-    return any(b.kind == "from" for b in holder.bindings[node.id])
+    return holder is not None and any(_imports_one(b, names) for b in holder.bindings[node.id])
+
+
+def _imports_one(binding: Binding, names: frozenset[str]) -> bool:
+    return binding.kind == "from" and isinstance(binding.node, ast.alias) and binding.node.name in names
 
 
 def _reference(node: ReferenceNode, module: Module, resolver: Resolver) -> Reference:
