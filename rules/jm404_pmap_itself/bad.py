@@ -1,0 +1,5 @@
+import jax
+
+
+def takes_stacked_arrays(transform):
+    return transform is jax.pmap

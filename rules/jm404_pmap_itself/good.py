@@ -1,0 +1,5 @@
+STACKED = {"devices"}
+
+
+def takes_stacked_arrays(name):
+    return name in STACKED
