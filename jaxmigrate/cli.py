@@ -181,6 +181,9 @@ def _add_verify(commands: Any) -> None:
     )
     verify.add_argument("--original-python", metavar="EXE", help="the interpreter that runs the original")
     verify.add_argument("--processes", type=_checked(_positive), default=1, metavar="N", help="JAX processes to run")
+    verify.add_argument(
+        "--twice", action="store_true", help="run the original twice first, to know a program that differs from itself"
+    )
     _add_run_options(verify)
     _add_report(verify)
     verify.set_defaults(program=None)
@@ -230,7 +233,7 @@ def _add_run_options(parser: argparse.ArgumentParser) -> None:
         "--devices", type=_checked(_positive), metavar="N", help="simulated devices in a process (default: 8)"
     )
     parser.add_argument(
-        "--timeout", type=_checked(_seconds), metavar="SECONDS", help="stop a run that takes longer (default: never)"
+        "--timeout", type=_checked(_seconds), metavar="SECONDS", help="stop a run that takes longer (default: 600)"
     )
 
 

@@ -113,6 +113,8 @@ def _tell(result: FixResult, options: argparse.Namespace, from_stdin: bool) -> N
         say(str(error))
     if result.notebooks:
         say(f"{plural(len(result.notebooks), 'notebook')} skipped: notebooks are not rewritten yet")
+    if result.evidence is not None:
+        tell(f"verified {result.evidence.verdict.value}: {result.evidence.message}")
     tell(result.summary())
 
 

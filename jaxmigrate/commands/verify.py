@@ -1,0 +1,85 @@
+"""`jaxmigrate verify PATH -- COMMAND...`: runs both programs and says whether they agree."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Mapping
+
+from jaxmigrate.commands import Failure
+from jaxmigrate.commands.inputs import load
+from jaxmigrate.commands.original import plan_from_original
+from jaxmigrate.commands.planning import PlannedFile, plan_files
+from jaxmigrate.commands.reporting import write_reports
+from jaxmigrate.commands.verification import command, verify_planned
+from jaxmigrate.config import Config
+from jaxmigrate.terminal import GREEN, RED, paint, printable, say, wants_colour
+from jaxmigrate.verify.model import Evidence, SiteEvidence
+
+
+def run(options: argparse.Namespace) -> int:
+    """Verifies a migration; 0 if every site was reached and agreed, else 1.
+
+    Raises:
+        Failure: There is nothing to compare or to run, or the verification could not be carried out.
+    """
+    planned, config = _planned(options)
+    command(config, options)
+    changed = {file.source.name for file in planned if file.plan.changed}
+    if not changed:
+        raise Failure(
+            f"there is no pmap in {options.path} that `fix` would rewrite; "
+            "if it is migrated already, name what it was with --original DIR or --original GITREF"
+        )
+    evidence = verify_planned(planned, changed, config, options)
+    if options.report:
+        write_reports(evidence, options.report, _writers())
+    _tell(evidence)
+    return 0 if evidence.ok else 1
+
+
+def _writers() -> Mapping[str, Callable[[Evidence], str]]:
+    from jaxmigrate.reports import verify_html, verify_json, verify_junit, verify_markdown
+
+    return {
+        ".json": verify_json.write,
+        ".xml": verify_junit.write,
+        ".md": verify_markdown.write,
+        ".html": verify_html.write,
+    }
+
+
+def _planned(options: argparse.Namespace) -> tuple[list[PlannedFile], Config]:
+    if options.path == "-":
+        raise Failure("a program on standard input cannot be verified; name its file or folder")
+    (group,) = load([options.path])
+    if group.errors and not group.sources:
+        raise group.errors[0]
+    if options.original is not None:
+        return plan_from_original(options.path, options.original, group.sources), group.config
+    planned, broken = plan_files(group.sources)
+    for error in [*group.errors, *broken]:
+        say(str(error))
+    return planned, group.config
+
+
+def _tell(evidence: Evidence) -> None:
+    colour = wants_colour(sys.stdout)
+    for site in evidence.sites:
+        print(_site_line(site, colour))
+    for run_summary in evidence.runs:
+        if not run_summary.ok:
+            print(printable(run_summary.message))
+    for note in evidence.notes:
+        print(printable(note))
+    print(f"{_painted(evidence.verdict.value, evidence.ok, colour)}: {printable(evidence.message)}")
+
+
+def _site_line(site: SiteEvidence, colour: bool) -> str:
+    place = f"{site.site.path}:{site.site.line}:{site.site.column}"
+    message = f" ({printable(site.message)})" if site.message and site.message != site.verdict.value else ""
+    return f"{printable(place)} {_painted(site.verdict.value, site.verdict.ok, colour)}{message}"
+
+
+def _painted(text: str, good: bool, colour: bool) -> str:
+    return paint(text, GREEN if good else RED, on=colour)
