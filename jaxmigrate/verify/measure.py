@@ -17,7 +17,10 @@ from jaxmigrate.verify.model import LeafError, Tolerance, VerifyError
 
 @dataclass(frozen=True)
 class ArrayPair:
-    """One leaf on both sides: where its bytes are, and how to read them."""
+    """One leaf on both sides: where its bytes are, and how to read them.
+
+    `before` is the argument that the leaf replaces, where both sides were given the same.
+    """
 
     original: Path
     rewritten: Path
@@ -25,6 +28,7 @@ class ArrayPair:
     rewritten_dtype: str
     shape: tuple[int, ...]
     tolerance: Tolerance
+    before: Path | None = None
 
 
 def measure(pairs: list[ArrayPair], python: str, boot: Path, devices: int) -> list[LeafError]:
@@ -56,4 +60,5 @@ def _as_json(pair: ArrayPair) -> dict[str, Any]:
         "shape": pair.shape,
         "rtol": pair.tolerance.rtol,
         "atol": pair.tolerance.atol,
+        "before": str(pair.before) if pair.before is not None else "",
     }

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
-from enum import Enum
+from enum import Enum, StrEnum
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -23,7 +23,7 @@ class VerifyError(Exception):
     """The verification could not be carried out at all; its text tells the user why."""
 
 
-class Verdict(str, Enum):
+class Verdict(StrEnum):
     """What the runs say about one site, or about the whole program."""
 
     EQUAL = "bitwise equal"
@@ -133,7 +133,8 @@ class LeafError:
 
     `index` is the position of the largest error, and `original` and `rewritten` are the numbers there as text. `ulp`
     counts representable numbers between the two. `factor` is the constant by which the rewritten leaf is larger, where
-    there is one.
+    there is one; `update_factor` is the same for what the call added to the argument that the leaf replaces, as a
+    step of training does to its parameters.
     """
 
     absolute: float
@@ -149,6 +150,7 @@ class LeafError:
     nan_rewritten: int = 0
     nan_mismatch: bool = False
     factor: float | None = None
+    update_factor: float | None = None
     pattern: str = ""
 
 
@@ -252,10 +254,12 @@ class RunSummary:
 
     @property
     def ok(self) -> bool:
+        """Whether the command ran to its end and reported success."""
         return self.outcome == "finished"
 
     @property
     def name(self) -> str:
+        """The side, with the number of the run from the second one on."""
         return self.side if self.attempt == 1 else f"{self.side}, run {self.attempt}"
 
 

@@ -35,16 +35,17 @@ class Signature(NamedTuple):
 
 @dataclass(frozen=True)
 class Values:
-    """The arguments or the results of one call; `arrays` is where its arrays lie on disk, if they do."""
+    """The arguments or the results of one call; `kept` of its leaves lie on disk as `prefix` and their number."""
 
     signature: Signature
     digest: str
     leaves: tuple[str, ...] | None
-    arrays: Path | None
+    prefix: str
+    kept: tuple[int, ...]
 
     def array(self, leaf: int) -> Path | None:
-        """The file with the bytes of one leaf."""
-        return None if self.arrays is None else self.arrays.with_name(f"{self.arrays.name}{leaf}")
+        """The file with the bytes of one leaf, where it was kept."""
+        return Path(f"{self.prefix}{leaf}") if leaf in self.kept else None
 
 
 @dataclass
@@ -66,9 +67,11 @@ class Call:
 
     @property
     def ended(self) -> bool:
+        """Whether the call came to an end, good or bad."""
         return self.stage in ("out", "raised", "traced")
 
     def in_flight(self) -> InFlight:
+        """The call as reports name it."""
         return InFlight(self.site, self.number, self.order, _STAGES[self.stage])
 
 
@@ -88,6 +91,7 @@ class ProcessLog:
 
     @property
     def pid(self) -> int:
+        """The process's number."""
         return int(self.path.stem)
 
     def read_on(self) -> None:
@@ -109,7 +113,9 @@ class ProcessLog:
         elif kind == "made":
             self.made[record["site"]] = record["name"]
         elif kind == "sig":
-            leaves = tuple(Leaf(path, what, dtype, tuple(shape), weak) for path, what, dtype, shape, weak in record["leaves"])
+            leaves = tuple(
+                Leaf(path, what, dtype, tuple(shape), weak) for path, what, dtype, shape, weak in record["leaves"]
+            )
             self.signatures[record["id"]] = Signature(record["nodes"], leaves)
         elif kind == "traced" and "n" not in record:
             self.traced.append((record["site"], tuple(record["within"])))
@@ -139,10 +145,10 @@ class ProcessLog:
             del self.open_calls[order]
 
     def _values(self, record: Mapping[str, Any]) -> Values:
-        where = self.path.parent.parent / "arrays" / f"{self.pid}-{record['n']}-{record['k']}-"
+        prefix = str(self.path.parent.parent / "arrays" / f"{self.pid}-{record['n']}-{record['k']}-")
         signature = self.signatures[record["sig"]]
         leaves = tuple(record["leaves"].split("\n")[: len(signature.leaves)]) if "leaves" in record else None
-        return Values(signature, record["digest"], leaves, where if record.get("kept") else None)
+        return Values(signature, record["digest"], leaves, prefix, tuple(record.get("kept", ())))
 
 
 @dataclass
@@ -154,6 +160,7 @@ class Recording:
 
     @property
     def records(self) -> Path:
+        """The folder of the logs."""
         return self.folder / "records"
 
     def read_on(self) -> None:
@@ -163,12 +170,16 @@ class Recording:
 
     def ordered(self) -> list[ProcessLog]:
         """The processes in the order in which they began to record, those of a test runner by worker."""
-        return sorted(self.processes.values(), key=lambda log: (log.facts.get("worker", ""), log.facts.get("started", 0)))
+        return sorted(
+            self.processes.values(), key=lambda log: (log.facts.get("worker", ""), log.facts.get("started", 0))
+        )
 
     def in_flight(self) -> tuple[tuple[ProcessLog, Call], ...]:
+        """The calls that have begun and not ended, with the process they run in."""
         return tuple((log, call) for log in self.ordered() for call in log.open_calls.values())
 
     def calls(self) -> Iterator[Call]:
+        """Every call of every process."""
         return (call for log in self.ordered() for call in log.calls)
 
     def count(self) -> int:
@@ -177,7 +188,9 @@ class Recording:
 
     def last_call(self) -> Call | None:
         """The call that began last, in the process that made most of them."""
-        return next((log.calls[-1] for log in sorted(self.ordered(), key=lambda log: -len(log.calls)) if log.calls), None)
+        return next(
+            (log.calls[-1] for log in sorted(self.ordered(), key=lambda log: -len(log.calls)) if log.calls), None
+        )
 
     def stack(self) -> str:
         """What the program was doing when its time ran out, where it could still tell."""

@@ -85,6 +85,7 @@ def _retarget(entry: os.DirEntry[str], root: Path, copy: Path) -> str:
 
 
 def is_below(path: str, root: Path) -> bool:
+    """Whether an absolute path is the folder or lies in it."""
     return path == str(root) or path.startswith(f"{root}{os.sep}")
 
 

@@ -10,7 +10,8 @@ import base64
 import hashlib
 import os
 import weakref
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
+from collections.abc import Callable, Container
+from typing import Any, NamedTuple
 
 SCALARS = (bool, int, float, complex, str, bytes)
 _DIGEST_BYTES = 12
@@ -21,54 +22,54 @@ class Leaf(NamedTuple):
 
     kind: str
     dtype: str
-    shape: Tuple[int, ...]
+    shape: tuple[int, ...]
     weak: bool
 
 
 class Tree(NamedTuple):
-    """The leaves of one call's arguments or results, with what is the same from call to call kept apart."""
+    """The leaves of one call's arguments or results; `kept` are the numbers of those that are on disk."""
 
-    paths: Tuple[str, ...]
+    paths: tuple[str, ...]
     nodes: str
-    leaves: Tuple[Leaf, ...]
-    digests: Tuple[str, ...]
+    leaves: tuple[Leaf, ...]
+    digests: tuple[str, ...]
+    kept: tuple[int, ...]
 
 
 class Keep(NamedTuple):
-    """Where the arrays of a call are left on disk: leaf number i as `prefix` + i."""
+    """What of a call is left on disk: leaf number i as `prefix` + i, if it is one of `leaves` and `take` has room."""
 
     prefix: str
+    leaves: Container[int] | None
+    take: Callable[[int], bool]
 
 
-def digest_tree(tree: Any, layouts: "Layouts", keep: Optional[Keep]) -> Tree:
+def digest_tree(tree: Any, layouts: Layouts, keep: Keep | None) -> Tree:
     """Digest every leaf of a pytree of arguments or results; raises nothing for leaves that cannot be read."""
     import jax
 
     values, treedef = jax.tree_util.tree_flatten(tree, is_leaf=_is_none)
     paths, nodes = layouts.of(tree, treedef)
-    described = [_describe(value, _place(keep, number)) for number, value in enumerate(values)]
-    return Tree(paths, nodes, tuple(leaf for leaf, _ in described), tuple(digest for _, digest in described))
+    places = [_place(keep, number, value) for number, value in enumerate(values)]
+    described = [_describe(value, place) for value, place in zip(values, places)]  # noqa: B905 - Python 3.9 has no strict
+    kept = tuple(number for number, place in enumerate(places) if place and os.path.exists(place))
+    return Tree(paths, nodes, tuple(leaf for leaf, _ in described), tuple(digest for _, digest in described), kept)
 
 
 def _is_none(value: Any) -> bool:
     return value is None
 
 
-def _place(keep: Optional[Keep], number: int) -> str:
-    return "" if keep is None else "%s%d" % (keep.prefix, number)
-
-
-def tree_bytes(tree: Any) -> int:
-    """The size of all arrays in a pytree; what has no size counts nothing."""
-    import jax
-
-    return sum(_size(value) for value in jax.tree_util.tree_leaves(tree))
+def _place(keep: Keep | None, number: int, value: Any) -> str:
+    if keep is None or (keep.leaves is not None and number not in keep.leaves):
+        return ""
+    return f"{keep.prefix}{number}" if keep.take(_size(value)) else ""
 
 
 def _size(value: Any) -> int:
     try:
         return int(getattr(value, "nbytes", 0))
-    except Exception:  # noqa: BLE001 - key arrays of some versions have no size
+    except Exception:  # noqa: BLE001 - a leaf that cannot be handled must not stop the program
         return 0
 
 
@@ -77,9 +78,10 @@ class Layouts:
 
     def __init__(self) -> None:
         self.treedef: Any = None
-        self.answer: Tuple[Tuple[str, ...], str] = ((), "")
+        self.answer: tuple[tuple[str, ...], str] = ((), "")
 
-    def of(self, tree: Any, treedef: Any) -> Tuple[Tuple[str, ...], str]:
+    def of(self, tree: Any, treedef: Any) -> tuple[tuple[str, ...], str]:
+        """The key paths of the leaves, and the containers as text."""
         if self.treedef is None or not _same(self.treedef, treedef):
             self.answer = (_key_paths(tree), _node_types(treedef))
             self.treedef = treedef
@@ -89,15 +91,15 @@ class Layouts:
 def _same(one: Any, other: Any) -> bool:
     try:
         return bool(one == other)
-    except Exception:  # noqa: BLE001 - user classes compare their static fields here, with arrays among them
+    except Exception:  # noqa: BLE001 - a leaf that cannot be handled must not stop the program
         return False
 
 
-def _key_paths(tree: Any) -> Tuple[str, ...]:
+def _key_paths(tree: Any) -> tuple[str, ...]:
     from jax import tree_util
 
     if not hasattr(tree_util, "tree_flatten_with_path"):
-        return tuple("[%d]" % number for number in range(len(tree_util.tree_leaves(tree, is_leaf=_is_none))))
+        return tuple(f"[{number}]" for number in range(len(tree_util.tree_leaves(tree, is_leaf=_is_none))))
     pairs, _ = tree_util.tree_flatten_with_path(tree, is_leaf=_is_none)
     return tuple(tree_util.keystr(path) for path, _ in pairs)
 
@@ -107,11 +109,11 @@ def _node_types(treedef: Any) -> str:
     data = treedef.node_data()
     if data is None:
         return "*"
-    return "%s(%s)" % (_type_name(data[0]), ",".join(_node_types(child) for child in treedef.children()))
+    return "{}({})".format(_type_name(data[0]), ",".join(_node_types(child) for child in treedef.children()))
 
 
 def _type_name(kind: Any) -> str:
-    return "%s.%s" % (getattr(kind, "__module__", ""), getattr(kind, "__qualname__", str(kind)))
+    return "{}.{}".format(getattr(kind, "__module__", ""), getattr(kind, "__qualname__", str(kind)))
 
 
 def holds_tracer(tree: Any) -> bool:
@@ -121,7 +123,7 @@ def holds_tracer(tree: Any) -> bool:
     return any(isinstance(value, jax.core.Tracer) for value in jax.tree_util.tree_leaves(tree))
 
 
-def _describe(value: Any, place: str) -> Tuple[Leaf, str]:
+def _describe(value: Any, place: str) -> tuple[Leaf, str]:
     import jax
 
     if value is None:
@@ -132,17 +134,17 @@ def _describe(value: Any, place: str) -> Tuple[Leaf, str]:
         if isinstance(value, jax.Array):
             return _describe_device_array(value, place)
         return _describe_host_array(value, place)
-    except Exception as error:  # noqa: BLE001 - whatever is wrong with it must not stop the program
-        return Leaf("unreadable", "%s: %s" % (_type_name(type(value)), error), (), False), ""
+    except Exception as error:  # noqa: BLE001 - a leaf that cannot be handled must not stop the program
+        return Leaf("unreadable", f"{_type_name(type(value))}: {error}", (), False), ""
 
 
-def _describe_scalar(value: Any) -> Tuple[Leaf, str]:
+def _describe_scalar(value: Any) -> tuple[Leaf, str]:
     text = repr(value)
-    shown = text if len(text) <= 64 else "%s... %s" % (text[:48], _encode(hashlib.sha256(text.encode())))
+    shown = text if len(text) <= 64 else f"{text[:48]}... {_encode(hashlib.sha256(text.encode()))}"
     return Leaf("scalar", type(value).__name__, (), False), shown
 
 
-def _describe_host_array(value: Any, place: str) -> Tuple[Leaf, str]:
+def _describe_host_array(value: Any, place: str) -> tuple[Leaf, str]:
     import numpy as np
 
     if isinstance(value, type) or not (isinstance(value, (np.ndarray, np.generic)) or hasattr(value, "__array__")):
@@ -153,7 +155,7 @@ def _describe_host_array(value: Any, place: str) -> Tuple[Leaf, str]:
     return Leaf("array", array.dtype.name, array.shape, False), _digest([array], place)
 
 
-def _describe_device_array(value: Any, place: str) -> Tuple[Leaf, str]:
+def _describe_device_array(value: Any, place: str) -> tuple[Leaf, str]:
     import jax
 
     name, shape = str(value.dtype), tuple(value.shape)
@@ -164,7 +166,7 @@ def _describe_device_array(value: Any, place: str) -> Tuple[Leaf, str]:
     known = _KNOWN.get(value)
     if known is not None and not place:
         return Leaf(kind, name, shape, weak), known
-    is_key = jax.dtypes.issubdtype(value.dtype, jax.dtypes.prng_key)
+    is_key = name.startswith("key<")
     digest = _digest(_pieces(jax.random.key_data(value) if is_key else value), place)
     _KNOWN.put(value, digest)
     return Leaf(kind, name, shape, weak), digest
@@ -174,9 +176,9 @@ class _Known:
     """The digests of the arrays that are alive: the results of one step are most of the arguments of the next."""
 
     def __init__(self) -> None:
-        self.entries: Dict[int, Tuple[Any, str]] = {}
+        self.entries: dict[int, tuple[Any, str]] = {}
 
-    def get(self, value: Any) -> Optional[str]:
+    def get(self, value: Any) -> str | None:
         entry = self.entries.get(id(value))
         return entry[1] if entry is not None and entry[0]() is value else None
 
@@ -198,7 +200,7 @@ class _Known:
 _KNOWN = _Known()
 
 
-def _pieces(value: Any) -> List[Any]:
+def _pieces(value: Any) -> list[Any]:
     """Host arrays whose bytes, one after the other, are those of the array, or of the part that this process has."""
     import numpy as np
 
@@ -221,18 +223,18 @@ def _assemble(value: Any, shards: Any) -> Any:
     return whole
 
 
-def _start(index: Any) -> Tuple[int, ...]:
+def _start(index: Any) -> tuple[int, ...]:
     return tuple((part.start or 0) if isinstance(part, slice) else int(part) for part in index)
 
 
-def _splits_inner(index: Any, shape: Tuple[int, ...]) -> bool:
+def _splits_inner(index: Any, shape: tuple[int, ...]) -> bool:
     return any(
         not isinstance(part, slice) or (part.start or 0) > 0 or part.stop not in (None, size)
-        for part, size in zip(index[1:], shape[1:])
+        for part, size in zip(index[1:], shape[1:])  # noqa: B905 - Python 3.9 has no strict
     )
 
 
-def _digest(pieces: List[Any], place: str) -> str:
+def _digest(pieces: list[Any], place: str) -> str:
     """The digest of the pieces' bytes; they are also written to the file `place` where that is given."""
     state = hashlib.sha256()
     for piece in pieces:
@@ -258,11 +260,4 @@ def _encode(state: Any) -> str:
 
 def combine(tree: Tree) -> str:
     """One digest for all leaves of a call."""
-    return _encode(hashlib.sha256(" ".join(tree.digests).encode()))
-
-
-def remove(prefix: str, count: int) -> None:
-    """Delete what `Keep(prefix)` left of the first `count` leaves."""
-    for number in range(count):
-        if os.path.exists("%s%d" % (prefix, number)):
-            os.unlink("%s%d" % (prefix, number))
+    return _encode(hashlib.sha256("\n".join(tree.digests).encode()))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -31,18 +31,26 @@ def main() -> None:
         json.dump([compare_files(pair, question["devices"]) for pair in question["pairs"]], sys.stdout)
 
 
-def compare_files(pair: Dict[str, Any], devices: int) -> Dict[str, Any]:
+def compare_files(pair: dict[str, Any], devices: int) -> dict[str, Any]:
     """The fields of a LeafError for two files of raw bytes."""
     a = load(pair["original"], pair["original_dtype"], pair["shape"])
     b = load(pair["rewritten"], pair["rewritten_dtype"], pair["shape"])
-    return compare(a, b, pair["rtol"], pair["atol"], devices)
+    found = compare(a, b, pair["rtol"], pair["atol"], devices)
+    if pair["before"] and found["factor"] is None and not found["within"]:
+        before = load(pair["before"], pair["original_dtype"], pair["shape"])
+        found["update_factor"] = _update_factor(_wide(before), _wide(a), _wide(b), devices)
+    return found
 
 
-def load(path: str, dtype: str, shape: List[int]) -> Array:
-    """The array in a file of row-major bytes; of keys it is their data, with one more axis."""
+def load(path: str, dtype: str, shape: list[int]) -> Array:
+    """The array in a file of row-major bytes.
+
+    Of keys it is their data, with one more axis; of an array that other processes hold a part of, it is flat.
+    """
+    numbers = np.fromfile(path, np.uint32 if dtype.startswith("key<") else _dtype(dtype))
     if dtype.startswith("key<"):
-        return np.fromfile(path, np.uint32).reshape([*shape, -1])
-    return np.fromfile(path, _dtype(dtype)).reshape(shape)
+        return numbers.reshape([*shape, -1])
+    return numbers.reshape(shape) if numbers.size == np.prod(shape, dtype=int) else numbers
 
 
 def _dtype(name: str) -> Any:
@@ -54,7 +62,7 @@ def _dtype(name: str) -> Any:
         return np.dtype(getattr(ml_dtypes, name))
 
 
-def compare(raw_a: Array, raw_b: Array, rtol: float, atol: float, devices: int) -> Dict[str, Any]:
+def compare(raw_a: Array, raw_b: Array, rtol: float, atol: float, devices: int) -> dict[str, Any]:
     """The fields of a LeafError; both arrays have the same shape and may have different dtypes."""
     pair = Pair(raw_a, raw_b, _wide(raw_a), _wide(raw_b))
     distance = _distance(pair)
@@ -132,7 +140,7 @@ def _ulps(a: Array, b: Array) -> Array:
 
 def _ordered(array: Array, unit: int) -> Array:
     """The numbers' bits as numbers that count up from the smallest float to the largest."""
-    bits = np.ascontiguousarray(array).reshape(-1).view("u%d" % unit)
+    bits = np.ascontiguousarray(array).reshape(-1).view(f"u{unit}")
     sign = bits >> np.array(8 * unit - 1, bits.dtype)
     magnitude = (bits & np.array((1 << (8 * unit - 1)) - 1, bits.dtype)).astype(np.longdouble)
     return np.where(sign.astype(bool), -magnitude, magnitude)
@@ -145,7 +153,7 @@ def _shown(array: Array, position: int) -> str:
     return repr(flat.item()) if array.dtype.kind in "fciub" else str(flat)
 
 
-def _factor(pair: Pair, rtol: float, devices: int) -> Optional[float]:
+def _factor(pair: Pair, rtol: float, devices: int) -> float | None:
     """The constant c with rewritten = c * original, where there is one; None if it is 1 or there are no numbers."""
     usable = np.isfinite(pair.a) & np.isfinite(pair.b) & (pair.a != 0)
     if not usable.any() or pair.a.dtype.kind == "c":
@@ -157,10 +165,24 @@ def _factor(pair: Pair, rtol: float, devices: int) -> Optional[float]:
     both_finite = np.isfinite(pair.a) & np.isfinite(pair.b)
     if factor == 0 or not np.all(np.abs(pair.b - expected)[both_finite] <= slack[both_finite]):
         return None
-    return known or (factor if usable.sum() > 1 else None)
+    return known or (factor if len(np.unique(pair.a[usable])) > 1 else None)
 
 
-def known_factor(factor: float, devices: int, rtol: float) -> Optional[float]:
+def _update_factor(before: Array, a: Array, b: Array, devices: int) -> float | None:
+    """The known factor by which the rewritten leaf moved farther from `before` than the original, if there is one."""
+    moved, moved_too = a - before, b - before
+    largest = np.abs(moved).max(initial=0.0)
+    if a.dtype.kind == "c" or not largest > 0 or not np.isfinite(moved).all() or not np.isfinite(moved_too).all():
+        return None
+    # A difference of two nearly equal numbers has lost its last digits.
+    clear = np.abs(moved) > 1e-2 * largest
+    factor = known_factor(float(np.median((moved_too[clear] / moved[clear]).astype(np.float64))), devices, 1e-2)
+    if factor is None or np.any(np.abs(moved_too - factor * moved)[clear] > 2e-2 * np.abs(factor * moved)[clear]):
+        return None
+    return factor
+
+
+def known_factor(factor: float, devices: int, rtol: float) -> float | None:
     """The exact factor that `factor` is near to, among those that a wrong number of reductions brings about."""
     whole = {float(devices) ** power for power in (-2, -1, 1, 2)} | {-1.0} if devices > 1 else {-1.0}
     near = [number for number in sorted(whole) if abs(factor - number) <= max(rtol, 1e-4) * abs(number)]
@@ -178,7 +200,7 @@ def _pattern(pair: Pair, rtol: float) -> str:
     return "permuted" if _is_permuted(pair.raw_a, pair.raw_b) else ""
 
 
-def _explanations(a: Array, b: Array) -> List[Tuple[str, Array]]:
+def _explanations(a: Array, b: Array) -> list[tuple[str, Array]]:
     """For each pattern, what is zero if the pattern holds; its name is empty where it would say nothing."""
     first, mean, total = a[:1], a.mean(0, keepdims=True), a.sum(0, keepdims=True)
     return [

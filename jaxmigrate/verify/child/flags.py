@@ -6,12 +6,11 @@ import importlib.util
 import json
 import mmap
 import os
-from typing import Dict, List
 
-_WANTED: List[str] = []
+_WANTED: list[str] = []
 
 
-def extend(flags: List[str], cache: str) -> None:
+def extend(flags: list[str], cache: str) -> None:
     """Append to XLA_FLAGS each of `flags` that jaxlib knows and the user has not set.
 
     `cache` is a file that remembers the answer for the other processes of the same verification, because finding it
@@ -42,26 +41,26 @@ def _library() -> str:
     return ""
 
 
-def _known(library: str, flags: List[str], cache: str) -> List[str]:
+def _known(library: str, flags: list[str], cache: str) -> list[str]:
     answers = _read(cache)
     if library not in answers:
         answers[library] = _search(library, flags)
-        temporary = "%s.%d" % (cache, os.getpid())
+        temporary = f"{cache}.{os.getpid()}"
         with open(temporary, "w", encoding="utf-8") as file:
             json.dump(answers, file)
         os.replace(temporary, cache)
     return answers[library]
 
 
-def _read(cache: str) -> Dict[str, List[str]]:
+def _read(cache: str) -> dict[str, list[str]]:
     try:
         with open(cache, encoding="utf-8") as file:
-            answers: Dict[str, List[str]] = json.load(file)
+            answers: dict[str, list[str]] = json.load(file)
     except FileNotFoundError:
         return {}
     return answers
 
 
-def _search(library: str, flags: List[str]) -> List[str]:
+def _search(library: str, flags: list[str]) -> list[str]:
     with open(library, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as text:
         return [flag for flag in flags if text.find(flag.split("=")[0].lstrip("-").encode()) >= 0]

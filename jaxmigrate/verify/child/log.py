@@ -11,7 +11,7 @@ import os
 import sys
 import threading
 import time
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any
 
 # Bytes of leaf digests in one log; beyond it only the digest of whole calls is written.
 DETAIL_BYTES = 32 << 20
@@ -21,21 +21,21 @@ class _Log:
     """The log file of the process that this object was made in."""
 
     def __init__(self, folder: str) -> None:
-        name = os.path.join(folder, "%d.jsonl" % os.getpid())
+        name = os.path.join(folder, f"{os.getpid()}.jsonl")
         self.descriptor = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         self.lock = threading.Lock()
         self.order = 0
-        self.numbers: Dict[Tuple[str, str], int] = {}
+        self.numbers: dict[tuple[str, str], int] = {}
         self.detail = 0
         self.kept = 0
 
-    def write(self, record: Dict[str, Any]) -> None:
+    def write(self, record: dict[str, Any]) -> None:
         data = json.dumps(record, separators=(",", ":")).encode() + b"\n"
         with self.lock:
             while data:
                 data = data[os.write(self.descriptor, data) :]
 
-    def number(self, site: str, thread: str) -> Tuple[int, int]:
+    def number(self, site: str, thread: str) -> tuple[int, int]:
         """The next position among all calls of the process, and among the calls of the site in this thread."""
         with self.lock:
             order, self.order = self.order, self.order + 1
@@ -58,12 +58,12 @@ class _Log:
             return True
 
 
-CONFIG: Dict[str, Any] = {}
-_log: Optional[_Log] = None
+CONFIG: dict[str, Any] = {}
+_log: _Log | None = None
 _opening = threading.Lock()
 
 
-def configure(config: Dict[str, Any]) -> None:
+def configure(config: dict[str, Any]) -> None:
     """Set where to write and what to keep; a forked child gets a log of its own."""
     CONFIG.update(config)
     os.register_at_fork(after_in_child=_forget)
@@ -77,7 +77,7 @@ def _forget() -> None:
 
 def current() -> _Log:
     """The log of this process, opened when it has something to say."""
-    global _log  # noqa: PLW0603
+    global _log  # noqa: PLW0603 - the log belongs to the process
     with _opening:
         if _log is None:
             _log = _Log(CONFIG["records"])
@@ -85,7 +85,7 @@ def current() -> _Log:
         return _log
 
 
-def _describe_process() -> Dict[str, Any]:
+def _describe_process() -> dict[str, Any]:
     """The facts by which a reader tells this process from the others of the same run."""
     return {
         "k": "process",
@@ -93,11 +93,11 @@ def _describe_process() -> Dict[str, Any]:
         "parent": os.getppid(),
         "argv": _arguments(),
         "executable": sys.executable,
-        "python": "%d.%d.%d" % sys.version_info[:3],
+        "python": ".".join(map(str, sys.version_info[:3])),
         "worker": os.environ.get("PYTEST_XDIST_WORKER", ""),
         "started": time.time(),
     }
 
 
-def _arguments() -> List[str]:
+def _arguments() -> list[str]:
     return [str(item) for item in getattr(sys, "argv", [])]

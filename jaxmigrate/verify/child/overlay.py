@@ -7,13 +7,14 @@ import importlib.machinery
 import os
 import shutil
 import sys
+from collections.abc import Sequence
 from types import ModuleType
-from typing import Any, Dict, List, Optional, Sequence, Tuple
+from typing import Any
 
-_LINKS: Dict[str, str] = {}
+_LINKS: dict[str, str] = {}
 
 
-def redirect_imports(root: str, copy: str, marked: List[str]) -> None:
+def redirect_imports(root: str, copy: str, marked: list[str]) -> None:
     """Let every import of the project's files lead into its copy, editable and ordinary installs included.
 
     `marked` are the files that differ between the two sides, relative to the project.
@@ -25,19 +26,19 @@ def redirect_imports(root: str, copy: str, marked: List[str]) -> None:
 class _InstalledProject(importlib.abc.MetaPathFinder):
     """Finds a package in the copy where everybody else would find an installed edition of the same package."""
 
-    def __init__(self, copy: str, marked: List[str]) -> None:
+    def __init__(self, copy: str, marked: list[str]) -> None:
         self.copy = copy
-        self.files: Dict[str, List[Tuple[str, str]]] = {}
+        self.files: dict[str, list[tuple[str, str]]] = {}
         for name in marked:
             for base in (copy, os.path.join(copy, "src")):
                 inner = os.path.relpath(os.path.join(copy, name), base)
                 if not inner.startswith(os.pardir):
                     top = inner.split(os.sep)[0]
-                    self.files.setdefault(top[:-3] if top.endswith(".py") else top, []).append((base, inner))
+                    self.files.setdefault(top.removesuffix(".py"), []).append((base, inner))
 
     def find_spec(
-        self, fullname: str, path: Optional[Sequence[str]], target: Optional[ModuleType] = None
-    ) -> Optional[importlib.machinery.ModuleSpec]:
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
         for base, inner in self.files.get(fullname, ()):
             spec = self._found_by_others(fullname, path, target)
             if spec is not None and any(self._is_edition_of(inner, place) for place in _places(spec)):
@@ -45,8 +46,8 @@ class _InstalledProject(importlib.abc.MetaPathFinder):
         return None
 
     def _found_by_others(
-        self, fullname: str, path: Optional[Sequence[str]], target: Optional[ModuleType]
-    ) -> Optional[importlib.machinery.ModuleSpec]:
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None
+    ) -> importlib.machinery.ModuleSpec | None:
         for finder in sys.meta_path:
             find = getattr(finder, "find_spec", None)
             spec = find(fullname, path, target) if find is not None and finder is not self else None
@@ -60,7 +61,7 @@ class _InstalledProject(importlib.abc.MetaPathFinder):
         return outside and os.path.exists(os.path.join(os.path.dirname(place), inner))
 
 
-def _places(spec: importlib.machinery.ModuleSpec) -> List[str]:
+def _places(spec: importlib.machinery.ModuleSpec) -> list[str]:
     return list(spec.submodule_search_locations or ()) or ([spec.origin] if spec.origin else [])
 
 
@@ -77,14 +78,14 @@ def _leads_out(path: str, copy: str) -> bool:
     return os.path.realpath(path) != os.path.realpath(copy) + path[len(copy) :]
 
 
-def protect(links: List[str]) -> None:
+def protect(links: list[str]) -> None:
     """Give the program its own copy of a linked data file when it opens one of `links` for writing."""
     _LINKS.update((link, link) for link in links)
     if _LINKS:
         sys.addaudithook(_before_open)
 
 
-def _before_open(event: str, arguments: Tuple[Any, ...]) -> None:
+def _before_open(event: str, arguments: tuple[Any, ...]) -> None:
     if event != "open" or not isinstance(arguments[0], (str, bytes, os.PathLike)):
         return
     if _writes(arguments[1], arguments[2]):

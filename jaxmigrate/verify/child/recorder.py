@@ -11,13 +11,14 @@ import os
 import threading
 import time
 import types
-from typing import Any, Callable, Dict, List, Optional, Tuple
+from collections.abc import Callable
+from typing import Any
 
 from . import digest, flags, log
 
 _active = threading.local()
-_signatures: Dict[Any, int] = {}
-_said: Dict[str, int] = {}
+_signatures: dict[Any, int] = {}
+_said: dict[str, int] = {}
 
 
 def transform(site: str, original: Any) -> Any:
@@ -49,7 +50,7 @@ class _Transform:
         return getattr(self._jaxmigrate_original, name)
 
 
-def _record_result(site: str, result: Any, args: Tuple[Any, ...]) -> Any:
+def _record_result(site: str, result: Any, args: tuple[Any, ...]) -> Any:
     if hasattr(result, "lower") or (args and callable(args[0])):
         return mapped(site, result)
     return transform(site, result)
@@ -70,7 +71,7 @@ def _name(function: Any) -> str:
     return str(getattr(function, "__name__", type(function).__name__))
 
 
-def _rebuild(site: str, original: Any) -> "Recorded":
+def _rebuild(site: str, original: Any) -> Recorded:
     return Recorded(site, original)
 
 
@@ -82,6 +83,7 @@ class Recorded:
         self.__dict__.update(__doc__=original.__doc__, __module__=getattr(original, "__module__", None))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the mapped function and record the call."""
         return _call(self._jaxmigrate_site, self._jaxmigrate_original, args, kwargs)
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
@@ -95,10 +97,10 @@ class Recorded:
         value = getattr(self._jaxmigrate_original, name)
         return _record_stage(self._jaxmigrate_site, value) if name in ("lower", "trace") else value
 
-    def __copy__(self) -> "Recorded":
+    def __copy__(self) -> Recorded:
         return self
 
-    def __deepcopy__(self, memo: Any) -> "Recorded":
+    def __deepcopy__(self, memo: Any) -> Recorded:
         return self
 
     def __reduce__(self) -> Any:
@@ -159,11 +161,11 @@ def _call(site: str, function: Any, args: Any, kwargs: Any) -> Any:
     return result
 
 
-def _stack() -> List[str]:
+def _stack() -> list[str]:
     """The sites whose calls are running in this thread, the innermost last."""
     if not hasattr(_active, "stack"):
         _active.stack = []
-    stack: List[str] = _active.stack
+    stack: list[str] = _active.stack
     return stack
 
 
@@ -179,7 +181,6 @@ class _Call:
         self.log = log.current()
         self.thread = _thread()
         self.order, self.number = self.log.number(site, self.thread)
-        self.keep: Optional[bool] = None
         self.log.write(
             {"k": "enter", "n": self.order, "site": site, "i": self.number, "thread": self.thread, "within": _stack()}
         )
@@ -193,14 +194,16 @@ class _Call:
         try:
             result = function(*args, **kwargs)
             if not digest.holds_tracer(result):
-                jax.block_until_ready(result)
+                jax.block_until_ready(result)  # type: ignore[no-untyped-call]
         finally:
             _stack().pop()
         self.seconds = time.perf_counter() - started
         return result
 
     def record(self, where: str, tree: Any) -> None:
-        keep = self._place(where, tree)
+        """Log the arguments (`in`) or the results (`out`) of the call."""
+        _describe_jax(self.log)
+        keep = self._keep(where)
         described = digest.digest_tree(tree, _layouts(self.site, where), keep)
         record = {
             "k": where,
@@ -211,30 +214,28 @@ class _Call:
         digests = "\n".join(described.digests)
         if keep is not None or self.log.take_detail(len(digests)):
             record["leaves"] = digests
-        if keep is not None:
-            record["kept"] = True
+        if described.kept:
+            record["kept"] = described.kept
         if where == "out":
             record["s"] = round(self.seconds, 6)
         self.log.write(record)
 
-    def _place(self, where: str, tree: Any) -> Optional[digest.Keep]:
-        """Where this call's arrays go on disk, if they are to be kept and there is room."""
-        if self.keep is None:
-            _describe_jax(self.log)
-            self.keep = self._wanted()
-        if not self.keep or not self.log.take_kept(digest.tree_bytes(tree), log.CONFIG["keep_bytes"]):
-            return None
-        name = "%d-%d-%s-" % (os.getpid(), self.order, where)
-        return digest.Keep(os.path.join(log.CONFIG["arrays"], name))
-
-    def _wanted(self) -> bool:
+    def _keep(self, where: str) -> digest.Keep | None:
+        """What of this call is to be left on disk: what the verifier asked for, else all of the first calls."""
         chosen = log.CONFIG["keep"]
-        if chosen is None:
-            return self.number < log.CONFIG["keep_first"]
-        return self.number in chosen.get(self.site, ())
+        leaves = None
+        if chosen is not None:
+            leaves = chosen.get(self.site, {}).get(str(self.number), {where: ()})[where]
+        elif self.number >= log.CONFIG["keep_first"]:
+            return None
+        prefix = os.path.join(log.CONFIG["arrays"], f"{os.getpid()}-{self.order}-{where}-")
+        return None if leaves == () else digest.Keep(prefix, leaves, self._take)
+
+    def _take(self, size: int) -> bool:
+        return self.log.take_kept(size, log.CONFIG["keep_bytes"])
 
     def raised(self, error: BaseException) -> None:
-        kind = "%s.%s" % (type(error).__module__, type(error).__qualname__)
+        kind = f"{type(error).__module__}.{type(error).__qualname__}"
         self.log.write({"k": "raised", "n": self.order, "type": kind, "text": str(error)[:500]})
 
     def traced(self) -> None:
@@ -246,7 +247,7 @@ def _thread() -> str:
     return "" if thread is threading.main_thread() else thread.name
 
 
-_LAYOUTS: Dict[Tuple[str, str], digest.Layouts] = {}
+_LAYOUTS: dict[tuple[str, str], digest.Layouts] = {}
 
 
 def _layouts(site: str, where: str) -> digest.Layouts:
@@ -259,7 +260,7 @@ def _signature(writer: Any, tree: digest.Tree) -> int:
     number = _signatures.get(key)
     if number is None:
         number = _signatures.setdefault(key, len(_signatures))
-        leaves = [[path, *leaf] for path, leaf in zip(tree.paths, tree.leaves)]
+        leaves = [[path, *leaf] for path, leaf in zip(tree.paths, tree.leaves)]  # noqa: B905 - Python 3.9 has no strict
         writer.write({"k": "sig", "id": number, "nodes": tree.nodes, "leaves": leaves})
     return number
 
@@ -271,14 +272,14 @@ def _describe_jax(writer: Any) -> None:
     _said["pid"] = os.getpid()
     import jax
     import jaxlib
-    import numpy
+    import numpy as np
 
     writer.write(
         {
             "k": "jax",
             "jax": jax.__version__,
             "jaxlib": getattr(jaxlib, "__version__", ""),
-            "numpy": numpy.__version__,
+            "numpy": np.__version__,
             "devices": jax.device_count(),
             "local_devices": jax.local_device_count(),
             "platform": jax.default_backend(),

@@ -6,8 +6,9 @@ import importlib.abc
 import importlib.machinery
 import importlib.util
 import sys
+from collections.abc import Sequence
 from types import ModuleType
-from typing import Any, Optional, Sequence
+from typing import Any
 
 _MODULE = "numpy.random"
 
@@ -27,8 +28,11 @@ class _Finder(importlib.abc.MetaPathFinder):
         self.seed = seed
 
     def find_spec(
-        self, fullname: str, path: Optional[Sequence[str]], target: Optional[ModuleType] = None
-    ) -> Optional[importlib.machinery.ModuleSpec]:
+        self,
+        fullname: str,
+        path: Sequence[str] | None,  # noqa: ARG002 - the interface of finders
+        target: ModuleType | None = None,  # noqa: ARG002 - the interface of finders
+    ) -> importlib.machinery.ModuleSpec | None:
         if fullname != _MODULE:
             return None
         sys.meta_path.remove(self)
@@ -48,8 +52,8 @@ class _Loader(importlib.abc.Loader):
     def __getattr__(self, name: str) -> Any:
         return getattr(self.loader, name)
 
-    def create_module(self, spec: importlib.machinery.ModuleSpec) -> Optional[ModuleType]:
-        module: Optional[ModuleType] = self.loader.create_module(spec)
+    def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType | None:
+        module: ModuleType | None = self.loader.create_module(spec)
         return module
 
     def exec_module(self, module: ModuleType) -> None:

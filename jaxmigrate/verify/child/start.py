@@ -7,9 +7,8 @@ import faulthandler
 import json
 import os
 import random
-import sys
 import time
-from typing import Any, Dict, List
+from typing import Any
 
 from . import flags, log, overlay, recorder, seeds
 
@@ -19,7 +18,7 @@ CONFIG = "JAXMIGRATE_VERIFY"
 def start() -> None:
     """Install the marks as builtins and point the process at the copy of the project that it has to run."""
     with open(os.environ[CONFIG], encoding="utf-8") as file:
-        config: Dict[str, Any] = json.load(file)
+        config: dict[str, Any] = json.load(file)
     log.configure(config)
     _leave_stack_at_deadline(config)
     flags.extend(config["flags"], config["flag_cache"])
@@ -30,16 +29,16 @@ def start() -> None:
     builtins.__dict__["__jaxmigrate_mapped__"] = recorder.mapped
 
 
-def _leave_stack_at_deadline(config: Dict[str, Any]) -> None:
+def _leave_stack_at_deadline(config: dict[str, Any]) -> None:
     """Write what every thread is doing shortly before the time is up; the kernel's kill leaves no other trace."""
     left = config["deadline"] - time.time()
     if left > 0:
-        name = os.path.join(config["records"], "%d.stack" % os.getpid())
-        _STACKS.append(open(name, "w"))  # noqa: SIM115 - faulthandler needs the descriptor for as long as we live
+        name = os.path.join(config["records"], f"{os.getpid()}.stack")
+        _STACKS.append(open(name, "w"))  # noqa: SIM115 - written to for as long as the process lives
         faulthandler.dump_traceback_later(left, file=_STACKS[0], exit=False)
 
 
-_STACKS: List[Any] = []
+_STACKS: list[Any] = []
 
 
 def _seed(seed: Any) -> None:

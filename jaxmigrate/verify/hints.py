@@ -1,0 +1,90 @@
+"""What usually lies behind a difference of a certain shape: said as a hint, never as a finding."""
+
+from __future__ import annotations
+
+import math
+
+from jaxmigrate.verify.compare import Delta
+from jaxmigrate.verify.model import LeafError
+
+_PATTERNS = {
+    "first": "every slice is the original's first one: an output that varies over the axis was declared replicated "
+    "(`P()` in out_specs, or out_axes=None), which keeps device 0's value",
+    "mean": "every slice is the mean of the original's slices: a pmean too many",
+    "sum": "every slice is the sum of the original's slices: a psum too many",
+    "mean lost": "the original's slices are the mean of the rewritten ones: a pmean was lost",
+    "sum lost": "the original's slices are the sum of the rewritten ones: a psum was lost",
+    "permuted": "the slices are the original's in another order: the devices of the mesh are in another order, or "
+    "all_gather, all_to_all or ppermute sees another layout",
+}
+
+
+def hint(delta: Delta, error: LeafError | None, inputs_equal: bool | None, devices: int) -> str:
+    """The usual cause of one difference, or nothing."""
+    if delta.kind == "shape":
+        return _shape_hint(delta)
+    if delta.kind == "dtype":
+        return "the arithmetic runs at another precision; look for a cast, or a scalar that became an array"
+    if delta.kind == "exception":
+        return ""
+    if error is not None and error.nan_mismatch:
+        return _nan_hint(error)
+    text = _number_hint(delta, error, devices) if error is not None else ""
+    if inputs_equal is False and delta.where == "output":
+        return _join(text, "the arguments of this call differed already: look at what is computed before it")
+    return text
+
+
+def _join(*parts: str) -> str:
+    return "; ".join(part for part in parts if part)
+
+
+def _number_hint(delta: Delta, error: LeafError, devices: int) -> str:
+    if error.within:
+        return ""
+    if error.factor is not None:
+        return factor_hint("the argument" if delta.where == "input" else "the result", error.factor, devices)
+    if error.update_factor is not None:
+        return factor_hint("the step away from the argument", error.update_factor, devices)
+    return _PATTERNS.get(error.pattern, "")
+
+
+def factor_hint(what: str, factor: float, devices: int) -> str:
+    """The usual cause of something that is a constant number of times too large or too small."""
+    if factor == devices:
+        cause = (
+            "summed once too often: psum in place of pmean, a gradient through replicated parameters under "
+            "check_vma=True, or a replicate() left over in front of a `P()` argument"
+        )
+    elif math.isclose(factor, 1 / devices):
+        cause = "divided once too often, or a psum was lost: pmean in place of psum, or a mean that was one already"
+    elif factor == devices**2:
+        cause = "summed twice too often: psum of gradients through replicated parameters under check_vma=True"
+    elif math.isclose(factor, 1 / devices**2):
+        cause = "divided twice too often, or two sums were lost"
+    elif factor == -1:
+        return f"{what} has the other sign"
+    else:
+        return f"{what} is {factor:.6g} times the original's"
+    times = f"{factor:g} times" if factor > 1 else f"1/{round(1 / factor)} of"
+    return f"{what} is {times} the original's, on {devices} devices: {cause}"
+
+
+def _nan_hint(error: LeafError) -> str:
+    if error.nan_rewritten > error.nan_original:
+        return "NaN where the original has numbers: a division by a count that became 0, or a masked branch now taken"
+    return "numbers where the original has NaN: rows or a branch that the original computed are now left out"
+
+
+def _shape_hint(delta: Delta) -> str:
+    ours, theirs = _dimensions(delta.original), _dimensions(delta.rewritten)
+    if len(ours) == len(theirs) + 1:
+        return "an axis is gone: a block was squeezed once too often, or a leftover [0] took the first row"
+    if len(theirs) == len(ours) + 1:
+        return "an axis is new: a block keeps its mapped axis, which pmap takes away"
+    return ""
+
+
+def _dimensions(described: str) -> list[str]:
+    inner = described.partition("[")[2].rstrip("]")
+    return inner.split(",") if inner else []

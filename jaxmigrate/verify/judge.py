@@ -1,0 +1,289 @@
+"""Turns what was compared and measured into a verdict for each site."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+from jaxmigrate.verify.compare import CallKey, CallPair, Delta, Divergence, SiteComparison
+from jaxmigrate.verify.hints import hint
+from jaxmigrate.verify.model import (
+    CallDifference,
+    ErrorPoint,
+    InFlight,
+    LeafError,
+    SiteEvidence,
+    SiteInfo,
+    Verdict,
+)
+
+MAX_DIFFERENCES = 20
+
+# The errors of measured leaves: by call, by "input" or "output", by number of the leaf.
+Errors = Mapping[tuple[CallKey, str, int], LeafError]
+
+
+@dataclass(frozen=True)
+class Case:
+    """All that is known when the sites are judged.
+
+    `unstable` and `unstable_rewritten` hold the first call at which a side differs from itself, by site; `failure` is
+    how the rewritten run failed, empty if it did not; `flying` are the calls during which it did.
+    """
+
+    comparisons: Mapping[str, SiteComparison]
+    sites: Mapping[str, SiteInfo]
+    devices: int
+    errors: Errors = field(default_factory=dict)
+    unstable: Mapping[str, int] = field(default_factory=dict)
+    unstable_rewritten: Mapping[str, int] = field(default_factory=dict)
+    traced: Mapping[str, Sequence[tuple[str, ...]]] = field(default_factory=dict)
+    failure: str = ""
+    flying: tuple[InFlight, ...] = ()
+
+
+def judge(case: Case) -> tuple[SiteEvidence, ...]:
+    """The evidence for each site, in the order of the sites."""
+    found = {id_: judge_site(info, case) for id_, info in case.sites.items()}
+    return tuple(_covered(evidence, found, case) for evidence in found.values())
+
+
+class Found(NamedTuple):
+    """One difference, with the error where that was measured."""
+
+    pair: CallPair
+    delta: Delta
+    error: LeafError | None
+
+    @property
+    def unmeasured(self) -> bool:
+        """Whether all that is known is that some bits differ."""
+        return self.delta.kind == "value" and self.error is None
+
+    @property
+    def wrong(self) -> bool:
+        """Whether no tolerance excuses this difference."""
+        if self.delta.kind in ("value", "scalar") and self.error is not None:
+            return not self.error.within
+        return self.delta.kind != "value"
+
+    @property
+    def gravity(self) -> tuple[bool, float, float]:
+        """Differences in the order of how much they say."""
+        error = self.error
+        return (self.wrong, error.relative, error.absolute) if error is not None else (self.wrong, -1.0, -1.0)
+
+
+def judge_site(info: SiteInfo, case: Case) -> SiteEvidence:
+    """The evidence for one site, by its own calls alone."""
+    comparison = case.comparisons.get(info.id, SiteComparison())
+    found = _found(comparison, case.errors)
+    verdict, message = _verdict(info, comparison, found, case)
+    measured = _measured_calls(found)
+    errors = [one.error for one in found if one.error is not None]
+    worst = max((one for one in found if one.error is not None), key=lambda one: one.gravity, default=None)
+    differences = _differences(info, comparison, found, case)
+    return SiteEvidence(
+        site=info,
+        verdict=verdict,
+        message=message,
+        calls=len(comparison.pairs),
+        calls_original=comparison.calls_original,
+        calls_rewritten=comparison.calls_rewritten,
+        traced=len(case.traced.get(info.id, ())),
+        differing=len(comparison.differing),
+        measured=len(measured),
+        leaves=max((_leaf_count(pair) for pair in comparison.pairs), default=0),
+        max_absolute=max((error.absolute for error in errors), default=0.0),
+        max_relative=max((error.relative for error in errors), default=0.0),
+        max_ulp=max((error.ulp for error in errors), default=0.0),
+        worst=_difference(info, worst, case) if worst is not None else None,
+        first=differences[0] if differences else None,
+        differences=tuple(differences),
+        errors=_error_points(measured),
+        weak_types=sum(pair.weak_types for pair in comparison.pairs),
+    )
+
+
+def _found(comparison: SiteComparison, errors: Errors) -> list[Found]:
+    """Every difference between calls, in the order of the calls."""
+    pairs = sorted(comparison.differing, key=lambda pair: pair.original.order)
+    return [Found(pair, delta, _error_of(pair, delta, errors)) for pair in pairs for delta in pair.deltas]
+
+
+def _leaf_count(pair: CallPair) -> int:
+    both = (pair.original.inputs, pair.original.outputs)
+    return sum(len(values.signature.leaves) for values in both if values is not None)
+
+
+def _measured_calls(found: Sequence[Found]) -> dict[CallKey, list[LeafError]]:
+    """The errors of each differing call of which every differing leaf was measured."""
+    errors: dict[CallKey, list[LeafError]] = {}
+    for one in found:
+        if one.error is not None:
+            errors.setdefault(one.pair.key, []).append(one.error)
+    incomplete = {one.pair.key for one in found if one.error is None}
+    return {key: listed for key, listed in errors.items() if key not in incomplete}
+
+
+def _error_of(pair: CallPair, delta: Delta, errors: Errors) -> LeafError | None:
+    return None if delta.leaf is None else errors.get((pair.key, delta.where, delta.leaf))
+
+
+def _error_points(measured: Mapping[CallKey, list[LeafError]]) -> tuple[ErrorPoint, ...]:
+    return tuple(
+        ErrorPoint(
+            key.number,
+            max(error.absolute for error in errors),
+            max(error.relative for error in errors),
+            max(error.ulp for error in errors),
+        )
+        for key, errors in sorted(measured.items(), key=lambda item: item[0].number)
+    )
+
+
+def _differences(
+    info: SiteInfo, comparison: SiteComparison, found: Sequence[Found], case: Case
+) -> list[CallDifference]:
+    """The first differences; where the program did not finish, what is missing is not one."""
+    listed = [_difference(info, one, case) for one in found[:MAX_DIFFERENCES]]
+    if not case.failure:
+        listed += [_divergence(info, divergence, comparison, case) for divergence in comparison.divergences]
+    return sorted(listed, key=lambda one: one.order)
+
+
+def _difference(info: SiteInfo, found: Found, case: Case) -> CallDifference:
+    pair, delta, error = found
+    kind = "nan" if error is not None and error.nan_mismatch else delta.kind
+    return CallDifference(
+        site=info.id,
+        call=pair.key.number,
+        order=pair.original.order,
+        where=delta.where,
+        kind=kind,
+        leaf=delta.path,
+        original=error.original if error is not None else delta.original,
+        rewritten=error.rewritten if error is not None else delta.rewritten,
+        inputs_equal=pair.inputs_equal,
+        error=error,
+        hint=hint(delta, error, pair.inputs_equal, case.devices),
+        message=_sentence(delta, kind, error, pair.key.number, pair.inputs_equal),
+    )
+
+
+def _sentence(delta: Delta, kind: str, error: LeafError | None, call: int, inputs_equal: bool | None) -> str:
+    leaf = {"input": "argument", "output": "result", "call": ""}[delta.where] + (f" {delta.path}" if delta.path else "")
+    place = f"call {call}, {leaf.strip()}" if leaf else f"call {call}"
+    equal = ", from equal arguments" if inputs_equal and delta.where != "input" else ""
+    return f"{place}: {_what(delta, kind, error)}{equal}"
+
+
+def _what(delta: Delta, kind: str, error: LeafError | None) -> str:
+    if error is None:
+        both = f"{delta.original} in the original, {delta.rewritten} rewritten"
+        return "not bitwise equal" if kind == "value" else both
+    index = f" at {list(error.index)}" if error.index else ""
+    numbers = f"{error.original} in the original, {error.rewritten} rewritten{index}"
+    if kind == "nan":
+        return f"{numbers} (NaN {error.nan_original} times in the original, {error.nan_rewritten} times rewritten)"
+    if not error.different_elements:
+        return "the same numbers in other bits (zeros' signs or NaN payloads)"
+    dtypes = f"{delta.original} in the original, {delta.rewritten} rewritten; " if kind == "dtype" else ""
+    return f"{dtypes}{error.different_elements} of {error.elements} numbers differ, the farthest {numbers}"
+
+
+def _divergence(info: SiteInfo, divergence: Divergence, comparison: SiteComparison, case: Case) -> CallDifference:
+    ours, theirs = (_site_name(id_, case) for id_ in (divergence.original, divergence.rewritten))
+    counts = f"{comparison.calls_original} calls in the original, {comparison.calls_rewritten} rewritten"
+    where = f"mapped call {divergence.position} of the program is {ours} in the original and {theirs} rewritten"
+    return CallDifference(
+        site=info.id,
+        call=divergence.number,
+        order=divergence.position,
+        where="call",
+        kind=divergence.kind,
+        original=ours,
+        rewritten=theirs,
+        message=f"{where} ({counts})",
+    )
+
+
+def _site_name(id_: str, case: Case) -> str:
+    return str(case.sites.get(id_, SiteInfo(id_))) if id_ else "missing"
+
+
+def _verdict(info: SiteInfo, comparison: SiteComparison, found: Sequence[Found], case: Case) -> tuple[Verdict, str]:
+    unmeasured = [one for one in found if one.unmeasured]
+    wrong = [one for one in found if one.wrong]
+    unstable = _first_instability(info.id, comparison, case)
+    if unstable:
+        return Verdict.NONDETERMINISTIC, unstable
+    if wrong or (unmeasured and not _measured_calls(found)):
+        return Verdict.DIFFERENT, _difference(info, (wrong or unmeasured)[0], case).message
+    if comparison.divergences and not case.failure:
+        return Verdict.DIFFERENT, _divergence(info, comparison.divergences[0], comparison, case).message
+    if case.failure and _unfinished(info.id, comparison, case):
+        return Verdict.FAILED, case.failure
+    if not comparison.pairs:
+        return _not_exercised(info, case)
+    calls = _count(len(comparison.pairs))
+    if not found:
+        return Verdict.EQUAL, f"{calls} bitwise equal"
+    return Verdict.WITHIN, f"{calls} equal, {len(comparison.differing)} of them within tolerance{_sampling(unmeasured)}"
+
+
+def _sampling(unmeasured: Sequence[Found]) -> str:
+    calls = len({one.pair.key for one in unmeasured})
+    return f"; {_count(calls)} differ in bits too and were not measured, for want of room" if calls else ""
+
+
+def _count(calls: int) -> str:
+    return "1 call" if calls == 1 else f"{calls} calls"
+
+
+def _first_instability(id_: str, comparison: SiteComparison, case: Case) -> str:
+    """Why nothing can be said of a site whose program does not repeat itself, empty where it does.
+
+    A difference that comes before the first call in which a side differs from itself is real.
+    """
+    first = comparison.first_difference
+    for side, unstable in (("original", case.unstable), ("rewritten", case.unstable_rewritten)):
+        call = unstable.get(id_)
+        if call is not None and (first is None or call <= first):
+            return (
+                f"the {side} program differs from itself from call {call} on: seed it, or compare a part that repeats"
+            )
+    return ""
+
+
+def _unfinished(id_: str, comparison: SiteComparison, case: Case) -> bool:
+    return any(call.site == id_ for call in case.flying) or comparison.calls_rewritten < comparison.calls_original
+
+
+def _not_exercised(info: SiteInfo, case: Case) -> tuple[Verdict, str]:
+    if case.traced.get(info.id):
+        return (
+            Verdict.NOT_EXERCISED,
+            "called only inside another transformation (jit, grad, vmap), where there are no values to compare",
+        )
+    return Verdict.NOT_EXERCISED, "no call of it in either run: run a command that reaches it"
+
+
+def _covered(evidence: SiteEvidence, found: Mapping[str, SiteEvidence], case: Case) -> SiteEvidence:
+    """A site that ran only inside the calls of other sites is as good as those: its results are part of theirs."""
+    enclosing = case.traced.get(evidence.site.id, ())
+    if evidence.verdict is not Verdict.NOT_EXERCISED or not enclosing or not all(enclosing):
+        return evidence
+    outer = sorted({within[0] for within in enclosing})
+    if not all(id_ in found and found[id_].calls for id_ in outer):
+        return evidence
+    verdict = gravest(found[id_].verdict for id_ in outer)
+    names = ", ".join(str(found[id_].site) for id_ in outer)
+    message = f"runs inside {names}, whose calls were compared"
+    return replace(evidence, verdict=verdict, message=message, covered_by=tuple(outer))
+
+
+def gravest(verdicts: Iterable[Verdict]) -> Verdict:
+    """The verdict of a whole, from those of its parts; of nothing it is `not exercised`."""
+    return max(verdicts, key=lambda verdict: verdict.severity, default=Verdict.NOT_EXERCISED)

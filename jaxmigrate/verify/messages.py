@@ -1,0 +1,81 @@
+"""How a run ended, said to a person: which side, which site, which call, and what it was about."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from jaxmigrate.verify.model import InFlight, SiteInfo
+from jaxmigrate.verify.process import Outcome
+from jaxmigrate.verify.recording import Recording
+
+_STUCK = re.compile(r"has been waiting for `(?P<what>[a-z -]+?) RendezvousKey.*Expected (?P<expected>\d+) threads")
+_CAUSES = {
+    "SIGKILL": "was killed (SIGKILL), which the kernel does when memory runs out",
+    "SIGABRT": "aborted (SIGABRT)",
+    "SIGSEGV": "crashed (SIGSEGV), as programs do that use a donated buffer again",
+    "SIGBUS": "crashed (SIGBUS)",
+    "SIGFPE": "crashed (SIGFPE)",
+    "SIGILL": "crashed (SIGILL)",
+    "SIGTERM": "was ended from outside (SIGTERM)",
+}
+
+
+def describe_run(
+    side: str, outcome: Outcome, recording: Recording, sites: Mapping[str, SiteInfo], stderr: str, timeout: float
+) -> str:
+    """One sentence about how a run ended."""
+    if outcome.kind == "finished":
+        return f"the {side} finished in {outcome.seconds:.1f} s"
+    where = _where(recording, sites)
+    if outcome.kind == "exited":
+        return f"the {side} exited with status {outcome.status}{_because(stderr)}"
+    if outcome.kind == "deadlock" or is_rendezvous(stderr):
+        return f"the {side} hung {where}: {_waiting(stderr)}"
+    if outcome.kind == "timeout":
+        return f"the {side} ran out of its {timeout:g} s {where}"
+    return f"the {side} {_CAUSES.get(outcome.signal, f'was ended by {outcome.signal}')} {where}"
+
+
+def is_rendezvous(stderr: str) -> bool:
+    """Whether XLA aborted because not all devices came to a collective."""
+    return "rendezvous" in stderr.lower() and "Termination timeout" in stderr
+
+
+def _waiting(stderr: str) -> str:
+    stuck = [*_STUCK.finditer(stderr)]
+    if not stuck:
+        return "its devices wait for each other in a collective that only some of them reach"
+    what, expected = stuck[0]["what"], stuck[0]["expected"]
+    return f"its devices wait for each other in an {what} that only {len(stuck)} of {expected} reach"
+
+
+def _where(recording: Recording, sites: Mapping[str, SiteInfo]) -> str:
+    flying = [call for _, call in recording.in_flight()]
+    if flying:
+        return "in " + describe_call(flying[-1].in_flight(), sites)
+    last = recording.last_call()
+    if last is None:
+        return "before its first mapped call"
+    return "outside of any mapped call, after " + describe_call(last.in_flight(), sites)
+
+
+def describe_call(call: InFlight, sites: Mapping[str, SiteInfo]) -> str:
+    """A call with its place, as in `call 3 of train.py:30 (step)`."""
+    stage = f" while it was {call.stage}" if call.stage == "reading its arguments" else ""
+    return f"call {call.call} of {sites.get(call.site, SiteInfo(call.site))}{stage}"
+
+
+def _because(stderr: str) -> str:
+    if "__jaxmigrate_" in stderr and "NameError" in stderr:
+        return (
+            ": the recorder was not loaded, because the command starts a Python that ignores PYTHONPATH (-I, -E, -S, "
+            "or an environment of its own)"
+        )
+    lines = [line.strip() for line in stderr.splitlines() if line.strip()]
+    return f": {lines[-1][:300]}" if lines else ""
+
+
+def tail(text: str, lines: int = 40, characters: int = 4000) -> str:
+    """The end of a text, in whole lines where possible."""
+    return "\n".join(text[-characters:].splitlines()[-lines:])

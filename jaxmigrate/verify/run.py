@@ -1,0 +1,361 @@
+"""Runs the original and the rewritten program, and once more what a difference needs to be understood.
+
+Programs that agree are run once each. Where they differ the original runs again, to tell a broken rewrite from a
+program that does not repeat itself, and both leave on disk exactly the arrays that differ.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from itertools import takewhile
+from pathlib import Path
+
+from jaxmigrate.verify import environment as env
+from jaxmigrate.verify.compare import CallKey, CallPair, Delta, SiteComparison, compare
+from jaxmigrate.verify.judge import Case, Errors, Found, gravest, judge
+from jaxmigrate.verify.keep import choose
+from jaxmigrate.verify.measure import ArrayPair, measure
+from jaxmigrate.verify.model import (
+    ORIGINAL,
+    REWRITTEN,
+    Coverage,
+    Evidence,
+    LeafError,
+    Progress,
+    RunSummary,
+    SiteEvidence,
+    SiteInfo,
+    Tolerance,
+    Verdict,
+    VerifyError,
+    VerifyRequest,
+)
+from jaxmigrate.verify.recording import Leaf, Recording
+from jaxmigrate.verify.workshop import ProgressCallback, Run, Workshop, open_workshop
+
+
+def _silent(_: Progress) -> None:
+    """Tell nobody."""
+
+
+def verify(request: VerifyRequest, progress: ProgressCallback = _silent) -> Evidence:
+    """Run both programs and say whether they compute the same.
+
+    Whatever the programs do ends in `Evidence`; VerifyError is raised only for a command that cannot be started, a
+    tree that cannot be copied, or a request that cannot be carried out.
+    """
+    _check(request)
+    request = replace(request, root=Path(os.path.realpath(request.root)))
+    started = time.monotonic()
+    with open_workshop(request, progress) as workshop:
+        evidence = _verify(workshop)
+    return replace(evidence, seconds=time.monotonic() - started)
+
+
+def _check(request: VerifyRequest) -> None:
+    if not request.command:
+        raise VerifyError("no command to run was given")
+    if not request.root.is_dir():
+        raise VerifyError(f"{request.root} is no folder")
+    if request.processes != 1:
+        raise VerifyError("programs of several processes cannot be verified yet; run with one process")
+
+
+@dataclass(frozen=True)
+class _Session:
+    """The runs made so far, oldest first."""
+
+    workshop: Workshop
+    runs: tuple[Run, ...] = ()
+
+    def of(self, side: str) -> list[Run]:
+        return [run for run in self.runs if run.summary.side == side]
+
+    def plus(self, side: str, wanted: object = None) -> _Session:
+        expected = next((run.summary.calls for run in self.runs), None)
+        run = self.workshop.run(side, len(self.of(side)) + 1, expected, wanted)  # type: ignore[arg-type]
+        return replace(self, runs=(*self.runs, run))
+
+    @property
+    def failed(self) -> RunSummary | None:
+        return next((run.summary for run in self.runs if not run.summary.ok), None)
+
+
+def _verify(workshop: Workshop) -> Evidence:
+    session = _Session(workshop).plus(ORIGINAL)
+    if workshop.request.twice and not session.failed:
+        session = session.plus(ORIGINAL)
+    if session.failed:
+        return _evidence(session, _failed_sites(session, session.failed.message))
+    session = session.plus(REWRITTEN)
+    comparison = _compare_runs(session, 0)
+    errors = _measure(session, comparison, {})
+    if not session.failed and any(site.first_difference is not None for site in comparison.values()):
+        session, errors = _look_closer(session, comparison, errors)
+    if session.failed and session.failed.side == ORIGINAL:
+        return _evidence(session, _failed_sites(session, session.failed.message))
+    return _evidence(session, judge(_case(session, comparison, errors)))
+
+
+def _compare_runs(session: _Session, attempt: int) -> dict[str, SiteComparison]:
+    return compare(session.of(ORIGINAL)[attempt].recording, session.of(REWRITTEN)[attempt].recording)
+
+
+def _look_closer(
+    session: _Session, comparison: Mapping[str, SiteComparison], errors: Errors
+) -> tuple[_Session, Errors]:
+    """Run the original again if that was not done, and both if arrays are missing that the verdict needs."""
+    missing = {id_: site for id_, site in comparison.items() if _needs_arrays(site, errors)}
+    if not missing and len(session.of(ORIGINAL)) > 1:
+        return session, errors
+    wanted = choose(missing, session.workshop.request.keep_bytes)
+    session = session.plus(ORIGINAL, wanted)
+    if missing and not session.failed:
+        session = session.plus(REWRITTEN, wanted)
+        if not session.failed:
+            again = compare(session.of(ORIGINAL)[-1].recording, session.of(REWRITTEN)[-1].recording)
+            errors = _measure(session, again, errors)
+    return session, errors
+
+
+def _needs_arrays(site: SiteComparison, errors: Errors) -> bool:
+    """Whether a site has differences that were not measured, and none that already settles its verdict."""
+    for pair in site.differing:
+        for delta in pair.deltas:
+            error = errors.get((pair.key, delta.where, delta.leaf)) if delta.leaf is not None else None
+            found = Found(pair, delta, error)
+            if found.unmeasured or found.wrong:
+                return found.unmeasured
+    return False
+
+
+def _measure(session: _Session, comparison: Mapping[str, SiteComparison], known: Errors) -> Errors:
+    """The errors of all differing leaves that both sides have kept, besides those known already."""
+    request = session.workshop.request
+    found = dict(known)
+    pairs: dict[tuple[CallKey, str, int], ArrayPair] = {}
+    for pair in (pair for site in comparison.values() for pair in site.differing):
+        for delta in pair.deltas:
+            if delta.leaf is None or (pair.key, delta.where, delta.leaf) in found:
+                continue
+            key = (pair.key, delta.where, delta.leaf)
+            if delta.kind == "scalar":
+                error = scalar_error(delta, tolerance_of("float32", request.tolerances))
+                found |= {key: error} if error is not None else {}
+            elif (arrays := _array_pair(pair, delta, request)) is not None:
+                pairs[key] = arrays
+    if pairs:
+        session.workshop.progress(Progress("comparing"))
+    python = session.of(REWRITTEN)[0].summary.versions.get("executable", "")
+    errors = measure([*pairs.values()], python, session.workshop.boot, request.devices)
+    return {**found, **dict(zip(pairs, errors, strict=True))}
+
+
+def _array_pair(pair: CallPair, delta: Delta, request: VerifyRequest) -> ArrayPair | None:
+    ours, theirs = (
+        (call.inputs if delta.where == "input" else call.outputs) for call in (pair.original, pair.rewritten)
+    )
+    if ours is None or theirs is None or delta.leaf is None or delta.kind not in ("value", "dtype"):
+        return None
+    files = ours.array(delta.leaf), theirs.array(delta.leaf)
+    if files[0] is None or files[1] is None:
+        return None
+    leaf, other = ours.signature.leaves[delta.leaf], theirs.signature.leaves[delta.leaf]
+    tolerance = tolerance_of(leaf.dtype, request.tolerances)
+    before = _before(pair, leaf) if delta.where == "output" and pair.inputs_equal else None
+    return ArrayPair(files[0], files[1], leaf.dtype, other.dtype, leaf.shape, tolerance, before)
+
+
+def _before(pair: CallPair, result: Leaf) -> Path | None:
+    """The argument that a result replaces: of the same shape, and named alike from the end, as parameters are."""
+    if pair.original.inputs is None:
+        return None
+    found: tuple[int, Path | None] = (0, None)
+    for number, leaf in enumerate(pair.original.inputs.signature.leaves):
+        alike = _common_end(leaf.path, result.path)
+        if (leaf.dtype, leaf.shape) == (result.dtype, result.shape) and alike > found[0]:
+            found = (alike, pair.original.inputs.array(number))
+    return found[1]
+
+
+def _common_end(one: str, other: str) -> int:
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one[::-1], other[::-1], strict=False)))
+
+
+def tolerance_of(dtype: str, tolerances: Mapping[str, Tolerance]) -> Tolerance:
+    """The tolerance for a dtype: its own, else that of the longest beginning of its name; integers have none."""
+    names = [name for name in tolerances if dtype.startswith(name)]
+    return tolerances[max(names, key=len)] if names else Tolerance(0.0)
+
+
+def scalar_error(delta: Delta, tolerance: Tolerance) -> LeafError | None:
+    """The error between two Python floats; None if they are something else."""
+    try:
+        ours, theirs = float(delta.original), float(delta.rewritten)
+    except ValueError:
+        return None
+    absolute = abs(ours - theirs)
+    larger = max(abs(ours), abs(theirs))
+    return LeafError(
+        absolute=absolute,
+        relative=absolute / larger if larger else 0.0,
+        ulp=absolute / math.ulp(larger),
+        original=delta.original,
+        rewritten=delta.rewritten,
+        within=absolute <= tolerance.atol + tolerance.rtol * (larger + abs(ours)),
+        different_elements=1,
+        elements=1,
+        nan_mismatch=math.isnan(ours) != math.isnan(theirs),
+    )
+
+
+def _case(session: _Session, comparison: Mapping[str, SiteComparison], errors: Errors) -> Case:
+    originals, rewritten = session.of(ORIGINAL), session.of(REWRITTEN)
+    failed = rewritten[0].summary if not rewritten[0].summary.ok else None
+    return Case(
+        comparisons=comparison,
+        sites=_sites(session, comparison),
+        devices=rewritten[0].summary.devices or session.workshop.request.devices,
+        errors=errors,
+        unstable=_instability(originals),
+        unstable_rewritten=_instability(rewritten),
+        traced=_traced(originals[0].recording),
+        failure=failed.message if failed else "",
+        flying=failed.in_flight if failed else (),
+    )
+
+
+def _sites(session: _Session, seen: Iterable[str]) -> dict[str, SiteInfo]:
+    """The sites that were asked for, and those that marks name besides."""
+    known = {site.id: site for site in session.workshop.request.sites}
+    return known | {id_: SiteInfo(id_) for id_ in seen if id_ not in known}
+
+
+def _instability(runs: list[Run]) -> dict[str, int]:
+    """The first call of each site in which a side differs from itself, for the sites where it does."""
+    if len(runs) < 2 or not all(run.summary.ok for run in runs):
+        return {}
+    found: dict[str, int] = {}
+    for run in runs[1:]:
+        for id_, site in compare(runs[0].recording, run.recording).items():
+            if site.first_difference is not None:
+                found[id_] = min(site.first_difference, found.get(id_, site.first_difference))
+    return found
+
+
+def _traced(recording: Recording) -> dict[str, list[tuple[str, ...]]]:
+    found: dict[str, list[tuple[str, ...]]] = {}
+    for log in recording.ordered():
+        for site, within in log.traced:
+            found.setdefault(site, []).append(within)
+    return found
+
+
+def _failed_sites(session: _Session, message: str) -> tuple[SiteEvidence, ...]:
+    """No site can be judged if the original itself does not run."""
+    recording = session.runs[0].recording
+    calls = [call.site for call in recording.calls() if not call.traced]
+    traced = _traced(recording)
+    return tuple(
+        SiteEvidence(
+            site=info,
+            verdict=Verdict.FAILED,
+            message=message,
+            calls_original=calls.count(id_),
+            traced=len(traced.get(id_, ())),
+        )
+        for id_, info in _sites(session, ()).items()
+    )
+
+
+def _evidence(session: _Session, sites: tuple[SiteEvidence, ...]) -> Evidence:
+    request = session.workshop.request
+    verdict = gravest([*(site.verdict for site in sites), *([Verdict.FAILED] if session.failed else [])])
+    equal, difference = _compare_stdout(session)
+    return Evidence(
+        verdict=verdict,
+        message=_message(session, sites, verdict),
+        sites=sites,
+        runs=tuple(run.summary for run in session.runs),
+        coverage=coverage(sites),
+        command=request.command,
+        cwd=request.cwd,
+        devices=request.devices,
+        processes=request.processes,
+        tolerances=request.tolerances,
+        environment=_shown_environment(session),
+        seconds=0.0,
+        stdout_equal=equal,
+        stdout_difference=difference,
+        notes=_notes(session, sites),
+    )
+
+
+def coverage(sites: Iterable[SiteEvidence]) -> Coverage:
+    """How many sites were reached, and how many of them agree."""
+    sites = tuple(sites)
+    return Coverage(
+        sites=len(sites),
+        exercised=sum(bool(site.calls or site.covered_by) for site in sites),
+        equal=sum(site.verdict is Verdict.EQUAL for site in sites),
+        within=sum(site.verdict is Verdict.WITHIN for site in sites),
+    )
+
+
+def _message(session: _Session, sites: tuple[SiteEvidence, ...], verdict: Verdict) -> str:
+    if session.failed is not None and (session.failed.side == ORIGINAL or verdict is Verdict.FAILED):
+        return session.failed.message
+    if not sites:
+        return "there is no site to compare"
+    found = coverage(sites)
+    reached = f"{found.exercised} of {found.sites} sites exercised"
+    gravest_site = next(site for site in sites if site.verdict is verdict)
+    if verdict is Verdict.NOT_EXERCISED:
+        return f"{reached}; never called: {', '.join(str(s.site) for s in sites if s.verdict is verdict)}"
+    if not verdict.ok:
+        return f"{gravest_site.site}: {gravest_site.message}"
+    calls = sum(site.calls for site in sites)
+    return f"{reached}, {calls} calls compared: all {verdict.value}"
+
+
+def _compare_stdout(session: _Session) -> tuple[bool | None, str]:
+    rewritten = session.of(REWRITTEN)
+    if not rewritten:
+        return None, ""
+    ours, theirs = (run.stdout.read_text(errors="replace").splitlines() for run in (session.runs[0], rewritten[0]))
+    if ours == theirs:
+        return True, ""
+    at = next((n for n, (one, other) in enumerate(zip(ours, theirs, strict=False)) if one != other), None)
+    if at is None:
+        return False, f"{len(ours)} lines in the original, {len(theirs)} rewritten"
+    return False, f"line {at + 1}: {ours[at][:120]!r} in the original, {theirs[at][:120]!r} rewritten"
+
+
+def _shown_environment(session: _Session) -> dict[str, str]:
+    flags = session.runs[0].summary.versions.get("xla_flags", "")
+    shown = env.shown_environment({**os.environ, **session.workshop.request.environment})
+    shown |= {"JAX_PLATFORMS": "cpu", "NPROC": "64", "PYTHONHASHSEED": "0"}
+    return shown | {"XLA_FLAGS": flags or env.with_device_count("", session.workshop.request.devices)}
+
+
+def _notes(session: _Session, sites: tuple[SiteEvidence, ...]) -> tuple[str, ...]:
+    """What a reader should know besides the verdicts."""
+    notes = []
+    devices = session.runs[0].summary.devices
+    if devices is not None and devices != session.workshop.request.devices:
+        notes.append(
+            f"the program chose {devices} devices itself, not the {session.workshop.request.devices} asked for"
+        )
+    weak = sum(site.weak_types for site in sites)
+    if weak:
+        notes.append(f"{weak} results have another weak type than in the original; their values were compared")
+    traced = [str(site.site) for site in sites if site.traced and not site.calls and not site.covered_by]
+    if traced:
+        notes.append(f"called only inside jit, grad or vmap, so that no values were compared: {', '.join(traced)}")
+    if all(site.verdict is Verdict.NOT_EXERCISED for site in sites) and sites:
+        notes.append("the command made no mapped call at all")
+    return tuple(notes)

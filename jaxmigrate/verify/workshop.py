@@ -1,0 +1,225 @@
+"""The scratch folder of one verification and the runs made in it; nothing of either is left when it closes.
+
+Every run finds its copy of the project at the same path, so that two runs differ in nothing but the program.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from jaxmigrate.verify import environment as env
+from jaxmigrate.verify.keep import Wanted
+from jaxmigrate.verify.messages import describe_run, tail
+from jaxmigrate.verify.model import ORIGINAL, Progress, RunSummary, SiteInfo, VerifyRequest
+from jaxmigrate.verify.process import IdleWatch, Outcome, Streams, run_child
+from jaxmigrate.verify.recording import Recording
+from jaxmigrate.verify.scratch import copy_tree
+
+KEEP_FIRST = 2
+_CHILD_FILES = "jaxmigrate.verify.child"
+# Before its time is up, a program is given a moment to say what it is doing.
+_LAST_WORDS_SECONDS = 1.0
+
+ProgressCallback = Callable[[Progress], None]
+
+
+@dataclass(frozen=True)
+class Run:
+    """One finished run: how it went, what it recorded, what it printed."""
+
+    summary: RunSummary
+    recording: Recording
+    stdout: Path
+
+
+@dataclass(frozen=True)
+class Workshop:
+    """Makes the runs of one request below `folder`."""
+
+    request: VerifyRequest
+    folder: Path
+    progress: ProgressCallback
+
+    @property
+    def boot(self) -> Path:
+        """The folder that makes every Python below it load the recorder."""
+        return self.folder / "boot"
+
+    def run(self, side: str, attempt: int, expected: int | None, wanted: Wanted | None = None) -> Run:
+        """Run one side from a fresh copy; `wanted` are the calls whose arrays to keep, None for the first ones."""
+        self.progress(Progress("copying", side if attempt == 1 else f"{side}, run {attempt}"))
+        folder = self.folder / "runs" / f"{side}-{attempt}"
+        for name in ("records", "arrays"):
+            (folder / name).mkdir(parents=True)
+        places = env.Places(
+            root=self.request.root,
+            copy=self.folder / "tree" / (self.request.root.name or "root"),
+            boot=self.boot,
+            config=folder / "config.json",
+            temporary=self.folder / "tmp",
+        )
+        _empty(self.folder / "tree")
+        _empty(places.temporary)
+        marked = self.request.original if side == ORIGINAL else self.request.migrated
+        links = copy_tree(places.root, places.copy, marked).links
+        places.config.write_text(json.dumps(self._config(folder, places, wanted, [str(link) for link in links])))
+        return self._start(side, attempt, places, folder, expected)
+
+    def _config(self, folder: Path, places: env.Places, wanted: Wanted | None, links: list[str]) -> dict[str, Any]:
+        request = self.request
+        return {
+            "records": str(folder / "records"),
+            "arrays": str(folder / "arrays"),
+            "keep": wanted,
+            "keep_first": KEEP_FIRST,
+            "keep_bytes": request.keep_bytes if wanted is not None else request.keep_bytes // 4,
+            "root": str(places.root),
+            "copy": str(places.copy),
+            "marked": sorted({*request.original, *request.migrated}),
+            "links": links,
+            "flags": env.collective_flags(request.collective_timeout),
+            "flag_cache": str(self.folder / "flags.json"),
+            "seed": request.seed,
+            "deadline": time.time() + request.timeout - _LAST_WORDS_SECONDS,
+        }
+
+    def _start(self, side: str, attempt: int, places: env.Places, folder: Path, expected: int | None) -> Run:
+        python = self.request.original_python if side == ORIGINAL else ""
+        if python:
+            env.put_interpreter(self.boot, python)
+        variables = env.child_environment(self.request, places, python)
+        cwd = places.copy / self.request.cwd
+        command = env.led_into_copy(self.request.command, self.request.root / self.request.cwd, places)
+        streams = Streams(self.folder / "stdin", folder / "stdout", folder / "stderr")
+        recording = Recording(folder)
+        watch = self._watch(side if attempt == 1 else f"{side}, run {attempt}", recording, expected)
+        executable = env.executable(command, variables, cwd)
+        outcome = run_child(command, executable, cwd, variables, streams, self.request.timeout, watch)
+        recording.read_on()
+        sites = {site.id: site for site in self.request.sites}
+        summary = summarise(side, attempt, outcome, recording, sites, streams, self.request.timeout)
+        return Run(summary, recording, streams.stdout)
+
+    def _watch(self, name: str, recording: Recording, expected: int | None) -> Callable[[float], str]:
+        """What looks after a run: reads its log, tells its progress, and says when it hangs."""
+        idle = IdleWatch()
+
+        def watch(seconds: float) -> str:
+            recording.read_on()
+            last = recording.last_call()
+            site = last.site if last is not None else ""
+            self.progress(Progress("running", name, recording.count(), expected, site, seconds))
+            flying = [log.pid for log, _ in recording.in_flight()]
+            hung = [pid for pid in flying if idle.idle_seconds(pid, seconds) > self.request.idle_timeout]
+            return "deadlock" if flying and len(hung) == len(flying) else ""
+
+        return watch
+
+
+def summarise(
+    side: str,
+    attempt: int,
+    outcome: Outcome,
+    recording: Recording,
+    sites: dict[str, SiteInfo],
+    streams: Streams,
+    timeout: float,
+) -> RunSummary:
+    """How a run went, as plain data."""
+    stderr = streams.stderr.read_text(errors="replace")
+    last = recording.last_call()
+    return RunSummary(
+        side=side,
+        attempt=attempt,
+        outcome=outcome.kind,
+        message=describe_run(f"{side} program", outcome, recording, sites, stderr, timeout),
+        exit_status=outcome.status,
+        signal=outcome.signal,
+        seconds=outcome.seconds,
+        calls=sum(not call.traced for call in recording.calls()),
+        traced=sum(len(log.traced) for log in recording.ordered()),
+        devices=next((log.jax["devices"] for log in recording.ordered() if log.jax), None),
+        versions=_versions(recording),
+        in_flight=tuple(call.in_flight() for _, call in recording.in_flight()),
+        last_call=last.in_flight() if last is not None else None,
+        stdout_tail=tail(streams.stdout.read_text(errors="replace")),
+        stderr_tail=tail(stderr),
+        stack=tail(recording.stack()) if outcome.kind == "timeout" else "",
+    )
+
+
+def _versions(recording: Recording) -> dict[str, str]:
+    for log in recording.ordered():
+        if log.jax:
+            found = {name: str(log.jax[name]) for name in ("jax", "jaxlib", "numpy", "platform", "xla_flags")}
+            return {"python": log.facts["python"], **found, "executable": log.facts["executable"]}
+    return {}
+
+
+def _empty(folder: Path) -> None:
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+
+
+@contextmanager
+def open_workshop(request: VerifyRequest, progress: ProgressCallback) -> Iterator[Workshop]:
+    """A workshop whose folder is removed at the end, also when a signal ends the verification."""
+    with _signals_as_exceptions():
+        folder = Path(os.path.realpath(tempfile.mkdtemp(prefix="jaxmigrate-")))
+        try:
+            _lay_out(folder, request)
+            yield Workshop(request, folder, progress)
+        finally:
+            _remove(folder)
+
+
+def _lay_out(folder: Path, request: VerifyRequest) -> None:
+    (folder / "stdin").write_bytes(request.stdin)
+    package = folder / "boot" / "jaxmigrate_child"
+    package.mkdir(parents=True)
+    for source in resources.files(_CHILD_FILES).iterdir():
+        if source.name.endswith(".py"):
+            place = package.parent if source.name == "sitecustomize.py" else package
+            (place / source.name).write_bytes(source.read_bytes())
+
+
+def _remove(folder: Path) -> None:
+    """Remove a folder in which a program may have left read-only places."""
+    for place, names, _ in os.walk(folder):
+        for name in names:
+            if not os.path.islink(os.path.join(place, name)):
+                with suppress(OSError):
+                    os.chmod(os.path.join(place, name), 0o700)
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def _signals_as_exceptions() -> Iterator[None]:
+    """Let SIGTERM and SIGHUP unwind the stack as Ctrl-C does, so that children and scratch are cleaned up."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    numbers = [signal.SIGTERM, signal.SIGHUP]
+    before = [signal.signal(number, _leave) for number in numbers]
+    try:
+        yield
+    finally:
+        for number, handler in zip(numbers, before, strict=True):
+            signal.signal(number, handler)
+
+
+def _leave(number: int, _: FrameType | None) -> None:
+    raise SystemExit(128 + number)
