@@ -21,7 +21,7 @@ from jaxmigrate.verify.model import Evidence
 
 _REPORTS = {".json": fix_json.write, ".xml": fix_junit.write, ".md": fix_markdown.write, ".html": fix_html.write}
 
-NOT_VERIFIED, NOT_WRITTEN = "JM490", "JM491"
+WITHHELD = "JM490"
 
 
 def run(options: argparse.Namespace) -> int:
@@ -68,13 +68,13 @@ def _fix_file(
     if not file.plan.changed:
         return _fixed(file, "unchanged", file.sites), None
     if name in withheld:
-        return _fixed(file, "withheld", _as_left(file, NOT_VERIFIED, withheld[name])), None
+        return _fixed(file, "withheld", _as_left(file, withheld[name])), None
     if options.diff or options.check or file.source.path is None:
         return _fixed(file, "shown", file.sites), None
     try:
         write_source(file.source, file.plan.after)
     except SourceError as error:
-        return _fixed(file, "failed", _as_left(file, NOT_WRITTEN, error.message)), error
+        return _fixed(file, "failed", _as_left(file, error.message)), error
     return _fixed(file, "written", file.sites), None
 
 
@@ -83,9 +83,9 @@ def _fixed(file: PlannedFile, outcome: Outcome, sites: tuple[SitePlan, ...]) -> 
     return FixedFile(file.source.name, outcome, sites, diff, file.source.encoding)
 
 
-def _as_left(file: PlannedFile, code: str, reason: str) -> tuple[SitePlan, ...]:
+def _as_left(file: PlannedFile, reason: str) -> tuple[SitePlan, ...]:
     return tuple(
-        dataclasses.replace(site, status="left", code=code, reason=reason) if site.status == "rewritten" else site
+        dataclasses.replace(site, status="left", code=WITHHELD, reason=reason) if site.status == "rewritten" else site
         for site in file.sites
     )
 
@@ -114,7 +114,7 @@ def _tell(result: FixResult, options: argparse.Namespace, from_stdin: bool) -> N
     if result.notebooks:
         say(f"{plural(len(result.notebooks), 'notebook')} skipped: notebooks are not rewritten yet")
     if result.evidence is not None:
-        tell(f"verified {result.evidence.verdict.value}: {result.evidence.message}")
+        tell(f"verification: {result.evidence.verdict.value}: {result.evidence.message}")
     tell(result.summary())
 
 

@@ -1,0 +1,270 @@
+"""`verify` and `fix --verify`: what is run, where, against what, and what may then be written."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from jaxmigrate.cli import main
+from jaxmigrate.commands import Failure, verification
+from jaxmigrate.commands.progress import line
+from jaxmigrate.commands.scope import project_root
+from jaxmigrate.verify.model import Coverage, Evidence, Progress, SiteEvidence, Verdict, VerifyError, VerifyRequest
+
+TRAIN = """\
+import jax
+import jax.numpy as jnp
+
+import tools
+
+step = jax.pmap(lambda x: jax.lax.pmean(x, "i"), axis_name="i")
+rows = jnp.arange(float(jax.device_count()))
+print(tools.double(step(rows)).sum())
+"""
+TOOLS = """\
+import jax
+
+double = jax.pmap(lambda x: 2 * x)
+"""
+UNREACHED = """\
+import jax
+
+unused = jax.pmap(lambda x: 3 * x)
+"""
+COMMAND = ["--", sys.executable, "train.py"]
+
+
+@pytest.fixture
+def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "train.py").write_text(TRAIN)
+    (tmp_path / "tools.py").write_text(TOOLS)
+    return tmp_path
+
+
+Judge = Callable[[VerifyRequest, int], Evidence]
+
+
+def evidence(request: VerifyRequest, verdicts: dict[str, Verdict]) -> Evidence:
+    """Evidence with a verdict for each file that is named, and equality for the others."""
+    sites = tuple(SiteEvidence(s, verdicts.get(s.path, Verdict.EQUAL), "told") for s in request.sites)
+    gravest = max((site.verdict for site in sites), key=lambda verdict: verdict.severity)
+    coverage = Coverage(len(sites), len(sites), len(sites), 0)
+    return Evidence(
+        gravest, "as judged", sites, (), coverage, request.command, request.cwd, request.devices, 1, {}, {}, 0.0
+    )
+
+
+@pytest.fixture
+def requests(monkeypatch: pytest.MonkeyPatch) -> list[VerifyRequest]:
+    """The requests that were made; tools.py is found to differ for as long as it is rewritten."""
+    made: list[VerifyRequest] = []
+
+    def judged(request: VerifyRequest, progress: object) -> Evidence:
+        made.append(request)
+        return evidence(request, {"tools.py": Verdict.DIFFERENT})
+
+    monkeypatch.setattr(verification, "verify", judged)
+    return made
+
+
+def test_only_files_that_verified_are_written(
+    program: Path, requests: list[VerifyRequest], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["fix", ".", "--report", "r.json", "--verify", *COMMAND]) == 1
+    assert (program / "tools.py").read_text() == TOOLS
+    assert "shard_map" in (program / "train.py").read_text()
+    out = capsys.readouterr().out
+    assert "tools.py:3:10 JM490 did not verify" in out
+    assert "2 sites in 2 files: 1 rewritten, 1 left" in out
+    document = json.loads((program / "r.json").read_text())
+    assert {file["path"]: file["outcome"] for file in document["files"]} == {
+        "tools.py": "withheld",
+        "train.py": "written",
+    }
+    assert document["verification"]["verdict"] == "bitwise equal"
+
+
+def test_what_is_written_was_verified_without_what_is_not(program: Path, requests: list[VerifyRequest]) -> None:
+    main(["fix", ".", "--verify", *COMMAND])
+    first, second = requests
+    assert first.migrated["tools.py"] != first.original["tools.py"]
+    assert second.migrated["tools.py"] == second.original["tools.py"]
+    assert second.migrated["train.py"] == first.migrated["train.py"] != first.original["train.py"]
+    assert [site.path for site in first.sites] == ["tools.py", "train.py"]
+    assert [site.path for site in second.sites] == ["train.py"]
+
+
+def test_nothing_is_written_where_the_fault_is_elsewhere(
+    program: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def failed(request: VerifyRequest, progress: object) -> Evidence:
+        found = evidence(request, {})
+        return dataclasses.replace(found, verdict=Verdict.FAILED, message="the original crashed", sites=())
+
+    monkeypatch.setattr(verification, "verify", failed)
+    assert main(["fix", ".", "--verify", *COMMAND]) == 1
+    assert ((program / "train.py").read_text(), (program / "tools.py").read_text()) == (TRAIN, TOOLS)
+    assert capsys.readouterr().out.count("JM490 did not verify, so the file was left: the original crashed") == 2
+
+
+def test_nothing_is_run_where_nothing_changes(program: Path, requests: list[VerifyRequest]) -> None:
+    for file in program.iterdir():
+        file.write_text("x = 1\n")
+    assert main(["fix", ".", "--verify", *COMMAND]) == 0
+    assert requests == []
+
+
+def test_a_verification_that_cannot_be_carried_out_writes_nothing(
+    program: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def impossible(request: VerifyRequest, progress: object) -> Evidence:
+        raise VerifyError("nonesuch: no such command on the PATH")
+
+    monkeypatch.setattr(verification, "verify", impossible)
+    assert main(["fix", ".", "--verify", "--", "nonesuch"]) == 2
+    assert "jaxmigrate: error: nonesuch: no such command" in capsys.readouterr().err
+    assert (program / "train.py").read_text() == TRAIN
+
+
+def test_the_request_follows_options_then_configuration(program: Path, requests: list[VerifyRequest]) -> None:
+    table = '[tool.jaxmigrate.verify]\ncommand = "python -m configured"\ndevices = 4\ntimeout = 60\n'
+    (program / "pyproject.toml").write_text(table)
+    main(["verify", "."])
+    main(["verify", ".", "--devices", "2", "--timeout", "7", "--twice", "--original-python", "/py", *COMMAND])
+    main(["verify", "train.py"])
+    configured, given, alone = requests
+    assert (configured.command, configured.devices, configured.timeout, configured.twice) == (
+        ("python", "-m", "configured"), 4, 60.0, False
+    )  # fmt: skip
+    assert (given.command, given.devices, given.timeout, given.twice) == (tuple(COMMAND[1:]), 2, 7.0, True)
+    assert given.original_python == "/py"
+    assert (given.root, given.cwd) == (program, ".")
+    assert set(alone.original) == {"train.py"}
+
+
+def test_without_a_command_nothing_can_be_run(program: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["verify", "."]) == 2
+    assert "give the program's command behind `--`" in capsys.readouterr().err
+    assert main(["fix", ".", "--verify", "--"]) == 2
+
+
+def test_a_migrated_program_needs_its_original(program: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["fix", "."]) == 0
+    assert main(["verify", ".", *COMMAND]) == 2
+    assert "name what it was with --original" in capsys.readouterr().err
+
+
+def commit(folder: Path) -> None:
+    identity = ["-c", "user.name=a", "-c", "user.email=a@b"]
+    for arguments in (["init", "-q"], ["add", "."], [*identity, "commit", "-q", "-m", "as it was"]):
+        subprocess.run(["git", *arguments], cwd=folder, check=True)
+
+
+@pytest.mark.parametrize("kind", ["folder", "revision"])
+@pytest.mark.parametrize("path", [".", "train.py"])
+def test_the_original_may_be_elsewhere(
+    program: Path, tmp_path_factory: pytest.TempPathFactory, requests: list[VerifyRequest], kind: str, path: str
+) -> None:
+    original = "HEAD"
+    if kind == "folder":
+        folder = tmp_path_factory.mktemp("original")
+        for name, text in (("train.py", TRAIN), ("tools.py", TOOLS)):
+            (folder / name).write_text(text)
+        original = str(folder if path == "." else folder / path)
+    else:
+        commit(program)
+    assert main(["fix", "."]) == 0
+    main(["verify", path, "--original", original, *COMMAND])
+    (request,) = requests
+    assert b"jax.pmap" in request.original["train.py"]
+    assert b"jax.pmap" not in request.migrated["train.py"]
+    assert set(request.migrated) == ({"train.py", "tools.py"} if path == "." else {"train.py"})
+
+
+def test_originals_that_cannot_be_used_are_refused(program: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    commit(program)
+    main(["fix", "."])
+    (program / "tools.py").write_text((program / "tools.py").read_text() + "# by hand\n")
+    for original, words in (("HEAD", "tools.py is not what `jaxmigrate fix` makes"), ("v9", "neither a folder nor a")):
+        assert main(["verify", ".", "--original", original, *COMMAND]) == 2
+        assert words in capsys.readouterr().err
+    (program / "empty").mkdir()
+    assert main(["verify", ".", "--original", "empty", *COMMAND]) == 2
+    assert "empty has none of the files" in capsys.readouterr().err
+
+
+class TestProjectRoot:
+    def test_the_nearest_project_that_holds_the_current_folder(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        (tmp_path / "src" / "pkg").mkdir(parents=True)
+        (tmp_path / "pyproject.toml").touch()
+        for here in (tmp_path, tmp_path / "src", tmp_path / "src" / "pkg"):
+            monkeypatch.chdir(here)
+            assert project_root([tmp_path / "src" / "pkg"]) == tmp_path
+
+    def test_the_current_folder_where_it_holds_the_project(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        (tmp_path / "one").mkdir()
+        (tmp_path / "one" / "setup.py").touch()
+        (tmp_path / "a.py").touch()
+        monkeypatch.chdir(tmp_path)
+        assert project_root([Path("one")]) == tmp_path
+        assert project_root([Path("a.py")]) == tmp_path
+
+    def test_links_are_seen_through(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        (tmp_path / "real").mkdir()
+        (tmp_path / "link").symlink_to("real")
+        monkeypatch.chdir(tmp_path / "real")
+        assert project_root([tmp_path / "link"]) == tmp_path / "real"
+
+    def test_commands_that_would_run_elsewhere_are_refused(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        for name in ("one", "two"):
+            (tmp_path / name).mkdir()
+        monkeypatch.chdir(tmp_path / "one")
+        with pytest.raises(Failure, match="change into the project first"):
+            project_root([tmp_path / "two"])
+        monkeypatch.setenv("HOME", str(tmp_path))
+        monkeypatch.chdir(tmp_path)
+        with pytest.raises(Failure, match="too much to verify in"):
+            project_root([tmp_path / "two"])
+
+
+@pytest.mark.parametrize(
+    ("progress", "shown"),
+    [
+        (Progress("copying", "original"), "copying original"),
+        (Progress("comparing"), "comparing"),
+        (Progress("running", "original", 7, None, "a.py:3", 2.4), "running original: 7 mapped calls, 2 s a.py:3"),
+        (
+            Progress("running", "rewritten", 6, 12, "", 10),
+            "running rewritten [############------------] 6 of 12 mapped calls, 10 s",
+        ),
+    ],
+)
+def test_progress_in_one_line(progress: Progress, shown: str) -> None:
+    assert line(progress) == shown
+
+
+def test_a_real_program_is_verified_and_what_it_did_not_reach_is_withheld(
+    program: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (program / "unreached.py").write_text(UNREACHED)
+    assert main(["fix", ".", "--devices", "4", "--verify", *COMMAND]) == 1
+    out = capsys.readouterr().out
+    assert "unreached.py:3:10 JM490 did not verify" in out
+    assert "not exercised" in out
+    assert "verification: bitwise equal" in out
+    assert (program / "unreached.py").read_text() == UNREACHED
+    assert "shard_map" in (program / "train.py").read_text()
+    assert "shard_map" in (program / "tools.py").read_text()
