@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from jaxmigrate.migrate.helper import DEFAULT_AXIS, Needs
+from jaxmigrate.migrate.nesting import InPlace, in_place, inner_map
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.sites import MappedSite, Reference, axis_of, is_decorator, references
@@ -44,11 +45,13 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Decision:
-    """A reference and, where it is left, why."""
+    """A reference and, where it is left, why; `nested` where it maps a map, `inner` where it is the map so mapped."""
 
     reference: Reference
     sites: tuple[MappedSite, ...]
     refusal: Refusal | None
+    nested: InPlace | None = None
+    inner: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,11 +85,30 @@ def _passed(word: str) -> re.Pattern[str]:
 
 def decide(module: Module, sites: Sequence[MappedSite], resolver: Resolver) -> list[Decision]:
     """A decision for each reference of a module that has these sites."""
-    decisions = []
-    for reference in references(module, resolver):
-        own = tuple(s for s in sites if s.reference is not None and s.reference.node is reference.node)
-        decisions.append(Decision(reference, own, _refusal(reference, own, module, resolver)))
-    return decisions
+    found = references(module, resolver)
+    own = {r.node: tuple(s for s in sites if s.reference is not None and s.reference.node is r.node) for r in found}
+    nested = {r.node: _in_place(r, own[r.node], found) for r in found}
+    inner = {n.call for n in nested.values() if n is not None}
+    return [
+        Decision(r, own[r.node], _refusal(r, own[r.node], module, resolver), nested[r.node], r.call in inner)
+        if nested[r.node] is None
+        else Decision(r, own[r.node], None, nested[r.node])
+        for r in found
+    ]
+
+
+def _in_place(reference: Reference, sites: Sequence[MappedSite], found: Sequence[Reference]) -> InPlace | None:
+    """The map that a reference's site maps in place, where that one is a plain call of pmap of its own."""
+    if reference.use != "call" or len(sites) != 1:
+        return None
+    nested = in_place(sites[0])
+    if nested is None or not any(r.use == "call" and r.call is nested.call for r in found):
+        return None
+    return None if isinstance(nested.function, ast.Call) and _maps(nested.function, found) else nested
+
+
+def _maps(call: ast.Call, found: Sequence[Reference]) -> bool:
+    return any(r.call is call for r in found)
 
 
 def _refusal(reference: Reference, sites: Sequence[MappedSite], module: Module, resolver: Resolver) -> Refusal | None:
@@ -141,8 +163,6 @@ def _leaves(value: object) -> list[object]:
 
 
 def _nesting_refusal(sites: Sequence[MappedSite], resolver: Resolver) -> Refusal | None:
-    from jaxmigrate.migrate.nesting import inner_map
-
     for site in sites:
         inner = inner_map(site, resolver)
         if inner is not None:
@@ -158,7 +178,7 @@ def needs_of(decisions: Iterable[Decision], around: Surroundings, resolver: Reso
     """What the helper of a file must be able to do for the references that are replaced."""
     needs: Needs | None = None
     for decision in decisions:
-        if decision.refusal is None:
+        if decision.refusal is None and decision.nested is None and not decision.inner:
             one = _needs_of_one(decision, around, resolver)
             needs = one if needs is None else _merge(needs, one)
     needs = needs or Needs()

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from jaxmigrate.migrate.edits import Edit, Positions
-from jaxmigrate.migrate.helper import HELPER_NAME, Names, Needs
+from jaxmigrate.migrate.helper import HELPER_NAME, NESTED_NAME, Names, Needs
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.scopes import Binding
 from jaxmigrate.program.sites import PMAP
@@ -65,6 +65,7 @@ def plan_imports(module: Module, needs: Needs, default_axis: str) -> Imports:
     local = _jax_import(module) is None
     names = Names(
         helper=_free((HELPER_NAME,), taken),
+        nested=_free((NESTED_NAME,), taken),
         jax=jax,
         mesh=chosen["Mesh"],
         spec=chosen["PartitionSpec"],

@@ -121,9 +121,8 @@ def _plan_file(
     around: Surroundings,
     imported: frozenset[str],
 ) -> FilePlan:
-    replaced = [d.reference for d in decisions if d.refusal is None]
     needs = needs_of(decisions, around, resolver)
-    edits, _ = rewrite(module, replaced, needs, default_axis(module), imported)
+    edits = rewrite(module, decisions, needs, default_axis(module), imported)
     plans: list[SitePlan] = []
     marks: list[Mark] = []
     positions = Positions(module.text)
@@ -156,6 +155,8 @@ def _outcomes(
             yield Outcome(site, None, roots.get(root) if root is not None else None, site.callee, "alias")
         else:
             decision = roots[site.reference.node]
+            if decision.inner:
+                continue  # reported as a part of the site that maps it
             yield Outcome(site, decision.reference, decision, site.reference.node, site.reference.use)
     for decision in decisions:
         if not decision.sites and not _is_alias(decision.reference, module):

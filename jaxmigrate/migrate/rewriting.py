@@ -6,8 +6,9 @@ import ast
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from jaxmigrate.migrate.decide import Decision
 from jaxmigrate.migrate.edits import Edit, Positions, apply_edits
-from jaxmigrate.migrate.helper import Needs, helper_lines
+from jaxmigrate.migrate.helper import Needs, helper_lines, nested_lines
 from jaxmigrate.migrate.imports import Imports, insertions, leading, plan_imports, removals
 from jaxmigrate.migrate.style import Style, style_of
 from jaxmigrate.program.modules import Module
@@ -25,19 +26,40 @@ class Mark:
 
 
 def rewrite(
-    module: Module, replaced: Sequence[Reference], needs: Needs, default_axis: str, kept: frozenset[str]
-) -> tuple[list[Edit], str]:
-    """The edits that replace references by the helper, and the helper's name; none where nothing is replaced."""
+    module: Module, decisions: Sequence[Decision], needs: Needs, default_axis: str, kept: frozenset[str]
+) -> list[Edit]:
+    """The edits that replace references by the helper and add it with its imports; none where nothing is replaced."""
+    replaced = [d for d in decisions if d.refusal is None]
     if not replaced:
-        return [], ""
+        return []
     positions = Positions(module.text)
     style = style_of(module)
     plan = plan_imports(module, needs, default_axis)
-    edits = [Edit(*positions.span(r.node), plan.names.helper) for r in replaced]
+    plain = [d.reference for d in replaced if d.nested is None and not d.inner]
+    nested = [d for d in replaced if d.nested is not None]
+    edits = [Edit(*positions.span(r.node), plan.names.helper) for r in plain]
+    for decision in nested:
+        edits += _nested_edits(decision, module, positions, plan)
     edits += insertions(module, positions, plan.added, style.newline)
-    edits += removals(module, positions, {r.node for r in replaced}, kept)
-    edits.append(_helper_edit(module, positions, style, needs, plan, replaced))
-    return edits, plan.names.helper
+    edits += removals(module, positions, {d.reference.node for d in replaced}, kept)
+    helpers = [*([helper_lines(needs, plan.names)] if plain else []), *([nested_lines(plan.names)] if nested else [])]
+    edits.append(_helper_edit(module, positions, style, helpers, [d.reference for d in replaced]))
+    return edits
+
+
+def _nested_edits(decision: Decision, module: Module, positions: Positions, plan: Imports) -> list[Edit]:
+    """One map over two axes for a map of a map: the inner call falls away, its axis goes beside the outer one."""
+    nested = decision.nested
+    assert nested is not None
+    call, function = positions.span(nested.call), positions.span(nested.function)
+    start, end = positions.span(nested.outer_axis)
+    return [
+        Edit(*positions.span(decision.reference.node), plan.names.nested),
+        Edit(call[0], function[0], ""),
+        Edit(function[1], call[1], ""),
+        Edit(start, start, "("),
+        Edit(end, end, f", {module.segment(nested.inner_axis)})"),
+    ]
 
 
 def marked(text_of: Module, edits: Iterable[Edit], marks: Sequence[Mark]) -> str:
@@ -61,9 +83,9 @@ def _with_marks(edits: list[Edit], spans: Sequence[tuple[tuple[int, int], str]])
 
 
 def _helper_edit(
-    module: Module, positions: Positions, style: Style, needs: Needs, plan: Imports, replaced: Sequence[Reference]
+    module: Module, positions: Positions, style: Style, helpers: Sequence[list[str]], replaced: Sequence[Reference]
 ) -> Edit:
-    text = style.render(helper_lines(needs, plan.names))
+    text = (style.newline * 2).join(style.render(lines) for lines in helpers)
     last = _last_import_line(module, replaced)
     if last == 0:
         return Edit(0, 0, text + style.newline * 2)

@@ -161,19 +161,28 @@ def cases() -> dict[str, dict[str, str]]:
     return {**{name: {"main.py": PRELUDE + text + "\n"} for name, text in plain.items()}, **NAMED}
 
 
-@pytest.fixture(scope="module")
-def verdicts() -> dict[str, str]:
-    """What the child says of each case."""
-    programs = {name: {"before": files, "after": fix_files(files)} for name, files in cases().items()}
+def run_child(programs: dict[str, dict[str, dict[str, str]]]) -> dict[str, str]:
+    """What the child says of each program: an empty string, or what differs."""
     flags = os.environ.get("XLA_FLAGS", "") + " --xla_force_host_platform_device_count=8"
     environment = {**os.environ, "XLA_FLAGS": flags, "NPROC": "64", "JAX_PLATFORMS": "cpu"}
     child = Path(__file__).with_name("forms_child.py")
     done = subprocess.run(
-        [sys.executable, str(child)], input=json.dumps(programs), capture_output=True, text=True, env=environment,
-        timeout=420, check=False,
-    )  # fmt: skip
+        [sys.executable, str(child)],
+        input=json.dumps(programs),
+        capture_output=True,
+        text=True,
+        env=environment,
+        timeout=420,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr[-3000:]
     return dict(json.loads(done.stdout))
+
+
+@pytest.fixture(scope="module")
+def verdicts() -> dict[str, str]:
+    """What the child says of each case."""
+    return run_child({name: {"before": files, "after": fix_files(files)} for name, files in cases().items()})
 
 
 @pytest.mark.parametrize("name", cases())
@@ -186,3 +195,22 @@ def test_again_changes_nothing(name: str) -> None:
     once = fix_files(cases()[name])
     assert once != cases()[name]
     assert fix_files(once) == once
+
+
+NESTED = """
+def f(x): return lax.psum(x, ('i', 'j')), lax.psum(x, 'j'), lax.axis_index('i'), lax.axis_index('j'), x * 2
+p = jax.MAP(jax.MAP(f, axis_name='j'), axis_name='i')
+q = jax.MAP(jax.MAP(lambda x, y: x + lax.pmax(y, 'j'), 'j'), 'i')
+N = np.arange(48).reshape(2, 4, 6)
+def main(): return p(N), p(N[:, :2]), q(N, N + 1)
+"""
+
+
+def test_a_map_of_a_map_is_one_map_over_two_axes() -> None:
+    """jax.pmap itself refuses nested maps since 0.8; on integers, nested vmaps say exactly what they mean."""
+    after = fix_files({"main.py": PRELUDE + NESTED.replace("MAP", "pmap")})
+    assert "axis_name=('i', 'j')" in after["main.py"]
+    programs = {"nested": {"before": {"main.py": PRELUDE + NESTED.replace("MAP", "vmap")}, "after": after}}
+    verdict = run_child(programs)
+    assert not verdict["nested"], verdict["nested"]
+    assert fix_files(after) == after

@@ -118,7 +118,7 @@ def test_an_import_that_another_module_leans_on_stays() -> None:
         ("import jax\np = jax.pmap(abs, 'i', global_arg_shapes=None)\n", "JM403"),
         ("import jax\ndef f(g): return g is jax.pmap\n", "JM404"),
         ("import jax\nprint(jax.pmap.__doc__)\n", "JM404"),
-        ("import jax\np = jax.pmap(jax.pmap(abs, 'j'), 'i')\n", "JM405"),
+        ("import jax\np = jax.pmap(jax.pmap(abs, 'j', in_axes=1), 'i')\n", "JM405"),
         ("import jax\ndef f(x): return jax.pmap(abs, 'j')(x)\np = jax.pmap(f, 'i')\n", "JM405"),
     ],
 )
