@@ -175,9 +175,14 @@ def _compare_structure(where: str, original: Values, rewritten: Values) -> Delta
         where,
         "structure",
         path=missing or added,
-        original=f"{len(paths)} leaves" + (f", {missing or 'the result itself'} among them" if missing else ""),
-        rewritten=f"{len(others)} leaves" + (f", {added or 'the result itself'} among them" if added else ""),
+        original=_leaves_with(len(paths), missing),
+        rewritten=_leaves_with(len(others), added),
     )
+
+
+def _leaves_with(count: int, path: str) -> str:
+    leaves = "1 leaf" if count == 1 else f"{count} leaves"
+    return f"{leaves} with {path}" if path else leaves
 
 
 def _compare_leaves(where: str, original: Values, rewritten: Values) -> Iterator[Delta]:

@@ -195,7 +195,7 @@ def _what(delta: Delta, kind: str, error: LeafError | None) -> str:
 
 def _divergence(info: SiteInfo, divergence: Divergence, comparison: SiteComparison, case: Case) -> CallDifference:
     ours, theirs = (_site_name(id_, case) for id_ in (divergence.original, divergence.rewritten))
-    counts = f"{comparison.calls_original} calls in the original, {comparison.calls_rewritten} rewritten"
+    counts = f"{_count(comparison.calls_original)} in the original, {_count(comparison.calls_rewritten)} rewritten"
     where = f"mapped call {divergence.position} of the program is {ours} in the original and {theirs} rewritten"
     return CallDifference(
         site=info.id,

@@ -315,7 +315,7 @@ def _message(session: _Session, sites: tuple[SiteEvidence, ...], verdict: Verdic
     reached = f"{found.exercised} of {found.sites} sites exercised"
     gravest_site = next(site for site in sites if site.verdict is verdict)
     if verdict is Verdict.NOT_EXERCISED:
-        return f"{reached}; never called: {', '.join(str(s.site) for s in sites if s.verdict is verdict)}"
+        return f"{reached}; not compared: {', '.join(str(s.site) for s in sites if s.verdict is verdict)}"
     if not verdict.ok:
         return f"{gravest_site.site}: {gravest_site.message}"
     calls = sum(site.calls for site in sites)

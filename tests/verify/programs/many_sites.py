@@ -64,7 +64,7 @@ average = jax.pmap(lambda x: x.mean(0))
 result = jax.pmap(lambda x: (x, x + 1))
 fails = jax.pmap(lambda x: x.reshape(7))
 slow_drift = jax.pmap(lambda x: x * 1.0)
-compiled = jax.pmap(lambda x: x - 1).lower(jnp.ones((N, 2))).compile()
+compiled = jax.pmap(lambda x: x - 1).lower(np.ones((N, 2), np.float32)).compile()
 inside_jit = jax.pmap(lambda x: x + 2)
 by_keyword = jax.pmap(lambda x, y: x - y)
 never_called = jax.pmap(lambda x: x)
@@ -73,23 +73,23 @@ own = jax.pmap(lambda x: x * lax.axis_index("i"), axis_name="i")
 
 
 def rows(*shape):
-    return jnp.arange(np.prod((N, *shape)), dtype=jnp.float32).reshape(N, *shape) / 7
+    return (np.arange(np.prod((N, *shape)), dtype=np.float32) / 7).reshape(N, *shape)
 
 
 def every_kind():
     return {
         "key": jax.random.split(jax.random.key(0), N),
         "bfloat16": rows(3).astype(jnp.bfloat16),
-        "int": rows(2).astype(jnp.int32),
+        "int": rows(2).astype(np.int32),
         "bool": rows(2) > 1,
-        "complex": rows(2) * (1 + 2j),
-        "empty": jnp.zeros((N, 0)),
+        "complex": (rows(2) * (1 + 2j)).astype(np.complex64),
+        "empty": np.zeros((N, 0), np.float32),
         "float8": rows(2).astype(jnp.float8_e4m3fn),
     }
 
 
 def main():
-    state = State({"w": rows(4, 2), "b": jnp.zeros((N, 2))}, jnp.zeros(N, jnp.int32))
+    state = State({"w": rows(4, 2), "b": np.zeros((N, 2), np.float32)}, np.zeros(N, np.int32))
     assert train_step.__wrapped__.__name__ == train_step.__name__ == "train_step"
     assert next(iter(inspect.signature(train_step).parameters)) == "state"
     for number in range(3):
