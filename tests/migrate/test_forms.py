@@ -200,7 +200,7 @@ def test_again_changes_nothing(name: str) -> None:
 NESTED = """
 def f(x): return lax.psum(x, ('i', 'j')), lax.psum(x, 'j'), lax.axis_index('i'), lax.axis_index('j'), x * 2
 p = jax.MAP(jax.MAP(f, axis_name='j'), axis_name='i')
-q = jax.MAP(jax.MAP(lambda x, y: x + lax.pmax(y, 'j'), 'j'), 'i')
+q = jax.MAP(jax.MAP(lambda x, y: x + lax.pmax(y, 'j'), axis_name='j'), axis_name='i')
 N = np.arange(48).reshape(2, 4, 6)
 def main(): return p(N), p(N[:, :2]), q(N, N + 1)
 """
