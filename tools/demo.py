@@ -6,6 +6,7 @@ user types, run in that folder.
 
 from __future__ import annotations
 
+import os
 import shlex
 import shutil
 import subprocess
@@ -17,6 +18,8 @@ ROOT = Path(__file__).resolve().parent.parent
 ORIGINAL = ROOT / "fixtures" / "demo" / "before"
 DEMO = ROOT / "demo"
 PROGRAM = DEMO / "program"
+# `python` must be the interpreter that has JAX, whether or not its environment is activated.
+ENVIRONMENT = {**os.environ, "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])}
 CONFIGURATION = '[tool.jaxmigrate.verify]\ncommand = "python train.py"\n'
 
 
@@ -30,9 +33,7 @@ def main() -> int:
     step("2. What would its migration from jax.pmap to jax.shard_map look like?", "fix", ".", "--diff")
     step("3. Migrate it.", "fix", ".")
     reports = ["--report", "../report.html", "--report", "../report.json"]
-    title = (
-        "4. Does it still compute the same? Both programs run on 8 simulated devices, every mapped call is compared."
-    )
+    title = "4. Does it compute the same? Both programs run on 8 simulated devices; every mapped call is compared."
     status = step(title, "verify", ".", "--original", str(ORIGINAL), *reports)
     print(f"\nThe evidence: {DEMO / 'report.html'}\nThe migrated program: {PROGRAM}")
     return 1 if status else 0
@@ -42,7 +43,8 @@ def step(title: str, *arguments: str) -> int:
     """Announces and runs one jaxmigrate command in the program's folder, and returns its exit status."""
     print(f"\n=== {title}\n$ jaxmigrate {shlex.join(arguments)}\n", flush=True)
     started = time.monotonic()
-    status = subprocess.run([sys.executable, "-m", "jaxmigrate", *arguments], cwd=PROGRAM, check=False).returncode
+    command = [sys.executable, "-m", "jaxmigrate", *arguments]
+    status = subprocess.run(command, cwd=PROGRAM, env=ENVIRONMENT, check=False).returncode
     print(f"\n(exit status {status}, {time.monotonic() - started:.1f} s)", flush=True)
     if status not in (0, 1):
         raise SystemExit(f"The demonstration stopped: jaxmigrate {arguments[0]} could not do its work.")

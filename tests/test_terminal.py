@@ -1,0 +1,130 @@
+"""On a terminal there is colour unless declined, and nothing in a file can play tricks on it."""
+
+from __future__ import annotations
+
+import io
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from jaxmigrate.commands.progress import progress_display
+from jaxmigrate.terminal import indent_like, paint, plural, printable
+from jaxmigrate.verify.model import Progress
+
+PMAPPED = "import jax\n\nf = jax.pmap(lambda x: x)  # \x1b]0;title\x07\n"
+
+
+def on_terminal(folder: Path, *arguments: str, **environment: str) -> str:
+    """What jaxmigrate shows on a pseudo-terminal."""
+    master, slave = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "jaxmigrate", *arguments],
+        stdin=subprocess.DEVNULL,
+        stdout=slave,
+        stderr=slave,
+        cwd=folder,
+        env={**os.environ, "TERM": "xterm", **environment},
+    )
+    os.close(slave)
+    shown = b""
+    try:
+        while chunk := os.read(master, 65536):
+            shown += chunk
+    except OSError:  # the way in which Linux says that the other side is closed
+        pass
+    os.close(master)
+    process.wait(60)
+    return shown.decode()
+
+
+def test_diffs_are_coloured_on_a_terminal(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text(PMAPPED)
+    shown = on_terminal(tmp_path, "fix", "--diff", "a.py")
+    assert "\x1b[31m-f = jax.pmap(lambda x: x)  # \ufffd]0;title\ufffd\x1b[0m" in shown
+    assert "\x1b[1m--- a/a.py\x1b[0m" in shown
+
+
+@pytest.mark.parametrize("environment", [{"NO_COLOR": "1"}, {"TERM": "dumb"}])
+def test_colour_can_be_declined(tmp_path: Path, environment: dict[str, str]) -> None:
+    (tmp_path / "a.py").write_text(PMAPPED)
+    assert "\x1b" not in on_terminal(tmp_path, "fix", "--diff", "a.py", **environment)
+
+
+def test_characters_that_the_output_cannot_hold_are_escaped(tmp_path: Path) -> None:
+    (tmp_path / "é.py").write_text(PMAPPED)
+    done = subprocess.run(
+        [sys.executable, "-m", "jaxmigrate", "fix", "--check", "."],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONIOENCODING": "ascii"},
+        capture_output=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert done.stdout.startswith(b"\\xe9.py: would rewrite 1 site\n")
+
+
+def test_file_names_that_are_no_text_are_shown_somehow(tmp_path: Path) -> None:
+    with open(os.fsencode(tmp_path) + b"/\xff\n.py", "w") as file:
+        file.write(PMAPPED)
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "jaxmigrate",
+            "fix",
+            ".",
+            "--report",
+            "r.json",
+            "--report",
+            "r.xml",
+            "--report",
+            "r.html",
+        ],
+        cwd=tmp_path,
+        capture_output=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert len(done.stdout.splitlines()) == 2
+    assert all((tmp_path / f"r.{ending}").exists() for ending in ("json", "xml", "html"))
+
+
+def test_widths() -> None:
+    assert indent_like("\ta日e\u0301") == "\t    "
+    assert printable("a\tb\x1b\u202e") == "a\tb\ufffd\ufffd"
+    assert (plural(1, "file"), plural(0, "file")) == ("1 file", "0 files")
+    assert (paint("x", "31", on=True), paint("", "31", on=True), paint("x", "31", on=False)) == (
+        "\x1b[31mx\x1b[0m",
+        "",
+        "x",
+    )
+
+
+class _Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+STEPS = [Progress("copying", "original"), *[Progress("running", "original", n, 4) for n in range(5)]]
+
+
+def test_progress_is_one_line_that_goes_away_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stderr", screen := _Terminal())
+    with progress_display() as show:
+        for step in STEPS:
+            show(step)
+    assert "\n" not in screen.getvalue()
+    assert "4 of 4 mapped calls" in screen.getvalue()
+    assert screen.getvalue().endswith("\r\x1b[K")
+
+
+def test_progress_is_a_line_for_each_phase_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stderr", log := io.StringIO())
+    with progress_display() as show:
+        for step in STEPS:
+            show(step)
+    assert log.getvalue() == "  copying original\n  running original\n"
