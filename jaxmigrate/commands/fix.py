@@ -66,7 +66,7 @@ def _fix_file(
 ) -> tuple[FixedFile, SourceError | None]:
     name = file.source.name
     if not file.plan.changed:
-        return _fixed(file, "unchanged", file.sites), None
+        return FixedFile(name, "unchanged", file.sites), None
     if name in withheld:
         return _fixed(file, "withheld", _as_left(file, withheld[name])), None
     if options.diff or options.check or file.source.path is None:
