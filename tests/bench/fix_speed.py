@@ -2,8 +2,8 @@
 
     python tests/bench/fix_speed.py FOLDER [--pairs 5]
 
-Planning and rewriting run in this process, on files already in memory, as the parse and print do; the two take turns, and
-the median of the pairs' ratios is what counts.
+Planning and rewriting run in this process, on files already in memory, as the parse and print do; the two take turns,
+and the median of the pairs' ratios is what counts.
 """
 
 from __future__ import annotations
