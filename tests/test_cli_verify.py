@@ -149,6 +149,17 @@ def test_the_request_follows_options_then_configuration(program: Path, requests:
     assert set(alone.original) == {"train.py"}
 
 
+def test_reports_name_every_site_in_every_format(program: Path, requests: list[VerifyRequest]) -> None:
+    names = [f"out/report.{ending}" for ending in ("json", "xml", "md", "html")]
+    assert main(["verify", ".", *(part for name in names for part in ("--report", name)), *COMMAND]) == 1
+    for name in names:
+        told = (program / name).read_text()
+        assert "train.py" in told
+        assert "tools.py" in told
+        assert "different" in told
+    assert json.loads((program / names[0]).read_text())
+
+
 def test_without_a_command_nothing_can_be_run(program: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["verify", "."]) == 2
     assert "give the program's command behind `--`" in capsys.readouterr().err

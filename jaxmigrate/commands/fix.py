@@ -9,12 +9,12 @@ from collections.abc import Mapping, Sequence
 
 from jaxmigrate.commands import Failure
 from jaxmigrate.commands.inputs import Inputs, load
-from jaxmigrate.commands.planning import PlannedFile, plan_files
+from jaxmigrate.commands.planning import PlannedFile, plan_files, with_diff
 from jaxmigrate.commands.reporting import write_reports
 from jaxmigrate.migrate import SitePlan
 from jaxmigrate.reports import fix_html, fix_json, fix_junit, fix_markdown
-from jaxmigrate.reports.diff import shown_diff, unified_diff
-from jaxmigrate.reports.fix_result import FixedFile, FixResult, Outcome
+from jaxmigrate.reports.diff import shown_diff
+from jaxmigrate.reports.fix_result import FixedFile, FixResult
 from jaxmigrate.sources import SourceError, write_source
 from jaxmigrate.terminal import is_terminal, plural, printable, say, wants_colour
 from jaxmigrate.verify.model import Evidence
@@ -68,19 +68,14 @@ def _fix_file(
     if not file.plan.changed:
         return FixedFile(name, "unchanged", file.sites), None
     if name in withheld:
-        return _fixed(file, "withheld", _as_left(file, withheld[name])), None
+        return with_diff(file, "withheld", _as_left(file, withheld[name])), None
     if options.diff or options.check or file.source.path is None:
-        return _fixed(file, "shown", file.sites), None
+        return with_diff(file, "shown", file.sites), None
     try:
         write_source(file.source, file.plan.after)
     except SourceError as error:
-        return _fixed(file, "failed", _as_left(file, error.message)), error
-    return _fixed(file, "written", file.sites), None
-
-
-def _fixed(file: PlannedFile, outcome: Outcome, sites: tuple[SitePlan, ...]) -> FixedFile:
-    diff = unified_diff(file.source.name, file.source.raw, file.after)
-    return FixedFile(file.source.name, outcome, sites, diff, file.source.encoding)
+        return with_diff(file, "failed", _as_left(file, error.message)), error
+    return with_diff(file, "written", file.sites), None
 
 
 def _as_left(file: PlannedFile, reason: str) -> tuple[SitePlan, ...]:

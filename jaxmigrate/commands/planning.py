@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from jaxmigrate.migrate import FilePlan, SitePlan, plan_sources
+from jaxmigrate.reports.diff import unified_diff
+from jaxmigrate.reports.fix_result import FixedFile, Outcome
 from jaxmigrate.sources import SourceError, SourceFile
 
 
@@ -46,6 +48,12 @@ def plan_files(sources: Sequence[SourceFile]) -> tuple[list[PlannedFile], list[S
         except SourceError as error:
             errors.append(error)
     return planned, errors
+
+
+def with_diff(file: PlannedFile, outcome: Outcome, sites: tuple[SitePlan, ...]) -> FixedFile:
+    """What became of a planned file, with its diff, for reports."""
+    diff = unified_diff(file.source.name, file.source.raw, file.after)
+    return FixedFile(file.source.name, outcome, sites, diff, file.source.encoding)
 
 
 def place(source: SourceFile) -> Path:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Mapping
 
 from jaxmigrate.commands import Failure
 from jaxmigrate.commands.inputs import load
 from jaxmigrate.commands.original import plan_from_original
-from jaxmigrate.commands.planning import PlannedFile, plan_files
+from jaxmigrate.commands.planning import PlannedFile, plan_files, with_diff
 from jaxmigrate.commands.reporting import write_reports
 from jaxmigrate.commands.verification import command, verify_planned
 from jaxmigrate.config import Config
+from jaxmigrate.reports.report import report_of_verify
+from jaxmigrate.reports.writing import WRITERS
 from jaxmigrate.terminal import GREEN, RED, paint, printable, say, wants_colour
 from jaxmigrate.verify.model import Evidence, SiteEvidence
 
@@ -33,20 +34,10 @@ def run(options: argparse.Namespace) -> int:
         )
     evidence = verify_planned(planned, changed, config, options)
     if options.report:
-        write_reports(evidence, options.report, _writers())
+        files = [with_diff(file, "shown", file.sites) for file in planned if file.plan.changed]
+        write_reports(report_of_verify(evidence, files), options.report, WRITERS)
     _tell(evidence)
     return 0 if evidence.ok else 1
-
-
-def _writers() -> Mapping[str, Callable[[Evidence], str]]:
-    from jaxmigrate.reports import verify_html, verify_json, verify_junit, verify_markdown
-
-    return {
-        ".json": verify_json.write,
-        ".xml": verify_junit.write,
-        ".md": verify_markdown.write,
-        ".html": verify_html.write,
-    }
 
 
 def _planned(options: argparse.Namespace) -> tuple[list[PlannedFile], Config]:
