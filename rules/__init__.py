@@ -1,1 +1,25 @@
-"""The rules of `jaxmigrate lint`, one folder each."""
+"""The rules of `jaxmigrate lint`, one folder each.
+
+A folder is a rule's page (README.md), an example of what it reports and of what it does not (bad.py, good.py), and, in
+`__init__.py`, its check. A folder without a check documents a code that another command gives.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.resources
+from collections.abc import Callable, Iterable
+from functools import cache
+
+from jaxmigrate.findings import Finding
+from jaxmigrate.flow.facts import Facts
+
+Check = Callable[[Facts], Iterable[Finding]]
+
+
+@cache
+def checks() -> dict[str, Check]:
+    """Every rule's check by its folder's name."""
+    folders = sorted(f.name for f in importlib.resources.files(__name__).iterdir() if (f / "README.md").is_file())
+    modules = {name: importlib.import_module(f"{__name__}.{name}") for name in folders}
+    return {name: module.check for name, module in modules.items() if hasattr(module, "check")}

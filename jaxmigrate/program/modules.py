@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import contextlib
 import os
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -35,6 +36,11 @@ class Module:
     def table(self) -> ScopeTable:
         """Its scopes, made when first asked for: most modules of a project are only parsed."""
         return build_scopes(self.tree)
+
+    @cached_property
+    def lines(self) -> list[str]:
+        """Its lines as the parser counts them."""
+        return re.split(r"\r\n|\r|\n", self.text)
 
     @property
     def is_package(self) -> bool:

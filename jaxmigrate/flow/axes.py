@@ -1,0 +1,385 @@
+"""Which axes are bound where: walks from every map into the functions that it maps and those that they call.
+
+An environment is the set of axes that are bound when a function runs. It is complete where nothing unknown can have
+bound another one; only complete environments are evidence that an axis is missing. `pmap` and `shard_map` cannot stand
+inside another map, so what they map has exactly their axes, wherever they are called from.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from jaxmigrate.program.collectives import (
+    AXIS_POSITIONS,
+    MESHES,
+    OTHER_MAPS,
+    PMAP,
+    SHARD_MAPS,
+    VMAP,
+    argument,
+    axis_argument,
+)
+from jaxmigrate.program.modules import Module
+from jaxmigrate.program.resolve import Resolver, call_arguments, own_statements
+from jaxmigrate.program.scopes import FunctionNode
+from jaxmigrate.program.values import (
+    UNKNOWN,
+    Application,
+    Argument,
+    Constant,
+    External,
+    Function,
+    Instance,
+    Parameter,
+    Partial,
+    Value,
+    Values,
+)
+
+DEEPEST = 12
+KNOWN_LIBRARIES = ("jax.", "functools.", "builtins.", "itertools.", "operator.", "numpy.")
+
+
+@dataclass(frozen=True, slots=True)
+class Environment:
+    """Axes that are bound; others may be too unless `complete`."""
+
+    axes: frozenset[str] = frozenset()
+    complete: bool = False
+
+    def with_axes(self, names: frozenset[str] | None) -> Environment:
+        """This environment inside a map over `names`, None where they are not known."""
+        return Environment(self.axes, False) if names is None else Environment(self.axes | names, self.complete)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A place on the way from a map to a collective."""
+
+    module: Module
+    node: ast.expr
+    what: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AxisUse:
+    """A collective that names an axis, where it runs, and the way that leads there."""
+
+    module: Module
+    call: ast.Call
+    name: str
+    axis: str
+    environment: Environment
+    way: tuple[Step, ...]
+
+
+Bindings = Mapping[tuple[FunctionNode, str], Values]
+
+
+@dataclass(slots=True)
+class AxisWalk:
+    """The walk's state: what it found, and what it need not walk again."""
+
+    resolver: Resolver
+    uses: list[AxisUse] = field(default_factory=list)
+    seen: set[object] = field(default_factory=set)
+
+
+def axis_uses(modules: Iterable[Module], resolver: Resolver) -> list[AxisUse]:
+    """Every use of an axis by a collective, once for each environment in which it can run."""
+    walk = AxisWalk(resolver)
+    for module in modules:
+        for call in module.table.calls:
+            scope = module.table.scope_of[call].function()
+            if scope is None or isinstance(scope.node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+                _call(walk, call, module, Environment(), {}, ())
+        for node in module.table.own_scope:
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.decorator_list:
+                _enter(walk, resolver.decorated(node, module), module, Environment(), {}, ())
+    return walk.uses
+
+
+def _call(
+    walk: AxisWalk, call: ast.Call, module: Module, around: Environment, bindings: Bindings, way: tuple[Step, ...]
+) -> None:
+    arguments = call_arguments(call, module)
+    for callee in _bound(walk.resolver.values(call.func, module), bindings):
+        _apply(walk, callee, arguments, call, module, around, bindings, way)
+
+
+def _apply(
+    walk: AxisWalk,
+    callee: Value,
+    arguments: tuple[Argument, ...],
+    node: ast.expr,
+    module: Module,
+    around: Environment,
+    bindings: Bindings,
+    way: tuple[Step, ...],
+) -> None:
+    match callee:
+        case External(name=name) if name in AXIS_POSITIONS and isinstance(node, ast.Call):
+            _record(walk, name, arguments, node, module, around, bindings, way)
+        case External(name=name) if is_map(name):
+            _map(walk, name, arguments, node, module, around, bindings, way)
+        case External(name=name):
+            known = name.startswith(KNOWN_LIBRARIES)
+            _hand_over(walk, arguments, module, around if known else around.with_axes(None), bindings, way)
+        case Partial(callee=inner, arguments=given):
+            _apply(walk, inner, (*given, *arguments), node, module, around, bindings, way)
+        case Application(callee=inner, arguments=given):
+            _apply_result(walk, callee, inner, given, arguments, node, module, around, bindings, way)
+        case Function():
+            inside = {**bindings, **bind_arguments(callee, arguments, walk.resolver, bindings)}
+            _function(walk, callee, around, inside, (*way, Step(module, node, f"calls {label(callee)}")))
+        case Instance():
+            for method in walk.resolver.attribute(callee, "__call__"):
+                if isinstance(method, Function):
+                    _apply(walk, method, arguments, node, module, around, bindings, way)
+        case _:
+            _hand_over(walk, arguments, module, around.with_axes(None), bindings, way)
+
+
+def _apply_result(
+    walk: AxisWalk,
+    value: Application,
+    inner: Value,
+    given: tuple[Argument, ...],
+    arguments: tuple[Argument, ...],
+    node: ast.expr,
+    module: Module,
+    around: Environment,
+    bindings: Bindings,
+    way: tuple[Step, ...],
+) -> None:
+    """Calls the result of a call: a map, another transformation, or what a factory returns."""
+    if isinstance(inner, External) and is_map(inner.name):
+        _map(walk, inner.name, given, value.node, value.module, around, bindings, way)
+    elif isinstance(inner, External):
+        known = inner.name.startswith("jax.")
+        for operand in _operands(given, walk.resolver, bindings):
+            _apply(walk, operand, arguments, node, module, around if known else around.with_axes(None), bindings, way)
+    elif isinstance(inner, Function):
+        inside = {**bindings, **bind_arguments(inner, given, walk.resolver, bindings)}
+        for returned in _bound(walk.resolver.returned(inner), inside):
+            if returned != value and len(way) < DEEPEST:
+                step = Step(module, node, f"calls what {label(inner)} returns")
+                _apply(walk, returned, arguments, node, module, around, inside, (*way, step))
+
+
+def _map(
+    walk: AxisWalk,
+    name: str,
+    arguments: tuple[Argument, ...],
+    node: ast.expr,
+    module: Module,
+    around: Environment,
+    bindings: Bindings,
+    way: tuple[Step, ...],
+) -> None:
+    axes = map_axes(name, arguments, walk.resolver, bindings)
+    inside = around.with_axes(axes) if name == VMAP else Environment(axes or frozenset(), axes is not None)
+    step = Step(module, node, f"{name.rpartition('.')[2]} maps it over {shown(axes)}")
+    for operand in _operands(arguments[:1], walk.resolver, bindings):
+        _enter(walk, operand, module, inside, bindings, (*way, step))
+
+
+def _enter(
+    walk: AxisWalk, value: Value, module: Module, around: Environment, bindings: Bindings, way: tuple[Step, ...]
+) -> None:
+    """Runs a function with arguments that are not in sight."""
+    if len(way) > DEEPEST:
+        return
+    match value:
+        case Function():
+            _function(walk, value, around, bindings, way)
+        case Partial(callee=inner, arguments=given) if isinstance(inner, Function):
+            _function(walk, inner, around, {**bindings, **bind_arguments(inner, given, walk.resolver, bindings)}, way)
+        case Partial(node=node) | Application(node=node):
+            _apply(walk, value, (), node, module, around, bindings, way)
+        case Instance():
+            for method in walk.resolver.attribute(value, "__call__"):
+                if isinstance(method, Function):
+                    _function(walk, method, around, bindings, way)
+
+
+def _function(
+    walk: AxisWalk, function: Function, around: Environment, bindings: Bindings, way: tuple[Step, ...]
+) -> None:
+    key = (function.node, around, frozenset(bindings.items()))
+    if key in walk.seen or len(way) > DEEPEST:
+        return
+    walk.seen.add(key)
+    for call in calls_of(function.node):
+        _call(walk, call, function.module, around, bindings, way)
+
+
+def _hand_over(
+    walk: AxisWalk,
+    arguments: Iterable[Argument],
+    module: Module,
+    around: Environment,
+    bindings: Bindings,
+    way: tuple[Step, ...],
+) -> None:
+    """Functions given to something that will call them where it is called itself."""
+    for operand in _operands(arguments, walk.resolver, bindings):
+        _enter(walk, operand, module, around, bindings, way)
+
+
+def _record(
+    walk: AxisWalk,
+    name: str,
+    arguments: tuple[Argument, ...],
+    node: ast.Call,
+    module: Module,
+    around: Environment,
+    bindings: Bindings,
+    way: tuple[Step, ...],
+) -> None:
+    axis = axis_argument(name, arguments)
+    for one in axis_names(axis, module, walk.resolver, bindings) or ():
+        walk.uses.append(AxisUse(module, node, name, one, around, way))
+
+
+# Facts about values, shared with the rest of flow
+
+
+def is_map(name: str) -> bool:
+    """Whether a function of JAX maps its first argument over an axis."""
+    return name in (PMAP, VMAP) or name in SHARD_MAPS or name in OTHER_MAPS
+
+
+def map_axes(
+    name: str, arguments: tuple[Argument, ...], resolver: Resolver, bindings: Bindings
+) -> frozenset[str] | None:
+    """The axes that a map binds, None where they are not known; a map without a name binds none that can be named."""
+    if name in OTHER_MAPS or any(a.keyword in ("*", "**") for a in arguments):
+        return None
+    if name in SHARD_MAPS:
+        mesh = argument(arguments, 1, "mesh")
+        return mesh_axes(mesh, resolver, bindings) if mesh is not None else None
+    axis = argument(arguments, 1 if name == PMAP else 99, "axis_name")
+    if axis is None:
+        return frozenset()
+    names = axis_names(axis.expression, axis.module, resolver, bindings)
+    return None if names is None else frozenset(names)
+
+
+def mesh_axes(mesh: Argument, resolver: Resolver, bindings: Bindings) -> frozenset[str] | None:
+    """The axis names of a mesh, None where they are not known."""
+    found: set[frozenset[str]] = set()
+    for value in _bound(resolver.argument_values(mesh), bindings):
+        if not isinstance(value, Application) or not isinstance(value.callee, External):
+            return None
+        names = argument(value.arguments, 1, "axis_names") if value.callee.name in MESHES else None
+        axes = axis_names(names.expression, names.module, resolver, bindings) if names is not None else None
+        if axes is None:
+            return None
+        found.add(frozenset(axes))
+    return found.pop() if len(found) == 1 else None
+
+
+def axis_names(axis: ast.expr | None, module: Module, resolver: Resolver, bindings: Bindings) -> tuple[str, ...] | None:
+    """The names in an axis expression, empty for None, and None where it can be anything else."""
+    if axis is None:
+        return None
+    if isinstance(axis, ast.Tuple | ast.List):
+        parts = [axis_names(element, module, resolver, bindings) for element in axis.elts]
+        return None if None in parts else tuple(name for part in parts for name in part or ())
+    names: list[str] = []
+    for value in _bound(resolver.values(axis, module), bindings):
+        if not isinstance(value, Constant):
+            return None
+        items = value.value if isinstance(value.value, tuple) else (value.value,)
+        if any(not isinstance(item, str) for item in items if item is not None):
+            return None
+        names += [item for item in items if isinstance(item, str)]
+    return tuple(dict.fromkeys(names))
+
+
+def bind_arguments(
+    function: Function, arguments: Iterable[Argument], resolver: Resolver, bindings: Bindings
+) -> dict[tuple[FunctionNode, str], Values]:
+    """What the parameters of a function stand for in one call: constants and functions only, which are what decides."""
+    spec = function.node.args
+    names = [p.arg for p in (*spec.posonlyargs, *spec.args)]
+    if function.receiver is not None:
+        names = names[1:]
+    defaults = dict(zip(reversed(names), reversed(spec.defaults), strict=False))
+    defaults |= {p.arg: d for p, d in zip(spec.kwonlyargs, spec.kw_defaults, strict=True) if d is not None}
+    found = {name: resolver.values(default, function.module) for name, default in defaults.items()}
+    position = 0
+    for one in arguments:
+        if one.keyword in ("*", "**"):
+            found = dict.fromkeys(found, (UNKNOWN,))
+            break
+        name = one.keyword or (names[position] if position < len(names) else None)
+        position += one.keyword is None
+        if name is not None:
+            found[name] = _bound(resolver.argument_values(one), bindings)
+    return {(function.node, name): _telling(values) for name, values in found.items()}
+
+
+def _telling(values: Values) -> Values:
+    telling = all(isinstance(v, Constant | Function | Partial | Application | External) for v in values)
+    return values if telling else (UNKNOWN,)
+
+
+def _bound(values: Values, bindings: Bindings) -> Values:
+    """Values with parameters replaced by what is bound to them."""
+    if not any(isinstance(value, Parameter) for value in values):
+        return values
+    found: list[Value] = []
+    for value in values:
+        if isinstance(value, Parameter):
+            found += bindings.get((value.function, value.name), (UNKNOWN,))
+        else:
+            found.append(value)
+    return tuple(dict.fromkeys(found))
+
+
+def _operands(arguments: Iterable[Argument], resolver: Resolver, bindings: Bindings) -> Iterator[Value]:
+    for one in arguments:
+        if one.expression is not None and isinstance(one.expression, ast.List | ast.Tuple):
+            for element in one.expression.elts:
+                yield from _callable(_bound(resolver.values(element, one.module), bindings))
+        else:
+            yield from _callable(_bound(resolver.argument_values(one), bindings))
+
+
+def _callable(values: Values) -> Iterator[Value]:
+    return (v for v in values if isinstance(v, Function | Partial | Application | Instance))
+
+
+def calls_of(node: FunctionNode) -> Iterator[ast.Call]:
+    """The calls in a function's body, those of functions defined in it left out."""
+    roots: list[ast.AST] = [node.body] if isinstance(node, ast.Lambda) else list(own_statements(node))
+    for root in roots:
+        if isinstance(root, ast.expr):
+            yield from expression_calls(root)
+
+
+def expression_calls(expression: ast.expr) -> Iterator[ast.Call]:
+    """The calls in an expression, in the order in which they are written, bodies of lambdas left out."""
+    pending: list[ast.AST] = [expression]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, ast.Call):
+            yield node
+        if not isinstance(node, ast.Lambda):
+            pending.extend(reversed(list(ast.iter_child_nodes(node))))
+
+
+def label(function: Function) -> str:
+    """What a message calls a function."""
+    return "a lambda" if isinstance(function.node, ast.Lambda) else function.node.name
+
+
+def shown(axes: frozenset[str] | None) -> str:
+    """Axes as a message shows them."""
+    if axes is None:
+        return "unknown axes"
+    return ", ".join(repr(axis) for axis in sorted(axes)) or "an axis without a name"

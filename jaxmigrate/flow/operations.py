@@ -1,0 +1,98 @@
+"""Sequences of collectives: what a piece of code makes the other devices wait for, in order."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from jaxmigrate.flow.axes import expression_calls
+from jaxmigrate.program.collectives import COMMUNICATING, HOST_SYNCS, PMAP, SHARD_MAPS, axis_argument
+from jaxmigrate.program.modules import Module
+from jaxmigrate.program.resolve import Resolver, call_arguments
+from jaxmigrate.program.values import Application, External, Function, Partial, Value
+
+DEEPEST = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """Something that devices do together: a collective, a call of a mapped function, or a host synchronisation."""
+
+    kind: str
+    module: Module
+    node: ast.Call
+
+    @property
+    def signature(self) -> str:
+        """What has to agree on both ways through a branch."""
+        return self.kind
+
+
+def operations(nodes: Iterable[ast.AST], module: Module, resolver: Resolver, depth: int = 0) -> list[Operation]:
+    """The operations of some statements or expressions, called functions included, in order."""
+    found: list[Operation] = []
+    for node in nodes:
+        for expression in _expressions(node):
+            for call in expression_calls(expression):
+                found += _of_call(call, module, resolver, depth)
+    return found
+
+
+def function_operations(value: Value, resolver: Resolver, depth: int = 0) -> list[Operation] | None:
+    """The operations of calling a function; None where it is not in sight."""
+    match value:
+        case Function(module=module, node=node):
+            body = [node.body] if isinstance(node, ast.Lambda) else node.body
+            return operations(body, module, resolver, depth + 1)
+        case Partial(callee=callee):
+            return function_operations(callee, resolver, depth)
+        case Application(callee=External(), arguments=arguments) if arguments:
+            operands = resolver.argument_values(arguments[0])
+            return function_operations(operands[0], resolver, depth) if len(operands) == 1 else None
+    return None
+
+
+def _expressions(node: ast.AST) -> Iterator[ast.expr]:
+    if isinstance(node, ast.expr):
+        yield node
+        return
+    pending: list[ast.AST] = [node]
+    while pending:
+        current = pending.pop()
+        if isinstance(current, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            continue
+        children = list(ast.iter_child_nodes(current))
+        pending.extend(child for child in reversed(children) if not isinstance(child, ast.expr))
+        yield from (child for child in children if isinstance(child, ast.expr))
+
+
+def _of_call(call: ast.Call, module: Module, resolver: Resolver, depth: int) -> Iterator[Operation]:
+    value = resolver.value(call.func, module)
+    match value:
+        case External(name=name) if name in COMMUNICATING:
+            axis = axis_argument(name, call_arguments(call, module))
+            text = ast.unparse(axis) if axis is not None else ""
+            yield Operation(f"{name.rpartition('.')[2]} over {text}", module, call)
+        case External(name=name) if name in HOST_SYNCS:
+            yield Operation(name.rpartition(".")[2], module, call)
+        case Application() if is_device_map(value):
+            yield Operation(f"the mapped function {ast.unparse(call.func)[:60]}", module, call)
+        case Function() | Partial() | Application() if depth < DEEPEST:
+            for inner in function_operations(value, resolver, depth) or ():
+                yield Operation(inner.kind, module, call)
+
+
+def is_device_map(value: Value) -> bool:
+    """Whether a value is a function mapped over devices, jitted or not."""
+    if not isinstance(value, Application) or not isinstance(value.callee, External):
+        return False
+    if value.callee.name == PMAP or value.callee.name in SHARD_MAPS:
+        return True
+    inner = value.arguments[0].value if value.arguments else None
+    return inner is not None and is_device_map(inner)
+
+
+def same_sequence(one: list[Operation], other: list[Operation]) -> bool:
+    """Whether two ways make the same operations in the same order."""
+    return [o.signature for o in one] == [o.signature for o in other]

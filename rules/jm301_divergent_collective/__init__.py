@@ -1,0 +1,40 @@
+"""JM301: a collective that only some devices or processes reach."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from jaxmigrate.findings import Finding
+from jaxmigrate.flow.axes import Step
+from jaxmigrate.flow.facts import Facts
+
+CODE = "JM301"
+
+
+def check(facts: Facts) -> Iterator[Finding]:
+    """Operations under a test of the process index, and branches on a varying predicate with unlike collectives."""
+    reported: set[Finding] = set()
+    for finding in (*_processes(facts), *_devices(facts)):
+        if finding not in reported:
+            reported.add(finding)
+            yield finding
+
+
+def _processes(facts: Facts) -> Iterator[Finding]:
+    for branch in facts.process_branches:
+        operation = branch.operation
+        message = f"not every process reaches {operation.kind}; the others wait for it forever"
+        way = (Step(branch.module, branch.test, "processes differ here"),)
+        finding = facts.finding(operation.module, operation.node, CODE, message, way)
+        if finding is not None:
+            yield finding
+
+
+def _devices(facts: Facts) -> Iterator[Finding]:
+    for _, reading in facts.readings:
+        for divergence in reading.divergences:
+            kind = divergence.operation.kind
+            message = f"devices can take different branches here, and only some of them do {kind}: it hangs"
+            finding = facts.finding(divergence.module, divergence.call, CODE, message)
+            if finding is not None:
+                yield finding
