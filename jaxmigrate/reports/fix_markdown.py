@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-
 from jaxmigrate.migrate.plan import SitePlan
 from jaxmigrate.reports.fix_result import FixResult
+from jaxmigrate.reports.markdown import escaped, fenced, section, table
 from jaxmigrate.verify.model import Evidence
 
 
@@ -15,11 +14,11 @@ def write(result: FixResult) -> str:
         "# jaxmigrate fix\n",
         f"{result.summary()}.\n",
         *_verification(result.evidence),
-        *_section("Sites", _table(("Place", "Axis", "Mapped", "Status"), map(_row, result.sites))),
-        *_section("Left", _table(("Place", "Code", "Reason"), map(_left_row, result.left))),
-        *_section("Not worked on", [f"- {_escaped(str(error))}" for error in result.errors]),
-        *_section("Notebooks that are not rewritten yet", [f"- {_escaped(name)}" for name in result.notebooks]),
-        *_section("Diff", _fenced("".join(file.diff_text for file in result.files))),
+        *section("Sites", table(("Place", "Axis", "Mapped", "Status"), map(_row, result.sites))),
+        *section("Left", table(("Place", "Code", "Reason"), map(_left_row, result.left))),
+        *section("Not worked on", [f"- {escaped(str(error))}" for error in result.errors]),
+        *section("Notebooks that are not rewritten yet", [f"- {escaped(name)}" for name in result.notebooks]),
+        *section("Diff", fenced("".join(file.diff_text for file in result.files), "diff")),
     ]
     return "\n".join(parts)
 
@@ -27,16 +26,7 @@ def write(result: FixResult) -> str:
 def _verification(evidence: Evidence | None) -> list[str]:
     if evidence is None:
         return []
-    return [f"Verification: **{evidence.verdict.value}**. {_escaped(evidence.message)}\n"]
-
-
-def _section(title: str, lines: Sequence[str]) -> list[str]:
-    return [f"## {title}\n", "\n".join(lines) + "\n"] if lines else []
-
-
-def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    lines = [f"| {' | '.join(_escaped(cell) for cell in row)} |" for row in rows]
-    return [f"| {' | '.join(header)} |", f"|{' --- |' * len(header)}", *lines] if lines else []
+    return [f"Verification: **{evidence.verdict.value}**. {escaped(evidence.message)}\n"]
 
 
 def _row(site: SitePlan) -> tuple[str, str, str, str]:
@@ -45,18 +35,3 @@ def _row(site: SitePlan) -> tuple[str, str, str, str]:
 
 def _left_row(site: SitePlan) -> tuple[str, str, str]:
     return f"{site.path}:{site.line}:{site.column}", site.code, site.reason
-
-
-def _escaped(text: str) -> str:
-    """One line that Markdown takes literally, also inside a table."""
-    flat = " ".join(text.split())
-    return "".join(f"\\{character}" if character in "\\`*_{}[]<>|#" else character for character in flat)
-
-
-def _fenced(diff: str) -> list[str]:
-    if not diff:
-        return []
-    fence = "```"
-    while fence in diff:
-        fence += "`"
-    return [f"{fence}diff", diff.rstrip("\n"), fence]

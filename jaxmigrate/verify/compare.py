@@ -104,6 +104,8 @@ def _compare_stream(key: StreamKey, ours: list[Call], theirs: list[Call], found:
         comparison.calls_original += len(calls)
         comparison.calls_rewritten += len(calls_rewritten)
         for call, rewritten in zip(calls, calls_rewritten, strict=False):
+            if not (call.ended and rewritten.ended):
+                break
             comparison.pairs.append(_compare_call(CallKey(key, site, call.number), call, rewritten))
     for divergence in _divergences(ours, theirs):
         found[divergence.site].divergences.append(divergence)

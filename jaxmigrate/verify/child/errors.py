@@ -149,8 +149,7 @@ def _ordered(array: Array, unit: int) -> Array:
 def _shown(array: Array, position: int) -> str:
     if not array.size:
         return ""
-    flat = array.reshape(-1)[position]
-    return repr(flat.item()) if array.dtype.kind in "fciub" else str(flat)
+    return str(array.reshape(-1)[position])
 
 
 def _factor(pair: Pair, rtol: float, devices: int) -> float | None:

@@ -1,6 +1,7 @@
 # mypy: ignore-errors
 """Mapped functions in every form and with every kind of value; each site can be broken on its own."""
 
+import contextlib
 import functools
 import inspect
 import json
@@ -58,7 +59,7 @@ kinds = jax.pmap(
     }
 )
 noise = jax.pmap(lambda key: jax.random.normal(key, (3,)))
-logarithm = jax.pmap(lambda x: jnp.log(x))
+logarithm = jax.pmap(lambda x: 0 + jnp.log(x))
 total = jax.pmap(lambda x: x.sum())
 average = jax.pmap(lambda x: x.mean(0))
 result = jax.pmap(lambda x: (x, x + 1))
@@ -104,10 +105,8 @@ def main():
     total(rows(3))
     average(rows(3, 2))
     result(rows(2))
-    try:
+    with contextlib.suppress(TypeError, AttributeError):
         fails(rows(3))
-    except (TypeError, AttributeError):
-        pass
     for number in range(5):
         slow_drift(rows(3) + (number if number > 2 else 0))
     compiled(rows(2))

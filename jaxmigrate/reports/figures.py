@@ -1,0 +1,35 @@
+"""How reports write errors and durations."""
+
+from __future__ import annotations
+
+import math
+import shlex
+from collections.abc import Mapping
+
+from jaxmigrate.verify.model import SiteEvidence, Verdict
+
+
+def short(number: float) -> str:
+    """A number in three digits; 0 for none at all."""
+    if not math.isfinite(number):
+        return str(number)
+    return "0" if number == 0 else f"{number:.3g}"
+
+
+def largest_errors(found: SiteEvidence) -> tuple[str, str, str]:
+    """The largest absolute, relative and ulp error of a site; empty where nothing was, or could be, measured."""
+    if found.worst is None and found.verdict is not Verdict.EQUAL:
+        return "", "", ""
+    return short(found.max_absolute), short(found.max_relative), short(found.max_ulp)
+
+
+def seconds(number: float) -> str:
+    """A duration as people say it."""
+    if number < 60:
+        return f"{number:.1f} s"
+    return f"{int(number) // 60} min {int(number) % 60} s"
+
+
+def shell_line(environment: Mapping[str, str], command: str) -> str:
+    """The command with its environment, as it can be pasted into a shell."""
+    return " ".join([*(f"{name}={shlex.quote(value)}" for name, value in environment.items()), command])

@@ -1,0 +1,102 @@
+"""A unified diff as a table with both versions side by side, and what changed within a line marked."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from html import escape
+
+_HUNK = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@(.*)")
+_WORDS = re.compile(r"\w+|\s+|.")
+# Below this similarity two lines are better read as one that went and one that came.
+_ALIKE = 0.4
+
+
+@dataclass(frozen=True)
+class _Line:
+    number: int
+    text: str
+
+
+def side_by_side(diff: str) -> str:
+    """The table for one file's diff; empty for an empty diff."""
+    rows = "\n".join(_rows(_hunks(diff)))
+    if not rows:
+        return ""
+    columns = '<colgroup><col class="at"><col><col class="at"><col></colgroup>'
+    return f'<div class="scroll"><table class="diff">{columns}<tbody>\n{rows}\n</tbody></table></div>'
+
+
+def counts(diff: str) -> tuple[int, int]:
+    """How many lines came, and how many went."""
+    lines = _hunks(diff)
+    return sum(line.startswith("+") for line in lines), sum(line.startswith("-") for line in lines)
+
+
+def _hunks(diff: str) -> list[str]:
+    """The lines without the file names at the top, which are told from changes by nothing but their place."""
+    lines = diff.split("\n")
+    start = next((number for number, line in enumerate(lines) if _HUNK.match(line)), len(lines))
+    return lines[start:]
+
+
+def _rows(lines: list[str]) -> Iterator[str]:
+    old, new = 0, 0
+    cut: list[_Line] = []
+    added: list[_Line] = []
+    for line in lines:
+        hunk = _HUNK.match(line)
+        if line[:1] == "-":
+            cut.append(_Line(old, line[1:]))
+            old += 1
+        elif line[:1] == "+":
+            added.append(_Line(new, line[1:]))
+            new += 1
+        elif hunk or line[:1] == " ":
+            yield from _changed(cut, added)
+            cut, added = [], []
+            if hunk:
+                old, new = int(hunk[1]), int(hunk[2])
+                yield f'<tr><td class="hunk" colspan="4">{escape(line)}</td></tr>'
+            else:
+                yield _row(_cell(old, escape(line[1:])), _cell(new, escape(line[1:])))
+                old, new = old + 1, new + 1
+    yield from _changed(cut, added)
+
+
+def _changed(cut: list[_Line], added: list[_Line]) -> Iterator[str]:
+    """The rows of a change: lines that are alike stand beside each other, what changed in them marked."""
+    for position in range(max(len(cut), len(added))):
+        before = cut[position] if position < len(cut) else None
+        after = added[position] if position < len(added) else None
+        texts = _marked(before.text, after.text) if before and after else None
+        left = _cell(before.number, texts[0] if texts else escape(before.text), "cut") if before else _NONE
+        right = _cell(after.number, texts[1] if texts else escape(after.text), "add") if after else _NONE
+        yield _row(left, right)
+
+
+_NONE = '<td class="at none"></td><td class="none"></td>'
+
+
+def _row(left: str, right: str) -> str:
+    return f"<tr>{left}{right}</tr>"
+
+
+def _cell(number: int, text: str, kind: str = "") -> str:
+    return f'<td class="at {kind}">{number}</td><td class="{kind}">{text}</td>'
+
+
+def _marked(before: str, after: str) -> tuple[str, str]:
+    """Both lines with the words marked that are not in the other one."""
+    ours, theirs = _WORDS.findall(before), _WORDS.findall(after)
+    matcher = SequenceMatcher(None, ours, theirs, autojunk=False)
+    if matcher.ratio() < _ALIKE:
+        return escape(before), escape(after)
+    left, right = [], []
+    for tag, start, end, start_after, end_after in matcher.get_opcodes():
+        old, new = escape("".join(ours[start:end])), escape("".join(theirs[start_after:end_after]))
+        left.append(old if tag == "equal" or not old else f"<del>{old}</del>")
+        right.append(new if tag == "equal" or not new else f"<ins>{new}</ins>")
+    return "".join(left), "".join(right)

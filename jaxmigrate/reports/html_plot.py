@@ -1,0 +1,57 @@
+"""The largest relative error of each differing call as a small plot: whether it grows says what kind it is."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from jaxmigrate.verify.model import ErrorPoint
+
+_WIDTH, _HEIGHT, _LEFT, _BOTTOM, _TOP = 640, 150, 52, 24, 10
+_MOST_DOTS = 60
+
+
+def error_plot(points: Sequence[ErrorPoint], calls: int) -> str:
+    """An SVG of error over call on a logarithmic scale; nothing for fewer than two errors above zero."""
+    shown = [(point.call, point.relative) for point in points if point.relative > 0 and math.isfinite(point.relative)]
+    if len(shown) < 2:
+        return ""
+    exponents = [math.log10(error) for _, error in shown]
+    low, high = math.floor(min(exponents)), max(math.ceil(max(exponents)), math.floor(min(exponents)) + 1)
+    last = max(calls - 1, shown[-1][0], 1)
+    places = [(_x(call, last), _y(math.log10(error), low, high)) for call, error in shown]
+    curve = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
+    dots = "".join(f'<circle class="dot" cx="{x:.1f}" cy="{y:.1f}" r="2"/>' for x, y in places)
+    return (
+        f'<svg class="plot" viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" '
+        f'aria-label="Largest relative error of each differing call">'
+        f"{''.join(_grid(low, high))}{_calls_axis(last)}"
+        f'<polyline class="curve" points="{curve}"/>{dots if len(places) <= _MOST_DOTS else ""}</svg>'
+    )
+
+
+def _x(call: float, last: int) -> float:
+    return _LEFT + (_WIDTH - _LEFT - 10) * call / last
+
+
+def _y(exponent: float, low: int, high: int) -> float:
+    return _TOP + (_HEIGHT - _TOP - _BOTTOM) * (high - exponent) / (high - low)
+
+
+def _grid(low: int, high: int) -> list[str]:
+    step = max(1, (high - low) // 4)
+    lines = []
+    for exponent in range(low, high + 1, step):
+        y = _y(exponent, low, high)
+        lines.append(f'<line class="axis" x1="{_LEFT}" x2="{_WIDTH - 10}" y1="{y:.1f}" y2="{y:.1f}"/>')
+        lines.append(f'<text x="{_LEFT - 8}" y="{y + 3:.1f}" text-anchor="end">1e{exponent}</text>')
+    return lines
+
+
+def _calls_axis(last: int) -> str:
+    y = _HEIGHT - 6
+    return (
+        f'<text x="{_LEFT}" y="{y}">call 0</text>'
+        f'<text x="{_WIDTH - 10}" y="{y}" text-anchor="end">call {last}</text>'
+        f'<text x="{(_LEFT + _WIDTH) // 2}" y="{y}" text-anchor="middle">largest relative error</text>'
+    )

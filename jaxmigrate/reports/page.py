@@ -1,0 +1,238 @@
+"""A report as one HTML page that needs nothing beside it: no script, no font, no network."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Iterator, Sequence
+from html import escape
+from importlib import resources
+
+from jaxmigrate import __version__
+from jaxmigrate.migrate.plan import ArrayLayout
+from jaxmigrate.reports.figures import largest_errors, seconds, shell_line, short
+from jaxmigrate.reports.fix_result import FixedFile
+from jaxmigrate.reports.html_diff import counts, side_by_side
+from jaxmigrate.reports.html_plot import error_plot
+from jaxmigrate.reports.html_text import code, pairs, preformatted, prose, section, table
+from jaxmigrate.reports.report import Report, SiteRow
+from jaxmigrate.terminal import plural
+from jaxmigrate.verify.model import CallDifference, Evidence, RunSummary, SiteEvidence, Verdict
+
+_TONES = {
+    Verdict.EQUAL: "equal",
+    Verdict.WITHIN: "within",
+    Verdict.NOT_EXERCISED: "unseen",
+    Verdict.NONDETERMINISTIC: "chance",
+    Verdict.DIFFERENT: "different",
+    Verdict.FAILED: "failed",
+}
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'"
+
+
+def write(report: Report) -> str:
+    """The whole document."""
+    style = resources.files("jaxmigrate.reports").joinpath("page.css").read_text(encoding="utf-8")
+    parts = [
+        _header(report),
+        _figures(report),
+        _coverage(report.rows),
+        section("Sites", [table(_SITE_HEADER, map(_site_row, report.rows), numbers=(4, 5, 6, 7))]),
+        section("Details", (_details(row) for row in report.rows if row.evidence is not None or row.reason)),
+        section("Not worked on", [_list([*report.errors, *report.notebooks])]),
+        section("Changes", (_change(file) for file in report.files if file.diff)),
+        *(_how_it_was_run(report.evidence) if report.evidence is not None else ()),
+        f"<footer>jaxmigrate {escape(__version__)}</footer>",
+    ]
+    body = "\n".join(part for part in parts if part)
+    title = f"jaxmigrate {report.title}: {report.headline}"
+    return (
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>{escape(title)}</title>\n<style>\n{style}</style>\n</head>\n<body>\n<main>\n{body}\n</main>\n</body>\n</html>\n"
+    )
+
+
+def _header(report: Report) -> str:
+    tone = _TONES[report.evidence.verdict] if report.evidence is not None else ""
+    told = [report.evidence.message, *report.evidence.notes] if report.evidence is not None else [report.summary]
+    lines = "\n".join(f"<p>{prose(text)}</p>" for text in told if text)
+    return (
+        f'<header class="{tone}">\n<div class="brand">jaxmigrate {escape(report.title)}</div>\n'
+        f"<h1>{escape(report.headline)}</h1>\n{lines}\n</header>"
+    )
+
+
+def _figures(report: Report) -> str:
+    rows = report.rows
+    figures = [(str(sum(row.status == "rewritten" for row in rows)), "sites rewritten")]
+    left = sum(row.status == "left" for row in rows)
+    figures += [(str(left), "left as they were")] if left else []
+    if report.evidence is not None:
+        found = report.evidence.coverage
+        figures += [
+            (f"{found.exercised} / {found.sites}", "sites exercised"),
+            (f"{found.equal + found.within} / {found.sites}", "sites equal"),
+            (f"{sum(site.calls for site in report.evidence.sites):,}", "calls compared"),
+            (str(report.evidence.devices), "devices"),
+            (seconds(report.evidence.seconds), f"in {plural(len(report.evidence.runs), 'run')}"),
+        ]
+    cells = "\n".join(f"<div><b>{escape(number)}</b><span>{escape(what)}</span></div>" for number, what in figures)
+    return f'<div class="figures">\n{cells}\n</div>' if rows else ""
+
+
+def _coverage(rows: Sequence[SiteRow]) -> str:
+    """A bar in which every verified site has the same share."""
+    verdicts = [row.evidence.verdict for row in rows if row.evidence is not None]
+    counts = [(verdict, verdicts.count(verdict)) for verdict in Verdict if verdict in verdicts]
+    bar = "".join(f'<i class="{_TONES[verdict]}" style="flex:{count}"></i>' for verdict, count in counts)
+    names = "".join(
+        f'<span class="{_TONES[verdict]}"><i></i>{count} {escape(verdict.value)}</span>' for verdict, count in counts
+    )
+    return f'<div class="cover">{bar}</div>\n<div class="legend">{names}</div>' if counts else ""
+
+
+_SITE_HEADER = ("Site", "Function", "Axis", "Verdict", "Calls", "Max abs", "Max rel", "Max ulp")
+
+
+def _site_row(row: SiteRow) -> Sequence[str]:
+    detailed = row.evidence is not None or row.reason
+    place = f'<a href="#{_anchor(row)}">{code(row.place)}</a>' if detailed else code(row.place)
+    verdict = _chip(row.verdict, row.evidence)
+    found = row.evidence
+    numbers = (str(found.calls), *largest_errors(found)) if found is not None else ("", "", "", "")
+    return place, code(row.name), code(row.axis), verdict, *numbers
+
+
+def _anchor(row: SiteRow) -> str:
+    return "site-" + "".join(character if character.isalnum() else "-" for character in row.id)
+
+
+def _chip(text: str, found: SiteEvidence | None) -> str:
+    tone = f" {_TONES[found.verdict]}" if found is not None else ""
+    return f'<span class="chip{tone}">{escape(text)}</span>'
+
+
+def _details(row: SiteRow) -> str:
+    found = row.evidence
+    tone = _TONES[found.verdict] if found is not None else ""
+    opened = " open" if found is not None and _is_bad(found.verdict) else ""
+    summary = f"{code(row.place)} {code(row.name)} {_chip(row.verdict, found)}"
+    inside = "\n".join(part for part in (*_facts(row), *(_findings(found) if found is not None else ())) if part)
+    return (
+        f'<details class="{tone}" id="{_anchor(row)}"{opened}><summary>{summary}</summary>\n'
+        f'<div class="inside">\n{inside}\n</div></details>'
+    )
+
+
+def _is_bad(verdict: Verdict) -> bool:
+    return not verdict.ok and verdict is not Verdict.NOT_EXERCISED
+
+
+def _facts(row: SiteRow) -> Iterator[str]:
+    if row.status == "left":
+        yield f"<p>Left as it was: {prose(row.reason)} {code(row.code)}</p>"
+    if row.evidence is not None:
+        yield f"<p>{prose(row.evidence.message)}</p>"
+    yield pairs([("Arguments", _layouts(row.arguments)), ("Results", _layouts(row.outputs))])
+
+
+def _layouts(arrays: Iterable[ArrayLayout]) -> str:
+    return ", ".join(f'{code(array.name)} <span class="soft">{escape(array.layout)}</span>' for array in arrays)
+
+
+def _findings(found: SiteEvidence) -> Iterator[str]:
+    if found.first is not None and found.first.hint:
+        yield f'<p class="hint">{prose(found.first.hint)}</p>'
+    yield pairs(
+        [
+            ("Calls", escape(_calls(found))),
+            ("Inside other mapped calls", ", ".join(code(site) for site in found.covered_by)),
+        ]
+    )
+    yield error_plot(found.errors, found.calls)
+    yield table(
+        ("Call", "Leaf", "Kind", "Original", "Rewritten", "Absolute", "Relative", "Ulp"),
+        map(_difference_row, found.differences),
+        numbers=(5, 6, 7),
+    )
+
+
+def _calls(found: SiteEvidence) -> str:
+    parts = [f"{found.calls} compared"]
+    if found.calls_original != found.calls_rewritten:
+        parts.append(f"{found.calls_original} in the original, {found.calls_rewritten} rewritten")
+    if found.differing:
+        parts.append(f"{found.differing} not bitwise equal, {found.measured} of them measured")
+    if found.traced:
+        parts.append(f"{found.traced} under tracing")
+    return ", ".join(parts)
+
+
+def _difference_row(difference: CallDifference) -> Sequence[str]:
+    error = difference.error
+    numbers = (short(error.absolute), short(error.relative), short(error.ulp)) if error is not None else ("", "", "")
+    where = {"input": "argument", "output": "result"}.get(difference.where, "")
+    index = f" at {list(error.index)}" if error is not None and error.index else ""
+    leaf = f'<span class="soft">{where}</span> {code(difference.leaf + index)}'
+    values = (code(difference.original), code(difference.rewritten))
+    kind = f'<span class="kept">{escape(difference.kind)}</span>'
+    return str(difference.call), leaf, kind, *values, *numbers
+
+
+def _list(texts: Sequence[str]) -> str:
+    return f"<ul>{''.join(f'<li>{escape(text)}</li>' for text in texts)}</ul>" if texts else ""
+
+
+def _change(file: FixedFile) -> str:
+    added, cut = counts(file.diff_text)
+    changed = f'<span class="equal tone">+{added}</span> <span class="different tone">−{cut}</span>'
+    summary = f'{code(file.path)} <span class="soft">{escape(file.outcome)}</span> {changed}'
+    return f"<details open><summary>{summary}</summary>\n{side_by_side(file.diff_text)}</details>"
+
+
+def _how_it_was_run(evidence: Evidence) -> Iterator[str]:
+    command = shell_line(evidence.environment, shlex.join(evidence.command))
+    versions = next((run.versions for run in evidence.runs if run.versions), {})
+    shown = [
+        (name, code(versions[name])) for name in ("python", "jax", "jaxlib", "numpy", "platform") if name in versions
+    ]
+    tolerances = ", ".join(f"{name} {short(bound.rtol)}" for name, bound in evidence.tolerances.items())
+    yield section(
+        "How it was run",
+        [
+            preformatted(command),
+            table(("Run", "Outcome", "Mapped calls", "Time"), map(_run_row, evidence.runs), numbers=(2, 3)),
+            *(_failure(run) for run in evidence.runs if not run.ok),
+            pairs(
+                [
+                    *shown,
+                    ("folder", code(evidence.cwd)),
+                    ("relative tolerances", escape(tolerances)),
+                    ("printed text", escape(_printed(evidence))),
+                ]
+            ),
+        ],
+    )
+
+
+def _run_row(run: RunSummary) -> Sequence[str]:
+    outcome = run.outcome if run.ok else run.message
+    return escape(run.name), escape(outcome), str(run.calls), seconds(run.seconds)
+
+
+def _failure(run: RunSummary) -> str:
+    texts = [text for text in (run.stack, run.stderr_tail) if text]
+    if not texts:
+        return ""
+    inside = "".join(preformatted(text) for text in texts)
+    return (
+        f'<details class="failed" open><summary>What the {escape(run.name)} program said last</summary>'
+        f'<div class="inside">{inside}</div></details>'
+    )
+
+
+def _printed(evidence: Evidence) -> str:
+    if evidence.stdout_equal is None:
+        return ""
+    return "the same" if evidence.stdout_equal else f"not the same: {evidence.stdout_difference}"

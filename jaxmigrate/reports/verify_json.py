@@ -1,0 +1,47 @@
+"""A verification for a program to read. `schema_version` changes whenever a field changes its meaning."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from jaxmigrate import __version__
+from jaxmigrate.reports.report import Report, as_report
+from jaxmigrate.verify.model import SCHEMA_VERSION, Evidence, to_json
+
+
+def write(told: Report | Evidence) -> str:
+    """One JSON object: `verdict`, `ok`, `sites` with what was planned and found, `files` and `verification`."""
+    report = as_report(told)
+    document = {
+        "tool": "jaxmigrate",
+        "tool_version": __version__,
+        "schema_version": SCHEMA_VERSION,
+        "command": report.title,
+        "verdict": report.evidence.verdict.value if report.evidence is not None else None,
+        "ok": report.good,
+        "sites": _sites(report),
+        "files": [{"path": file.path, "outcome": file.outcome, "diff": file.diff_text} for file in report.files],
+        "errors": list(report.errors),
+        "notebooks": list(report.notebooks),
+        "verification": to_json(report.evidence),
+    }
+    return json.dumps(document, indent=2, allow_nan=False) + "\n"
+
+
+def _sites(report: Report) -> list[dict[str, Any]]:
+    return [
+        {
+            "id": row.id,
+            "path": row.path,
+            "line": row.line,
+            "axis": row.axis or None,
+            "mapped": row.name,
+            "status": row.status,
+            **({"code": row.code, "reason": row.reason} if row.status == "left" else {}),
+            "arguments": [{"name": array.name, "layout": array.layout} for array in row.arguments],
+            "outputs": [{"name": array.name, "layout": array.layout} for array in row.outputs],
+            "verdict": row.evidence.verdict.value if row.evidence is not None else None,
+        }
+        for row in report.rows
+    ]

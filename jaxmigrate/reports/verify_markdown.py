@@ -1,0 +1,96 @@
+"""A verification for a pull request's comment or a job's summary: the verdict first, then the sites."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+
+from jaxmigrate.reports.figures import largest_errors, seconds, shell_line
+from jaxmigrate.reports.markdown import escaped, fenced, section, table
+from jaxmigrate.reports.report import Report, SiteRow, as_report
+from jaxmigrate.terminal import plural
+from jaxmigrate.verify.model import Evidence
+
+_SIGNS = {
+    "bitwise equal": "✅",
+    "equal within tolerance": "✅",
+    "not exercised": "⚪",
+    "nondeterministic": "🎲",
+    "different": "❌",
+    "failed": "💥",
+}
+
+
+def write(told: Report | Evidence) -> str:
+    """A page with the verdict, coverage, a table of sites, what differs, the diff, and how it was run."""
+    report = as_report(told)
+    parts = [
+        *_verdict(report),
+        *section(
+            "Sites",
+            table(("Site", "Function", "Verdict", "Calls", "Max abs", "Max rel", "Max ulp"), map(_row, report.rows)),
+        ),
+        *section("Differences", _differences(report)),
+        *section("Left", table(("Site", "Code", "Reason"), _left(report))),
+        *section("Not worked on", [f"- {escaped(text)}" for text in (*report.errors, *report.notebooks)]),
+        *section("Diff", fenced("".join(file.diff_text for file in report.files), "diff")),
+        *_runs(report.evidence),
+    ]
+    return "\n".join(parts)
+
+
+def _verdict(report: Report) -> list[str]:
+    evidence = report.evidence
+    if evidence is None:
+        return [f"# {report.headline}\n", *([f"{escaped(report.summary)}.\n"] if report.summary else [])]
+    found = evidence.coverage
+    covered = f"{found.exercised} of {plural(found.sites, 'site')} exercised, {found.equal + found.within} equal"
+    notes = [f"- {escaped(note)}" for note in evidence.notes]
+    return [
+        f"# {_SIGNS[evidence.verdict.value]} {report.headline}\n",
+        f"{escaped(evidence.message)}\n",
+        f"{covered}, in {seconds(evidence.seconds)} on {evidence.devices} devices.\n",
+        *(["\n".join(notes) + "\n"] if notes else []),
+    ]
+
+
+def _row(row: SiteRow) -> Sequence[str]:
+    found = row.evidence
+    sign = _SIGNS.get(row.verdict, "")
+    verdict = f"{sign} {row.verdict}".strip()
+    if found is None:
+        return row.place, row.name, verdict, "", "", "", ""
+    return row.place, row.name, verdict, str(found.calls), *largest_errors(found)
+
+
+def _differences(report: Report) -> list[str]:
+    lines = []
+    for row in report.rows:
+        if row.evidence is not None and not row.evidence.verdict.ok:
+            lines.append(f"- **{escaped(row.place)}** {escaped(row.evidence.message)}")
+            if row.evidence.first is not None and row.evidence.first.hint:
+                lines.append(f"  - {escaped(row.evidence.first.hint)}")
+    return lines
+
+
+def _left(report: Report) -> list[Sequence[str]]:
+    return [(row.place, row.code, row.reason) for row in report.rows if row.status == "left"]
+
+
+def _runs(evidence: Evidence | None) -> list[str]:
+    if evidence is None:
+        return []
+    rows = [(run.name, run.message, str(run.calls), seconds(run.seconds)) for run in evidence.runs]
+    versions = next((run.versions for run in evidence.runs if run.versions), {})
+    shown = ", ".join(f"{name} {versions[name]}" for name in ("python", "jax", "jaxlib", "numpy") if name in versions)
+    tails = [text for run in evidence.runs if not run.ok for text in fenced(run.stderr_tail)]
+    return section(
+        "Runs",
+        [
+            *table(("Run", "Outcome", "Calls", "Time"), rows),
+            "",
+            *fenced(shell_line(evidence.environment, shlex.join(evidence.command)), "sh"),
+            *([f"\n{escaped(shown)}"] if shown else []),
+            *(["", *tails] if tails else []),
+        ],
+    )

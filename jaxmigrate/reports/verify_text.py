@@ -1,0 +1,78 @@
+"""A verification for the terminal: a line for each site, what differs below it, the verdict last."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator
+
+from jaxmigrate.reports.figures import seconds, short
+from jaxmigrate.reports.report import Report, SiteRow, as_report
+from jaxmigrate.terminal import BOLD, CYAN, DIM, GREEN, RED, YELLOW, paint, plural, printable
+from jaxmigrate.verify.model import Evidence, SiteEvidence, Verdict
+
+_TAIL = 12
+_COLOURS = {
+    Verdict.EQUAL: GREEN,
+    Verdict.WITHIN: CYAN,
+    Verdict.NOT_EXERCISED: YELLOW,
+    Verdict.NONDETERMINISTIC: YELLOW,
+    Verdict.DIFFERENT: RED,
+    Verdict.FAILED: RED,
+}
+
+
+def write(told: Report | Evidence, colour: bool = False, width: int = 100) -> str:
+    """The lines that `verify` prints, ending in the verdict and how it was reached."""
+    report = as_report(told)
+    return "".join(f"{line}\n" for line in _lines(report, colour, width))
+
+
+def _lines(report: Report, colour: bool, width: int) -> Iterator[str]:
+    places = max((len(row.place) for row in report.rows), default=0)
+    names = min(30, max((len(row.name) for row in report.rows), default=0))
+    for row in report.rows:
+        place, name = printable(row.place).ljust(places), printable(row.name)[:names].ljust(names)
+        yield f"{place}  {name}  {_verdict(row, colour)}{paint(_measured(row.evidence), DIM, on=colour)}"
+        yield from _explained(row, width)
+    if report.evidence is not None:
+        yield from _ending(report.evidence, colour, width)
+
+
+def _verdict(row: SiteRow, colour: bool) -> str:
+    return paint(row.verdict, _COLOURS[row.evidence.verdict], on=colour) if row.evidence is not None else row.verdict
+
+
+def _measured(found: SiteEvidence | None) -> str:
+    if found is None or not found.calls:
+        return ""
+    calls = f"  {plural(found.calls, 'call')}"
+    if not found.differing or found.worst is None:
+        return calls
+    relative, ulp = short(found.max_relative), short(found.max_ulp)
+    return f"{calls}, {found.differing} not bitwise, relative error {relative}, {ulp} ulp"
+
+
+def _explained(row: SiteRow, width: int) -> Iterator[str]:
+    if row.evidence is None:
+        yield from _wrapped(f"{row.code} {row.reason}".strip(), width)
+    elif not row.evidence.verdict.ok:
+        yield from _wrapped(row.evidence.message, width)
+        if row.evidence.first is not None and row.evidence.first.hint:
+            yield from _wrapped(f"hint: {row.evidence.first.hint}", width)
+
+
+def _wrapped(text: str, width: int) -> list[str]:
+    margin = " " * 4
+    return textwrap.wrap(printable(text), width, initial_indent=margin, subsequent_indent=margin)
+
+
+def _ending(evidence: Evidence, colour: bool, width: int) -> Iterator[str]:
+    for note in evidence.notes:
+        yield from textwrap.wrap(printable(f"note: {note}"), width)
+    for run in evidence.runs:
+        if run.outcome in ("exited", "signal"):
+            margin = paint("| ", DIM, on=colour)
+            yield from (f"{margin}{printable(line)}" for line in run.stderr_tail.splitlines()[-_TAIL:])
+    verdict = paint(evidence.verdict.value, BOLD, _COLOURS[evidence.verdict], on=colour)
+    spent = f"{plural(len(evidence.runs), 'run')} in {seconds(evidence.seconds)} on {evidence.devices} devices"
+    yield f"{verdict}: {printable(evidence.message)} ({spent})"
