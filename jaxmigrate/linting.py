@@ -13,7 +13,7 @@ from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.rules import checks
 from jaxmigrate.sources import SourceFile
 
-TELLING = ("pmap", "shard_map", "jax.lax", "from jax import", "axis_name", "process_index", "host_id")
+TELLING = ("pmap", "shard_map", "psum", "pmean", "all_gather", "axis_name", "process_index", "host_id")
 
 
 def lint(sources: Sequence[SourceFile], config: Config) -> list[Finding]:  # noqa: ARG001 - rules have no options yet

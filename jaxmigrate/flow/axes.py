@@ -85,6 +85,7 @@ class AxisWalk:
     resolver: Resolver
     uses: list[AxisUse] = field(default_factory=list)
     seen: set[object] = field(default_factory=set)
+    active: set[ast.expr] = field(default_factory=set)
 
 
 def axis_uses(modules: Iterable[Module], resolver: Resolver) -> list[AxisUse]:
@@ -92,13 +93,21 @@ def axis_uses(modules: Iterable[Module], resolver: Resolver) -> list[AxisUse]:
     walk = AxisWalk(resolver)
     for module in modules:
         for call in module.table.calls:
-            scope = module.table.scope_of[call].function()
-            if scope is None or isinstance(scope.node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            if not _is_mapped_in_place(call, module, resolver):
                 _call(walk, call, module, Environment(), {}, ())
         for node in module.table.own_scope:
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.decorator_list:
                 _enter(walk, resolver.decorated(node, module), module, Environment(), {}, ())
     return walk.uses
+
+
+def _is_mapped_in_place(call: ast.Call, module: Module, resolver: Resolver) -> bool:
+    """Whether a call is what another map maps, so that its axes are not the only ones."""
+    parent = module.table.parents.get(call)
+    if not isinstance(parent, ast.Call) or call not in parent.args:
+        return False
+    values = resolver.values(parent.func, module)
+    return any(isinstance(v, External) and is_map(v.name) for v in values)
 
 
 def _call(
@@ -129,8 +138,12 @@ def _apply(
             _hand_over(walk, arguments, module, around if known else around.with_axes(None), bindings, way)
         case Partial(callee=inner, arguments=given):
             _apply(walk, inner, (*given, *arguments), node, module, around, bindings, way)
+        case Application(node=made) if made in walk.active:
+            return  # `x = f(x)`: the result of a call is among its own arguments
         case Application(callee=inner, arguments=given):
+            walk.active.add(callee.node)
             _apply_result(walk, callee, inner, given, arguments, node, module, around, bindings, way)
+            walk.active.discard(callee.node)
         case Function():
             inside = {**bindings, **bind_arguments(callee, arguments, walk.resolver, bindings)}
             _function(walk, callee, around, inside, (*way, Step(module, node, f"calls {label(callee)}")))
@@ -180,9 +193,11 @@ def _map(
     way: tuple[Step, ...],
 ) -> None:
     axes = map_axes(name, arguments, walk.resolver, bindings)
-    inside = around.with_axes(axes) if name == VMAP else Environment(axes or frozenset(), axes is not None)
+    exact = Environment(around.axes | (axes or frozenset()), axes is not None)
+    inside = around.with_axes(axes) if name == VMAP else exact
     step = Step(module, node, f"{name.rpartition('.')[2]} maps it over {shown(axes)}")
-    for operand in _operands(arguments[:1], walk.resolver, bindings):
+    mapped = argument(arguments, 0, "fun", "f")
+    for operand in _operands([mapped] if mapped is not None else [], walk.resolver, bindings):
         _enter(walk, operand, module, inside, bindings, (*way, step))
 
 

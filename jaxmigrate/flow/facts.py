@@ -81,7 +81,8 @@ class Facts:
             return
         name = value.callee.name
         if name == PMAP or name in SHARD_MAPS:
-            operands = self.resolver.argument_values(value.arguments[0])
+            mapped = argument(value.arguments, 0, "fun", "f")
+            operands = self.resolver.argument_values(mapped) if mapped is not None else ()
             if len(operands) == 1 and isinstance(operands[0], Function):
                 yield DeviceMap(name, value, operands[0], map_axes(name, value.arguments, self.resolver, {}))
 
@@ -120,7 +121,7 @@ class Facts:
         return spec_axes(node, module, self.resolver) == frozenset()
 
     def unchecked(self, found: DeviceMap) -> bool:
-        """Whether JAX itself does not check what varies: always under pmap, under shard_map where that is turned off."""
+        """Whether JAX does not check what varies: always under pmap, under shard_map where that is turned off."""
         if found.name == PMAP:
             return True
         off = found.keyword("check_vma") or found.keyword("check_rep")

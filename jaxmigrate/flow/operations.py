@@ -41,15 +41,17 @@ def operations(nodes: Iterable[ast.AST], module: Module, resolver: Resolver, dep
 
 def function_operations(value: Value, resolver: Resolver, depth: int = 0) -> list[Operation] | None:
     """The operations of calling a function; None where it is not in sight."""
+    if depth > DEEPEST:
+        return None
     match value:
         case Function(module=module, node=node):
             body = [node.body] if isinstance(node, ast.Lambda) else node.body
             return operations(body, module, resolver, depth + 1)
         case Partial(callee=callee):
-            return function_operations(callee, resolver, depth)
+            return function_operations(callee, resolver, depth + 1)
         case Application(callee=External(), arguments=arguments) if arguments:
             operands = resolver.argument_values(arguments[0])
-            return function_operations(operands[0], resolver, depth) if len(operands) == 1 else None
+            return function_operations(operands[0], resolver, depth + 1) if len(operands) == 1 else None
     return None
 
 

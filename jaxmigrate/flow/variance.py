@@ -265,7 +265,9 @@ class _Reader:
             return result
         receiver = call.func.value if isinstance(call.func, ast.Attribute) else None
         around = [self.expression(receiver, env, module, depth)] if receiver is not None else []
-        return unsure(union([*given, *named.values(), *around]))
+        everything = union([*given, *named.values(), *around])
+        is_method = isinstance(call.func, ast.Attribute) and call.func.attr in ARRAY_METHODS
+        return everything if is_method else unsure(everything)
 
     def update(self, call: ast.Call, given: Sequence[Var], named: Env, module: Module) -> Var | None:
         """A call that applies gradients, if some of its arguments are unreduced ones."""
@@ -279,13 +281,15 @@ class _Reader:
 
     def applied(self, value: Value, given: Sequence[Var], named: Env, env: Env, depth: int) -> Var | None:
         """Calls a function of the project, or a transformation of one; None where it is not in sight."""
+        if depth > DEEPEST:
+            return None
         match value:
             case Function():
                 named = {name: v for name, v in named.items() if name != "**"}
                 return self.function(value, given, named, env, depth + 1)
             case Partial(callee=callee, arguments=bound):
                 front = [Var() for a in bound if a.keyword is None]
-                return self.applied(callee, [*front, *given], named, env, depth)
+                return self.applied(callee, [*front, *given], named, env, depth + 1)
             case Application(callee=External(name=name), arguments=arguments) if arguments:
                 operands = self.resolver.argument_values(arguments[0])
                 operand = operands[0] if len(operands) == 1 else None
@@ -294,7 +298,7 @@ class _Reader:
                 if name in GRADIENTS:
                     return self.gradient(name, value, operand, given, named, env, depth)
                 if name in TRANSPARENT or name == "jax.vmap":
-                    return self.applied(operand, given, named, env, depth)
+                    return self.applied(operand, given, named, env, depth + 1)
         return None
 
     def gradient(
@@ -302,7 +306,7 @@ class _Reader:
     ) -> Var:
         """A gradient is unreduced where its loss is in sight and reduces nothing itself."""
         before = self.reading.reductions
-        loss = self.applied(operand, given, named, env, depth)
+        loss = self.applied(operand, given, named, env, depth + 1)
         reduced = loss is None or self.reading.reductions > before
         varies = union([*given, *named.values()])
         grads = Var(Level.MAY if reduced else varies.level, not reduced)
@@ -327,7 +331,8 @@ class _Reader:
             return replace(everything, gradient=everything.gradient and name != "jax.lax.psum_scatter")
         if name in ("jax.lax.cond", "jax.lax.switch"):
             self.branch(call, given, module)
-        functions = [v for a in call.args for v in self.resolver.values(a, module) if _callable(v)]
+        first = list(self.resolver.values(call.args[0], module)) if call.args else []
+        functions = [v for v in first if _callable(v)]
         if name == "jax.lax.scan" and len(functions) == 1 and len(given) > 1:
             result = self.applied(functions[0], given[1:3], {}, env, depth)
             return result if result is not None and result.parts is not None else everything
@@ -368,8 +373,32 @@ class _Reader:
 TREE_MAPS = frozenset({"jax.tree.map", "jax.tree_map", "jax.tree_util.tree_map", "jax.tree_multimap"})
 
 
+ARRAY_METHODS = frozenset(
+    {
+        "all",
+        "any",
+        "argmax",
+        "argmin",
+        "astype",
+        "clip",
+        "copy",
+        "cumsum",
+        "dot",
+        "flatten",
+        "max",
+        "mean",
+        "min",
+        "prod",
+    }
+    | {"ravel", "repeat", "reshape", "round", "sort", "squeeze", "std", "sum", "swapaxes", "take", "transpose", "var"}
+)
+
+
 def _callable(value: Value) -> bool:
-    return isinstance(value, Function | Partial) or (isinstance(value, Application) and bool(value.arguments))
+    if isinstance(value, Application):
+        name = value.callee.name if isinstance(value.callee, External) else ""
+        return bool(value.arguments) and (name in TRANSPARENT or name in GRADIENTS or name == "jax.vmap")
+    return isinstance(value, Function | Partial)
 
 
 def unsure(value: Var) -> Var:

@@ -17,7 +17,7 @@ CODE = "JM101"
 
 
 def check(facts: Facts) -> Iterator[Finding]:
-    """The collectives that are certain to run where their axis is not bound, and the specs that name no axis of a mesh."""
+    """Collectives that are certain to run where their axis is not bound, and specs that name no axis of their mesh."""
     reported: set[tuple[ast.AST, str]] = set()
     for use in facts.axis_uses:
         if is_unbound(use, facts) and (use.call, use.axis) not in reported:

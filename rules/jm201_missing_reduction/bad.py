@@ -22,7 +22,6 @@ def device_sum(batch):
 
 def total(batch):
     mesh = Mesh(jax.devices(), ("batch",))
-    specs = {"in_specs": P("batch"), "check_vma": False}
     return jax.jit(
         jax.shard_map(device_sum, mesh=mesh, in_specs=P("batch"), out_specs=(P(), P()), check_vma=False)  # JM201
     )(batch)

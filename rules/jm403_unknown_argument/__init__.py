@@ -1,1 +1,1 @@
-"""JM403: argument that pmap no longer takes. Reported by `jaxmigrate fix` where it leaves a site; the page is README.md."""
+"""JM403: argument that pmap no longer takes. Reported by `jaxmigrate fix` where it leaves a site."""

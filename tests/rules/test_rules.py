@@ -1,0 +1,163 @@
+"""Each rule's bad.py is reported to the line, and its good.py not at all."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from jaxmigrate.rules import checks
+
+from jaxmigrate.config import Config
+from jaxmigrate.linting import lint
+from jaxmigrate.migrate import fix_files
+from jaxmigrate.sources import decode, read_source
+
+RULES = Path(__file__).parents[2] / "rules"
+MARK = re.compile(r"# (JM\d{3})\s*$")
+
+
+def found(text: str) -> list[tuple[int, str]]:
+    """Line and code of each finding in a text."""
+    findings = lint([decode(text.encode(), "a.py", Path("/project/a.py"))], Config())
+    return [(finding.line, finding.code) for finding in findings]
+
+
+@pytest.mark.parametrize("rule", sorted(checks()))
+def test_bad_is_reported_to_the_line(rule: str) -> None:
+    text = (RULES / rule / "bad.py").read_text()
+    marked = [(n, m[1]) for n, line in enumerate(text.splitlines(), 1) if (m := MARK.search(line))]
+    assert marked
+    assert found(text) == marked
+
+
+@pytest.mark.parametrize("folder", sorted(p.parent.name for p in RULES.glob("*/good.py")))
+def test_good_is_silent(folder: str) -> None:
+    assert found((RULES / folder / "good.py").read_text()) == []
+
+
+@pytest.mark.parametrize("folder", sorted(p.parent.name for p in RULES.glob("*/bad.py")))
+def test_findings_survive_the_rewrite(folder: str) -> None:
+    """What is wrong under pmap is as wrong under shard_map: axis names are followed through the helper."""
+    text = (RULES / folder / "bad.py").read_text()
+    after = fix_files({"a.py": text})["a.py"]
+    codes = [code for _, code in found(text) if code == "JM101"]
+    assert [code for _, code in found(after) if code == "JM101"] == codes
+
+
+PRELUDE = "import jax\nimport jax.numpy as jnp\nfrom jax import lax\nfrom functools import partial\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        # through calls, lambdas, transformations, partials, closures and methods
+        (
+            "def g(x): return lax.psum(x, 'bacth')\ndef f(x): return jax.grad(lambda y: g(y).sum())(x)\n"
+            "p = jax.pmap(f, 'batch')"
+        ),
+        "def f(x, axis): return lax.psum(x, axis)\np = jax.pmap(partial(f, axis='device'), axis_name='batch')",
+        "def make(axis):\n    def f(x): return lax.psum(x, axis)\n    return f\np = jax.pmap(make('j'), axis_name='i')",
+        (
+            "class A:\n    axis = 'j'\n    def f(self, x): return lax.pmean(x, self.axis)\n"
+            "    def run(self, x): return jax.pmap(self.f, axis_name='i')(x)"
+        ),
+        (
+            "def body(c, x): return c + lax.psum(x, 'k'), None\ndef f(x): return lax.scan(body, 0., x)\n"
+            "p = jax.pmap(f, axis_name='i')"
+        ),
+        "pmap = partial(jax.pmap, axis_name='i')\n@pmap\ndef f(x): return lax.all_gather(x, 'j')",
+        "def spread(f, axis): return jax.pmap(f, axis_name=axis)\np = spread(lambda x: lax.psum(x, 'j'), 'i')",
+        "p = jax.pmap(jax.vmap(lambda x: lax.psum(x, ('i', 'c')), axis_name='b'), axis_name='i')",
+        "def f(x): return lax.axis_index('j')\np = jax.jit(jax.pmap(f, 'i'))",
+    ],
+)
+def test_an_unbound_axis_is_found(text: str) -> None:
+    assert [code for _, code in found(PRELUDE + text + "\n")] == ["JM101"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "def f(x): return lax.psum(x, 'batch')",
+        "def f(x, axis=None): return x if axis is None else lax.psum(x, axis)\np = jax.pmap(f)",
+        "def f(x, axis='batch'): return lax.psum(x, axis)\ndef g(x): return jax.pmap(partial(f, axis='i'), 'i')(x)",
+        "import lib\nf = lib.vmap(lambda x: lax.psum(x, 'b'), axis_name='b')\np = jax.pmap(f, 'i')",
+        "def f(x, sync=False):\n    if sync:\n        x = lax.psum(x, 'device')\n    return x\np = jax.pmap(f, 'i')",
+        "p = jax.pmap(jax.vmap(lambda x: lax.psum(x, ('i', 'b')), axis_name='b'), axis_name='i')",
+        "def make(name): return jax.pmap(lambda x: lax.psum(x, name), axis_name=name)\np = make('q')",
+        "def f(x):\n    try:\n        lax.psum(x, 'j')\n    except NameError:\n        return x\np = jax.pmap(f, 'i')",
+        "x = jax.numpy.ones(3)\nx = jax.tree.map(lambda a: a, x)\nx = x(x)",
+        "def f(mesh, x): return jax.shard_map(lambda y: lax.psum(y, 'm'), mesh=mesh, in_specs=None, out_specs=None)(x)",
+    ],
+)
+def test_silence(text: str) -> None:
+    assert found(PRELUDE + text + "\n") == []
+
+
+UPDATE = """
+def loss(p, b): return jnp.mean((b @ p) ** 2)
+def step(p, s, b):
+    l, g = jax.value_and_grad(loss)(p, b)
+    {reduce}
+    u, s = opt.update(g, s, p)
+    p = optax.apply_updates(p, u)
+    {after}
+    return p, s, {metrics}
+p = jax.pmap(step, axis_name='i')
+"""
+
+
+@pytest.mark.parametrize(
+    ("reduce", "after", "metrics", "codes"),
+    [
+        ("pass", "pass", "lax.pmean(l, 'i')", ["JM201"]),
+        ("g = lax.pmean(g, 'i')", "pass", "lax.pmean(l, 'i')", []),
+        ("g = jax.tree.map(lambda x: lax.psum(x, 'i') / 8, g)", "pass", "lax.pmean(l, 'i')", []),
+        ("l, g = lax.pmean((l, g), 'i')", "pass", "l", []),
+        ("pass", "p, s = lax.pmean((p, s), 'i')", "lax.pmean(l, 'i')", []),  # averages the models instead
+        ("pass", "pass", "l", []),  # an ensemble: nothing is shared
+    ],
+)
+def test_gradients_that_reach_the_update(reduce: str, after: str, metrics: str, codes: list[str]) -> None:
+    text = PRELUDE + "import optax\nopt = optax.adam(1.)\n" + UPDATE.format(reduce=reduce, after=after, metrics=metrics)
+    assert [code for _, code in found(text)] == codes
+
+
+@pytest.mark.parametrize(
+    ("body", "codes"),
+    [
+        ("    if jax.process_index() == 0:\n        ev(x)", ["JM301"]),
+        ("    chief = jax.process_index() == 0\n    if chief:\n        print(ev(x))", ["JM301"]),
+        ("    if jax.process_index() != 0:\n        return\n    y = ev(x)\n    print(y)", ["JM301"]),
+        ("    for y in x:\n        if jax.process_index():\n            continue\n        ev(y)", ["JM301"]),
+        ("    if jax.process_index() == 0:\n        helper(x)", ["JM301"]),
+        ("    if jax.process_index() == 0:\n        ev(x)\n    else:\n        ev(2 * x)", []),
+        ("    y = ev(x)\n    if jax.process_index() == 0:\n        print(y)", []),
+        ("    if jax.process_count() > 1:\n        ev(x)", []),
+        ("    if jax.process_index() == 0:\n        return print(x)", []),
+    ],
+)
+def test_operations_that_some_processes_miss(body: str, codes: list[str]) -> None:
+    text = PRELUDE + "ev = jax.pmap(lambda x: lax.psum(x, 'i'), 'i')\ndef helper(x): return ev(x)\ndef main(x):\n"
+    assert [code for _, code in found(text + body + "\n")] == codes
+
+
+def test_across_modules() -> None:
+    files = {
+        "pkg/__init__.py": "",
+        "pkg/names.py": "AXIS = 'batch'\n",
+        "pkg/model.py": "from jax import lax\nfrom . import names\ndef f(x): return lax.psum(x, names.AXIS + '')\n"
+        "def g(x): return lax.psum(x, 'devices')\n",
+        "train.py": "import jax\nfrom pkg import model, names\np = jax.pmap(model.g, axis_name=names.AXIS)\n",
+    }
+    sources = [decode(text.encode(), name, Path("/project") / name) for name, text in files.items()]
+    (finding,) = lint(sources, Config())
+    assert (finding.path, finding.line, finding.code) == ("pkg/model.py", 4, "JM101")
+    assert [note.path for note in finding.notes] == ["train.py"]
+
+
+def test_files_that_do_not_parse_are_passed_over(tmp_path: Path) -> None:
+    path = tmp_path / "a.py"
+    path.write_text("import jax\njax.pmap(\n")
+    assert lint([read_source(path)], Config()) == []
