@@ -65,6 +65,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         argv: The arguments without the program's name, by default those of the process.
     """
     arguments = list(sys.argv[1:] if argv is None else argv)
+    sys.setrecursionlimit(max(sys.getrecursionlimit(), 10_000))  # for expressions nested as deeply as Python parses
     _make_streams_forgiving()
     try:
         with _termination_as_exit():

@@ -13,10 +13,12 @@ from dataclasses import dataclass, field
 
 from jaxmigrate.program.collectives import (
     AXIS_POSITIONS,
+    GRADIENTS,
     MESHES,
     OTHER_MAPS,
     PMAP,
     SHARD_MAPS,
+    TRANSPARENT,
     VMAP,
     argument,
     axis_argument,
@@ -39,6 +41,8 @@ from jaxmigrate.program.values import (
 )
 
 DEEPEST = 12
+DEEPEST_OUTSIDE = 4  # outside every map, only wrappers of maps are of interest
+TRANSFORMATIONS = TRANSPARENT | GRADIENTS | {f"jax.{name}" for name in ("hessian", "jacfwd", "jacrev", "jacobian")}
 KNOWN_LIBRARIES = ("jax.", "functools.", "builtins.", "itertools.", "operator.", "numpy.")
 
 
@@ -170,10 +174,13 @@ def _apply_result(
     """Calls the result of a call: a map, another transformation, or what a factory returns."""
     if isinstance(inner, External) and is_map(inner.name):
         _map(walk, inner.name, given, value.node, value.module, around, bindings, way)
+    elif isinstance(inner, External) and inner.name in TRANSFORMATIONS:
+        for operand in _operands(given[:1], walk.resolver, bindings):
+            _apply(walk, operand, arguments, node, module, around, bindings, way)
     elif isinstance(inner, External):
-        known = inner.name.startswith("jax.")
         for operand in _operands(given, walk.resolver, bindings):
-            _apply(walk, operand, arguments, node, module, around if known else around.with_axes(None), bindings, way)
+            if isinstance(operand, Function | Partial):
+                _enter(walk, operand, module, around.with_axes(None), bindings, way)
     elif isinstance(inner, Function):
         inside = {**bindings, **bind_arguments(inner, given, walk.resolver, bindings)}
         for returned in _bound(walk.resolver.returned(inner), inside):
@@ -223,12 +230,41 @@ def _enter(
 def _function(
     walk: AxisWalk, function: Function, around: Environment, bindings: Bindings, way: tuple[Step, ...]
 ) -> None:
+    if not around.complete and (len(way) > DEEPEST_OUTSIDE or not _mentions_map(function.module)):
+        return
+    bindings = _kept(function, bindings)
     key = (function.node, around, frozenset(bindings.items()))
     if key in walk.seen or len(way) > DEEPEST:
         return
     walk.seen.add(key)
     for call in calls_of(function.node):
         _call(walk, call, function.module, around, bindings, way)
+
+
+def _mentions_map(module: Module) -> bool:
+    return "pmap" in module.text or "shard_map" in module.text
+
+
+def _kept(function: Function, bindings: Bindings) -> Bindings:
+    """The bindings that a function can see, its own and those of the functions around it, and that say something.
+
+    Those that its bound functions see come along, for it may call them.
+    """
+    visible = _lexical(function)
+    for (node, _), values in bindings.items():
+        if node in visible:
+            visible = visible.union(*(_lexical(v) for v in values if isinstance(v, Function)))
+    return {key: values for key, values in bindings.items() if key[0] in visible and values != (UNKNOWN,)}
+
+
+def _lexical(function: Function) -> frozenset[ast.AST]:
+    """A function and those around it."""
+    scope = function.module.table.own_scope.get(function.node)
+    found: set[ast.AST] = set()
+    while scope is not None:
+        found.add(scope.node)
+        scope = scope.parent
+    return frozenset(found)
 
 
 def _hand_over(
@@ -360,13 +396,30 @@ def _operands(arguments: Iterable[Argument], resolver: Resolver, bindings: Bindi
     for one in arguments:
         if one.expression is not None and isinstance(one.expression, ast.List | ast.Tuple):
             for element in one.expression.elts:
-                yield from _callable(_bound(resolver.values(element, one.module), bindings))
+                yield from _callable(_bound(resolver.values(element, one.module), bindings), resolver)
         else:
-            yield from _callable(_bound(resolver.argument_values(one), bindings))
+            yield from _callable(_bound(resolver.argument_values(one), bindings), resolver)
 
 
-def _callable(values: Values) -> Iterator[Value]:
-    return (v for v in values if isinstance(v, Function | Partial | Application | Instance))
+def _callable(values: Values, resolver: Resolver) -> Iterator[Value]:
+    return (v for v in values if isinstance(v, Function | Partial) or _makes_function(v, resolver))
+
+
+def _makes_function(value: Value, resolver: Resolver) -> bool:
+    """Whether a call gives a function, as far as is in sight: most calls give data, and data is not called."""
+    if not isinstance(value, Application):
+        return False
+    if isinstance(value.callee, External):
+        return value.callee.name in TRANSFORMATIONS or is_map(value.callee.name)
+    if isinstance(value.callee, Function) and not isinstance(value.callee.node, ast.Lambda):
+        returned = resolver.returned(value.callee)
+        return any(isinstance(v, Function | Partial) or _is_transformed(v) for v in returned)
+    return False
+
+
+def _is_transformed(value: Value) -> bool:
+    name = value.callee.name if isinstance(value, Application) and isinstance(value.callee, External) else ""
+    return name in TRANSFORMATIONS or is_map(name)
 
 
 def calls_of(node: FunctionNode) -> Iterator[ast.Call]:
