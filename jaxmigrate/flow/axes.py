@@ -219,8 +219,12 @@ def _enter(
             _function(walk, value, around, bindings, way)
         case Partial(callee=inner, arguments=given) if isinstance(inner, Function):
             _function(walk, inner, around, {**bindings, **bind_arguments(inner, given, walk.resolver, bindings)}, way)
-        case Partial(node=node) | Application(node=node):
+        case Application(node=node):
             _apply(walk, value, (), node, module, around, bindings, way)
+        case Partial(node=node) if node not in walk.active:
+            walk.active.add(node)
+            _apply(walk, value, (), node, module, around, bindings, way)
+            walk.active.discard(node)
         case Instance():
             for method in walk.resolver.attribute(value, "__call__"):
                 if isinstance(method, Function):
