@@ -13,6 +13,7 @@ import os
 import signal
 import sys
 import traceback
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from types import FrameType
 from typing import Any, NoReturn, TypeVar
@@ -68,7 +69,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     sys.setrecursionlimit(max(sys.getrecursionlimit(), 10_000))  # for expressions nested as deeply as Python parses
     _make_streams_forgiving()
     try:
-        with _termination_as_exit():
+        with _termination_as_exit(), warnings.catch_warnings():
+            # Python warns of the strings in the code that it parses, which is nothing that the user asked for.
+            warnings.simplefilter("ignore", SyntaxWarning)
+            warnings.filterwarnings("ignore", "invalid escape sequence", DeprecationWarning)
             status = _run(arguments)
             sys.stdout.flush()
             return status

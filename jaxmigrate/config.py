@@ -69,10 +69,16 @@ class Config:
     per_file_ignores: tuple[tuple[str, tuple[str, ...]], ...] = ()
     verify: VerifyConfig = VerifyConfig()
 
-    def excludes(self, path: Path) -> bool:
-        """Whether the project leaves a file or folder out."""
+    def excludes(self, path: Path, below: Path | None = None) -> bool:
+        """Whether the project leaves a file or folder out; not for a pattern that fits the folder `below` it already.
+
+        Who names an excluded folder wants what is in it.
+        """
         inside = self._inside(path)
-        return inside is not None and any(matches(pattern, inside) for pattern in self.exclude)
+        top = None if below is None else self._inside(below)
+        return inside is not None and any(
+            matches(pattern, inside) and not (top and matches(pattern, top)) for pattern in self.exclude
+        )
 
     def reports(self, code: str, path: Path | None = None) -> bool:
         """Whether findings of a rule are wanted, in a certain file if one is given."""

@@ -305,6 +305,8 @@ class TestFix:
         assert main(["fix", "--check", "."]) == 0
         assert main(["fix", "--check", "--force-exclude", "old/a.py"]) == 0
         assert main(["fix", "--check", "old/a.py"]) == 1
+        assert main(["fix", "--check", "old"]) == 1
+        assert main(["fix", "--check", "--force-exclude", "old"]) == 0
 
     def test_reports(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
         (folder / "a.py").write_text(PMAPPED)
@@ -424,6 +426,56 @@ class TestLint:
             "1 notebook skipped: notebooks are not linted yet",
             "2 findings in 1 file, 1 file checked",
         ]
+
+
+MISSPELT = """import jax
+
+
+@jax.pmap
+def nested(x):
+    return x
+
+
+def step(x):
+    return jax.lax.psum(x, "bacth")
+
+
+train = jax.pmap(step, axis_name="batch")
+"""
+
+
+class TestLintWithTheRules:
+    def test_findings_suppression_and_selection(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        (folder / "a.py").write_text(MISSPELT)
+        assert main(["lint", "a.py"]) == 1
+        out = capsys.readouterr().out
+        assert out.startswith("a.py:10:12 JM101 ")
+        assert "'batch'" in out
+        assert main(["lint", "--ignore", "JM1", "a.py"]) == 0
+        (folder / "a.py").write_text(MISSPELT.replace('"bacth")', '"bacth")  # jaxmigrate: ignore[JM101]'))
+        assert main(["lint", "a.py"]) == 0
+
+    def test_files_that_do_not_parse_are_named_where_they_could_matter(
+        self, folder: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        (folder / "a.py").write_text("psum(:\n")
+        (folder / "b.py").write_text("print 'no concern of ours'\n")
+        assert main(["lint", "."]) == 2
+        assert capsys.readouterr() == ("", "a.py:1:6: cannot be parsed: invalid syntax\nno findings, 2 files checked\n")
+
+
+@pytest.mark.parametrize("command", [["lint"], ["fix", "--check"]])
+def test_what_python_says_of_the_code_it_parses_is_kept_quiet(folder: Path, command: list[str]) -> None:
+    (folder / "a.py").write_text("import jax\nx = '\\d'\ny = x is 'a'\nf = jax.vmap(lambda pmap: pmap)\n# psum\n")
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-m", "jaxmigrate", *command, "a.py"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0
+    assert "arning" not in done.stderr
+    assert "parse" not in done.stderr
 
 
 def modules_after(statement: str) -> set[str]:

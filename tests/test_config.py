@@ -130,6 +130,9 @@ def test_exclusion_is_relative_to_the_projects_folder(tmp_path: Path, monkeypatc
     assert config.excludes(Path("a/b.py"))
     assert not config.excludes(Path("x/a/b.py"))
     assert not config.excludes(Path("/elsewhere/gen"))
+    assert config.excludes(Path("x/gen/y/b.py"))
+    assert not config.excludes(Path("x/gen/y/b.py"), below=Path("x/gen/y"))
+    assert config.excludes(Path("x/gen/y/gen"), below=Path("x"))
 
 
 @pytest.mark.parametrize(

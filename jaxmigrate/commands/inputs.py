@@ -82,3 +82,8 @@ def _read(file: Location) -> SourceFile:
     if file.kind is Kind.STDIN:
         return decode(sys.stdin.buffer.read(), STDIN)
     return read_source(file.path, file.name)
+
+
+def unparsable(name: str, error: SyntaxError) -> SourceError:
+    """A syntax error as the one message that the user gets."""
+    return SourceError(name, f"cannot be parsed: {error.msg}", error.lineno or 0, error.offset or 0)

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import argparse
+import ast
 import dataclasses
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from jaxmigrate.commands import Failure
-from jaxmigrate.commands.inputs import Inputs, load
+from jaxmigrate.commands.inputs import Inputs, load, unparsable
 from jaxmigrate.config import Config
 from jaxmigrate.findings import Finding
-from jaxmigrate.linting import lint
+from jaxmigrate.linting import TELLING, lint
 from jaxmigrate.reports import lint_github, lint_json, lint_junit, lint_sarif, lint_text
 from jaxmigrate.reports.lint_result import LintResult
 from jaxmigrate.rule_pages import rule_titles
+from jaxmigrate.sources import SourceError, SourceFile
 from jaxmigrate.suppressions import unsuppressed
 from jaxmigrate.terminal import is_terminal, plural, say, wants_colour
 
@@ -42,10 +44,22 @@ def _result(groups: list[Inputs], options: argparse.Namespace) -> LintResult:
         findings += _findings(group, _with_options(group.config, options))
     return LintResult(
         findings=findings,
-        errors=[error for group in groups for error in group.errors],
+        errors=[error for group in groups for error in (*group.errors, *_unparsable(group.sources))],
         sources={source.name: source for group in groups for source in group.sources},
         titles=rule_titles() if options.statistics or options.format == "sarif" else {},
     )
+
+
+def _unparsable(sources: Iterable[SourceFile]) -> Iterator[SourceError]:
+    """The errors of files that the rules look at and that do not parse."""
+    for source in sources:
+        if any(word in source.text for word in TELLING):
+            try:
+                ast.parse(source.text)
+            except SyntaxError as error:
+                yield unparsable(source.name, error)
+            except (ValueError, RecursionError, MemoryError) as error:
+                yield SourceError(source.name, f"cannot be parsed: {error}")
 
 
 def _findings(group: Inputs, config: Config) -> list[Finding]:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from jaxmigrate.commands.inputs import unparsable
 from jaxmigrate.migrate import FilePlan, SitePlan, plan_sources
 from jaxmigrate.reports.diff import unified_diff
 from jaxmigrate.reports.fix_result import FixedFile, Outcome
@@ -59,8 +60,3 @@ def with_diff(file: PlannedFile, outcome: Outcome, sites: tuple[SitePlan, ...]) 
 def place(source: SourceFile) -> Path:
     """The absolute path by which a file's imports are looked for; standard input stands in the current folder."""
     return Path.cwd() / "stdin.py" if source.path is None else source.path.absolute()
-
-
-def unparsable(name: str, error: SyntaxError) -> SourceError:
-    """A syntax error as the one message that the user gets."""
-    return SourceError(name, f"cannot be parsed: {error.msg}", error.lineno or 0, error.offset or 0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shutil
 import sys
 
 from jaxmigrate.commands import Failure
@@ -12,10 +13,10 @@ from jaxmigrate.commands.planning import PlannedFile, plan_files, with_diff
 from jaxmigrate.commands.reporting import write_reports
 from jaxmigrate.commands.verification import command, verify_planned
 from jaxmigrate.config import Config
+from jaxmigrate.reports import verify_text
 from jaxmigrate.reports.report import report_of_verify
 from jaxmigrate.reports.writing import WRITERS
-from jaxmigrate.terminal import GREEN, RED, paint, printable, say, wants_colour
-from jaxmigrate.verify.model import Evidence, SiteEvidence
+from jaxmigrate.terminal import say, wants_colour
 
 
 def run(options: argparse.Namespace) -> int:
@@ -33,10 +34,10 @@ def run(options: argparse.Namespace) -> int:
             "if it is migrated already, name what it was with --original DIR or --original GITREF"
         )
     evidence = verify_planned(planned, changed, config, options)
-    if options.report:
-        files = [with_diff(file, "shown", file.sites) for file in planned if file.plan.changed]
-        write_reports(report_of_verify(evidence, files), options.report, WRITERS)
-    _tell(evidence)
+    files = [with_diff(file, "shown", file.sites) for file in planned if file.plan.changed]
+    report = report_of_verify(evidence, files)
+    write_reports(report, options.report, WRITERS)
+    sys.stdout.write(verify_text.write(report, wants_colour(sys.stdout), shutil.get_terminal_size((100, 24)).columns))
     return 0 if evidence.ok else 1
 
 
@@ -52,25 +53,3 @@ def _planned(options: argparse.Namespace) -> tuple[list[PlannedFile], Config]:
     for error in [*group.errors, *broken]:
         say(str(error))
     return planned, group.config
-
-
-def _tell(evidence: Evidence) -> None:
-    colour = wants_colour(sys.stdout)
-    for site in evidence.sites:
-        print(_site_line(site, colour))
-    for run_summary in evidence.runs:
-        if not run_summary.ok:
-            print(printable(run_summary.message))
-    for note in evidence.notes:
-        print(printable(note))
-    print(f"{_painted(evidence.verdict.value, evidence.ok, colour)}: {printable(evidence.message)}")
-
-
-def _site_line(site: SiteEvidence, colour: bool) -> str:
-    place = f"{site.site.path}:{site.site.line}:{site.site.column}"
-    message = f" ({printable(site.message)})" if site.message and site.message != site.verdict.value else ""
-    return f"{printable(place)} {_painted(site.verdict.value, site.verdict.ok, colour)}{message}"
-
-
-def _painted(text: str, good: bool, colour: bool) -> str:
-    return paint(text, GREEN if good else RED, on=colour)

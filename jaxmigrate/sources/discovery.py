@@ -49,7 +49,14 @@ class Discovery:
     errors: tuple[SourceError, ...]
 
 
-def discover(paths: Iterable[str], excluded: Callable[[Path], bool] = lambda _: False) -> Discovery:
+Excluded = Callable[[Path, Path], bool]
+
+
+def _nothing(_path: Path, _below: Path) -> bool:
+    return False
+
+
+def discover(paths: Iterable[str], excluded: Excluded = _nothing) -> Discovery:
     """The Python files and notebooks under some paths, each once however many ways lead to it.
 
     A file that is named itself is taken whatever its ending and whatever is excluded. Inside folders, hidden ones,
@@ -58,7 +65,7 @@ def discover(paths: Iterable[str], excluded: Callable[[Path], bool] = lambda _: 
 
     Args:
         paths: Files and folders as the user named them.
-        excluded: Whether a file or folder found inside a named folder is to be left out.
+        excluded: Whether a file or folder (first) that is found inside a named folder (second) is to be left out.
     """
     files: dict[str, Location] = {}
     errors: list[SourceError] = []
@@ -68,7 +75,7 @@ def discover(paths: Iterable[str], excluded: Callable[[Path], bool] = lambda _: 
     return Discovery(tuple(files.values()), tuple(errors))
 
 
-def _named(path: str, excluded: Callable[[Path], bool], errors: list[SourceError]) -> Iterator[Location]:
+def _named(path: str, excluded: Excluded, errors: list[SourceError]) -> Iterator[Location]:
     if path == "-":
         yield Location(STDIN, Path("-"), Kind.STDIN)
         return
@@ -91,16 +98,16 @@ def _real_first(found: Location) -> tuple[bool, str]:
     return found.path.is_symlink(), found.name
 
 
-def _inside(start: Path, excluded: Callable[[Path], bool], errors: list[SourceError]) -> Iterator[Location]:
+def _inside(start: Path, excluded: Excluded, errors: list[SourceError]) -> Iterator[Location]:
     waiting = [start]
     while waiting:
         folder = waiting.pop()
         for entry in _entries(folder, errors):
             path = folder / entry.name
             if entry.is_dir(follow_symlinks=False):
-                if not _skipped(path) and not excluded(path):
+                if not _skipped(path) and not excluded(path, start):
                     waiting.append(path)
-            elif path.suffix in _KINDS and not excluded(path) and _is_file(entry):
+            elif path.suffix in _KINDS and not excluded(path, start) and _is_file(entry):
                 yield Location(path.as_posix(), path, _KINDS[path.suffix])
 
 

@@ -83,9 +83,9 @@ def test_folder_with_a_python_name_is_a_folder(tree: Path) -> None:
 
 def test_excluded_files_and_folders_are_left_out_unless_named(tree: Path) -> None:
     make(tree, "keep/a.py", "drop/b.py", "keep/c.py")
-    found = discover(["."], lambda path: path.as_posix() in ("drop", "keep/c.py"))
+    found = discover(["."], lambda path, below: path.as_posix() in ("drop", "keep/c.py"))
     assert [file.name for file in found.files] == ["keep/a.py"]
-    found = discover(["drop/b.py"], lambda path: True)
+    found = discover(["drop/b.py"], lambda path, below: True)
     assert [file.name for file in found.files] == ["drop/b.py"]
 
 
