@@ -10,7 +10,8 @@ from jax import lax
 
 def guarded(x):
     everybody = lax.axis_index("i") >= 0
-    return lax.cond(everybody, lambda v: lax.psum(v, "i"), lambda v: v * 2.0, x)  # jaxmigrate: ignore[JM301] - it hangs on purpose
+    # jaxmigrate is right: it hangs, on purpose
+    return lax.cond(everybody, lambda v: lax.psum(v, "i"), lambda v: v * 2.0, x)  # jaxmigrate: ignore[JM301]
 
 
 warm_up = jax.pmap(lambda x: lax.psum(x, "i"), axis_name="i")
