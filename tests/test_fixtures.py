@@ -1,0 +1,74 @@
+"""The whole programs in fixtures/ come out of fix as their `stacked` folders say.
+
+`python tests/test_fixtures.py` writes those folders anew; read the difference before you commit it.
+"""
+
+from __future__ import annotations
+
+import ast
+import shutil
+from pathlib import Path
+
+import pytest
+
+from jaxmigrate.config import Config
+from jaxmigrate.linting import lint
+from jaxmigrate.migrate.project import plan_sources
+from jaxmigrate.sources import read_source
+
+FIXTURES = Path(__file__).parents[1] / "fixtures"
+PROGRAMS = sorted(path.parent.name for path in FIXTURES.glob("*/before"))
+
+
+def rewritten(name: str) -> dict[str, bytes]:
+    """The files of a program that fix changes, as they come out of it, by relative path."""
+    root = FIXTURES / name / "before"
+    sources = [read_source(path, path.relative_to(root).as_posix()) for path in sorted(root.rglob("*.py"))]
+    plan, errors = plan_sources([(s.name, s.path or root, s.text) for s in sources])
+    assert not errors
+    assert [site for site in plan.sites if site.status == "left"] == []
+    return {s.name: s.encode(f.after) for s, f in zip(sources, plan.files, strict=True) if f.changed}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_comes_out_as_kept(name: str) -> None:
+    kept = FIXTURES / name / "stacked"
+    files = {path.relative_to(kept).as_posix(): path.read_bytes() for path in sorted(kept.rglob("*.py"))}
+    found = rewritten(name)
+    assert found
+    assert files == found
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_no_pmap_is_left(name: str) -> None:
+    for text in rewritten(name).values():
+        tree = ast.parse(text)
+        assert not [n for n in ast.walk(tree) if isinstance(n, ast.Attribute) and n.attr == "pmap" and is_jax(n.value)]
+
+
+def is_jax(node: ast.expr) -> bool:
+    return isinstance(node, ast.Name) and node.id == "jax"
+
+
+@pytest.mark.parametrize("name", [name for name in PROGRAMS if name != "demo"])
+def test_lint_is_silent_before_and_after(name: str) -> None:
+    root = FIXTURES / name / "before"
+    before = [read_source(path) for path in sorted(root.rglob("*.py"))]
+    assert lint(before, Config()) == []
+    kept = FIXTURES / name / "stacked"
+    assert lint([read_source(path) for path in sorted(kept.rglob("*.py"))], Config()) == []
+
+
+def write() -> None:
+    """Writes every `stacked` folder anew: the files that fix changes."""
+    for name in PROGRAMS:
+        folder = FIXTURES / name / "stacked"
+        shutil.rmtree(folder, ignore_errors=True)
+        for path, data in rewritten(name).items():
+            target = folder / path
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(data)
+
+
+if __name__ == "__main__":
+    write()
