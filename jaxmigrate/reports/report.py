@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from jaxmigrate.migrate.plan import ArrayLayout, SitePlan
 from jaxmigrate.reports.fix_result import FixedFile, FixResult
 from jaxmigrate.terminal import plural
-from jaxmigrate.verify.model import Evidence, SiteEvidence
+from jaxmigrate.verify.model import Evidence, SiteEvidence, SiteInfo
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ def _row_of_plan(plan: SitePlan, evidence: SiteEvidence | None) -> SiteRow:
         path=plan.path,
         line=plan.line,
         axis=plan.axis or "",
-        name=plan.mapped,
+        name=SiteInfo(plan.id, name=plan.mapped).label,
         status=plan.status,
         code=plan.code,
         reason=plan.reason,
@@ -99,7 +99,7 @@ def _row_of_plan(plan: SitePlan, evidence: SiteEvidence | None) -> SiteRow:
 
 def _row_of_evidence(evidence: SiteEvidence) -> SiteRow:
     site = evidence.site
-    return SiteRow(site.id, site.path, site.line, site.axis, site.name, "rewritten", evidence=evidence)
+    return SiteRow(site.id, site.path, site.line, site.axis, site.label, "rewritten", evidence=evidence)
 
 
 def report_of_fix(result: FixResult) -> Report:

@@ -235,7 +235,7 @@ def _verdict(info: SiteInfo, comparison: SiteComparison, found: Sequence[Found],
 
 def _sampling(unmeasured: Sequence[Found]) -> str:
     calls = len({one.pair.key for one in unmeasured})
-    return f"; {_count(calls)} differ in bits too and were not measured, for want of room" if calls else ""
+    return f"; {_count(calls)} more that differ in bits were not measured, for want of room" if calls else ""
 
 
 def _count(calls: int) -> str:

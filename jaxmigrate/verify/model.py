@@ -18,6 +18,8 @@ SCHEMA_VERSION = 1
 ORIGINAL = "original"
 REWRITTEN = "rewritten"
 
+_LABEL = 48
+
 
 class VerifyError(Exception):
     """The verification could not be carried out at all; its text tells the user why."""
@@ -80,7 +82,13 @@ class SiteInfo:
 
     def __str__(self) -> str:
         place = f"{self.path}:{self.line}" if self.path else self.id
-        return f"{place} ({self.name})" if self.name else place
+        return f"{place} ({self.label})" if self.name else place
+
+    @property
+    def label(self) -> str:
+        """The name of what is mapped, which may be a lambda of many lines, in one short line."""
+        name = " ".join(self.name.split())
+        return name if len(name) <= _LABEL else f"{name[: _LABEL - 3]}..."
 
 
 @dataclass(frozen=True)

@@ -139,6 +139,15 @@ def holds_tracer(tree: Any) -> bool:
     return any(isinstance(value, jax.core.Tracer) for value in jax.tree_util.tree_leaves(tree))
 
 
+def wait_for(tree: Any) -> None:
+    """Block until every array of a pytree is computed; tracers and deleted arrays have nothing to wait for."""
+    import jax
+
+    for value in jax.tree_util.tree_leaves(tree):
+        if isinstance(value, jax.Array) and not isinstance(value, jax.core.Tracer) and not value.is_deleted():
+            value.block_until_ready()
+
+
 def _describe(value: Any, place: str) -> tuple[Leaf, str]:
     import jax
 

@@ -112,7 +112,7 @@ def _is_within(pair: Pair, distance: Array, rtol: float, atol: float) -> bool:
         return not np.any(distance > 0)
     larger = np.maximum(np.abs(pair.a), np.abs(pair.b))
     bound = atol + rtol * (larger + _typical(pair.a))
-    return bool(np.all((distance <= bound) & ~np.isinf(distance)))
+    return bool(np.all((distance == 0) | ((distance <= bound) & ~np.isinf(distance))))
 
 
 def _is_exact(array: Array) -> bool:

@@ -187,14 +187,11 @@ class _Call:
 
     def run(self, function: Any, args: Any, kwargs: Any) -> Any:
         """Call the function and wait for its results: unwaited collectives of many steps can exhaust the threads."""
-        import jax
-
         started = time.perf_counter()
         _stack().append(self.site)
         try:
             result = function(*args, **kwargs)
-            if not digest.holds_tracer(result):
-                jax.block_until_ready(result)  # type: ignore[no-untyped-call]
+            digest.wait_for(result)
         finally:
             _stack().pop()
         self.seconds = time.perf_counter() - started

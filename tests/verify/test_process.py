@@ -1,0 +1,125 @@
+"""Children are ended with everything they started, whatever they do, and so is a verification that is ended itself."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from jaxmigrate.verify.process import IdleWatch, Outcome, Streams, carriers, run_child
+
+REPOSITORY = Path(__file__).parents[2]
+
+
+def never(_: float) -> str:
+    return ""
+
+
+def run(tmp_path: Path, program: str, timeout: float = 20.0, watch: Callable[[float], str] = never) -> Outcome:
+    (tmp_path / "in").write_text("given")
+    streams = Streams(tmp_path / "in", tmp_path / "out", tmp_path / "err")
+    environment = {**os.environ, "JAXMIGRATE_VERIFY": str(tmp_path)}
+    environment.pop("PYTHONPATH", None)
+    command = [sys.executable, "-S", "-c", program]
+    return run_child(command, sys.executable, tmp_path, environment, streams, timeout, watch)
+
+
+def gone(tmp_path: Path) -> bool:
+    for _ in range(100):
+        if not carriers(str(tmp_path)):
+            return True
+        time.sleep(0.02)
+    return False
+
+
+@pytest.mark.parametrize(
+    ("program", "kind", "status", "name"),
+    [
+        ("pass", "finished", 0, ""),
+        ("raise SystemExit(3)", "exited", 3, ""),
+        ("import os; os.abort()", "signal", -6, "SIGABRT"),
+        ("import os; os._exit(128 + 11)", "signal", 139, "SIGSEGV"),
+        ("import os; os._exit(200)", "exited", 200, ""),
+    ],
+)
+def test_endings_are_told_apart(tmp_path: Path, program: str, kind: str, status: int, name: str) -> None:
+    outcome = run(tmp_path, program)
+    assert (outcome.kind, outcome.status, outcome.signal) == (kind, status, name)
+
+
+def test_streams_are_files(tmp_path: Path) -> None:
+    run(tmp_path, "import sys; print(sys.stdin.read(), 'told'); print('warned', file=sys.stderr)")
+    assert (tmp_path / "out").read_text() == "given told\n"
+    assert (tmp_path / "err").read_text() == "warned\n"
+
+
+def test_time_runs_out_although_sigterm_is_ignored(tmp_path: Path) -> None:
+    program = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(60)"
+    outcome = run(tmp_path, program, timeout=0.5)
+    assert outcome.kind == "timeout"
+    assert outcome.seconds < 3
+    assert gone(tmp_path)
+
+
+def test_watch_ends_a_run(tmp_path: Path) -> None:
+    outcome = run(tmp_path, "import time; time.sleep(60)", watch=lambda seconds: "deadlock" if seconds > 0.3 else "")
+    assert outcome.kind == "deadlock"
+
+
+@pytest.mark.parametrize("session", [False, True])
+def test_what_a_child_leaves_running_is_ended(tmp_path: Path, session: bool) -> None:
+    nested = f"subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)'], start_new_session={session})"
+    outcome = run(tmp_path, f"import subprocess, sys; {nested}")
+    assert outcome.kind == "finished"
+    assert gone(tmp_path)
+
+
+def test_only_processes_without_work_are_idle() -> None:
+    program = "import sys, time\nprint(flush=True)\nsys.stdin.readline()\nwhile True: pass"
+    with subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+        assert child.stdin is not None
+        assert child.stdout is not None
+        child.stdout.readline()
+        time.sleep(0.1)
+        watch = IdleWatch()
+        assert watch.idle_seconds(child.pid, 0.0) == 0.0
+        assert watch.idle_seconds(child.pid, 5.0) == 5.0
+        child.stdin.write(b"\n")
+        child.stdin.flush()
+        time.sleep(0.2)
+        assert watch.idle_seconds(child.pid, 6.0) == 0.0
+        child.kill()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_verification_that_is_ended_leaves_nothing(tmp_path: Path, number: signal.Signals) -> None:
+    program = tmp_path / "project" / "p.py"
+    program.parent.mkdir()
+    program.write_text("import pathlib, time; pathlib.Path('began').touch(); time.sleep(60)")
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    verifying = (
+        "import pathlib, sys\n"
+        "from jaxmigrate.verify.model import VerifyRequest\n"
+        "from jaxmigrate.verify.run import verify\n"
+        f"verify(VerifyRequest(pathlib.Path({str(program.parent)!r}), (sys.executable, 'p.py'), {{}}, {{}}, ()))\n"
+    )
+    environment = {**os.environ, "TMPDIR": str(scratch), "PYTHONPATH": str(REPOSITORY)}
+    with subprocess.Popen([sys.executable, "-c", verifying], env=environment, stderr=subprocess.PIPE) as child:
+        for _ in range(500):
+            if [*scratch.glob("*/tree/project/began")]:
+                break
+            time.sleep(0.02)
+        (folder,) = scratch.iterdir()
+        token = str(folder / "runs" / "original-1" / "config.json")
+        assert carriers(token)
+        child.send_signal(number)
+        assert child.wait(20) != 0
+    assert carriers(token) == []
+    assert [*scratch.iterdir()] == []
