@@ -214,3 +214,22 @@ def test_a_map_of_a_map_is_one_map_over_two_axes() -> None:
     verdict = run_child(programs)
     assert not verdict["nested"], verdict["nested"]
     assert fix_files(after) == after
+
+
+IMPORT_ALL = """
+import json, sys, types
+from jax._src import xla_bridge
+for name, text in json.load(sys.stdin).items():
+    exec(compile(text, name, "exec"), types.ModuleType(name).__dict__)
+    assert not xla_bridge.backends_are_initialized(), name
+"""
+
+
+def test_importing_a_rewritten_module_does_not_start_the_backend() -> None:
+    quiet = {name: text for name, text in {**SIMPLE, **KEYWORDS}.items() if "jax.devices()" not in text}
+    after = {name: fix_files({"main.py": PRELUDE + text + "\n"})["main.py"] for name, text in quiet.items()}
+    done = subprocess.run(
+        [sys.executable, "-c", IMPORT_ALL], input=json.dumps(after), capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert len(after) > 40
