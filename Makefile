@@ -5,7 +5,7 @@ PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11 python;
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
-PYTEST_ARGS ?= -n auto
+PYTEST_ARGS ?= -n auto --dist loadfile
 
 .DEFAULT_GOAL := help
 .PHONY: help install test check format demo clean
