@@ -77,5 +77,8 @@ def _because(stderr: str) -> str:
 
 
 def tail(text: str, lines: int = 40, characters: int = 4000) -> str:
-    """The end of a text, in whole lines where possible."""
+    """The end of a text, in whole lines where possible; of a crash, what faulthandler says first."""
+    crash = text.rfind("Fatal Python error: ")
+    if crash >= 0:
+        return "\n".join(text[crash:].splitlines()[:lines])[:characters]
     return "\n".join(text[-characters:].splitlines()[-lines:])

@@ -41,22 +41,22 @@ def run_child(
     environment: Mapping[str, str],
     streams: Streams,
     timeout: float,
-    watch: Callable[[float], str],
+    watch: Callable[[float, int], str],
 ) -> Outcome:
     """Run a command in a session of its own until it ends, its time is up, or `watch` says what is wrong with it.
 
-    `watch` is called about ten times a second with the seconds since the start; any text but the empty one ends the
-    run and becomes the outcome's kind.
+    `watch` is called about ten times a second with the seconds since the start and the number of the session; any text
+    but the empty one ends the run and becomes the outcome's kind.
     """
     started = time.monotonic()
     with _started(command, executable, cwd, environment, streams) as child:
         while True:
             with suppress(subprocess.TimeoutExpired):
                 status = child.wait(POLL_SECONDS)
-                watch(time.monotonic() - started)
+                watch(time.monotonic() - started, child.pid)
                 return _ended(status, time.monotonic() - started)
             seconds = time.monotonic() - started
-            kind = "timeout" if seconds > timeout else watch(seconds)
+            kind = "timeout" if seconds > timeout else watch(seconds, child.pid)
             if kind:
                 return Outcome(kind, None, "", seconds)
 
@@ -141,26 +141,44 @@ def _signal_name(number: int) -> str:
 
 
 class IdleWatch:
-    """Tells how long a process has computed nothing, by the kernel's accounts; 0.0 where there are none."""
+    """Tells how long processes have computed nothing, by the kernel's accounts; where there are none, never."""
 
     def __init__(self) -> None:
-        self.ticks: dict[int, int] = {}
+        self.used: dict[int, int | None] = {}
         self.since: dict[int, float] = {}
 
     def idle_seconds(self, pid: int, now: float) -> float:
         """Seconds for which the process used no processor time, waited for no disk and was not stopped."""
-        ticks = _ticks(pid)
-        if ticks is None or ticks != self.ticks.get(pid) or _is_busy(pid):
-            self.ticks[pid], self.since[pid] = ticks or 0, now
-        return now - self.since[pid]
+        return self._unchanged(pid, None if _is_busy(pid) else _ticks(pid), now)
+
+    def session_idle_seconds(self, session: int, now: float) -> float:
+        """The same for all processes of a session together, counted from the first time that this is asked."""
+        ticks = [None if _is_busy(pid) else _ticks(pid) for pid in _members(session)]
+        known = [number for number in ticks if number is not None]
+        return self._unchanged(-session, sum(known) if len(known) == len(ticks) else None, now)
+
+    def _unchanged(self, key: int, used: int | None, now: float) -> float:
+        if used is None or key not in self.used or used != self.used[key]:
+            self.used[key], self.since[key] = used, now
+        return now - self.since[key]
+
+
+def _stat(pid: int) -> list[str]:
+    """The fields of the kernel's account of a process from its state on; empty if there is none."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    except (OSError, IndexError):
+        return []
 
 
 def _ticks(pid: int) -> int | None:
-    try:
-        fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
-    except (OSError, IndexError):
-        return None
-    return int(fields[11]) + int(fields[12])
+    fields = _stat(pid)
+    return int(fields[11]) + int(fields[12]) if fields else None
+
+
+def _members(session: int) -> list[int]:
+    pids = [int(path.name) for path in Path("/proc").glob("[0-9]*")]
+    return [pid for pid in pids if _stat(pid)[3:4] == [str(session)]]
 
 
 def _is_busy(pid: int) -> bool:

@@ -113,20 +113,25 @@ class Workshop:
         summary = summarise(side, attempt, outcome, recording, sites, streams, self.request.timeout)
         return Run(summary, recording, streams.stdout)
 
-    def _watch(self, name: str, recording: Recording, expected: int | None) -> Callable[[float], str]:
+    def _watch(self, name: str, recording: Recording, expected: int | None) -> Callable[[float, int], str]:
         """What looks after a run: reads its log, tells its progress, and says when it hangs."""
         idle = IdleWatch()
 
-        def watch(seconds: float) -> str:
+        def watch(seconds: float, session: int) -> str:
             recording.read_on()
             last = recording.last_call()
             site = last.site if last is not None else ""
             self.progress(Progress("running", name, recording.count(), expected, site, seconds))
             flying = [log.pid for log, _ in recording.in_flight()]
-            hung = [pid for pid in flying if idle.idle_seconds(pid, seconds) > self.request.idle_timeout]
-            return "deadlock" if flying and len(hung) == len(flying) else ""
+            return "deadlock" if flying and hangs(idle, flying, session, seconds, self.request.idle_timeout) else ""
 
         return watch
+
+
+def hangs(idle: IdleWatch, flying: list[int], session: int, seconds: float, limit: float) -> bool:
+    """Whether every process that is in a mapped call, and every other one it might wait for, has stopped computing."""
+    waited = min(idle.idle_seconds(pid, seconds) for pid in flying)
+    return waited > limit / 2 and idle.session_idle_seconds(session, seconds) > limit / 2 and waited > limit
 
 
 def summarise(

@@ -13,15 +13,16 @@ from pathlib import Path
 import pytest
 
 from jaxmigrate.verify.process import IdleWatch, Outcome, Streams, carriers, run_child
+from jaxmigrate.verify.workshop import hangs
 
 REPOSITORY = Path(__file__).parents[2]
 
 
-def never(_: float) -> str:
+def never(seconds: float, session: int) -> str:
     return ""
 
 
-def run(tmp_path: Path, program: str, timeout: float = 20.0, watch: Callable[[float], str] = never) -> Outcome:
+def run(tmp_path: Path, program: str, timeout: float = 20.0, watch: Callable[[float, int], str] = never) -> Outcome:
     (tmp_path / "in").write_text("given")
     streams = Streams(tmp_path / "in", tmp_path / "out", tmp_path / "err")
     environment = {**os.environ, "JAXMIGRATE_VERIFY": str(tmp_path)}
@@ -68,7 +69,7 @@ def test_time_runs_out_although_sigterm_is_ignored(tmp_path: Path) -> None:
 
 
 def test_watch_ends_a_run(tmp_path: Path) -> None:
-    outcome = run(tmp_path, "import time; time.sleep(60)", watch=lambda seconds: "deadlock" if seconds > 0.3 else "")
+    outcome = run(tmp_path, "import time; time.sleep(60)", watch=lambda seconds, _: "deadlock" if seconds > 0.3 else "")
     assert outcome.kind == "deadlock"
 
 
@@ -95,6 +96,20 @@ def test_only_processes_without_work_are_idle() -> None:
         time.sleep(0.2)
         assert watch.idle_seconds(child.pid, 6.0) == 0.0
         child.kill()
+
+
+def test_process_that_waits_for_a_busy_child_is_not_hung(tmp_path: Path) -> None:
+    waits = "import subprocess, sys; subprocess.run([sys.executable, '-S', '-c', {}])"
+    found: list[bool] = []
+    for program in (waits.format("'while True: pass'"), waits.format("'import time; time.sleep(60)'")):
+        idle = IdleWatch()
+
+        def watch(seconds: float, session: int, idle: IdleWatch = idle) -> str:
+            hung = hangs(idle, [session], session, seconds, 1.0)
+            return "deadlock" if hung or seconds > 3 else ""
+
+        found.append(run(tmp_path, program, watch=watch).seconds < 3)
+    assert found == [False, True]
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -177,7 +177,8 @@ def test_abort_names_signal_site_and_call(tmp_path: Path) -> None:
     assert evidence.message == f"the rewritten program aborted (SIGABRT) in call 0 of {site_of(text, 'step')}"
     assert by_name(evidence)["step"].verdict is Verdict.FAILED
     assert by_name(evidence)["fine"].verdict is Verdict.EQUAL
-    assert "observe" in run.stderr_tail
+    assert run.stderr_tail.startswith("Fatal Python error: Aborted")
+    assert "in observe" in run.stderr_tail
 
 
 def _environments() -> dict[str, str]:
