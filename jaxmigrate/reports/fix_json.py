@@ -20,10 +20,7 @@ def write(result: FixResult) -> str:
         },
         "sites": [site.to_json() for site in result.sites],
         "files": [{"path": file.path, "outcome": file.outcome, "diff": file.diff_text} for file in result.files],
-        "errors": [
-            {"path": error.path, "line": error.line, "column": error.column, "message": error.message}
-            for error in result.errors
-        ],
+        "errors": [error.to_json() for error in result.errors],
         "notebooks": list(result.notebooks),
         "verification": None if result.evidence is None else to_json(result.evidence),
     }

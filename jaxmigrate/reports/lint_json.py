@@ -6,7 +6,6 @@ import json
 from typing import Any
 
 from jaxmigrate.reports.lint_result import LintResult
-from jaxmigrate.sources import SourceError
 
 
 def write(result: LintResult, statistics: bool = False) -> str:
@@ -15,12 +14,8 @@ def write(result: LintResult, statistics: bool = False) -> str:
         "version": 1,
         "files": len(result.sources),
         "findings": [finding.to_json() for finding in result.findings],
-        "errors": [_error(error) for error in result.errors],
+        "errors": [error.to_json() for error in result.errors],
     }
     if statistics:
         document["statistics"] = dict(result.statistics())
     return json.dumps(document, indent=2) + "\n"
-
-
-def _error(error: SourceError) -> dict[str, Any]:
-    return {"path": error.path, "line": error.line, "column": error.column, "message": error.message}

@@ -44,6 +44,10 @@ class SourceError(Exception):
         place = [self.path, *(str(number) for number in (self.line, self.column) if number)]
         return f"{':'.join(place)}: {self.message}"
 
+    def to_json(self) -> dict[str, str | int]:
+        """The error as plain JSON types, with every attribute under its own name."""
+        return {"path": self.path, "line": self.line, "column": self.column, "message": self.message}
+
 
 @dataclass(frozen=True)
 class SourceFile:
