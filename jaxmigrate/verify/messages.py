@@ -10,6 +10,9 @@ from jaxmigrate.verify.process import Outcome
 from jaxmigrate.verify.recording import Recording
 
 _STUCK = re.compile(r"has been waiting for `(?P<what>[a-z -]+?) RendezvousKey.*Expected (?P<expected>\d+) threads")
+_UNLOADED = re.compile(r"NameError: name '__jaxmigrate_(transform|mapped)__' is not defined")
+# JAX puts a remark about its traceback behind the exception.
+_RAISED = re.compile(r"[A-Za-z_][\w.]*(Error|Exception|Interrupt|Exit|Warning)\b")
 _CAUSES = {
     "SIGKILL": "was killed (SIGKILL), which the kernel does when memory runs out",
     "SIGABRT": "aborted (SIGABRT)",
@@ -67,13 +70,14 @@ def describe_call(call: InFlight, sites: Mapping[str, SiteInfo]) -> str:
 
 
 def _because(stderr: str) -> str:
-    if "__jaxmigrate_" in stderr and "NameError" in stderr:
+    if _UNLOADED.search(stderr):
         return (
             ": the recorder was not loaded, because the command starts a Python that ignores PYTHONPATH (-I, -E, -S, "
             "or an environment of its own)"
         )
     lines = [line.strip() for line in stderr.splitlines() if line.strip()]
-    return f": {lines[-1][:300]}" if lines else ""
+    raised = [line for line in lines if _RAISED.match(line)]
+    return f": {(raised or lines)[-1][:300]}" if lines else ""
 
 
 def tail(text: str, lines: int = 40, characters: int = 4000) -> str:

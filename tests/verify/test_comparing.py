@@ -13,7 +13,9 @@ from jaxmigrate.verify.compare import CallKey, SiteComparison, compare
 from jaxmigrate.verify.hints import factor_hint, hint
 from jaxmigrate.verify.judge import Case, judge
 from jaxmigrate.verify.keep import choose, leaf_bytes, spread
+from jaxmigrate.verify.messages import describe_run, tail
 from jaxmigrate.verify.model import LeafError, SiteEvidence, SiteInfo, Tolerance, Verdict
+from jaxmigrate.verify.process import Outcome
 from jaxmigrate.verify.recording import StreamKey
 from jaxmigrate.verify.run import scalar_error, tolerance_of
 from tests.verify.logs import ARRAY, Log, recording
@@ -294,3 +296,65 @@ class TestHints:
         wrong = LeafError(1.0, 1.0, 1, pattern="first")
         assert "device 0's value" in hint(pair.deltas[0], wrong, True, 8)
         assert "look at what is computed before it" in hint(pair.deltas[0], wrong, False, 8)
+
+
+class TestMessages:
+    @pytest.mark.parametrize(
+        ("stderr", "says"),
+        [
+            ("Traceback\nValueError: bad axis\n", "status 1: ValueError: bad axis"),
+            ("pkg.MyError: odd\n--------------------\nFor simplicity, JAX has removed its frames.", "pkg.MyError: odd"),
+            ("f = __jaxmigrate_transform__('x', jax.pmap)\nNameError: unbound axis name: i\n", "unbound axis name: i"),
+            ("NameError: name '__jaxmigrate_mapped__' is not defined", "ignores PYTHONPATH"),
+            ("no data\n", "status 1: no data"),
+            ("", "exited with status 1"),
+        ],
+    )
+    def test_why_a_program_exited(self, tmp_path: Path, stderr: str, says: str) -> None:
+        told = describe_run("program", Outcome("exited", 1, "", 1.0), recording(tmp_path), {}, stderr, 60)
+        assert told.endswith(says) or says in told.partition("status 1")[2]
+
+    @pytest.mark.parametrize(
+        ("kind", "signal", "says"),
+        [
+            ("timeout", "", "the program ran out of its 60 s in call 0 of x.py:1"),
+            (
+                "signal",
+                "SIGSEGV",
+                "the program crashed (SIGSEGV), as programs do that use a donated buffer again in call 0",
+            ),
+            ("signal", "SIGXCPU", "the program was ended by SIGXCPU in call 0 of x.py:1"),
+            ("deadlock", "", "the program hung in call 0 of x.py:1: its devices wait for each other"),
+        ],
+    )
+    def test_where_a_program_ended(self, tmp_path: Path, kind: str, signal: str, says: str) -> None:
+        log = Log(tmp_path)
+        log.values("in", log.enter("a"), "1")
+        told = describe_run("program", Outcome(kind, None, signal, 1.0), recording(tmp_path), {"a": A}, "", 60)
+        assert told.startswith(says)
+
+    def test_program_that_ended_between_calls(self, tmp_path: Path) -> None:
+        Log(tmp_path).call("a")
+        told = describe_run("program", Outcome("timeout", None, "", 1.0), recording(tmp_path), {"a": A}, "", 60)
+        assert told.endswith("outside of any mapped call, after call 0 of x.py:1")
+
+    def test_program_that_waits_for_arguments(self, tmp_path: Path) -> None:
+        Log(tmp_path).enter("a")
+        told = describe_run("program", Outcome("deadlock", None, "", 1.0), recording(tmp_path), {"a": A}, "", 60)
+        assert "in call 0 of x.py:1 while it was reading its arguments" in told
+
+    def test_collective_that_xla_names(self, tmp_path: Path) -> None:
+        log = Log(tmp_path)
+        log.enter("a")
+        line = "[id={}] This thread has been waiting for `all reduce RendezvousKey{{x}}` for 4 s. Expected 8 threads to"
+        stderr = "\n".join(line.format(number) for number in range(3))
+        told = describe_run("program", Outcome("deadlock", None, "", 1.0), recording(tmp_path), {"a": A}, stderr, 60)
+        assert told.endswith("its devices wait for each other in an all reduce that only 3 of 8 reach")
+        aborted = Outcome("signal", -6, "SIGABRT", 1.0)
+        gave_up = stderr + "\nF rendezvous.cc:161] Termination timeout for `all reduce` of 60 seconds exceeded."
+        assert "hung" in describe_run("program", aborted, recording(tmp_path), {"a": A}, gave_up, 60)
+
+    def test_tail_of_a_crash_is_its_head(self) -> None:
+        text = "noise\n" * 50 + "Fatal Python error: Aborted\n" + "\n".join(map(str, range(100)))
+        assert tail(text).startswith("Fatal Python error: Aborted\n0\n1\n")
+        assert tail("a\n" * 100, lines=3) == "a\na\na"
