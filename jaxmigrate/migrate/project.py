@@ -75,6 +75,7 @@ def _plan(sources: Sequence[tuple[str, Path, str]], modules: Mapping[Path, Modul
     sites = {module: mapped_sites(module, resolver) for module in modules.values()}
     decisions = {module: decide(module, sites[module], resolver) for module in modules.values()}
     roots = {d.reference.node: d for ds in decisions.values() for d in ds}
+    leaned_on = _leaned_on(sites, roots, resolver)
     imported = _imported_names(tuple(modules.values()), resolver)
     files = []
     for name, path, text in sources:
@@ -83,7 +84,9 @@ def _plan(sources: Sequence[tuple[str, Path, str]], modules: Mapping[Path, Modul
             files.append(FilePlan(name, text, text, text, text, ()))
         else:
             kept = imported.get(module, frozenset())
-            files.append(_plan_file(name, module, sites[module], decisions[module], roots, resolver, around, kept))
+            files.append(
+                _plan_file(name, module, sites[module], decisions[module], roots, leaned_on, resolver, around, kept)
+            )
     return Plan(tuple(files))
 
 
@@ -117,6 +120,7 @@ def _plan_file(
     sites: Sequence[MappedSite],
     decisions: list[Decision],
     roots: Mapping[ReferenceNode, Decision],
+    leaned_on: Collection[ReferenceNode],
     resolver: Resolver,
     around: Surroundings,
     imported: frozenset[str],
@@ -126,7 +130,7 @@ def _plan_file(
     plans: list[SitePlan] = []
     marks: list[Mark] = []
     positions = Positions(module.text)
-    for outcome in _outcomes(module, sites, decisions, roots, resolver):
+    for outcome in _outcomes(module, sites, decisions, roots, leaned_on, resolver):
         plan = site_plan(outcome, name, positions, resolver)
         plans.append(plan)
         marks.append(Mark(plan.id, outcome.marked))
@@ -146,6 +150,7 @@ def _outcomes(
     sites: Sequence[MappedSite],
     decisions: Sequence[Decision],
     roots: Mapping[ReferenceNode, Decision],
+    leaned_on: Collection[ReferenceNode],
     resolver: Resolver,
 ) -> Iterator[Outcome]:
     """Every mapped site of a module, and every reference that no site of its own says more about."""
@@ -159,8 +164,17 @@ def _outcomes(
                 continue  # reported as a part of the site that maps it
             yield Outcome(site, decision.reference, decision, site.reference.node, site.reference.use)
     for decision in decisions:
-        if not decision.sites and not _is_alias(decision.reference, module):
+        if not decision.sites and decision.reference.node not in leaned_on:
             yield Outcome(None, decision.reference, decision, decision.reference.node, "value")
+
+
+def _leaned_on(
+    sites: Mapping[Module, Sequence[MappedSite]], roots: Mapping[ReferenceNode, Decision], resolver: Resolver
+) -> set[ReferenceNode]:
+    """The references that some site leads to through an alias: that site says more about them than they do."""
+    aliased = [(site, module) for module, found in sites.items() for site in found if site.reference is None]
+    leads = {root_of(site.callee, module, resolver, roots) for site, module in aliased}
+    return {node for node in leads if node is not None}
 
 
 def _is_alias(reference: Reference, module: Module) -> bool:

@@ -111,6 +111,9 @@ class Project:
             return self._below(folder, parts)
         if not parts or parts[0] in ALWAYS_EXTERNAL:
             return None
+        for package in importer.path.parents:
+            if package.name == parts[0] and (found := self._below(package.parent, parts)) not in (None, importer):
+                return found  # a module of a package imports another one by the package's own name
         folder, root = importer.path.parent, self._root(importer.path.parent)
         while True:
             found = self._below(folder, parts)

@@ -313,7 +313,7 @@ class Resolver:
         match callee:
             case External(name=name) if name in PARTIALS and arguments and arguments[0].keyword is None:
                 return tuple(
-                    Partial(inner, arguments[1:], node, module) for inner in self.argument_values(arguments[0])
+                    partial_of(inner, arguments[1:], node, module) for inner in self.argument_values(arguments[0])
                 )
             case Partial(callee=inner, arguments=bound):
                 return self.apply(inner, (*bound, *arguments), node, module)
@@ -351,6 +351,13 @@ TRANSPARENT_DECORATORS = frozenset(
         "functools.wraps",
     }
 )
+
+
+def partial_of(callee: Value, arguments: tuple[Argument, ...], node: ast.expr, module: Module) -> Partial:
+    """A partial; one of a partial is one partial of the function behind both, as it is at run time."""
+    if isinstance(callee, Partial):
+        return Partial(callee.callee, (*callee.arguments, *arguments), node, module)
+    return Partial(callee, arguments, node, module)
 
 
 def is_transparent(decorator: Value) -> bool:

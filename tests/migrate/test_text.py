@@ -164,3 +164,25 @@ def test_marks_do_not_move_lines() -> None:
     assert file.marked_after.count("\n") == file.after.count("\n")
     assert "__jaxmigrate_transform__('a.py:10:5', jax.pmap)(" in file.marked_before
     assert "__jaxmigrate_transform__('a.py:10:5', _shard_map_stacked)(" in file.marked_after
+
+
+ALIAS = "import functools\nimport jax\nmapper = functools.partial(jax.pmap, axis_name='i')\n"
+
+
+@pytest.mark.parametrize("init", [{}, {"qmc/__init__.py": ""}])
+def test_a_package_that_imports_itself_by_name(init: dict[str, str]) -> None:
+    files = {**init, "qmc/names.py": ALIAS, "qmc/train.py": "from qmc import names\np = names.mapper(abs)\n"}
+    plan, _ = plan_sources([(name, Path("/project") / name, text) for name, text in files.items()])
+    assert [(site.id, site.form, site.axis) for site in plan.sites] == [("qmc/train.py:2:5", "alias", "i")]
+
+
+def test_an_alias_that_nothing_in_sight_uses_is_a_site_of_its_own() -> None:
+    (site,) = planned(ALIAS).sites
+    assert (site.line, site.status, site.form) == (3, "rewritten", "value")
+    assert "__jaxmigrate_transform__('a.py:3:28', jax.pmap)" in planned(ALIAS).files[0].marked_before
+
+
+def test_a_partial_of_an_alias_is_a_site() -> None:
+    plan = planned(ALIAS + "@functools.partial(mapper, donate_argnums=0)\ndef f(x): return x\n")
+    assert [(site.line, site.form, site.axis, site.mapped) for site in plan.sites] == [(4, "alias", "i", "f")]
+    assert "donate_argnums=donate_argnums" in plan.files[0].after
