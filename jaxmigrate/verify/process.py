@@ -13,6 +13,8 @@ from pathlib import Path
 
 POLL_SECONDS = 0.1
 GRACE_SECONDS = 1.0
+# Hundredths of a second of processor time, at once and in a second, that a thread which only looks around may use.
+_SLACK_TICKS = 2
 
 
 @dataclass(frozen=True)
@@ -158,7 +160,9 @@ class IdleWatch:
         return self._unchanged(-session, sum(known) if len(known) == len(ticks) else None, now)
 
     def _unchanged(self, key: int, used: int | None, now: float) -> float:
-        if used is None or key not in self.used or used != self.used[key]:
+        before = self.used.get(key)
+        slack = _SLACK_TICKS + _SLACK_TICKS * (now - self.since.get(key, now))
+        if used is None or before is None or used - before > slack:
             self.used[key], self.since[key] = used, now
         return now - self.since[key]
 

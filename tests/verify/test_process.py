@@ -98,6 +98,19 @@ def test_only_processes_without_work_are_idle() -> None:
         child.kill()
 
 
+def test_thread_that_looks_around_is_no_work() -> None:
+    program = "import time\nwhile True: time.sleep(0.05)"
+    with subprocess.Popen([sys.executable, "-S", "-c", program]) as child:
+        time.sleep(0.3)
+        watch = IdleWatch()
+        longest = 0.0
+        for poll in range(10):
+            longest = max(longest, watch.idle_seconds(child.pid, 0.2 * poll))
+            time.sleep(0.2)
+        assert longest > 1.0
+        child.kill()
+
+
 def test_process_that_waits_for_a_busy_child_is_not_hung(tmp_path: Path) -> None:
     waits = "import subprocess, sys; subprocess.run([sys.executable, '-S', '-c', {}])"
     found: list[bool] = []
@@ -105,10 +118,10 @@ def test_process_that_waits_for_a_busy_child_is_not_hung(tmp_path: Path) -> None
         idle = IdleWatch()
 
         def watch(seconds: float, session: int, idle: IdleWatch = idle) -> str:
-            hung = hangs(idle, [session], session, seconds, 1.0)
-            return "deadlock" if hung or seconds > 3 else ""
+            hung = hangs(idle, [session], session, seconds, 0.6)
+            return "deadlock" if hung or seconds > 1.6 else ""
 
-        found.append(run(tmp_path, program, watch=watch).seconds < 3)
+        found.append(run(tmp_path, program, watch=watch).seconds < 1.6)
     assert found == [False, True]
 
 
