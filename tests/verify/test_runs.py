@@ -194,7 +194,7 @@ def test_nothing_is_left_behind(
 ) -> None:
     assert len(equal.runs) + len(broken) > 2
     assert [*scratch.iterdir()] == []
-    assert [pid for pid in _environments() if str(scratch) in _environments()[pid]] == []
+    assert [pid for pid, environment in _environments().items() if str(scratch) in environment] == []
 
 
 @pytest.mark.parametrize(
