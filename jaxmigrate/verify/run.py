@@ -350,6 +350,9 @@ def _notes(session: _Session, sites: tuple[SiteEvidence, ...]) -> tuple[str, ...
         notes.append(
             f"the program chose {devices} devices itself, not the {session.workshop.request.devices} asked for"
         )
+    versions = {run.summary.side: run.summary.versions.get("jax") for run in session.runs if run.summary.versions}
+    if len({*versions.values()}) > 1:
+        notes.append("; ".join(f"the {side} program ran on jax {version}" for side, version in versions.items()))
     weak = sum(site.weak_types for site in sites)
     if weak:
         notes.append(f"{weak} results have another weak type than in the original; their values were compared")
