@@ -1,0 +1,67 @@
+"""What a value does when it is called, as far as reading a body has seen it come about."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    from jaxmigrate.flow.variance.frames import Frame
+    from jaxmigrate.flow.variance.lattice import Level, Var
+    from jaxmigrate.program.values import Function
+
+
+@dataclass(frozen=True, slots=True)
+class Closure:
+    """A function of the project with the frame that it was made in, None where that was outside of what is read.
+
+    `defaults` are the values of its parameters' defaults at the time it was made; `receiver` is what it is bound to.
+    """
+
+    function: Function
+    frame: Frame | None = None
+    defaults: tuple[tuple[str, Var], ...] | None = None
+    receiver: Var | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """A partial: `callee` with some arguments given."""
+
+    callee: Var
+    given: tuple[Var, ...]
+    named: tuple[tuple[str, Var], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Transformed:
+    """`callee` under a transformation of JAX, with the options given to that."""
+
+    name: str
+    callee: Var
+    options: tuple[tuple[str, Var], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """An attribute of a value whose class is not known."""
+
+    receiver: Var
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Pure:
+    """A function of its arguments and of what it holds, which is at `level`."""
+
+    level: Level
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One of several."""
+
+    ways: tuple[Callee, ...]
+
+
+Callee: TypeAlias = Closure | Bound | Transformed | Method | Pure | Choice

@@ -1,0 +1,212 @@
+"""What is known of a value inside a map: how sure it is that devices hold different ones, and what it is made of.
+
+The order is flat: "certainly equal" and "certainly different" both lie below "may differ", so that ways that meet, and
+loops that go round, only ever lose certainty.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import IntEnum
+from typing import Literal, TypeAlias
+
+from jaxmigrate.flow.variance.callees import Callee, Choice
+from jaxmigrate.program.values import Constant, Value
+
+Kind: TypeAlias = Literal["array", "unknown"]
+MOST_CHOICES = 4
+OTHERS = "*"  # the entries of an object that are not listed by name
+
+
+class Level(IntEnum):
+    """How sure it is that a value differs between devices."""
+
+    NO = 0
+    MAY = 1
+    YES = 2
+
+
+class Fields(dict[str, "Var"]):
+    """The entries of a dictionary or object by name; never changed once made, so that it can be hashed."""
+
+    def __hash__(self) -> int:  # type: ignore[override]
+        return hash(frozenset(self.items()))
+
+
+@dataclass(frozen=True, slots=True)
+class Var:
+    """A value.
+
+    `gradient`: holds gradients that nothing has reduced; `updated`: state that such gradients have changed; `reduced`:
+    comes from a reduction over the mapped axis. `parts` are a tuple's or list's elements; `fields` the entries of a
+    dictionary with constant keys or of an object, all others being what "*" is, where that is there. `kind` "array" is
+    one array or number for certain, no container. `static` is what it stands for before anything runs: a constant, a
+    module, an instance of a class in sight. `callee` is what it does when called. `places` tells mutable
+    values apart: two values that share none of them are not the same object. `host`: two processes of one program may
+    see different ones.
+    """
+
+    level: Level = Level.NO
+    gradient: bool = False
+    updated: bool = False
+    parts: tuple[Var, ...] | None = None
+    fields: Mapping[str, Var] | None = None
+    kind: Kind = "unknown"
+    reduced: bool = False
+    host: bool = False
+    static: Value | None = None
+    callee: Callee | None = None
+    places: frozenset[object] = frozenset()
+
+
+EQUAL = Var()
+MAY = Var(Level.MAY)
+ARRAY = Var(kind="array")
+
+
+def constant(value: object) -> Var:
+    """A literal; numbers count as arrays, for they are one leaf."""
+    number = isinstance(value, int | float | complex)
+    return Var(kind="array" if number else "unknown", static=Constant(value))
+
+
+def union(values: Iterable[Var]) -> Var:
+    """The value of an operation on several."""
+    found = list(values)
+    level = max((v.level for v in found), default=Level.NO)
+    return Var(
+        level,
+        any(v.gradient for v in found),
+        any(v.updated for v in found),
+        reduced=level == Level.NO and any(v.reduced for v in found),
+        host=any(v.host for v in found),
+    )
+
+
+def join(one: Var, other: Var) -> Var:
+    """What a name holds after two ways that meet."""
+    if one == other:
+        return one
+    return Var(
+        one.level if one.level == other.level else Level.MAY,
+        one.gradient and other.gradient,
+        one.updated and other.updated,
+        _join_parts(one, other),
+        _join_fields(one, other),
+        one.kind if one.kind == other.kind else "unknown",
+        one.reduced and other.reduced,
+        one.host or other.host,
+        one.static if one.static == other.static else None,
+        join_callees(one, other),
+        one.places | other.places,
+    )
+
+
+def _join_parts(one: Var, other: Var) -> tuple[Var, ...] | None:
+    if one.parts is None or other.parts is None or len(one.parts) != len(other.parts):
+        return None
+    return tuple(join(a, b) for a, b in zip(one.parts, other.parts, strict=True))
+
+
+def _join_fields(one: Var, other: Var) -> Fields | None:
+    if one.fields is None or other.fields is None:
+        return None
+    names = [*one.fields, *(name for name in other.fields if name not in one.fields)]
+    return Fields({name: join(field_of(one, name), field_of(other, name)) for name in names})
+
+
+def join_callees(one: Var, other: Var) -> Callee | None:
+    """Either of two functions; nothing where one of them is not known."""
+    if one.callee == other.callee:
+        return one.callee
+    if one.callee is None or other.callee is None:
+        return None
+    ways = dict.fromkeys((*_ways(one.callee), *_ways(other.callee)))
+    return Choice(tuple(ways)) if len(ways) <= MOST_CHOICES else None
+
+
+def _ways(callee: Callee) -> tuple[Callee, ...]:
+    return callee.ways if isinstance(callee, Choice) else (callee,)
+
+
+def join_all(values: Sequence[Var]) -> Var:
+    """What several ways give; EQUAL for none."""
+    result = values[0] if values else EQUAL
+    for value in values[1:]:
+        result = join(result, value)
+    return result
+
+
+def tuple_of(parts: Sequence[Var]) -> Var:
+    """A tuple."""
+    places = frozenset[object]().union(*(p.places for p in parts))
+    return replace(union(parts), parts=tuple(parts), places=places)
+
+
+def dict_of(fields: Mapping[str, Var]) -> Var:
+    """A dictionary with constant keys, or an object."""
+    places = frozenset[object]().union(*(p.places for p in fields.values()))
+    return replace(union(fields.values()), fields=Fields(fields), places=places)
+
+
+def whole(value: Var) -> Var:
+    """Something in a value of which nothing else is known."""
+    return replace(value, level=_inside(value), parts=None, fields=None, kind="unknown", static=None, callee=None)
+
+
+def _inside(value: Var) -> Level:
+    """The level of anything in a value: sure only where all that it holds agrees."""
+    held = [*(value.parts or ()), *(value.fields or {}).values()]
+    levels = {_inside(one) for one in held} or {value.level}
+    return levels.pop() if len(levels) == 1 else Level.MAY
+
+
+def field_of(value: Var, name: str) -> Var:
+    """An entry by its name."""
+    if value.fields is not None:
+        found = value.fields.get(name, value.fields.get(OTHERS))
+        if found is not None:
+            return found
+    return whole(value)
+
+
+def element(value: Var) -> Var:
+    """Any element of a container; of an array, an array."""
+    if value.parts:
+        return join_all(value.parts)
+    return replace(whole(value), kind=value.kind)
+
+
+def with_fields(value: Var, changed: Mapping[str, Var]) -> Var:
+    """An object with some of its entries replaced; what is known of the others stays."""
+    before = value.fields if value.fields is not None else {OTHERS: whole(value)}
+    made = dict_of({**before, **changed})
+    return replace(made, static=value.static, places=made.places | value.places)
+
+
+def unsure(value: Var) -> Var:
+    """What an unknown function makes of a value."""
+    level = min(value.level, Level.MAY)
+    return Var(level, value.gradient, value.updated, host=value.host, places=value.places)
+
+
+def doubtful(value: Var) -> Var:
+    """The same value, if devices may come by it on different ways."""
+    return mapped(value, lambda v: replace(v, level=max(v.level, Level.MAY), reduced=False))
+
+
+def mapped(value: Var, change: Callable[[Var], Var]) -> Var:
+    """A value with it and everything in it changed."""
+    parts = None if value.parts is None else tuple(mapped(p, change) for p in value.parts)
+    fields = None if value.fields is None else Fields({n: mapped(v, change) for n, v in value.fields.items()})
+    return change(replace(value, parts=parts, fields=fields))
+
+
+def shallow(value: Var, depth: int = 3) -> Var:
+    """A value with what it is made of forgotten below a depth, so that loops come to an end."""
+    if depth == 0:
+        return replace(value, parts=None, fields=None, callee=None)
+    parts = None if value.parts is None else tuple(shallow(p, depth - 1) for p in value.parts)
+    fields = None if value.fields is None else Fields({n: shallow(v, depth - 1) for n, v in value.fields.items()})
+    return replace(value, parts=parts, fields=fields)
