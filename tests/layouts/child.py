@@ -1,0 +1,102 @@
+"""Runs programs on simulated devices; prints what became of each as one line of JSON, as soon as it is known.
+
+Reads `[{"name": ..., "files": {path: text}, "careless": bool}]` from standard input. Each program has a module `main`
+that sets `RESULT` to a tree of arrays, numbers and strings. What it prints counts as well. A careless variant finds
+`sharded`, `P` and `same` in its namespace, which is all that a hand-made migration needs.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import importlib
+import importlib.util
+import io
+import json
+import os
+import sys
+import tempfile
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.sharding import Mesh, PartitionSpec
+
+
+def sharded(f: Callable[..., Any], in_specs: Any, out_specs: Any, **jit: Any) -> Any:
+    """A mapped function in global form, over all devices."""
+    mesh = Mesh(jax.devices(), ("batch",))
+    return jax.jit(jax.shard_map(f, mesh=mesh, in_specs=in_specs, out_specs=out_specs, check_vma=False), **jit)
+
+
+def run(files: dict[str, str], careless: bool) -> object:
+    """Imports `main` from files written to a new folder, which it runs in, and returns its `RESULT`."""
+    home, before = os.getcwd(), set(sys.modules)
+    with tempfile.TemporaryDirectory() as folder:
+        for name, text in files.items():
+            path = Path(folder) / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        sys.path.insert(0, folder)
+        os.chdir(folder)
+        importlib.invalidate_caches()
+        try:
+            return executed(Path(folder) / "main.py", careless)
+        finally:
+            os.chdir(home)
+            sys.path.remove(folder)
+            for name in set(sys.modules) - before:
+                if str(getattr(sys.modules[name], "__file__", "")).startswith(folder):
+                    del sys.modules[name]
+
+
+def executed(path: Path, careless: bool) -> object:
+    """Runs a file as the module `main`."""
+    spec = importlib.util.spec_from_file_location("main", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = sys.modules["main"] = importlib.util.module_from_spec(spec)
+    if careless:
+        vars(module).update(sharded=sharded, P=PartitionSpec, same=lambda tree: tree)
+    spec.loader.exec_module(module)
+    return described(module.RESULT)
+
+
+def described(value: Any) -> object:
+    """A value as JSON: key by key, and of every array its dtype, shape and bytes."""
+    if isinstance(value, dict):
+        return {str(key): described(value[key]) for key in sorted(value, key=str)}
+    if isinstance(value, list | tuple):
+        return [type(value).__name__, *map(described, value)]
+    if isinstance(value, jax.Array) and jnp.issubdtype(value.dtype, jax.dtypes.prng_key):
+        return [str(value.dtype), described(jax.random.key_data(value))]
+    if isinstance(value, jax.Array | np.ndarray | np.generic):
+        array = np.asarray(value)
+        data = array.tobytes()
+        text = data.hex() if len(data) < 400 else hashlib.sha256(data).hexdigest()
+        return {"dtype": str(array.dtype), "shape": list(array.shape), "bytes": text, "near": str(array.ravel()[:8])}
+    return [type(value).__name__, repr(value)]
+
+
+def outcome(program: dict[str, Any]) -> dict[str, object]:
+    """What a program ended with: a result, or the exception that it raised."""
+    printed = io.StringIO()
+    found: dict[str, object] = {"name": program["name"], "result": None, "error": ""}
+    with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(io.StringIO()):
+        try:
+            found["result"] = run(program["files"], program["careless"])
+        except Exception:  # noqa: BLE001 - whatever a program raises is its outcome
+            found["error"] = traceback.format_exc(limit=-3)
+    return {**found, "printed": printed.getvalue()}
+
+
+if __name__ == "__main__":
+    out = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    for each in json.load(sys.stdin):
+        print(json.dumps({"begun": each["name"]}), file=out, flush=True)
+        print(json.dumps(outcome(each)), file=out, flush=True)
+        jax.clear_caches()  # type: ignore[no-untyped-call]

@@ -1,0 +1,93 @@
+"""Small programs in which a careless move from stacked to global arrays changes numbers: none of theirs changes."""
+
+from __future__ import annotations
+
+import ast
+import difflib
+import inspect
+from typing import Any
+
+import pytest
+
+from jaxmigrate.migrate.project import plan_sources
+from tests.layouts.running import Files, Program, plan, run_all
+from tests.layouts.table import careless, expected, provable, traps
+
+TRAPS = traps()
+PROVABLE = provable()
+EVERY = {**TRAPS, **PROVABLE}
+WRONG = {name: files for name, text in TRAPS.items() if (files := careless(text)) is not None}
+PROVES_LAYOUTS = "layout" in inspect.signature(plan_sources).parameters
+Outcomes = dict[str, dict[str, Any]]
+
+
+@pytest.fixture(scope="module")
+def rewritten() -> dict[str, Files]:
+    """The files of each program as fix leaves them."""
+    return {name: {file.path: file.after for file in plan(files).files} for name, files in EVERY.items()}
+
+
+@pytest.fixture(scope="module")
+def outcomes(rewritten: dict[str, Files]) -> tuple[Outcomes, Outcomes]:
+    """What the originals and the rewritten programs end with, and the careless ones beside the latter."""
+    originals = [Program(name, files) for name, files in EVERY.items()]
+    migrated = [Program(name, files) for name, files in rewritten.items()]
+    wrong = [Program(f"careless {name}", files, careless=True) for name, files in WRONG.items()]
+    before, after = run_all([originals, migrated + wrong])
+    return before, after
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_numbers_stay(name: str, outcomes: tuple[Outcomes, Outcomes], rewritten: dict[str, Files]) -> None:
+    before, after = outcomes[0][name], outcomes[1][name]
+    if before["error"]:
+        assert after["error"], f"raised {before['error']}\nbefore, and does not any more\n{diff(name, rewritten)}"
+        return
+    assert not after["error"], after["error"] + diff(name, rewritten)
+    assert after["result"] == before["result"], diff(name, rewritten)
+    assert after["printed"] == before["printed"], diff(name, rewritten)
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_only_those_raise_that_are_meant_to(name: str, outcomes: tuple[Outcomes, Outcomes]) -> None:
+    assert bool(outcomes[0][name]["error"]) == name.endswith("_raises"), outcomes[0][name]["error"]
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_the_careless_rewrite_goes_wrong(name: str, outcomes: tuple[Outcomes, Outcomes]) -> None:
+    before, after = outcomes[0][name], outcomes[1][f"careless {name}"]
+    assert not before["error"], before["error"]
+    assert (after["result"], after["printed"]) != (before["result"], before["printed"])
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_again_changes_nothing(name: str, rewritten: dict[str, Files]) -> None:
+    assert {file.path: file.after for file in plan(rewritten[name]).files} == rewritten[name]
+
+
+@pytest.mark.skipif(not PROVES_LAYOUTS, reason="no layout but the stacked one is written yet")
+@pytest.mark.parametrize("name", PROVABLE)
+def test_layouts_are_told(name: str) -> None:
+    sites = {(site.path, site.line): site for site in plan(PROVABLE[name]).sites}
+    for place, (arguments, outputs) in expected(PROVABLE[name]).items():
+        assert [a.layout for a in sites[place].arguments] == arguments, place
+        assert outputs is None or [o.layout for o in sites[place].outputs] == outputs, place
+
+
+@pytest.mark.parametrize("name", PROVABLE)
+def test_every_site_is_expected_to_be_something(name: str) -> None:
+    assert set(expected(PROVABLE[name])) == {(site.path, site.line) for site in plan(PROVABLE[name]).sites}
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_says_what_it_is_about(name: str) -> None:
+    assert ast.get_docstring(ast.parse(EVERY[name]["main.py"]))
+
+
+def diff(name: str, rewritten: dict[str, Files]) -> str:
+    """What fix made of a program."""
+    lines: list[str] = []
+    for path, text in EVERY[name].items():
+        after = rewritten[name][path].splitlines()
+        lines += difflib.unified_diff(text.splitlines(), after, path, path, lineterm="")
+    return "\n" + "\n".join(lines)
