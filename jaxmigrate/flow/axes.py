@@ -11,6 +11,7 @@ import ast
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
+from jaxmigrate.flow.leads import Leads
 from jaxmigrate.program.collectives import (
     AXIS_POSITIONS,
     GRADIENTS,
@@ -87,22 +88,28 @@ class AxisWalk:
     """The walk's state: what it found, and what it need not walk again."""
 
     resolver: Resolver
+    leads: Leads
     uses: list[AxisUse] = field(default_factory=list)
     seen: set[object] = field(default_factory=set)
     active: set[ast.expr] = field(default_factory=set)
 
 
-def axis_uses(modules: Iterable[Module], resolver: Resolver) -> list[AxisUse]:
-    """Every use of an axis by a collective, once for each environment in which it can run."""
-    walk = AxisWalk(resolver)
+def axis_uses(modules: Iterable[Module], resolver: Resolver, leads: Leads) -> list[AxisUse]:
+    """Every use of an axis by a collective inside a map, once for each environment in which it can run."""
+    walk = AxisWalk(resolver, leads)
     for module in modules:
         for call in module.table.calls:
-            if not _is_mapped_in_place(call, module, resolver):
+            if walk.leads.may_lead(call, module) and not _is_mapped_in_place(call, module, resolver):
                 _call(walk, call, module, Environment(), {}, ())
         for node in module.table.own_scope:
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.decorator_list:
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and may_be_mapped(node, module, leads):
                 _enter(walk, resolver.decorated(node, module), module, Environment(), {}, ())
     return walk.uses
+
+
+def may_be_mapped(node: ast.FunctionDef | ast.AsyncFunctionDef, module: Module, leads: Leads) -> bool:
+    """Whether a decorator of a function may lead to a map."""
+    return any(leads.mentions(decorator, module) for decorator in node.decorator_list)
 
 
 def _is_mapped_in_place(call: ast.Call, module: Module, resolver: Resolver) -> bool:
@@ -242,7 +249,8 @@ def _function(
         return
     walk.seen.add(key)
     for call in calls_of(function.node):
-        _call(walk, call, function.module, around, bindings, way)
+        if around.complete or walk.leads.may_lead(call, function.module):
+            _call(walk, call, function.module, around, bindings, way)
 
 
 def _mentions_map(module: Module) -> bool:

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from jaxmigrate.findings import Finding, Note
-from jaxmigrate.flow.axes import AxisUse, Step, axis_uses, map_axes
+from jaxmigrate.flow.axes import AxisUse, Step, axis_uses, map_axes, may_be_mapped
+from jaxmigrate.flow.leads import Leads
 from jaxmigrate.flow.processes import ProcessBranch, process_branches
 from jaxmigrate.flow.specs import out_vars, spec_axes, spec_var
 from jaxmigrate.flow.variance import Level, Reading, Var, read
@@ -41,9 +42,14 @@ class Facts:
         self.names = names
 
     @cached_property
+    def leads(self) -> Leads:
+        """Which calls may lead to a map."""
+        return Leads(self.resolver.project)
+
+    @cached_property
     def axis_uses(self) -> list[AxisUse]:
         """Every use of an axis by a collective, once for each environment in which it can run."""
-        return axis_uses(self.modules, self.resolver)
+        return axis_uses(self.modules, self.resolver, self.leads)
 
     @cached_property
     def process_branches(self) -> list[ProcessBranch]:
@@ -62,11 +68,13 @@ class Facts:
 
     def _device_maps(self, module: Module) -> Iterator[DeviceMap]:
         for call in module.table.calls:
+            if not self.leads.may_lead(call, module):
+                continue
             for value in self.resolver.values(call, module):
                 if isinstance(value, Application) and value.node is call:
                     yield from self._device_map(value)
         for node in module.table.own_scope:
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.decorator_list:
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and may_be_mapped(node, module, self.leads):
                 value = self.resolver.decorated(node, module)
                 if isinstance(value, Application):
                     yield from self._device_map(value)

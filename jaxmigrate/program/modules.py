@@ -11,7 +11,7 @@ import ast
 import contextlib
 import os
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -70,15 +70,23 @@ def read_utf8(path: Path) -> str | None:
 class Project:
     """Modules by path, and the search for imported ones."""
 
-    def __init__(self, modules: Iterable[Module] = (), reader: Reader = read_utf8, known: Iterable[Path] = ()) -> None:
-        """`known` are paths that `reader` has although no folder may list them."""
+    def __init__(
+        self,
+        modules: Iterable[Module] = (),
+        reader: Reader = read_utf8,
+        known: Iterable[Path] = (),
+        common: Path | None = None,
+    ) -> None:
+        """`known` are paths that `reader` has although no folder may list them; `common` holds all that was named."""
         self._modules: dict[Path, Module | None] = {module.path: module for module in modules}
         self._known = frozenset(known) | frozenset(self._modules)
         self.named: tuple[Module, ...] = tuple(m for m in self._modules.values() if m is not None)
         self._reader = reader
+        self._given_common = common
+        self._texts: dict[Path, str | None] = {}
         self._roots: dict[Path, Path] = {}
         self._folders: dict[Path, frozenset[str]] = {}
-        self._imports: dict[tuple[Path, str, int], Module | None] = {}
+        self._imports: dict[tuple[Path, str, int], Path | None] = {}
 
     def module(self, path: Path) -> Module | None:
         """The module at `path`, read if need be; None where it is absent or does not parse."""
@@ -86,8 +94,27 @@ class Project:
             self._modules[path] = self._load(path)
         return self._modules[path]
 
+    def text(self, path: Path) -> str | None:
+        """The text at `path`, not parsed; None where it cannot be read."""
+        known = self._modules.get(path)
+        if known is not None:
+            return known.text
+        if path not in self._texts:
+            self._texts[path] = self._reader(path)
+        return self._texts[path]
+
+    @property
+    def read_paths(self) -> Iterable[Path]:
+        """Every path that was read beyond the modules given, those included that are absent."""
+        return self._texts.keys()
+
+    @property
+    def listings(self) -> Mapping[Path, frozenset[str]]:
+        """The entries of every folder that was searched."""
+        return self._folders
+
     def _load(self, path: Path) -> Module | None:
-        text = self._reader(path)
+        text = self.text(path)
         if text is None:
             return None
         try:
@@ -97,27 +124,39 @@ class Project:
 
     def imported(self, importer: Module, name: str, level: int = 0) -> Module | None:
         """The module that `import name` (or `from` with `level` dots) in `importer` loads, if the project has it."""
+        path = self.find(importer, name, level)
+        return self.module(path) if path is not None else None
+
+    def find(self, importer: Module, name: str, level: int = 0) -> Path | None:
+        """Where the module lies that an import loads; nothing is read."""
         key = (importer.path, name, level)
         if key not in self._imports:
-            self._imports[key] = self._find(importer, name, level)
+            self._imports[key] = self._find(importer.path, name, level)
         return self._imports[key]
 
-    def _find(self, importer: Module, name: str, level: int) -> Module | None:
+    def imported_path(self, alias: ast.alias, importer: Module) -> Path | None:
+        """Where the module lies that an alias of an import statement stands for; None where it is no module's name."""
+        statement = importer.table.parents.get(alias)
+        if isinstance(statement, ast.ImportFrom):
+            return self.find(importer, f"{statement.module or ''}.{alias.name}".lstrip("."), statement.level)
+        return self.find(importer, alias.name if alias.asname else alias.name.partition(".")[0])
+
+    def _find(self, importer: Path, name: str, level: int) -> Path | None:
         parts = name.split(".") if name else []
         if level:
-            folder = importer.path.parent
+            folder = importer.parent
             for _ in range(level - 1):
                 folder = folder.parent
             return self._below(folder, parts)
         if not parts or parts[0] in ALWAYS_EXTERNAL:
             return None
-        for package in importer.path.parents:
+        for package in importer.parents:
             if package.name == parts[0] and (found := self._below(package.parent, parts)) not in (None, importer):
                 return found  # a module of a package imports another one by the package's own name
-        folder, root = importer.path.parent, self._root(importer.path.parent)
+        folder, root = importer.parent, self._root(importer.parent)
         while True:
             found = self._below(folder, parts)
-            if found is not None and found is not importer:
+            if found is not None and found != importer:
                 return found
             source = folder / "src"
             if "src" in self._listing(folder) and (found := self._below(source, parts)) is not None:
@@ -126,18 +165,18 @@ class Project:
                 return None
             folder = folder.parent
 
-    def _below(self, folder: Path, parts: list[str]) -> Module | None:
+    def _below(self, folder: Path, parts: list[str]) -> Path | None:
         for part in parts[:-1]:
             if not self._has(folder, part):
                 return None
             folder = folder / part
         if not parts:
-            return self.module(folder / "__init__.py") if self._has(folder, "__init__.py") else None
+            return folder / "__init__.py" if self._has(folder, "__init__.py") else None
         if self._has(folder, parts[-1] + ".py"):
-            return self.module(folder / (parts[-1] + ".py"))
+            return folder / (parts[-1] + ".py")
         package = folder / parts[-1]
         if self._has(folder, parts[-1]) and self._has(package, "__init__.py"):
-            return self.module(package / "__init__.py")
+            return package / "__init__.py"
         return None
 
     def _has(self, folder: Path, entry: str) -> bool:
@@ -171,5 +210,7 @@ class Project:
     @cached_property
     def _common(self) -> Path:
         """Where no marker says what the project's root is, the folder that holds all named modules."""
+        if self._given_common is not None:
+            return self._given_common
         folders = [module.path.parent for module in self.named]
         return Path(os.path.commonpath(folders)) if folders else Path("/")

@@ -8,9 +8,9 @@ comprehension too; a walrus binds in the enclosing function.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 FunctionNode: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 ScopeKind = Literal["module", "class", "function", "comprehension"]
@@ -113,29 +113,52 @@ def all_parameters(arguments: ast.arguments) -> Iterator[ast.arg]:
         yield arguments.kwarg
 
 
+def child_fields(kind: type[ast.AST]) -> tuple[str, ...]:
+    """The fields of a kind of node that can hold other nodes; contexts and operators, which all nodes share, do not."""
+    return tuple(
+        name for name in kind._fields if name not in _LEAVES and not (kind is ast.Constant and name == "value")
+    )
+
+
+_LEAVES = frozenset({"ctx", "op", "ops", "id", "attr", "arg", "kind", "type_comment", "lineno", "level", "module"})
+_KINDS = [kind for kind in vars(ast).values() if isinstance(kind, type) and issubclass(kind, ast.AST)]
+_CHILD_FIELDS = {kind: child_fields(kind) for kind in _KINDS}
+
+
 class _Builder:
     """Walks a tree once, iteratively for expressions' children, filling a ScopeTable."""
 
     def __init__(self, tree: ast.Module) -> None:
         root = Scope("module", tree, None)
         self.table = ScopeTable(root, {tree: root}, {tree: root}, {}, [], [], [], [])
+        self.parents, self.scope_of = self.table.parents, self.table.scope_of
+        self.handlers: dict[type[ast.AST], Callable[[Any, Scope], None] | None] = {}
 
     def body(self, statements: list[ast.stmt], scope: Scope, parent: ast.AST) -> None:
         for statement in statements:
             self.visit(statement, scope, parent)
 
     def visit(self, node: ast.AST, scope: Scope, parent: ast.AST) -> None:
-        self.table.parents[node] = parent
-        self.table.scope_of[node] = scope
-        handler = getattr(self, f"visit_{type(node).__name__}", None)
+        self.parents[node] = parent
+        self.scope_of[node] = scope
+        kind = type(node)
+        if kind not in self.handlers:
+            self.handlers[kind] = getattr(self, f"visit_{kind.__name__}", None)
+        handler = self.handlers[kind]
         if handler is not None:
             handler(node, scope)
         else:
             self.children(node, scope)
 
     def children(self, node: ast.AST, scope: Scope) -> None:
-        for child in ast.iter_child_nodes(node):
-            self.visit(child, scope, node)
+        for name in _CHILD_FIELDS[type(node)]:
+            child = getattr(node, name, None)
+            if isinstance(child, ast.AST):
+                self.visit(child, scope, node)
+            elif isinstance(child, list):
+                for one in child:
+                    if isinstance(one, ast.AST):
+                        self.visit(one, scope, node)
 
     def bind(
         self,
