@@ -52,9 +52,10 @@ class Method:
 
 @dataclass(frozen=True, slots=True)
 class Pure:
-    """A function of its arguments and of what it holds, which is at `level`."""
+    """A function of its arguments and of what it holds, which is at `level`; `hidden`: it may call the project's."""
 
     level: Level
+    hidden: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,9 +14,10 @@ from typing import Literal, TypeAlias
 from jaxmigrate.flow.variance.callees import Callee, Choice
 from jaxmigrate.program.values import Constant, Value
 
-Kind: TypeAlias = Literal["array", "unknown"]
+Kind: TypeAlias = Literal["array", "tree", "unknown"]
 MOST_CHOICES = 4
 OTHERS = "*"  # the entries of an object that are not listed by name
+EACH = "[]"  # what an iterator gives each time
 
 
 class Level(IntEnum):
@@ -38,18 +39,21 @@ class Fields(dict[str, "Var"]):
 class Var:
     """A value.
 
-    `gradient`: holds gradients that nothing has reduced; `updated`: state that such gradients have changed; `reduced`:
-    comes from a reduction over the mapped axis. `parts` are a tuple's or list's elements; `fields` the entries of a
+    The level of a container is that of the least equal thing in it: NO says that all of it is equal, YES that something
+    in it differs. `gradient`: holds gradients that nothing has reduced; `inner`: gradients of a loss that was reduced
+    before it was differentiated; `updated`: state that unreduced gradients have changed; `reduced`: comes from a
+    reduction over the mapped axis. `parts` are a tuple's or list's elements; `fields` the entries of a
     dictionary with constant keys or of an object, all others being what "*" is, where that is there. `kind` "array" is
-    one array or number for certain, no container. `static` is what it stands for before anything runs: a constant, a
+    one array or number for certain, no container; "tree" is a tree all of whose leaves are at the level. `static` is what it stands for before anything runs: a constant, a
     module, an instance of a class in sight. `callee` is what it does when called. `places` tells mutable
-    values apart: two values that share none of them are not the same object. `host`: two processes of one program may
-    see different ones.
+    values apart: two values that share none of them are not the same object. `host`: even what is known while tracing,
+    a shape or a flag, may differ between processes.
     """
 
     level: Level = Level.NO
     gradient: bool = False
     updated: bool = False
+    inner: bool = False
     parts: tuple[Var, ...] | None = None
     fields: Mapping[str, Var] | None = None
     kind: Kind = "unknown"
@@ -79,6 +83,7 @@ def union(values: Iterable[Var]) -> Var:
         level,
         any(v.gradient for v in found),
         any(v.updated for v in found),
+        any(v.inner for v in found),
         reduced=level == Level.NO and any(v.reduced for v in found),
         host=any(v.host for v in found),
     )
@@ -92,6 +97,7 @@ def join(one: Var, other: Var) -> Var:
         one.level if one.level == other.level else Level.MAY,
         one.gradient and other.gradient,
         one.updated and other.updated,
+        one.inner and other.inner,
         _join_parts(one, other),
         _join_fields(one, other),
         one.kind if one.kind == other.kind else "unknown",
@@ -152,14 +158,18 @@ def dict_of(fields: Mapping[str, Var]) -> Var:
 
 def whole(value: Var) -> Var:
     """Something in a value of which nothing else is known."""
-    return replace(value, level=_inside(value), parts=None, fields=None, kind="unknown", static=None, callee=None)
+    kind: Kind = value.kind if value.kind == "array" else "tree" if value.kind == "tree" else "unknown"
+    level = inside(value)
+    return replace(value, level=level, parts=None, fields=None, kind=kind, static=None, callee=None)
 
 
-def _inside(value: Var) -> Level:
+def inside(value: Var) -> Level:
     """The level of anything in a value: sure only where all that it holds agrees."""
     held = [*(value.parts or ()), *(value.fields or {}).values()]
-    levels = {_inside(one) for one in held} or {value.level}
-    return levels.pop() if len(levels) == 1 else Level.MAY
+    if held:
+        levels = {inside(one) for one in held}
+        return levels.pop() if len(levels) == 1 else Level.MAY
+    return Level.MAY if value.level == Level.YES and value.kind == "unknown" else value.level
 
 
 def field_of(value: Var, name: str) -> Var:
@@ -172,10 +182,18 @@ def field_of(value: Var, name: str) -> Var:
 
 
 def element(value: Var) -> Var:
-    """Any element of a container; of an array, an array."""
+    """What iterating over a value gives; of an array, an array; of a dictionary, its keys."""
     if value.parts:
         return join_all(value.parts)
-    return replace(whole(value), kind=value.kind)
+    if value.fields is not None:
+        each = value.fields.get(EACH)
+        return each if each is not None else Var(host=value.host)
+    return whole(value)
+
+
+def each(one: Var, places: frozenset[object] = frozenset()) -> Var:
+    """An iterator that gives `one` every time."""
+    return replace(dict_of({EACH: one}), places=one.places | places)
 
 
 def with_fields(value: Var, changed: Mapping[str, Var]) -> Var:
@@ -187,13 +205,12 @@ def with_fields(value: Var, changed: Mapping[str, Var]) -> Var:
 
 def unsure(value: Var) -> Var:
     """What an unknown function makes of a value."""
-    level = min(value.level, Level.MAY)
-    return Var(level, value.gradient, value.updated, host=value.host, places=value.places)
+    return Var(Level.MAY, value.gradient, value.updated, value.inner, host=True, places=value.places)
 
 
 def doubtful(value: Var) -> Var:
-    """The same value, if devices may come by it on different ways."""
-    return mapped(value, lambda v: replace(v, level=max(v.level, Level.MAY), reduced=False))
+    """The same value, if processes may come by it on different ways."""
+    return mapped(value, lambda v: replace(v, level=Level.MAY, reduced=False, host=True, static=None))
 
 
 def mapped(value: Var, change: Callable[[Var], Var]) -> Var:

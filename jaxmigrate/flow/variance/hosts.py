@@ -1,0 +1,157 @@
+"""Values of the host that processes of one program may not agree on: the process's index, the time, numpy's random.
+
+Asked about values that a mapped function captures; what reaches it as an argument is its caller's to say.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from jaxmigrate.flow.variance.library import is_host_source
+from jaxmigrate.program.modules import Module
+from jaxmigrate.program.resolve import Resolver
+from jaxmigrate.program.scopes import Binding, FunctionNode, Scope
+from jaxmigrate.program.values import Application, Class, External, Function, Value
+
+TELLING = re.compile(
+    r"process_index|host_id|local_devices|\btime\b|random|getpid|urandom|environ|getenv|uuid|socket|secrets|datetime"
+    r"|tempfile|platform|callback|multihost|distributed|\bid\(|\bhash\(|input\(|open\(|next\("
+)
+MOST_STEPS = 400
+
+
+class Hosts:
+    """Answers by following bindings backwards, callers of functions included; answers are kept."""
+
+    def __init__(self, resolver: Resolver) -> None:
+        self.resolver = resolver
+        self._answers: dict[ast.AST, bool] = {}
+        self._steps = 0
+
+    def differs(self, node: ast.expr, module: Module) -> bool:
+        """Whether processes may not agree on the value of an expression, as far as the program shows."""
+        if node not in self._answers:
+            self._steps = 0
+            self._answers[node] = self._expression(node, module, set())
+        return self._answers[node]
+
+    def attribute_differs(self, cls: Class, name: str) -> bool:
+        """The same of an attribute that the methods of a class assign."""
+        return any(
+            self.differs(found.value, holder.module)
+            for holder in self.resolver.lineage(cls)
+            for found in holder.module.table.attributes
+            if found.attr == name
+        )
+
+    def _expression(self, node: ast.expr, module: Module, seen: set[object]) -> bool:
+        self._steps += 1
+        if self._steps > MOST_STEPS:
+            return True
+        for inner in _evaluated(node):
+            if isinstance(inner, ast.Call | ast.Attribute | ast.Name) and self._node(inner, module, seen):
+                return True
+        return False
+
+    def _node(self, node: ast.Call | ast.Attribute | ast.Name, module: Module, seen: set[object]) -> bool:
+        if isinstance(node, ast.Call):
+            return any(self._callee(v, seen) for v in self.resolver.values(node.func, module))
+        if any(_is_source(v) for v in self.resolver.values(node, module)):
+            return True
+        if isinstance(node, ast.Attribute):
+            return False
+        scope = module.table.scope_of.get(node)
+        holder = scope.lookup(node.id) if scope is not None else None
+        if holder is None or (id(holder), node.id) in seen:
+            return False
+        seen.add((id(holder), node.id))
+        return any(self._binding(b, module, seen) for b in holder.bindings[node.id])
+
+    def _callee(self, value: Value, seen: set[object]) -> bool:
+        """Whether calling something gives what processes may not agree on."""
+        if isinstance(value, Application):
+            return self._callee(value.callee, seen)
+        if isinstance(value, Function) and value.node not in seen:
+            seen.add(value.node)
+            return any(self._expression(r, value.module, seen) for r in _returned(value.node))
+        return _is_source(value)
+
+    def _binding(self, binding: Binding, module: Module, seen: set[object]) -> bool:
+        if binding.kind == "param" and isinstance(binding.scope.node, ast.FunctionDef | ast.Lambda):
+            return self._parameter(binding.name, binding.scope.node, module, seen)
+        value = binding.value or _iterated(binding, module)
+        return value is not None and self._expression(value, module, seen)
+
+    def _parameter(self, name: str, function: FunctionNode, module: Module, seen: set[object]) -> bool:
+        if isinstance(function, ast.Lambda):
+            return False
+        spec = function.args
+        names = [p.arg for p in (*spec.posonlyargs, *spec.args)]
+        if name not in names and name not in {p.arg for p in spec.kwonlyargs}:
+            return False
+        position = names.index(name) if name in names else 99
+        method = _is_method(function, module)
+        return any(
+            self._expression(given, where, seen)
+            for call, where in self._calls(function.name)
+            for given in _given(call, name, position - method)
+        )
+
+    def _calls(self, name: str) -> Iterator[tuple[ast.Call, Module]]:
+        for module in self.resolver.project.named:
+            if name in module.text:
+                for call in module.table.calls:
+                    last = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+                    if last == name or (last == "partial" and call.args and ast.unparse(call.args[0]).endswith(name)):
+                        yield call, module
+
+
+def _is_source(value: Value) -> bool:
+    while isinstance(value, Application):
+        value = value.callee
+    return isinstance(value, External) and is_host_source(value.name)
+
+
+def _evaluated(node: ast.expr) -> Iterator[ast.AST]:
+    """The expressions that are evaluated for one; bodies of lambdas are not."""
+    pending: list[ast.AST] = [node]
+    while pending:
+        current = pending.pop()
+        yield current
+        if not isinstance(current, ast.Lambda):
+            pending.extend(ast.iter_child_nodes(current))
+
+
+def _returned(function: FunctionNode) -> Iterator[ast.expr]:
+    if isinstance(function, ast.Lambda):
+        yield function.body
+        return
+    for node in ast.walk(function):
+        if isinstance(node, ast.Return) and node.value is not None:
+            yield node.value
+
+
+def _iterated(binding: Binding, module: Module) -> ast.expr | None:
+    """What a loop or with statement binds a name from."""
+    current: ast.AST | None = binding.node
+    while current is not None and not isinstance(current, ast.stmt | ast.comprehension | ast.withitem):
+        current = module.table.parents.get(current)
+    if isinstance(current, ast.For | ast.AsyncFor | ast.comprehension):
+        return current.iter
+    return current.context_expr if isinstance(current, ast.withitem) else None
+
+
+def _is_method(function: FunctionNode, module: Module) -> bool:
+    scope: Scope | None = module.table.own_scope.get(function)
+    return scope is not None and scope.parent is not None and scope.parent.kind == "class"
+
+
+def _given(call: ast.Call, name: str, position: int) -> Iterator[ast.expr]:
+    for keyword in call.keywords:
+        if keyword.arg in (name, None):
+            yield keyword.value
+    shift = 1 if getattr(call.func, "attr", getattr(call.func, "id", "")) == "partial" else 0
+    if 0 <= position + shift < len(call.args):
+        yield call.args[position + shift]

@@ -1,0 +1,50 @@
+"""What reading a function's body under a map found: the value that it returns, and the events that rules ask about."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+
+from jaxmigrate.flow.operations import Operation
+from jaxmigrate.flow.variance.lattice import EQUAL, Var
+from jaxmigrate.program.modules import Module
+
+
+@dataclass(frozen=True, slots=True)
+class Divergence:
+    """A branch on a varying predicate whose ways differ in their collectives."""
+
+    module: Module
+    call: ast.Call
+    operation: Operation
+
+
+@dataclass(frozen=True, slots=True)
+class Reduction:
+    """A reduction over the whole mapped axis: psum, pmean, pmax or pmin by its full name, and what it reduces."""
+
+    module: Module
+    node: ast.expr
+    name: str
+    operand: Var
+
+
+@dataclass(frozen=True, slots=True)
+class Draw:
+    """Random bits drawn by a function of `jax.random`, or by a network's `rngs`, and the key that they come from."""
+
+    module: Module
+    node: ast.expr
+    name: str
+    key: Var
+
+
+@dataclass(slots=True)
+class Reading:
+    """What reading a mapped function's body found."""
+
+    returned: Var = EQUAL
+    reductions: list[Reduction] = field(default_factory=list)
+    updates: list[tuple[Module, ast.expr]] = field(default_factory=list)
+    divergences: list[Divergence] = field(default_factory=list)
+    draws: list[Draw] = field(default_factory=list)
