@@ -11,9 +11,12 @@ from functools import lru_cache
 from itertools import zip_longest
 from typing import NamedTuple
 
-from jaxmigrate.verify.recording import Call, Leaf, Recording, StreamKey, Values, streams
+from jaxmigrate.verify.align import NUMBERS, Alignment, LeafPair, align
+from jaxmigrate.verify.layouts import Digests, Layout, agrees, explain
+from jaxmigrate.verify.recording import Call, Leaf, Recording, Signature, StreamKey, Values, streams
 
-_NUMBERS = ("array", "local shards")
+# The kinds of difference whose size takes the arrays themselves.
+MEASURED = ("value", "dtype", "replicas")
 
 
 class CallKey(NamedTuple):
@@ -26,7 +29,11 @@ class CallKey(NamedTuple):
 
 @dataclass(frozen=True)
 class Delta:
-    """One way in which a call differs; `leaf` is the position among the leaves, None if all or none are meant."""
+    """One way in which a call differs.
+
+    `leaf` is the position among the original's leaves and `other` that among the rewritten ones, None if all or none
+    are meant. `detail` says which slices differ.
+    """
 
     where: str
     kind: str
@@ -34,17 +41,24 @@ class Delta:
     path: str = ""
     original: str = ""
     rewritten: str = ""
+    other: int | None = None
+    layout: Layout | None = None
+    detail: str = ""
 
 
 @dataclass(frozen=True)
 class CallPair:
-    """The same call in both runs, and how it differs."""
+    """The same call in both runs, and how it differs.
+
+    `unrecorded` says that the layouts differ and that the log holds no digests of leaves, so that nothing is known.
+    """
 
     key: CallKey
     original: Call
     rewritten: Call
     deltas: tuple[Delta, ...]
     weak_types: int = 0
+    unrecorded: bool = False
 
     @property
     def inputs_equal(self) -> bool | None:
@@ -74,6 +88,21 @@ class SiteComparison:
     divergences: list[Divergence] = field(default_factory=list)
     calls_original: int = 0
     calls_rewritten: int = 0
+    parameters: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
+
+    @property
+    def signatures(self) -> dict[str, list[tuple[Signature, Signature]]]:
+        """The different kinds of arguments and of results that the calls had, on both sides."""
+        found: dict[str, dict[tuple[Signature, Signature], None]] = {"input": {}, "output": {}}
+        for pair in self.pairs:
+            both = {
+                "input": (pair.original.inputs, pair.rewritten.inputs),
+                "output": (pair.original.outputs, pair.rewritten.outputs),
+            }
+            for where, (ours, theirs) in both.items():
+                if ours is not None and theirs is not None:
+                    found[where][ours.signature, theirs.signature] = None
+        return {where: [*pairs] for where, pairs in found.items()}
 
     @property
     def differing(self) -> list[CallPair]:
@@ -90,7 +119,10 @@ class SiteComparison:
 def compare(original: Recording, rewritten: Recording) -> dict[str, SiteComparison]:
     """Compare two runs, by site; sites that neither run reached are not in the result."""
     ours, theirs = streams(original), streams(rewritten)
-    found: dict[str, SiteComparison] = {}
+    found = {
+        site: SiteComparison(parameters=(original.parameters(site), rewritten.parameters(site)))
+        for site in {call.site: None for stream in (*ours.values(), *theirs.values()) for call in stream}
+    }
     for key in sorted({*ours, *theirs}, key=lambda key: (key.process, key.thread)):
         _compare_stream(key, ours.get(key, []), theirs.get(key, []), found)
     return found
@@ -99,14 +131,14 @@ def compare(original: Recording, rewritten: Recording) -> dict[str, SiteComparis
 def _compare_stream(key: StreamKey, ours: list[Call], theirs: list[Call], found: dict[str, SiteComparison]) -> None:
     by_site, by_site_rewritten = _by_site(ours), _by_site(theirs)
     for site in {**by_site, **by_site_rewritten}:
-        comparison = found.setdefault(site, SiteComparison())
+        comparison = found[site]
         calls, calls_rewritten = by_site.get(site, []), by_site_rewritten.get(site, [])
         comparison.calls_original += len(calls)
         comparison.calls_rewritten += len(calls_rewritten)
         for call, rewritten in zip(calls, calls_rewritten, strict=False):
             if not (call.ended and rewritten.ended):
                 break
-            comparison.pairs.append(_compare_call(CallKey(key, site, call.number), call, rewritten))
+            comparison.pairs.append(_compare_call(CallKey(key, site, call.number), call, rewritten, comparison))
     for divergence in _divergences(ours, theirs):
         found[divergence.site].divergences.append(divergence)
 
@@ -129,15 +161,21 @@ def _divergences(ours: list[Call], theirs: list[Call]) -> Iterator[Divergence]:
             return
 
 
-def _compare_call(key: CallKey, original: Call, rewritten: Call) -> CallPair:
-    deltas = [*_compare_values("input", original.inputs, rewritten.inputs)]
-    weak = 0
+def _compare_call(key: CallKey, original: Call, rewritten: Call, site: SiteComparison) -> CallPair:
+    sides = [("input", original.inputs, rewritten.inputs)]
+    deltas, weak = [], 0
     if original.raised != rewritten.raised:
         deltas.append(_exception(original, rewritten))
     else:
-        deltas += _compare_values("output", original.outputs, rewritten.outputs)
+        sides.append(("output", original.outputs, rewritten.outputs))
         weak = _weak_differences(original.outputs, rewritten.outputs)
-    return CallPair(key, original, rewritten, tuple(deltas), weak)
+    unrecorded = False
+    for where, ours, theirs in reversed(sides):
+        if ours is not None and theirs is not None:
+            found = _compare_values(where, ours, theirs, site.parameters)
+            deltas[:0] = found or ()
+            unrecorded |= found is None
+    return CallPair(key, original, rewritten, tuple(deltas), weak, unrecorded)
 
 
 def _exception(original: Call, rewritten: Call) -> Delta:
@@ -150,90 +188,92 @@ def _raised(call: Call) -> str:
     return "no exception" if call.ended else "did not end"
 
 
-def _compare_values(where: str, original: Values | None, rewritten: Values | None) -> Iterator[Delta]:
-    if original is None or rewritten is None:
-        return
+def _compare_values(
+    where: str, original: Values, rewritten: Values, parameters: tuple[tuple[str, ...], tuple[str, ...]]
+) -> list[Delta] | None:
+    """How two sides of a call differ; None if the logs do not tell."""
     same_signature = original.signature == rewritten.signature
     if same_signature and original.digest == rewritten.digest:
-        return
-    if not same_signature:
-        structure = _compare_structure(where, original, rewritten)
-        if structure is not None:
-            yield structure
-            return
-    yield from _compare_leaves(where, original, rewritten)
+        return []
+    alignment = align(where, original.signature, rewritten.signature, *parameters)
+    if alignment.structure is not None:
+        return [Delta(where, "structure", None, *alignment.structure)]
+    if original.leaves is None or rewritten.leaves is None:
+        return _compare_without_leaves(where, alignment, original, rewritten)
+    return [
+        delta
+        for pair in alignment.pairs
+        if (delta := _compare_leaf(where, pair, original, rewritten, original.leaves, rewritten.leaves)) is not None
+    ]
 
 
-def _compare_structure(where: str, original: Values, rewritten: Values) -> Delta | None:
-    paths = [leaf.path for leaf in original.signature.leaves]
-    others = [leaf.path for leaf in rewritten.signature.leaves]
-    if paths == others:
-        if original.signature.nodes == rewritten.signature.nodes:
-            return None
-        return Delta(where, "structure", original=original.signature.nodes, rewritten=rewritten.signature.nodes)
-    missing = next((path for path in paths if path not in set(others)), "")
-    added = next((path for path in others if path not in set(paths)), "")
-    return Delta(
-        where,
-        "structure",
-        path=missing or added,
-        original=_leaves_with(len(paths), missing),
-        rewritten=_leaves_with(len(others), added),
-    )
-
-
-def _leaves_with(count: int, path: str) -> str:
-    leaves = "1 leaf" if count == 1 else f"{count} leaves"
-    return f"{leaves} with {path}" if path else leaves
-
-
-def _compare_leaves(where: str, original: Values, rewritten: Values) -> Iterator[Delta]:
-    found = False
-    for number, (leaf, other) in enumerate(zip(original.signature.leaves, rewritten.signature.leaves, strict=True)):
-        delta = _compare_leaf(where, number, leaf, other, _digest(original, number), _digest(rewritten, number))
-        if delta is not None:
-            found = True
-            yield delta
-    if not found and original.digest != rewritten.digest and None in (original.leaves, rewritten.leaves):
-        yield Delta(where, "value")
-
-
-def _digest(values: Values, number: int) -> str | None:
-    return None if values.leaves is None else values.leaves[number]
+def _compare_without_leaves(
+    where: str, alignment: Alignment, original: Values, rewritten: Values
+) -> list[Delta] | None:
+    """By the digest of the whole call, which says something only if nothing is held in another layout."""
+    found = [
+        _leaf_delta(where, pair, original.signature.leaves[pair.ours], rewritten.signature.leaves[pair.theirs])
+        for pair in alignment.pairs
+        if pair.problem
+    ]
+    if found or original.digest == rewritten.digest:
+        return found
+    kinds = [leaf.kind for values in (original, rewritten) for leaf in values.signature.leaves]
+    same = all(pair.layout is Layout.SAME for pair in alignment.pairs) and "scalar" not in kinds
+    return [Delta(where, "value")] if same else None
 
 
 def _compare_leaf(
-    where: str, number: int, leaf: Leaf, other: Leaf, digest: str | None, other_digest: str | None
+    where: str,
+    pair: LeafPair,
+    original: Values,
+    rewritten: Values,
+    digests: tuple[Digests, ...],
+    digests_rewritten: tuple[Digests, ...],
 ) -> Delta | None:
-    kind = _leaf_kind(leaf, other, digest, other_digest)
-    if not kind:
+    leaf, other = original.signature.leaves[pair.ours], rewritten.signature.leaves[pair.theirs]
+    if pair.problem:
+        return _leaf_delta(where, pair, leaf, other)
+    ours, theirs = digests[pair.ours], digests_rewritten[pair.theirs]
+    if ours == theirs or pair.layout is None or leaf.kind not in (*NUMBERS, "scalar"):
         return None
-    if kind == "scalar":
-        return Delta(where, kind, number, leaf.path, digest or "", other_digest or "")
-    return _leaf_delta(where, kind, number, leaf, other)
+    if "scalar" in (leaf.kind, other.kind):
+        return _compare_scalars(where, pair, leaf, other, ours, theirs)
+    if agrees(pair.layout, ours, theirs):
+        return None
+    kind = "replicas" if theirs.replicas and theirs.replicas != ours.replicas else "value"
+    return _leaf_delta(where, pair, leaf, other, kind, explain(pair.layout, ours, theirs))
+
+
+def _compare_scalars(
+    where: str, pair: LeafPair, leaf: Leaf, other: Leaf, ours: Digests, theirs: Digests
+) -> Delta | None:
+    """Two scalars, or a scalar and an array: a mapped function sees the same in both."""
+    layout = pair.layout or Layout.SAME
+    dtypes = [_seen_dtype(leaf, ours), _seen_dtype(other, theirs)]
+    if dtypes[0] == dtypes[1] and agrees(layout, _seen(leaf, ours), _seen(other, theirs)):
+        return None
+    text, text_rewritten = _shown(leaf, ours), _shown(other, theirs)
+    return Delta(where, "scalar", pair.ours, leaf.path, text, text_rewritten, pair.theirs, layout)
+
+
+def _shown(leaf: Leaf, digests: Digests) -> str:
+    return digests.whole if leaf.kind == "scalar" else _described(leaf)
+
+
+def _seen(leaf: Leaf, digests: Digests) -> Digests:
+    return Digests(digests.flat.partition(" ")[2] or digests.whole) if leaf.kind == "scalar" else digests
+
+
+def _seen_dtype(leaf: Leaf, digests: Digests) -> str:
+    return digests.flat.partition(" ")[0] or leaf.dtype if leaf.kind == "scalar" else leaf.dtype
 
 
 @lru_cache(maxsize=1 << 16)
-def _leaf_delta(where: str, kind: str, number: int, leaf: Leaf, other: Leaf) -> Delta:
+def _leaf_delta(where: str, pair: LeafPair, leaf: Leaf, other: Leaf, kind: str = "", detail: str = "") -> Delta:
     """Cached, because a difference in one call is usually one in thousands of calls."""
-    return Delta(where, kind, number, leaf.path, _described(leaf), _described(other))
-
-
-def _leaf_kind(leaf: Leaf, other: Leaf, digest: str | None, other_digest: str | None) -> str:
-    """In which way two leaves differ; empty if they do not, or if nothing can be said of them."""
-    if "unreadable" in (leaf.kind, other.kind):
-        return "unreadable"
-    if leaf.kind != other.kind and not (leaf.kind in _NUMBERS and other.kind in _NUMBERS):
-        return "structure"
-    if leaf.kind not in (*_NUMBERS, "scalar"):
-        return ""
-    if leaf.shape != other.shape:
-        return "shape"
-    if leaf.dtype != other.dtype:
-        return "dtype"
-    if None in (digest, other_digest) or digest == other_digest:
-        return ""
-    return "scalar" if leaf.kind == "scalar" else "value"
+    texts = _described(leaf), _described(other)
+    return Delta(where, kind or pair.problem, pair.ours, leaf.path, *texts, pair.theirs, pair.layout, detail)
 
 
 def _described(leaf: Leaf) -> str:
@@ -246,4 +286,4 @@ def _weak_differences(original: Values | None, rewritten: Values | None) -> int:
     if original is None or rewritten is None or original.signature == rewritten.signature:
         return 0
     pairs = zip(original.signature.leaves, rewritten.signature.leaves, strict=False)
-    return sum(leaf.weak != other.weak for leaf, other in pairs)
+    return sum(leaf.weak != other.weak for leaf, other in pairs if leaf.shape == other.shape)

@@ -16,7 +16,13 @@ _PATTERNS = {
     "sum lost": "the original's slices are the sum of the rewritten ones: a psum was lost",
     "permuted": "the slices are the original's in another order: the devices of the mesh are in another order, or "
     "all_gather, all_to_all or ppermute sees another layout",
+    "rows permuted": "the rows are the original's in another order: the devices get other rows of the batch",
 }
+
+_COPIES = (
+    "a result that varies over the axis was declared replicated (`P()` in out_specs under check_vma=False): every "
+    "device keeps its own, and who reads the array sees the first one's; reduce it, or give it the axis"
+)
 
 
 def hint(delta: Delta, error: LeafError | None, inputs_equal: bool | None, devices: int) -> str:
@@ -27,6 +33,8 @@ def hint(delta: Delta, error: LeafError | None, inputs_equal: bool | None, devic
         return "the arithmetic runs at another precision; look for a cast, or a scalar that became an array"
     if delta.kind == "exception":
         return ""
+    if delta.kind == "replicas":
+        return _COPIES
     if error is not None and error.nan_mismatch:
         return _nan_hint(error)
     text = _number_hint(delta, error, devices) if error is not None else ""

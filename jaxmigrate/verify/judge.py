@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from jaxmigrate.verify.compare import CallKey, CallPair, Delta, Divergence, SiteComparison
 from jaxmigrate.verify.hints import hint
+from jaxmigrate.verify.layouts import Layout
 from jaxmigrate.verify.model import (
     CallDifference,
     ErrorPoint,
@@ -169,17 +170,26 @@ def _difference(info: SiteInfo, found: Found, case: Case) -> CallDifference:
         error=error,
         hint=hint(delta, error, pair.inputs_equal, case.devices),
         message=_sentence(delta, kind, error, pair.key.number, pair.inputs_equal),
+        layout=delta.layout.value if delta.layout is not None else "",
     )
 
 
 def _sentence(delta: Delta, kind: str, error: LeafError | None, call: int, inputs_equal: bool | None) -> str:
     leaf = {"input": "argument", "output": "result", "call": ""}[delta.where] + (f" {delta.path}" if delta.path else "")
     place = f"call {call}, {leaf.strip()}" if leaf else f"call {call}"
+    layout = f" ({delta.layout.value})" if delta.layout in (Layout.REPLICATED, Layout.SPLIT) else ""
     equal = ", from equal arguments" if inputs_equal and delta.where != "input" else ""
-    return f"{place}: {_what(delta, kind, error)}{equal}"
+    return f"{place}{layout}: {_what(delta, kind, error)}{equal}"
 
 
 def _what(delta: Delta, kind: str, error: LeafError | None) -> str:
+    numbers = _numbers(delta, kind, error)
+    if not delta.detail:
+        return numbers
+    return f"{delta.detail}; {numbers}" if error is not None and error.different_elements else delta.detail
+
+
+def _numbers(delta: Delta, kind: str, error: LeafError | None) -> str:
     if error is None:
         both = f"{delta.original} in the original, {delta.rewritten} rewritten"
         return "not bitwise equal" if kind == "value" else both

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from jaxmigrate.verify.compare import CallPair, SiteComparison
+from jaxmigrate.verify.compare import MEASURED, CallPair, SiteComparison
 from jaxmigrate.verify.recording import Values
 
 MAX_CALLS = 400
@@ -54,10 +54,10 @@ def spread(count: int) -> Iterator[int]:
 
 def _leaves(pair: CallPair, where: str) -> Sequence[int] | None:
     """The leaves that differ; all of them where the log only says that some do."""
-    found = [delta for delta in pair.deltas if delta.where == where and delta.kind in ("value", "dtype")]
+    found = [delta for delta in pair.deltas if delta.where == where and delta.kind in MEASURED]
     if any(delta.leaf is None for delta in found):
         return None
-    return [delta.leaf for delta in found if delta.leaf is not None]
+    return sorted({leaf for delta in found for leaf in (delta.leaf, delta.other) if leaf is not None})
 
 
 def _bytes(values: Values | None, leaves: Sequence[int] | None) -> int:

@@ -19,7 +19,8 @@ from jaxmigrate.verify.model import LeafError, Tolerance, VerifyError
 class ArrayPair:
     """One leaf on both sides: where its bytes are, and how to read them.
 
-    `before` is the argument that the leaf replaces, where both sides were given the same.
+    `rewritten_shape` and `layout` say how to bring the rewritten leaf to `shape`, the original's. `before` is the
+    argument that the leaf replaces, where both sides were given the same.
     """
 
     original: Path
@@ -27,6 +28,8 @@ class ArrayPair:
     original_dtype: str
     rewritten_dtype: str
     shape: tuple[int, ...]
+    rewritten_shape: tuple[int, ...]
+    layout: str
     tolerance: Tolerance
     before: Path | None = None
 
@@ -58,6 +61,8 @@ def _as_json(pair: ArrayPair) -> dict[str, Any]:
         "original_dtype": pair.original_dtype,
         "rewritten_dtype": pair.rewritten_dtype,
         "shape": pair.shape,
+        "rewritten_shape": pair.rewritten_shape,
+        "layout": pair.layout,
         "rtol": pair.tolerance.rtol,
         "atol": pair.tolerance.atol,
         "before": str(pair.before) if pair.before is not None else "",

@@ -166,9 +166,11 @@ class LeafError:
 class CallDifference:
     """One way in which a call of the rewritten program differs from the same call of the original.
 
-    `kind` is one of value, nan, dtype, shape, structure, scalar, exception, order, count, unreadable. `call` counts
-    the calls of the site from 0, `order` all mapped calls of the program. `where` is input, output or call; `leaf` is
-    the key path of the leaf. `inputs_equal` is None where nothing is known of the inputs.
+    `kind` is one of value, nan, dtype, shape, structure, scalar, replicas, exception, order, count, unreadable; of
+    `replicas`, the copies that the devices hold of one rewritten array differ. `call` counts the calls of the site from
+    0, `order` all mapped calls of the program. `where` is input, output or call; `leaf` is the key path of the leaf,
+    and `layout` how the rewritten leaf holds the original one's numbers: same, replicated or split. `inputs_equal` is
+    None where nothing is known of the inputs.
     """
 
     site: str
@@ -183,6 +185,7 @@ class CallDifference:
     error: LeafError | None = None
     hint: str = ""
     message: str = ""
+    layout: str = ""
 
 
 @dataclass(frozen=True)

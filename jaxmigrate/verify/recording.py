@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from jaxmigrate.verify.layouts import Digests
 from jaxmigrate.verify.model import InFlight
 
 _STAGES = {"enter": "reading its arguments", "in": "running", "out": "ended", "raised": "ended", "traced": "ended"}
@@ -39,7 +40,7 @@ class Values:
 
     signature: Signature
     digest: str
-    leaves: tuple[str, ...] | None
+    leaves: tuple[Digests, ...] | None
     prefix: str
     kept: tuple[int, ...]
 
@@ -83,6 +84,7 @@ class ProcessLog:
     facts: dict[str, Any] = field(default_factory=dict)
     jax: dict[str, Any] = field(default_factory=dict)
     made: dict[str, str] = field(default_factory=dict)
+    parameters: dict[str, tuple[str, ...]] = field(default_factory=dict)
     calls: list[Call] = field(default_factory=list)
     traced: list[tuple[str, tuple[str, ...]]] = field(default_factory=list)
     open_calls: dict[int, Call] = field(default_factory=dict)
@@ -112,6 +114,7 @@ class ProcessLog:
             self.jax = record
         elif kind == "made":
             self.made[record["site"]] = record["name"]
+            self.parameters[record["site"]] = tuple(record.get("parameters", ()))
         elif kind == "sig":
             leaves = tuple(
                 Leaf(path, what, dtype, tuple(shape), weak) for path, what, dtype, shape, weak in record["leaves"]
@@ -147,7 +150,8 @@ class ProcessLog:
     def _values(self, record: Mapping[str, Any]) -> Values:
         prefix = str(self.path.parent.parent / "arrays" / f"{self.pid}-{record['n']}-{record['k']}-")
         signature = self.signatures[record["sig"]]
-        leaves = tuple(record["leaves"].split("\n")[: len(signature.leaves)]) if "leaves" in record else None
+        texts = record["leaves"].split("\n")[: len(signature.leaves)] if "leaves" in record else None
+        leaves = tuple(map(Digests.parse, texts)) if texts is not None else None
         return Values(signature, record["digest"], leaves, prefix, tuple(record.get("kept", ())))
 
 
@@ -191,6 +195,10 @@ class Recording:
         return next(
             (log.calls[-1] for log in sorted(self.ordered(), key=lambda log: -len(log.calls)) if log.calls), None
         )
+
+    def parameters(self, site: str) -> tuple[str, ...]:
+        """The names of the positional parameters of what is mapped at a site, as far as they are known."""
+        return max((log.parameters.get(site, ()) for log in self.processes.values()), key=len, default=())
 
     def stack(self) -> str:
         """What the program was doing when its time ran out, where it could still tell."""

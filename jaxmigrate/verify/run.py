@@ -15,7 +15,7 @@ from itertools import takewhile
 from pathlib import Path
 
 from jaxmigrate.verify import environment as env
-from jaxmigrate.verify.compare import CallKey, CallPair, Delta, SiteComparison, compare
+from jaxmigrate.verify.compare import MEASURED, CallKey, CallPair, Delta, SiteComparison, compare
 from jaxmigrate.verify.judge import Case, Errors, Found, gravest, judge
 from jaxmigrate.verify.keep import choose
 from jaxmigrate.verify.measure import ArrayPair, measure
@@ -159,15 +159,17 @@ def _array_pair(pair: CallPair, delta: Delta, request: VerifyRequest) -> ArrayPa
     ours, theirs = (
         (call.inputs if delta.where == "input" else call.outputs) for call in (pair.original, pair.rewritten)
     )
-    if ours is None or theirs is None or delta.leaf is None or delta.kind not in ("value", "dtype"):
+    if ours is None or theirs is None or delta.leaf is None or delta.other is None:
         return None
-    files = ours.array(delta.leaf), theirs.array(delta.leaf)
-    if files[0] is None or files[1] is None:
+    files = ours.array(delta.leaf), theirs.array(delta.other)
+    if files[0] is None or files[1] is None or delta.layout is None or delta.kind not in MEASURED:
         return None
-    leaf, other = ours.signature.leaves[delta.leaf], theirs.signature.leaves[delta.leaf]
+    leaf, other = ours.signature.leaves[delta.leaf], theirs.signature.leaves[delta.other]
     tolerance = tolerance_of(leaf.dtype, request.tolerances)
     before = _before(pair, leaf) if delta.where == "output" and pair.inputs_equal else None
-    return ArrayPair(files[0], files[1], leaf.dtype, other.dtype, leaf.shape, tolerance, before)
+    return ArrayPair(
+        files[0], files[1], leaf.dtype, other.dtype, leaf.shape, other.shape, delta.layout.value, tolerance, before
+    )
 
 
 def _before(pair: CallPair, result: Leaf) -> Path | None:

@@ -75,12 +75,15 @@ class Workshop:
         _empty(places.temporary)
         marked = self.request.original if side == ORIGINAL else self.request.migrated
         links = copy_tree(places.root, places.copy, marked).links
-        places.config.write_text(json.dumps(self._config(folder, places, wanted, [str(link) for link in links])))
+        places.config.write_text(json.dumps(self._config(side, folder, places, wanted, [str(link) for link in links])))
         return self._start(side, attempt, places, folder, expected)
 
-    def _config(self, folder: Path, places: env.Places, wanted: Wanted | None, links: list[str]) -> dict[str, Any]:
+    def _config(
+        self, side: str, folder: Path, places: env.Places, wanted: Wanted | None, links: list[str]
+    ) -> dict[str, Any]:
         request = self.request
         return {
+            "original": side == ORIGINAL,
             "records": str(folder / "records"),
             "arrays": str(folder / "arrays"),
             "keep": wanted,

@@ -78,7 +78,7 @@ def test_strange_arguments_are_described(recorded: Recording) -> None:
     kinds = [leaf.kind for leaf in leaves_of(first)]
     assert kinds == ["unreadable", *["scalar"] * 4, "none", "array", "array", "static"]
     assert inputs_of(first).leaves is not None
-    assert (inputs_of(first).leaves or ())[1] == repr("a\nb")
+    assert (inputs_of(first).leaves or ())[1].whole == repr("a\nb")
     assert [leaf.path for leaf in leaves_of(box)] == [
         "[0][0][<flat index 0>]",
         "[0][1]['a'][0]",

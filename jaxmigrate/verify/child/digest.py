@@ -1,24 +1,24 @@
 """Digests what goes into and comes out of a mapped call, one host copy of each array at most.
 
-Two arrays have the same digest if they hold the same bytes in row-major order, however they lie on the devices. No
-view of a device buffer outlives this module's functions: XLA donates no buffer that somebody still looks at.
+Two arrays have the same digest if they hold the same bytes in row-major order, however they lie on the devices. Of
+what goes in it counts what the mapped function sees: JAX makes 32-bit numbers of the host's 64-bit ones. No view of a
+device buffer outlives this module's functions: XLA donates no buffer that somebody still looks at.
 """
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import os
 import weakref
 from collections.abc import Callable, Container
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
+from .content import Content, Shape, content, differing_copies, digest_of_text, write
+
 SCALARS = (bool, int, float, complex, str, bytes)
-_DIGEST_BYTES = 12
+_NUMBERS = (bool, int, float, complex)
 _LARGE_BYTES = 4 << 20
-_LARGE_ROW = 1 << 12
-_MOST_ROWS = 64
+_NARROW = {"float64": "float32", "int64": "int32", "uint64": "uint32", "complex128": "complex64"}
 
 
 class Leaf(NamedTuple):
@@ -36,8 +36,16 @@ class Tree(NamedTuple):
     paths: tuple[str, ...]
     nodes: str
     leaves: tuple[Leaf, ...]
-    digests: tuple[str, ...]
+    contents: tuple[Content, ...]
     kept: tuple[int, ...]
+
+
+class View(NamedTuple):
+    """How arrays are looked at: on which side, on how many devices, and whether they are arguments."""
+
+    original: bool
+    devices: int
+    arguments: bool
 
 
 class Keep(NamedTuple):
@@ -48,17 +56,17 @@ class Keep(NamedTuple):
     take: Callable[[int], bool]
 
 
-def digest_tree(tree: Any, layouts: Layouts, keep: Keep | None) -> Tree:
+def digest_tree(tree: Any, structures: Structures, keep: Keep | None, view: View) -> Tree:
     """Digest every leaf of a pytree of arguments or results; raises nothing for leaves that cannot be read."""
     import jax
 
     values, treedef = jax.tree_util.tree_flatten(tree, is_leaf=_is_none)
-    paths, nodes = layouts.of(tree, treedef)
+    paths, nodes = structures.of(tree, treedef)
     places = [_place(keep, number, value) for number, value in enumerate(values)]
     run = _threads().map if sum(map(_size, values)) > _LARGE_BYTES else map
-    described = list(run(_describe, values, places))
+    described = list(run(_describe, values, places, [view] * len(values)))
     kept = tuple(number for number, place in enumerate(places) if place and os.path.exists(place))
-    return Tree(paths, nodes, tuple(leaf for leaf, _ in described), tuple(digest for _, digest in described), kept)
+    return Tree(paths, nodes, tuple(leaf for leaf, _ in described), tuple(found for _, found in described), kept)
 
 
 def _threads() -> ThreadPoolExecutor:
@@ -89,7 +97,7 @@ def _size(value: Any) -> int:
         return 0
 
 
-class Layouts:
+class Structures:
     """Remembers the key paths of the last pytree, since flattening with paths costs ten times as much as without."""
 
     def __init__(self) -> None:
@@ -148,68 +156,116 @@ def wait_for(tree: Any) -> None:
             value.block_until_ready()
 
 
-def _describe(value: Any, place: str) -> tuple[Leaf, str]:
+def _describe(value: Any, place: str, view: View) -> tuple[Leaf, Content]:
     import jax
 
     if value is None:
-        return Leaf("none", "None", (), False), ""
+        return Leaf("none", "None", (), False), _NOTHING
     if isinstance(value, SCALARS) and not hasattr(value, "dtype"):
-        return _describe_scalar(value)
+        return _describe_scalar(value, view)
     try:
         if isinstance(value, jax.Array):
-            return _describe_device_array(value, place)
-        return _describe_host_array(value, place)
+            return _describe_device_array(value, place, view)
+        return _describe_host_array(value, place, view)
     except Exception as error:  # noqa: BLE001 - a leaf that cannot be handled must not stop the program
-        return Leaf("unreadable", f"{_type_name(type(value))}: {error}", (), False), ""
+        return Leaf("unreadable", f"{_type_name(type(value))}: {error}", (), False), _NOTHING
 
 
-def _describe_scalar(value: Any) -> tuple[Leaf, str]:
+_NOTHING = Content("")
+
+
+def _describe_scalar(value: Any, view: View) -> tuple[Leaf, Content]:
+    """A scalar as text, with the array that the mapped function sees if it is a number."""
     text = repr(value)
-    shown = text if len(text) <= 64 else f"{text[:48]}... {_encode(hashlib.sha256(text.encode()))}"
-    return Leaf("scalar", type(value).__name__, (), False), shown
+    shown = text if len(text) <= 64 else f"{text[:48]}... {digest_of_text(text)}"
+    return Leaf("scalar", type(value).__name__, (), False), Content(shown, _as_array(value, view))
 
 
-def _describe_host_array(value: Any, place: str) -> tuple[Leaf, str]:
+def _as_array(value: Any, view: View) -> str:
+    import numpy as np
+
+    if not isinstance(value, _NUMBERS):
+        return ""
+    array = np.asarray(value)
+    if array.dtype.hasobject:
+        return ""
+    array = _as_seen(array, view)
+    return f"{array.dtype.name} {content([array], Shape(view.original, view.devices, ())).whole}"
+
+
+def _as_seen(array: Any, view: View) -> Any:
+    """The array that a mapped function gets for one of the host's."""
+    import jax
+
+    narrow = _NARROW.get(array.dtype.name)
+    if not view.arguments or narrow is None or jax.config.jax_enable_x64:  # type: ignore[attr-defined]
+        return array
+    return array.astype(narrow)
+
+
+def _describe_host_array(value: Any, place: str, view: View) -> tuple[Leaf, Content]:
     import numpy as np
 
     if isinstance(value, type) or not (isinstance(value, (np.ndarray, np.generic)) or hasattr(value, "__array__")):
-        return Leaf("static", _type_name(type(value)), (), False), ""
+        return Leaf("static", _type_name(type(value)), (), False), _NOTHING
     array = np.asarray(value)
     if array.dtype.hasobject:
-        return Leaf("static", _type_name(type(value)), (), False), ""
-    return Leaf("array", array.dtype.name, array.shape, False), _digest([array], place)
+        return Leaf("static", _type_name(type(value)), (), False), _NOTHING
+    with np.errstate(all="ignore"):
+        array = _as_seen(array, view)
+    found = content([array], Shape(view.original, view.devices, array.shape))
+    if place:
+        write(place, [array])
+    return Leaf("array", array.dtype.name, array.shape, False), found
 
 
-def _describe_device_array(value: Any, place: str) -> tuple[Leaf, str]:
+def _describe_device_array(value: Any, place: str, view: View) -> tuple[Leaf, Content]:
     import jax
 
-    name, shape = str(value.dtype), tuple(value.shape)
+    name = str(value.dtype)
     weak = bool(getattr(value, "weak_type", False))
     if value.is_deleted():
-        return Leaf("deleted", name, shape, weak), ""
+        return Leaf("deleted", name, tuple(value.shape), weak), _NOTHING
     kind = "array" if value.is_fully_addressable else "local shards"
     known = _KNOWN.get(value)
     if known is not None and not place:
-        return Leaf(kind, name, shape, weak), known
-    is_key = name.startswith("key<")
-    digest = _digest(_pieces(jax.random.key_data(value) if is_key else value), place)
-    _KNOWN.put(value, digest)
-    return Leaf(kind, name, shape, weak), digest
+        return Leaf(kind, name, known[0], weak), known[1]
+    data = jax.random.key_data(value) if name.startswith("key<") else value
+    pieces, copies = _pieces(data)
+    shape = tuple(value.shape) if kind == "array" else _local_shape(value, pieces)
+    split = len(pieces) == view.devices > 1
+    whole_rows = kind == "array" or shape[1:] == tuple(value.shape[1:])
+    found = content(pieces, Shape(view.original, view.devices, shape if whole_rows else (), split), copies)
+    if place:
+        write(place, pieces)
+    _KNOWN.put(value, (shape, found))
+    return Leaf(kind, name, shape, weak), found
+
+
+def _local_shape(value: Any, pieces: list[Any]) -> tuple[int, ...]:
+    """The shape of the part of an array that this process has, flat where that is not made of whole rows."""
+    if any(_splits_inner(shard.index, value.shape) for shard in value.addressable_shards):
+        return (sum(int(piece.size) for piece in pieces),)
+    return (sum(piece.shape[0] for piece in pieces), *value.shape[1:]) if value.shape else ()
+
+
+# The shape of what this process has of an array, and its digests.
+_Described = tuple[tuple[int, ...], Content]
 
 
 class _Known:
-    """The digests of the arrays that are alive: the results of one step are most of the arguments of the next."""
+    """What is known of the arrays that are alive: the results of one step are most of the arguments of the next."""
 
     def __init__(self) -> None:
-        self.entries: dict[int, tuple[Any, str]] = {}
+        self.entries: dict[int, tuple[Any, _Described]] = {}
 
-    def get(self, value: Any) -> str | None:
+    def get(self, value: Any) -> _Described | None:
         entry = self.entries.get(id(value))
         return entry[1] if entry is not None and entry[0]() is value else None
 
-    def put(self, value: Any, digest: str) -> None:
+    def put(self, value: Any, found: _Described) -> None:
         try:
-            self.entries[id(value)] = (weakref.ref(value, self._forget(id(value))), digest)
+            self.entries[id(value)] = (weakref.ref(value, self._forget(id(value))), found)
         except TypeError:
             return
 
@@ -225,19 +281,37 @@ class _Known:
 _KNOWN = _Known()
 
 
-def _pieces(value: Any) -> list[Any]:
-    """Host arrays whose bytes, one after the other, are those of the array, or of the part that this process has."""
+def _pieces(value: Any) -> tuple[list[Any], str]:
+    """Host arrays whose bytes, one after the other, are those of the array, or of the part that this process has.
+
+    With them come the numbers of the devices whose copy of a part is not the same as the first one, as text.
+    """
     import numpy as np
 
     shards = value.addressable_shards
+    places: dict[tuple[Any, ...], list[Any]] = {}
+    for shard in shards:
+        places.setdefault(_place_of(shard.index), []).append(shard)
+    copies = ",".join(str(number) for number in sorted(_differing_devices(places)))
     if value.is_fully_replicated:
-        return [np.asarray(shards[0].data)]
+        return [np.asarray(shards[0].data)], copies
     if value.is_fully_addressable and any(_splits_inner(shard.index, value.shape) for shard in shards):
-        return [_assemble(value, shards)]
-    rows = {_start(shard.index): shard for shard in shards}
-    parts = [np.asarray(rows[start].data) for start in sorted(rows)]
+        return [_assemble(value, shards)], copies
+    parts = [np.asarray(places[place][0].data) for place in sorted(places)]
     # Shards of some old versions lack the axis along which the array is split.
-    return [part if part.ndim == value.ndim else part[None] for part in parts]
+    return [part if part.ndim == value.ndim else part[None] for part in parts], copies
+
+
+def _differing_devices(places: dict[tuple[Any, ...], list[Any]]) -> list[int]:
+    """The devices whose copy of a part of an array holds other bytes than the first device's."""
+    import numpy as np
+
+    found: list[int] = []
+    for copies in places.values():
+        if len(copies) > 1:
+            numbers = differing_copies([np.asarray(copy.data) for copy in copies])
+            found += [int(copies[number].device.id) for number in numbers]
+    return found
 
 
 def _assemble(value: Any, shards: Any) -> Any:
@@ -250,8 +324,11 @@ def _assemble(value: Any, shards: Any) -> Any:
     return whole
 
 
-def _start(index: Any) -> tuple[int, ...]:
-    return tuple((part.start or 0) if isinstance(part, slice) else int(part) for part in index)
+def _place_of(index: Any) -> tuple[tuple[int, int], ...]:
+    return tuple(
+        (part.start or 0, -1 if part.stop is None else part.stop) if isinstance(part, slice) else (int(part), -1)
+        for part in index
+    )
 
 
 def _splits_inner(index: Any, shape: tuple[int, ...]) -> bool:
@@ -261,60 +338,6 @@ def _splits_inner(index: Any, shape: tuple[int, ...]) -> bool:
     )
 
 
-def _digest(pieces: list[Any], place: str) -> str:
-    """The digest of the pieces' bytes; they are also written to the file `place` where that is given."""
-    state = hashlib.sha256()
-    if _may_repeat(pieces):
-        _update_by_row(state, pieces)
-    else:
-        for piece in pieces:
-            state.update(_bytes_of(piece))
-    if place:
-        with open(place, "wb") as file:
-            for piece in pieces:
-                file.write(_bytes_of(piece))
-    return _encode(state)
-
-
-def _may_repeat(pieces: list[Any]) -> bool:
-    """Whether an array may be a stack of large equal slices; this depends on its shape and dtype alone."""
-    rows = sum(piece.shape[0] if piece.ndim else 0 for piece in pieces)
-    return 1 < rows <= _MOST_ROWS and sum(piece.nbytes for piece in pieces) >= rows * _LARGE_ROW
-
-
-def _update_by_row(state: Any, pieces: list[Any]) -> None:
-    """Digest slice by slice, naming one that repeats the first: comparing is several times as fast as hashing.
-
-    Most of what a pmap program holds is replicated.
-    """
-    first = _words(pieces[0][0])
-    for number, row in enumerate(row for piece in pieces for row in piece):
-        if number and bool((_words(row) == first).all()):
-            state.update(b"=")
-        else:
-            state.update(b"+")
-            state.update(_bytes_of(row))
-
-
-def _words(array: Any) -> Any:
-    """The bytes of an array in the largest units that fit."""
-    import numpy as np
-
-    return np.ascontiguousarray(array).reshape(-1).view(np.uint64 if array.nbytes % 8 == 0 else np.uint8)
-
-
-def _bytes_of(array: Any) -> Any:
-    import numpy as np
-
-    if not array.size:
-        return b""
-    return np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
-
-
-def _encode(state: Any) -> str:
-    return base64.b64encode(state.digest()[:_DIGEST_BYTES]).decode()
-
-
 def combine(tree: Tree) -> str:
     """One digest for all leaves of a call."""
-    return _encode(hashlib.sha256("\n".join(tree.digests).encode()))
+    return digest_of_text("\n".join(found.identity for found in tree.contents))

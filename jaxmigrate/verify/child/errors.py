@@ -34,7 +34,8 @@ def main() -> None:
 def compare_files(pair: dict[str, Any], devices: int) -> dict[str, Any]:
     """The fields of a LeafError for two files of raw bytes."""
     a = load(pair["original"], pair["original_dtype"], pair["shape"])
-    b = load(pair["rewritten"], pair["rewritten_dtype"], pair["shape"])
+    b = load(pair["rewritten"], pair["rewritten_dtype"], pair["rewritten_shape"])
+    b = np.broadcast_to(b, a.shape) if pair["layout"] == "replicated" else b.reshape(a.shape)
     found = compare(a, b, pair["rtol"], pair["atol"], devices)
     if pair["before"] and found["factor"] is None and not found["within"]:
         before = load(pair["before"], pair["original_dtype"], pair["shape"])
@@ -196,7 +197,10 @@ def _pattern(pair: Pair, rtol: float) -> str:
     for name, expected in _explanations(a, b):
         if name and np.all(np.abs(expected) <= 100 * rtol * (np.abs(a) + np.abs(b) + _typical(a))):
             return name
-    return "permuted" if _is_permuted(pair.raw_a, pair.raw_b) else ""
+    if _is_permuted(pair.raw_a, pair.raw_b):
+        return "permuted"
+    rows = [raw.reshape(-1, *raw.shape[2:]) for raw in (pair.raw_a, pair.raw_b)] if a.ndim > 1 else []
+    return "rows permuted" if rows and _is_permuted(rows[0], rows[1]) else ""
 
 
 def _explanations(a: Array, b: Array) -> list[tuple[str, Array]]:

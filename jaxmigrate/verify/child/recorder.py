@@ -7,6 +7,7 @@ as decorators, as methods, under functools.partial, with `.lower`, `.__wrapped__
 from __future__ import annotations
 
 import functools
+import inspect
 import os
 import threading
 import time
@@ -19,6 +20,7 @@ from . import digest, flags, log
 _active = threading.local()
 _signatures: dict[Any, int] = {}
 _said: dict[str, int] = {}
+_made: set[tuple[int, str]] = set()
 
 
 def transform(site: str, original: Any) -> Any:
@@ -56,19 +58,39 @@ def _record_result(site: str, result: Any, args: tuple[Any, ...]) -> Any:
     return transform(site, result)
 
 
-def mapped(site: str, original: Any) -> Any:
-    """The mapped callable `original`, recorded."""
-    if not callable(original):
-        return original
+def mapped(site: str, *original: Any) -> Any:
+    """The mapped callable `original`, recorded; without one, a decorator that records what it decorates."""
+    if not original:
+        return functools.partial(mapped, site)
+    if not callable(original[0]):
+        return original[0]
     flags.repeat()
-    log.current().write({"k": "made", "site": site, "name": _name(original)})
-    return Recorded(site, original)
+    _say_made(site, original[0])
+    return Recorded(site, original[0])
+
+
+def _say_made(site: str, original: Any) -> None:
+    """Log what is mapped at a site, once for each process: some programs map the same function in every step."""
+    record = {"k": "made", "site": site, "name": _name(original), "parameters": _parameters(original)}
+    key = (os.getpid(), str(record))
+    if key not in _made:
+        _made.add(key)
+        log.current().write(record)
 
 
 def _name(function: Any) -> str:
     while isinstance(function, functools.partial):
         function = function.func
     return str(getattr(function, "__name__", type(function).__name__))
+
+
+def _parameters(function: Any) -> list[str]:
+    """The names of the positional parameters, as far as they have any."""
+    try:
+        found = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return []
+    return [one.name for one in found if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)]
 
 
 def _rebuild(site: str, original: Any) -> Recorded:
@@ -96,6 +118,12 @@ class Recorded:
             raise AttributeError(name)
         value = getattr(self._jaxmigrate_original, name)
         return _record_stage(self._jaxmigrate_site, value) if name in ("lower", "trace") else value
+
+    def __eq__(self, other: object) -> bool:
+        return bool(self._jaxmigrate_original == getattr(other, "_jaxmigrate_original", other))
+
+    def __hash__(self) -> int:
+        return hash(self._jaxmigrate_original)
 
     def __copy__(self) -> Recorded:
         return self
@@ -201,14 +229,14 @@ class _Call:
         """Log the arguments (`in`) or the results (`out`) of the call."""
         _describe_jax(self.log)
         keep = self._keep(where)
-        described = digest.digest_tree(tree, _layouts(self.site, where), keep)
+        described = digest.digest_tree(tree, _structures(self.site, where), keep, _view(where))
         record = {
             "k": where,
             "n": self.order,
             "sig": _signature(self.log, described),
             "digest": digest.combine(described),
         }
-        digests = "\n".join(described.digests)
+        digests = "\n".join(found.text() for found in described.contents)
         if keep is not None or self.log.take_detail(len(digests)):
             record["leaves"] = digests
         if described.kept:
@@ -244,11 +272,17 @@ def _thread() -> str:
     return "" if thread is threading.main_thread() else thread.name
 
 
-_LAYOUTS: dict[tuple[str, str], digest.Layouts] = {}
+def _view(where: str) -> digest.View:
+    import jax
+
+    return digest.View(log.CONFIG["original"], jax.local_device_count(), where == "in")
 
 
-def _layouts(site: str, where: str) -> digest.Layouts:
-    return _LAYOUTS.setdefault((site, where), digest.Layouts())
+_STRUCTURES: dict[tuple[str, str], digest.Structures] = {}
+
+
+def _structures(site: str, where: str) -> digest.Structures:
+    return _STRUCTURES.setdefault((site, where), digest.Structures())
 
 
 def _signature(writer: Any, tree: digest.Tree) -> int:

@@ -1,0 +1,107 @@
+"""Tells in which layout a rewrite hands over the stacked array that the original hands over, and whether it is it.
+
+With n devices, a stacked array of shape (n, b, ...) stays as it is, becomes one replicated array of shape (b, ...),
+or one array of shape (n*b, ...) that is split over the devices. The three have different shapes, so the shapes of
+both sides say which one it is, whatever the rewrite says about itself.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import NamedTuple
+
+# Characters of a digest by which the recorder tells slices apart.
+SHORT = 6
+
+
+class Layout(StrEnum):
+    """How the rewritten side holds what the original holds."""
+
+    SAME = "same"
+    REPLICATED = "replicated"
+    SPLIT = "split"
+
+
+class Digests(NamedTuple):
+    """What the recorder knows of the bytes of one leaf; `child.content.Content` says how it is taken."""
+
+    whole: str
+    flat: str = ""
+    split: str = ""
+    parts: str = ""
+    replicas: str = ""
+
+    @classmethod
+    def parse(cls, text: str) -> Digests:
+        """The digests of one line of a log."""
+        return cls(*text.split("\t"))
+
+    @property
+    def names(self) -> frozenset[str]:
+        """All digests that name the bytes of the array, each in its way of cutting them."""
+        return frozenset(filter(None, (self.whole, self.flat, self.split)))
+
+
+Shape = tuple[int, ...]
+
+
+def layout_of(original: Shape, rewritten: Shape) -> Layout | None:
+    """The layout of the rewritten array; None if it cannot hold what the original one does."""
+    if original == rewritten:
+        return Layout.SAME
+    if original and rewritten == original[1:]:
+        return Layout.REPLICATED
+    if len(original) > 1 and rewritten == (original[0] * original[1], *original[2:]):
+        return Layout.SPLIT
+    return None
+
+
+def agrees(layout: Layout, original: Digests, rewritten: Digests) -> bool:
+    """Whether the rewritten leaf holds the bytes of the original one in this layout."""
+    if rewritten.replicas and rewritten.replicas != original.replicas:
+        return False
+    if layout is not Layout.REPLICATED:
+        return bool(original.names & rewritten.names)
+    return original.parts[:1] == "=" and original.parts[1:] in rewritten.names
+
+
+def explain(layout: Layout, original: Digests, rewritten: Digests) -> str:
+    """Which slices of two arrays that do not agree are at fault, empty where the log does not tell."""
+    if rewritten.replicas and rewritten.replicas != original.replicas:
+        devices = _listed("device", rewritten.replicas.split(","))
+        return f"declared replicated, but the copies on {devices} differ from the first one"
+    if layout is Layout.REPLICATED:
+        return _against_replicated(original.parts, rewritten)
+    ours, theirs = _pieces(original.parts), _pieces(rewritten.parts)
+    if not ours or not theirs or (len(ours) != len(theirs) and 1 not in (len(ours), len(theirs))):
+        return ""
+    count = max(len(ours), len(theirs))
+    ours, theirs = (pieces * count if len(pieces) == 1 else pieces for pieces in (ours, theirs))
+    wrong = [str(number) for number in range(count) if ours[number] != theirs[number]]
+    if len(wrong) in (0, count):
+        return ""
+    what = "block" if layout is Layout.SPLIT else "slice"
+    return f"{_listed(what, wrong)} of {count} differ" if len(wrong) > 1 else f"{what} {wrong[0]} of {count} differs"
+
+
+def _against_replicated(parts: str, rewritten: Digests) -> str:
+    shorts = {name[:SHORT] for name in rewritten.names}
+    pieces = _pieces(parts)
+    if len(pieces) < 2:
+        return ""
+    wrong = [str(number) for number, piece in enumerate(pieces) if piece not in shorts]
+    verb = "differs" if len(wrong) == 1 else "differ"
+    return f"{_listed('slice', wrong)} of the original {verb} from the replicated array"
+
+
+def _pieces(parts: str) -> list[str]:
+    """The beginnings of the digests of all slices; just one if all are equal."""
+    if parts[:1] == "=":
+        return [parts[1 : 1 + SHORT]]
+    return [parts[start : start + SHORT] for start in range(0, len(parts), SHORT)]
+
+
+def _listed(what: str, numbers: list[str]) -> str:
+    if len(numbers) == 1:
+        return f"{what} {numbers[0]}"
+    return f"{what}s {', '.join(numbers[:-1])} and {numbers[-1]}"

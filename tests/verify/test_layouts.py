@@ -1,0 +1,192 @@
+"""Calls whose two sides hold the same numbers in different layouts: told equal where they are, and only there."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from jaxmigrate.verify.align import align, named_path
+from jaxmigrate.verify.child.content import Content, Shape, content
+from jaxmigrate.verify.layouts import Digests, Layout, agrees, explain, layout_of
+from jaxmigrate.verify.model import Evidence, SiteInfo, Verdict, VerifyRequest
+from jaxmigrate.verify.recording import Leaf, Signature
+from jaxmigrate.verify.run import verify
+from tests.verify.marked import PROGRAMS, by_name
+
+DEVICES = 8
+
+
+def digests(array: Any, original: bool, pieces: int = 1, **known: Any) -> Digests:
+    parts = np.split(array, pieces) if pieces > 1 else [array]
+    split = pieces == DEVICES
+    found = content(parts, Shape(original, DEVICES, array.shape, split), **known)
+    return Digests.parse(found.text())
+
+
+def agree(original: Any, rewritten: Any, pieces: int = 1) -> bool | None:
+    layout = layout_of(original.shape, rewritten.shape)
+    if layout is None:
+        return None
+    return agrees(layout, digests(original, True), digests(rewritten, False, pieces))
+
+
+NUMBERS = np.random.RandomState(0).randn(DEVICES, 2, 3).astype(np.float32)
+LARGE = np.random.RandomState(0).randn(DEVICES, 16, 128).astype(np.float32)
+
+
+class TestDigests:
+    """Digests of both sides, without JAX."""
+
+    @pytest.mark.parametrize("array", [NUMBERS, LARGE], ids=["small", "large"])
+    @pytest.mark.parametrize("devices", [DEVICES, 4, 2, 1])
+    def test_every_layout_agrees(self, array: Any, devices: int) -> None:
+        stacked = array[:devices]
+        split = stacked.reshape(-1, *array.shape[2:])
+        equal = np.stack([array[0]] * devices)
+        assert agree(stacked, stacked)
+        assert agree(stacked, stacked, pieces=devices)
+        assert agree(stacked, split)
+        assert agree(stacked, split, pieces=devices)
+        assert agree(equal, array[0])
+        assert agree(equal, equal, pieces=devices)
+
+    @pytest.mark.parametrize("array", [NUMBERS, LARGE], ids=["small", "large"])
+    @pytest.mark.parametrize("devices", [DEVICES, 4])
+    def test_other_numbers_do_not(self, array: Any, devices: int) -> None:
+        stacked = array[:devices]
+        split = stacked.reshape(-1, *array.shape[2:])
+        assert not agree(stacked, stacked[::-1])
+        assert not agree(stacked, split[::-1])
+        assert not agree(stacked, stacked[0])
+        assert not agree(np.stack([array[0]] * devices), array[1])
+        assert not agree(np.stack([array[0]] * (devices - 1) + [array[1]]), array[0])
+
+    def test_arrays_with_an_axis_as_long_as_the_devices_are_many(self) -> None:
+        weights = LARGE[0, :DEVICES]
+        assert agree(np.stack([weights] * DEVICES), weights)
+        assert agree(weights, weights)
+        assert not agree(np.stack([weights] * DEVICES), weights + 1)
+
+    @pytest.mark.parametrize("array", [np.zeros((DEVICES, 0, 3)), np.zeros((DEVICES, 1), bool), np.zeros(DEVICES)])
+    def test_empty_and_scalar_slices(self, array: Any) -> None:
+        assert agree(array, array)
+        assert agree(array, array[0])
+        if array.ndim > 1:
+            assert agree(array, array.reshape(-1, *array.shape[2:]))
+
+    def test_shapes_that_cannot_hold_the_same(self) -> None:
+        assert agree(NUMBERS, NUMBERS[0, 0]) is None
+        assert agree(NUMBERS, NUMBERS.reshape(DEVICES, 6)) is None
+        assert layout_of((), ()) is Layout.SAME
+        assert layout_of((), (1,)) is None
+
+    def test_copies_that_differ_never_agree(self) -> None:
+        array = NUMBERS[0]
+        ours = digests(np.stack([array] * DEVICES), True)
+        theirs = digests(array, False, replicas="3,5")
+        assert not agrees(Layout.REPLICATED, ours, theirs)
+        assert "the copies on devices 3 and 5 differ" in explain(Layout.REPLICATED, ours, theirs)
+
+    def test_the_slice_at_fault_is_named(self) -> None:
+        changed = np.stack([NUMBERS[0]] * DEVICES)
+        changed[3] += 1
+        told = explain(Layout.REPLICATED, digests(changed, True), digests(NUMBERS[0], False))
+        assert told == "slice 3 of the original differs from the replicated array"
+        wrong = NUMBERS.copy()
+        wrong[[1, 6]] += 1
+        told = explain(Layout.SAME, digests(NUMBERS, True), digests(wrong, False))
+        assert told == "slices 1 and 6 of 8 differ"
+        told = explain(Layout.SPLIT, digests(NUMBERS, True), digests(wrong.reshape(-1, 3), False))
+        assert told == "blocks 1 and 6 of 8 differ"
+
+    def test_text_of_a_log(self) -> None:
+        assert Content("a").text() == "a"
+        assert Digests.parse(Content("a", split="c", parts="=d").text()) == Digests("a", "", "c", "=d", "")
+
+
+def signature(*paths: str, shape: tuple[int, ...] = (8, 2), nodes: str = "*") -> Signature:
+    return Signature(nodes, tuple(Leaf(path, "array", "float32", shape, False) for path in paths))
+
+
+class TestLeaves:
+    """Which leaf stands for which."""
+
+    def test_arguments_by_keyword_and_by_position(self) -> None:
+        ours = signature("[0][0]", "[1]['x']['a']", "[1]['k']", nodes="a")
+        theirs = signature("[0][0]", "[0][1]", "[0][2]['a']", nodes="b")
+        found = align("input", ours, theirs, ("params", "k", "x"), ("params", "k", "x"))
+        assert [(pair.ours, pair.theirs) for pair in found.pairs] == [(0, 0), (1, 2), (2, 1)]
+
+    def test_arguments_without_names_are_taken_in_order(self) -> None:
+        found = align("input", signature("[0][0]", "[1]['x']"), signature("[0][0]", "[0][1]"))
+        assert [(pair.ours, pair.theirs) for pair in found.pairs] == [(0, 0), (1, 1)]
+        assert align("input", signature("[0][0]", "[1]['x']"), signature("[0][0]", "[0][1]", shape=(3,))).structure
+
+    def test_containers_of_results_count(self) -> None:
+        assert align("output", signature("[0]", nodes="tuple(*)"), signature("[0]", nodes="list(*)")).structure
+        assert align("input", signature("[0]", nodes="tuple(*)"), signature("[0]", nodes="list(*)")).structure is None
+
+    @pytest.mark.parametrize(
+        ("path", "name"),
+        [("[0][1]['x']", "batch['x']"), ("[0][2]", "[0][2]"), ("[1]['lr']", "lr"), ("[0][0].params", "state.params")],
+    )
+    def test_names_of_arguments(self, path: str, name: str) -> None:
+        assert named_path("input", path, ("state", "batch")) == name
+
+
+Edit = tuple[str, str]
+
+
+@pytest.fixture(scope="module")
+def migrated(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Evidence]:
+    def run(*edits: Edit, before: Edit | None = None) -> Evidence:
+        original, rewritten = ((PROGRAMS / f"layouts_{side}.py").read_text() for side in ("before", "after"))
+        for right, wrong in edits:
+            assert rewritten.count(right) == 1, right
+            rewritten = rewritten.replace(right, wrong)
+        request = VerifyRequest(
+            tmp_path_factory.mktemp("layouts"),
+            (sys.executable, "program.py"),
+            {"program.py": original.encode()},
+            {"program.py": rewritten.encode()},
+            (SiteInfo("step", name="step"), SiteInfo("evaluate", name="evaluate")),
+        )
+        return verify(request)
+
+    return run
+
+
+def test_global_arrays_are_bitwise_equal(migrated: Callable[..., Evidence]) -> None:
+    evidence = migrated()
+    assert (evidence.verdict, len(evidence.runs)) == (Verdict.EQUAL, 2), evidence.message
+    assert {site.calls for site in evidence.sites} == {3}
+
+
+def test_lost_reductions_are_found_where_they_are(migrated: Callable[..., Evidence]) -> None:
+    evidence = migrated(
+        ('lax.pmean(loss, "batch") * scale', "loss * scale"), ("lax.psum(x.sum(), ", "lax.pmean(x.sum(), ")
+    )
+    sites = by_name(evidence)
+    (first,) = (one for one in sites["step"].differences if one.call == 0)
+    assert (first.kind, first.leaf, first.layout) == ("replicas", "[1]['loss']", "replicated")
+    assert "the copies on devices 1, 2, 3, 4, 5, 6 and 7 differ from the first one" in first.message
+    assert "declared replicated (`P()` in out_specs under check_vma=False)" in first.hint
+    other = sites["evaluate"].first
+    assert other is not None
+    assert other.error is not None
+    assert (other.leaf, other.error.factor, other.inputs_equal) == ("[1]", 1 / 8, True)
+
+
+def test_permuted_batch_is_found_in_the_arguments(migrated: Callable[..., Evidence]) -> None:
+    reverse = "jax.tree.map(lambda x: jax.make_array_from_process_local_data(split, x[::-1]), batch)"
+    evidence = migrated(
+        ("jax.tree.map(functools.partial(jax.make_array_from_process_local_data, split), batch)", reverse)
+    )
+    first = by_name(evidence)["step"].first
+    assert first is not None
+    assert (first.where, first.leaf, first.layout) == ("input", "[0][1]['x']", "split")
+    assert "the rows are the original's in another order" in first.hint
