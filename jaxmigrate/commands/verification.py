@@ -111,7 +111,8 @@ def _in_question(planned: Sequence[PlannedFile], rewritten: Collection[str]) -> 
 
 
 def _site(site: SitePlan) -> SiteInfo:
-    return SiteInfo(site.id, site.path, site.line, site.column, site.axis or "", site.mapped)
+    planned = [tuple((array.name, array.layout) for array in arrays) for arrays in (site.arguments, site.outputs)]
+    return SiteInfo(site.id, site.path, site.line, site.column, site.axis or "", site.mapped, *planned)
 
 
 def _refused(evidence: Evidence, candidates: Sequence[PlannedFile]) -> dict[str, str]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
-from jaxmigrate.verify.model import SiteEvidence, Verdict
+from jaxmigrate.verify.model import SeenLayout, SiteEvidence, Verdict
 
 
 def short(number: float) -> str:
@@ -33,3 +33,18 @@ def seconds(number: float) -> str:
 def shell_line(environment: Mapping[str, str], command: str) -> str:
     """The command with its environment, as it can be pasted into a shell."""
     return " ".join([*(f"{name}={shlex.quote(value)}" for name, value in environment.items()), command])
+
+
+def held_differently(found: SiteEvidence) -> bool:
+    """Whether any array of a site was held in another layout than pmap's."""
+    return any(
+        array.layout not in ("stacked", "unchanged", "broadcast") for array in (*found.arguments, *found.results)
+    )
+
+
+def layouts_line(arrays: Sequence[SeenLayout]) -> str:
+    """Names with their layouts, those of one layout together: `replicated: state; split: batch`."""
+    by_layout: dict[str, list[str]] = {}
+    for array in arrays:
+        by_layout.setdefault(array.layout, []).append(array.name or "result")
+    return "; ".join(f"{layout}: {', '.join(names)}" for layout, names in by_layout.items())

@@ -16,7 +16,7 @@ from jaxmigrate.reports.html_plot import error_plot
 from jaxmigrate.reports.html_text import code, pairs, preformatted, prose, section, table
 from jaxmigrate.reports.report import Report, SiteRow
 from jaxmigrate.terminal import plural
-from jaxmigrate.verify.model import CallDifference, Evidence, RunSummary, SiteEvidence, Verdict
+from jaxmigrate.verify.model import CallDifference, Evidence, RunSummary, SeenLayout, SiteEvidence, Verdict
 
 _TONES = {
     Verdict.EQUAL: "equal",
@@ -134,11 +134,22 @@ def _facts(row: SiteRow) -> Iterator[str]:
         yield f"<p>Left as it was: {prose(row.reason)} {code(row.code)}</p>"
     if row.evidence is not None:
         yield f"<p>{prose(row.evidence.message)}</p>"
-    yield pairs([("Arguments", _layouts(row.arguments)), ("Results", _layouts(row.outputs))])
+    found = row.evidence
+    seen = (found.arguments, found.results) if found is not None and found.calls else ((), ())
+    yield pairs(
+        [
+            ("Planned arguments", _layouts(row.arguments)),
+            ("Planned results", _layouts(row.outputs)),
+            ("Arguments in the runs", _layouts(seen[0])),
+            ("Results in the runs", _layouts(seen[1])),
+        ]
+    )
 
 
-def _layouts(arrays: Iterable[ArrayLayout]) -> str:
-    return ", ".join(f'{code(array.name)} <span class="soft">{escape(array.layout)}</span>' for array in arrays)
+def _layouts(arrays: Iterable[ArrayLayout | SeenLayout]) -> str:
+    return ", ".join(
+        f'{code(array.name or "result")} <span class="soft">{escape(array.layout)}</span>' for array in arrays
+    )
 
 
 def _findings(found: SiteEvidence) -> Iterator[str]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from jaxmigrate import __version__
 from jaxmigrate.reports.report import Report, as_report
-from jaxmigrate.verify.model import SCHEMA_VERSION, Evidence, to_json
+from jaxmigrate.verify.model import SCHEMA_VERSION, Evidence, SiteEvidence, to_json
 
 
 def write(told: Report | Evidence) -> str:
@@ -42,6 +42,18 @@ def _sites(report: Report) -> list[dict[str, Any]]:
             "arguments": [{"name": array.name, "layout": array.layout} for array in row.arguments],
             "outputs": [{"name": array.name, "layout": array.layout} for array in row.outputs],
             "verdict": row.evidence.verdict.value if row.evidence is not None else None,
+            "in_the_runs": _in_the_runs(row.evidence),
         }
         for row in report.rows
     ]
+
+
+def _in_the_runs(found: SiteEvidence | None) -> dict[str, Any] | None:
+    """The layouts of arguments and results as the arrays of the runs had them."""
+    if found is None or not found.calls:
+        return None
+    both = {"arguments": found.arguments, "outputs": found.results}
+    return {
+        what: [{"name": array.name, "layout": array.layout, "leaves": array.leaves} for array in arrays]
+        for what, arrays in both.items()
+    }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 
-from jaxmigrate.reports.figures import largest_errors, seconds, shell_line
+from jaxmigrate.reports.figures import largest_errors, layouts_line, seconds, shell_line
 from jaxmigrate.reports.markdown import escaped, fenced, section, table
 from jaxmigrate.reports.report import Report, SiteRow, as_report
 from jaxmigrate.terminal import plural
@@ -30,6 +30,7 @@ def write(told: Report | Evidence) -> str:
             "Sites",
             table(("Site", "Function", "Verdict", "Calls", "Max abs", "Max rel", "Max ulp"), map(_row, report.rows)),
         ),
+        *section("Layouts", table(("Site", "Arguments", "Results"), _layouts(report))),
         *section("Differences", _differences(report)),
         *section("Left", table(("Site", "Code", "Reason"), _left(report))),
         *section("Not worked on", [f"- {escaped(text)}" for text in (*report.errors, *report.notebooks)]),
@@ -71,6 +72,12 @@ def _differences(report: Report) -> list[str]:
             if row.evidence.first is not None and row.evidence.first.hint:
                 lines.append(f"  - {escaped(row.evidence.first.hint)}")
     return lines
+
+
+def _layouts(report: Report) -> list[Sequence[str]]:
+    """How each site's arrays were held in the runs."""
+    found = [(row.place, row.evidence) for row in report.rows if row.evidence is not None and row.evidence.calls]
+    return [(place, layouts_line(one.arguments), layouts_line(one.results)) for place, one in found]
 
 
 def _left(report: Report) -> list[Sequence[str]]:

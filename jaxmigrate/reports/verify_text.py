@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator
 
-from jaxmigrate.reports.figures import seconds, short
+from jaxmigrate.reports.figures import held_differently, layouts_line, seconds, short
 from jaxmigrate.reports.report import Report, SiteRow, as_report
 from jaxmigrate.terminal import BOLD, CYAN, DIM, GREEN, RED, YELLOW, paint, plural, printable
 from jaxmigrate.verify.model import Evidence, SiteEvidence, Verdict
@@ -33,6 +33,7 @@ def _lines(report: Report, colour: bool, width: int) -> Iterator[str]:
     for row in report.rows:
         place, name = printable(row.place).ljust(places), printable(row.name)[:names].ljust(names)
         yield f"{place}  {name}  {_verdict(row, colour)}{paint(_measured(row.evidence), DIM, on=colour)}"
+        yield from (paint(line, DIM, on=colour) for line in _layouts(row.evidence, width))
         yield from _explained(row, width)
     if report.evidence is not None:
         yield from _ending(report.evidence, colour, width)
@@ -50,6 +51,13 @@ def _measured(found: SiteEvidence | None) -> str:
         return calls
     relative, ulp = short(found.max_relative), short(found.max_ulp)
     return f"{calls}, {found.differing} not bitwise, relative error {relative}, {ulp} ulp"
+
+
+def _layouts(found: SiteEvidence | None, width: int) -> list[str]:
+    """How the rewritten program held its arrays, where that is not how pmap did."""
+    if found is None or not held_differently(found):
+        return []
+    return _wrapped(f"{layouts_line(found.arguments)} -> {layouts_line(found.results)}", width)
 
 
 def _explained(row: SiteRow, width: int) -> Iterator[str]:

@@ -18,6 +18,7 @@ from jaxmigrate.verify.model import (
     SiteInfo,
     Verdict,
 )
+from jaxmigrate.verify.seen import seen_layouts
 
 MAX_DIFFERENCES = 20
 
@@ -89,7 +90,7 @@ def judge_site(info: SiteInfo, case: Case) -> SiteEvidence:
         site=info,
         verdict=verdict,
         message=message,
-        calls=len(comparison.pairs),
+        calls=sum(not pair.unrecorded for pair in comparison.pairs),
         calls_original=comparison.calls_original,
         calls_rewritten=comparison.calls_rewritten,
         traced=len(case.traced.get(info.id, ())),
@@ -104,6 +105,9 @@ def judge_site(info: SiteInfo, case: Case) -> SiteEvidence:
         differences=tuple(differences),
         errors=_error_points(measured),
         weak_types=sum(pair.weak_types for pair in comparison.pairs),
+        unrecorded=sum(pair.unrecorded for pair in comparison.pairs),
+        arguments=seen_layouts(comparison, "input", case.devices),
+        results=seen_layouts(comparison, "output", case.devices),
     )
 
 
@@ -237,7 +241,10 @@ def _verdict(info: SiteInfo, comparison: SiteComparison, found: Sequence[Found],
         return Verdict.FAILED, case.failure
     if not comparison.pairs:
         return _not_exercised(info, case)
-    calls = _count(len(comparison.pairs))
+    told = [pair for pair in comparison.pairs if not pair.unrecorded]
+    if not told:
+        return Verdict.NOT_EXERCISED, "the log had no room for any of its calls: compare a shorter run"
+    calls = _count(len(told)) + (f" of {len(comparison.pairs)}" if len(told) < len(comparison.pairs) else "")
     if not found:
         return Verdict.EQUAL, f"{calls} bitwise equal"
     return Verdict.WITHIN, f"{calls} equal, {len(comparison.differing)} of them within tolerance{_sampling(unmeasured)}"

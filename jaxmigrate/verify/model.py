@@ -71,7 +71,10 @@ DEFAULT_TOLERANCES: Mapping[str, Tolerance] = {
 
 @dataclass(frozen=True, order=True)
 class SiteInfo:
-    """One marked place where a function is mapped; `id` is the name that its mark carries."""
+    """One marked place where a function is mapped; `id` is the name that its mark carries.
+
+    `arguments` and `outputs` are what the rewrite planned: names, or positions, each with its layout.
+    """
 
     id: str
     path: str = ""
@@ -79,6 +82,8 @@ class SiteInfo:
     column: int = 0
     axis: str = ""
     name: str = ""
+    arguments: tuple[tuple[str, str], ...] = ()
+    outputs: tuple[tuple[str, str], ...] = ()
 
     def __str__(self) -> str:
         place = f"{self.path}:{self.line}" if self.path else self.id
@@ -199,12 +204,26 @@ class ErrorPoint:
 
 
 @dataclass(frozen=True)
+class SeenLayout:
+    """How the rewritten program held one argument or result, or a part of one, by the shapes of both sides.
+
+    `layout` is replicated, split, stacked (as pmap has it), broadcast (a scalar on both sides), unchanged (the same
+    shape, without an axis of the devices in front), or unknown. `leaves` have it. `position` counts arguments from 0.
+    """
+
+    name: str
+    layout: str
+    leaves: int = 1
+    position: str = ""
+
+
+@dataclass(frozen=True)
 class SiteEvidence:
     """What the runs say about one site.
 
     `calls` were compared; `differing` of them are not bitwise equal, `measured` of those were compared number by
-    number. `traced` calls ran inside another transformation, where there are no values to compare. `covered_by` names
-    the sites whose compared calls contained every call of this one.
+    number, and of `unrecorded` ones the logs do not tell. `traced` calls ran inside another transformation, where
+    there are no values to compare. `covered_by` names the sites whose compared calls contained every call of this one.
     """
 
     site: SiteInfo
@@ -226,6 +245,9 @@ class SiteEvidence:
     differences: tuple[CallDifference, ...] = ()
     errors: tuple[ErrorPoint, ...] = ()
     weak_types: int = 0
+    unrecorded: int = 0
+    arguments: tuple[SeenLayout, ...] = ()
+    results: tuple[SeenLayout, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -35,6 +35,7 @@ from jaxmigrate.verify.model import (
     VerifyRequest,
 )
 from jaxmigrate.verify.recording import Leaf, Recording
+from jaxmigrate.verify.seen import against_plan
 from jaxmigrate.verify.workshop import ProgressCallback, Run, Workshop, open_workshop
 
 
@@ -361,6 +362,10 @@ def _notes(session: _Session, sites: tuple[SiteEvidence, ...]) -> tuple[str, ...
     traced = [str(site.site) for site in sites if site.traced and not site.calls and not site.covered_by]
     if traced:
         notes.append(f"called only inside jit, grad or vmap, so that no values were compared: {', '.join(traced)}")
+    notes += [told for site in sites for told in against_plan(site.site, site.arguments, site.results)]
+    unrecorded = sum(site.unrecorded for site in sites)
+    if unrecorded:
+        notes.append(f"{unrecorded} calls were not compared, because the logs had no room for their leaves")
     if all(site.verdict is Verdict.NOT_EXERCISED for site in sites) and sites:
         notes.append("the command made no mapped call at all")
     return tuple(notes)

@@ -16,6 +16,7 @@ from jaxmigrate.verify.model import (
     Evidence,
     LeafError,
     RunSummary,
+    SeenLayout,
     SiteEvidence,
     SiteInfo,
     Verdict,
@@ -59,7 +60,16 @@ RUNS = (
 
 def evidence() -> Evidence:
     sites = (
-        SiteEvidence(EQUAL_SITE, Verdict.EQUAL, "5 calls bitwise equal", calls=5, calls_original=5, calls_rewritten=5),
+        SiteEvidence(
+            EQUAL_SITE,
+            Verdict.EQUAL,
+            "5 calls bitwise equal",
+            calls=5,
+            calls_original=5,
+            calls_rewritten=5,
+            arguments=(SeenLayout("state", "replicated", 7, "0"), SeenLayout("batch['x']", "split", 1, "1")),
+            results=(SeenLayout("", "replicated"),),
+        ),
         SiteEvidence(
             WRONG_SITE,
             Verdict.DIFFERENT,

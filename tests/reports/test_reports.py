@@ -115,6 +115,23 @@ def test_text_ends_in_the_verdict() -> None:
     assert "\x1b[31mdifferent" in verify_text.write(full_report(), colour=True)
 
 
+def test_every_format_names_the_layouts_of_the_runs() -> None:
+    assert "    replicated: state; split: batch['x'] -> replicated: result\n" in verify_text.write(full_report())
+    assert "| train.py:3 | replicated: state; split: batch\\['x'\\] | replicated: result |" in verify_markdown.write(
+        full_report()
+    )
+    site = json.loads(verify_json.write(full_report()))["sites"][0]
+    assert site["in_the_runs"] == {
+        "arguments": [
+            {"name": "state", "layout": "replicated", "leaves": 7},
+            {"name": "batch['x']", "layout": "split", "leaves": 1},
+        ],
+        "outputs": [{"name": "", "layout": "replicated", "leaves": 1}],
+    }
+    text = " ".join(_Checked(verify_html.write(full_report())).text.split())
+    assert "Arguments in the runsstate replicated, batch['x'] split" in text
+
+
 def test_page_is_whole_and_loads_nothing() -> None:
     page = verify_html.write(full_report())
     checked = _Checked(page)

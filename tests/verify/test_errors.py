@@ -145,6 +145,8 @@ def test_step_that_is_too_large(tmp_path: Path) -> None:
         "original_dtype": "float32",
         "rewritten_dtype": "float32",
         "shape": [8, 20],
+        "rewritten_shape": [8, 20],
+        "layout": "same",
         "rtol": 1e-5,
         "atol": 0,
     }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,10 +12,15 @@ import pytest
 
 from jaxmigrate.verify.align import align, named_path
 from jaxmigrate.verify.child.content import Content, Shape, content
+from jaxmigrate.verify.child.log import is_detailed
+from jaxmigrate.verify.compare import compare
+from jaxmigrate.verify.judge import Case, judge
 from jaxmigrate.verify.layouts import Digests, Layout, agrees, explain, layout_of
-from jaxmigrate.verify.model import Evidence, SiteInfo, Verdict, VerifyRequest
+from jaxmigrate.verify.model import Evidence, SeenLayout, SiteInfo, Verdict, VerifyRequest
 from jaxmigrate.verify.recording import Leaf, Signature
 from jaxmigrate.verify.run import verify
+from jaxmigrate.verify.seen import against_plan
+from tests.verify.logs import Log, recording
 from tests.verify.marked import PROGRAMS, by_name
 
 DEVICES = 8
@@ -164,6 +170,57 @@ def test_global_arrays_are_bitwise_equal(migrated: Callable[..., Evidence]) -> N
     evidence = migrated()
     assert (evidence.verdict, len(evidence.runs)) == (Verdict.EQUAL, 2), evidence.message
     assert {site.calls for site in evidence.sites} == {3}
+    seen = {
+        name: [(one.name, one.layout) for one in (*site.arguments, *site.results)]
+        for name, site in by_name(evidence).items()
+    }
+    assert seen == {
+        "step": [
+            ("state", "replicated"),
+            ("batch", "split"),
+            ("key", "stacked"),
+            ("scale", "broadcast"),
+            ("[0]", "replicated"),
+            ("[1]['loss']", "replicated"),
+            ("[1]['own']", "stacked"),
+            ("[1]['row']", "split"),
+            ("[2]", "stacked"),
+        ],
+        "evaluate": [("params", "replicated"), ("x", "split"), ("[0]", "split"), ("[1]", "replicated")],
+    }
+
+
+def test_what_was_planned_and_did_not_come_is_said() -> None:
+    seen = [SeenLayout("state", "replicated", 3, "0"), SeenLayout("batch['x']", "stacked", 1, "1")]
+    planned = (("state", "replicated"), ("1", "split"), ("batch", "split"), ("2", "replicated"))
+    site = SiteInfo("a", "x.py", 3, arguments=planned, outputs=(("[0]", "stacked"),))
+    assert [*against_plan(site, seen, [])] == [
+        "x.py:3: argument 1 is split in the plan and stacked in the run",
+        "x.py:3: argument batch is split in the plan and stacked in the run",
+    ]
+
+
+def test_later_calls_are_recorded_in_ever_fewer_details() -> None:
+    detailed = [call for call in range(100_000) if is_detailed(call, 1 << 11)]
+    assert detailed[:64] == [*range(64)]
+    assert detailed[64:66] == [64, 66]
+    assert len(detailed) < 64 + 12 * 32
+
+
+def test_calls_without_details_are_not_called_equal(tmp_path: Path) -> None:
+    both = []
+    for side, shape in (("original", [8, 2]), ("rewritten", [2])):
+        log = Log(tmp_path / side)
+        for number in range(2):
+            order = log.enter("a")
+            leaf = {"leaves": "w\t\t\t=x" if side == "original" else "x"} if not number else {}
+            signature = log.signature([["", "array", "float32", shape, False]], "*")
+            log.write(k="out", n=order, sig=signature, digest=f"{side} {number}", s=0.0, **leaf)
+        both.append(recording(tmp_path / side))
+    (evidence,) = judge(Case(compare(*both), {"a": SiteInfo("a")}, 8))
+    assert (evidence.verdict, evidence.calls, evidence.unrecorded) == (Verdict.EQUAL, 1, 1)
+    assert evidence.message == "1 call of 2 bitwise equal"
+    assert [one.layout for one in evidence.results] == ["replicated"]
 
 
 def test_lost_reductions_are_found_where_they_are(migrated: Callable[..., Evidence]) -> None:

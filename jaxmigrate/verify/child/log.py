@@ -14,7 +14,19 @@ import time
 from typing import Any
 
 # Bytes of leaf digests in one log; beyond it only the digest of whole calls is written.
-DETAIL_BYTES = 32 << 20
+DETAIL_BYTES = 128 << 20
+# Leaves of one site's arguments or results whose digests are all written; of later calls, ever fewer are.
+DETAIL_LEAVES = 1 << 17
+_FIRST_CALLS = 64
+
+
+def is_detailed(call: int, leaves: int) -> bool:
+    """Whether the digests of a call's leaves are to be written: of the same calls on both sides, whatever they hold.
+
+    All of the first calls, then every second, and with each doubling of their number half as many.
+    """
+    rounds = call // max(_FIRST_CALLS, DETAIL_LEAVES // max(leaves, 1))
+    return bool(call % (1 << rounds.bit_length()) == 0)
 
 
 class _Log:

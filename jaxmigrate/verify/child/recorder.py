@@ -237,7 +237,8 @@ class _Call:
             "digest": digest.combine(described),
         }
         digests = "\n".join(found.text() for found in described.contents)
-        if keep is not None or self.log.take_detail(len(digests)):
+        is_detailed = log.is_detailed(self.number, len(described.leaves)) and self.log.take_detail(len(digests))
+        if keep is not None or is_detailed:
             record["leaves"] = digests
         if described.kept:
             record["kept"] = described.kept
