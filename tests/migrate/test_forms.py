@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
 from jaxmigrate.migrate import fix_files
+from tests.migrate.forms.running import Program, run
 
 PRELUDE = """
 import functools
@@ -162,21 +161,9 @@ def cases() -> dict[str, dict[str, str]]:
 
 
 def run_child(programs: dict[str, dict[str, dict[str, str]]]) -> dict[str, str]:
-    """What the child says of each program: an empty string, or what differs."""
-    flags = os.environ.get("XLA_FLAGS", "") + " --xla_force_host_platform_device_count=8"
-    environment = {**os.environ, "XLA_FLAGS": flags, "NPROC": "64", "JAX_PLATFORMS": "cpu"}
-    child = Path(__file__).with_name("forms_child.py")
-    done = subprocess.run(
-        [sys.executable, str(child)],
-        input=json.dumps(programs),
-        capture_output=True,
-        text=True,
-        env=environment,
-        timeout=420,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
-    return dict(json.loads(done.stdout))
+    """What is wrong with each program; an empty string where both agree."""
+    verdicts = run(Program(name, case["before"], case["after"]) for name, case in programs.items())
+    return {v.name: "" if v.verdict == "agrees" else f"{v.verdict}: {v.text}" for v in verdicts}
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,113 @@
+"""The ways to write a pmap: what each one varies in, and which combinations Python, pmap or fix itself rule out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+Combination: TypeAlias = Mapping[str, str]
+
+DIMENSIONS: dict[str, tuple[str, ...]] = {
+    "stand": (
+        "name", "attribute", "subscript", "dictionary", "decorator", "decorator_partial", "at_once", "returned",
+        "argument", "conditional", "lambda_body", "method", "lower", "wrapped",
+    ),
+    "mapped": (
+        "def", "lambda", "partial", "method", "attribute", "factory", "imported", "parameter", "vmap", "jit", "nested",
+    ),
+    "named": (
+        "import_jax", "import_as", "from_import", "from_as", "re_export", "alias_here", "alias_elsewhere",
+        "wrapper_here", "wrapper_elsewhere",
+    ),
+    "axis": ("absent", "none", "literal", "constant", "imported", "attribute", "parameter", "positional"),
+    "in_axes": ("absent", "int", "none", "tuple", "list", "nested", "runtime"),
+    "out_axes": ("absent", "int", "none", "tuple", "nested", "runtime"),
+    "static": ("absent", "int", "tuple"),
+    "donate": ("absent", "int", "tuple"),
+    "devices": ("absent", "given"),
+    "axis_size": ("absent", "given"),
+    "backend": ("absent", "given"),
+    "kwargs": ("absent", "given"),
+    "call": ("positional", "keyword", "defaults", "star", "fewer", "changing"),
+}  # fmt: skip
+ALIASES = frozenset({"alias_here", "alias_elsewhere", "wrapper_here", "wrapper_elsewhere"})
+KEYWORDS = ("in_axes", "out_axes", "static", "donate", "devices", "axis_size", "backend", "kwargs")
+
+
+@dataclass(frozen=True, slots=True)
+class Excluded:
+    """Combinations with one of these values in each of these dimensions, and why they are not run.
+
+    `by` says what rules them out: `python` cannot write them, `pmap` raises (the program can be written, and a test
+    runs the original of one to see it raise), `fix` leaves them (and a test sees it say so).
+    """
+
+    by: Literal["python", "pmap", "fix"]
+    reason: str
+    where: Mapping[str, frozenset[str]]
+
+    def holds(self, combination: Combination) -> bool:
+        """Whether a combination, or a part of one, is among these."""
+        return all(combination.get(d) in values for d, values in self.where.items())
+
+
+def given(dimension: str) -> frozenset[str]:
+    """Every value of a dimension but `absent`."""
+    return frozenset(DIMENSIONS[dimension]) - {"absent"}
+
+
+def _where(**values: str | Iterable[str]) -> dict[str, frozenset[str]]:
+    return {d: frozenset((v,) if isinstance(v, str) else v) for d, v in values.items()}
+
+
+DIRECT = frozenset(DIMENSIONS["named"]) - ALIASES
+
+EXCLUDED: tuple[Excluded, ...] = (
+    Excluded(
+        "python",
+        "a decorator maps the def below it, or what another decorator makes of that",
+        _where(
+            stand=("decorator", "decorator_partial"),
+            mapped=("lambda", "partial", "method", "attribute", "factory", "imported", "parameter"),
+        ),
+    ),
+    *(
+        Excluded("python", "a bare decorator has no keywords", _where(stand="decorator", named=DIRECT) | {d: given(d)})
+        for d in ("axis", *KEYWORDS)
+    ),
+    Excluded(
+        "python",
+        "the first positional argument that a partial binds is the function",
+        _where(stand=("decorator_partial",), axis="positional"),
+    ),
+    Excluded(
+        "python",
+        "a decorator of the def itself passes nothing by position, unless it is an alias that does",
+        _where(stand="decorator", axis="positional", named=("alias_here", "alias_elsewhere")),
+    ),
+    Excluded(
+        "python",
+        "a decorated method is mapped by a partial, whose first positional argument is the function",
+        _where(stand="method", axis="positional", mapped=("def", "vmap", "jit")),
+    ),
+    Excluded(
+        "python",
+        "a bare decorator that was made in another module knows no parameter of this one",
+        _where(stand="decorator", axis="parameter", named=("alias_elsewhere", "wrapper_elsewhere")),
+    ),
+    Excluded("pmap", "pmap takes in_axes as a tuple, not as a list", _where(in_axes="list")),
+    Excluded("pmap", "pmap has refused nested maps since jax 0.8", _where(mapped="nested")),
+    Excluded(
+        "pmap",
+        "pmap needs an argument that it maps",
+        _where(in_axes="none", call=("positional", "defaults", "star", "fewer", "changing")),
+    ),
+    Excluded("pmap", "pmap wants as many rows as devices given", _where(devices="given", call="changing")),
+    Excluded("pmap", "pmap wants as many rows as axis_size says", _where(axis_size="given", call="changing")),
+)  # fmt: skip
+
+
+def excluded(combination: Combination) -> Excluded | None:
+    """Why a combination is not run; None where it is."""
+    return next((e for e in EXCLUDED if e.holds(combination)), None)

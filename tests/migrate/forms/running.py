@@ -1,0 +1,74 @@
+"""Runs programs and their rewritten forms, many to a child process with 8 simulated devices."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+CHILD = Path(__file__).parents[1] / "forms_child.py"
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A program's files as written and, if it is to be compared, as rewritten."""
+
+    name: str
+    before: dict[str, str]
+    after: dict[str, str] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """`agrees`, `differs`, `original raises`, `rewrite raises` or `crashes`, and what there is to say about it."""
+
+    name: str
+    verdict: str
+    text: str
+
+
+def start(python: str, errors: IO[str]) -> subprocess.Popen[str]:
+    """A child process that compares what it reads."""
+    flags = os.environ.get("XLA_FLAGS", "") + " --xla_force_host_platform_device_count=8"
+    environment = {**os.environ, "XLA_FLAGS": flags, "NPROC": "64", "JAX_PLATFORMS": "cpu"}
+    return subprocess.Popen(
+        [python, str(CHILD)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, text=True, env=environment
+    )
+
+
+def run(programs: Iterable[Program], python: str = sys.executable) -> Iterator[Verdict]:
+    """Each program's verdict as soon as it is there; a process that dies is followed by another for the rest."""
+    with tempfile.TemporaryFile("w+") as errors:
+        child = start(python, errors)
+        try:
+            for program in programs:
+                answer = _ask(child, program)
+                if answer is None:
+                    child.wait()
+                    errors.seek(0)
+                    yield Verdict(program.name, "crashes", f"exit status {child.returncode}: {errors.read()[-3000:]}")
+                    child = start(python, errors)
+                else:
+                    yield answer
+        finally:
+            child.kill()
+            child.communicate()
+
+
+def _ask(child: subprocess.Popen[str], program: Program) -> Verdict | None:
+    assert child.stdin is not None
+    assert child.stdout is not None
+    case = {"name": program.name, "before": program.before, "after": program.after}
+    try:
+        child.stdin.write(json.dumps(case) + "\n")
+        child.stdin.flush()
+    except BrokenPipeError:
+        return None
+    line = child.stdout.readline()
+    return Verdict(**json.loads(line)) if line else None

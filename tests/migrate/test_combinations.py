@@ -1,0 +1,73 @@
+"""The forms, keywords and ways of calling pmap, combined: originals and rewrites run on 8 devices and agree bitwise.
+
+Every two values that can meet in one program do, and every three of those that decide what happens at run time.
+`python tests/campaigns/forms.py` goes on through all combinations for as long as it is given.
+"""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from jaxmigrate.migrate import fix_files
+from tests.migrate.forms.covering import AT_RUN_TIME, SIZE, at, completed, covering, index_of, shuffled, violating
+from tests.migrate.forms.dimensions import DIMENSIONS, EXCLUDED, excluded
+from tests.migrate.forms.programs import files_of
+from tests.migrate.forms.running import Program, run
+
+SEED = 0
+
+
+def table() -> list[dict[str, str]]:
+    pairs = covering(2, SEED)
+    return [*pairs, *covering(3, SEED, AT_RUN_TIME, pairs)]
+
+
+TABLE = table()
+
+
+@pytest.fixture(scope="module")
+def verdicts() -> dict[str, str]:
+    """What is wrong with each program of the table, by its place; nothing where both agree."""
+    programs = [(str(i), files_of(combination)) for i, combination in enumerate(TABLE)]
+    found = run(Program(name, files, fix_files(files)) for name, files in programs)
+    return {v.name: "" if v.verdict == "agrees" else f"{v.verdict}: {v.text[:3000]}" for v in found}
+
+
+@pytest.mark.parametrize("place", range(len(TABLE)))
+def test_agrees_bitwise(place: int, verdicts: dict[str, str]) -> None:
+    verdict = verdicts[str(place)]
+    files = files_of(TABLE[place])
+    assert not verdict, "\n".join([str(TABLE[place]), verdict, *files.values(), *fix_files(files).values()])
+
+
+def test_again_changes_nothing() -> None:
+    for combination in TABLE:
+        once = fix_files(files_of(combination))
+        assert once != files_of(combination), combination
+        assert fix_files(once) == once, combination
+
+
+def test_every_two_values_meet_that_can() -> None:
+    met = {frozenset(pair) for c in TABLE for pair in itertools.combinations(c.items(), 2)}
+    for one, other in itertools.combinations(DIMENSIONS, 2):
+        for values in itertools.product(DIMENSIONS[one], DIMENSIONS[other]):
+            part = dict(zip((one, other), values, strict=True))
+            assert frozenset(part.items()) in met or completed(part) is None, part
+
+
+def test_what_pmap_refuses_does_raise() -> None:
+    """The list of combinations that are not run says nothing of pmap that it does not do."""
+    rules = {
+        f"{rule.reason} {seed}": violating(rule, seed) for rule in EXCLUDED if rule.by == "pmap" for seed in (1, 2)
+    }
+    found = run(Program(name, files_of(combination), None) for name, combination in rules.items())
+    assert {v.name: v.verdict for v in found} == dict.fromkeys(rules, "original raises")
+
+
+def test_the_whole_product_is_walked_once() -> None:
+    walk = list(itertools.islice(shuffled(3), 1000))
+    assert len(set(walk)) == 1000
+    assert all(0 <= index < SIZE and index_of(at(index)) == index for index in walk)
+    assert sum(excluded(at(index)) is None for index in walk) > 300
