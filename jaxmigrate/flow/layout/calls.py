@@ -1,0 +1,285 @@
+"""What calls in host code do: to functions of the project, to mapped functions, to containers and to libraries."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from jaxmigrate.flow.layout import containers, expressions, library, mapped, operations
+from jaxmigrate.flow.layout.idioms import Idiom
+from jaxmigrate.flow.layout.state import Given
+from jaxmigrate.flow.layout.values import (
+    NOTHING,
+    PLAIN,
+    Abstract,
+    Bound,
+    Dct,
+    Ext,
+    Func,
+    Method,
+    Nothing,
+    Obj,
+    Pin,
+    Seq,
+    Site,
+    Tup,
+    func,
+    is_tracked,
+)
+from jaxmigrate.program.scopes import all_parameters
+from jaxmigrate.program.values import Class, Function, Instance
+
+if TYPE_CHECKING:
+    from jaxmigrate.flow.layout.interpreter import Frame, Interpreter
+
+PARTIALS = frozenset({"functools.partial", "jax.tree_util.Partial"})
+REFLECTION = frozenset({"builtins.locals", "builtins.globals", "builtins.vars", "builtins.eval", "builtins.exec"})
+
+
+def pin(reason: str, node: ast.AST, frame: Frame) -> Pin:
+    """A pin at a place in a frame's module."""
+    return Pin(reason, frame.module, node)
+
+
+def given_of(values: Sequence[Abstract]) -> Given:
+    """Positional arguments."""
+    return Given(tuple(values), {})
+
+
+def call(it: Interpreter, node: ast.Call, frame: Frame) -> Abstract:
+    """The value of a call."""
+    if node in it.sites:
+        return mapped.make_site(it, node, frame)
+    idiom = it.idioms.of_array(node, frame.module)
+    if idiom is not None:
+        it.mark_loads(node.func)
+        return operations.apply(it, idiom, expressions.evaluate(it, idiom.operand, frame), node, frame)
+    callee = expressions.evaluate(it, node.func, frame)
+    given = arguments(it, node, frame)
+    return call_value(it, callee, given, node, frame)
+
+
+def arguments(it: Interpreter, node: ast.Call, frame: Frame) -> Given:
+    """The arguments of a call."""
+    positional: list[Abstract] = []
+    named: dict[str, Abstract] = {}
+    hidden = False
+    for argument in node.args:
+        if isinstance(argument, ast.Starred):
+            value = expressions.evaluate(it, argument.value, frame)
+            if isinstance(value, Tup):
+                positional += value.parts
+            else:
+                hidden = True
+                positional.append(expressions.element(it, value, argument, frame))
+        else:
+            positional.append(expressions.evaluate(it, argument, frame))
+    for keyword in node.keywords:
+        value = expressions.evaluate(it, keyword.value, frame)
+        if keyword.arg is not None:
+            named[keyword.arg] = value
+        elif isinstance(value, Dct):
+            named |= value.box.fields
+            hidden |= not isinstance(value.box.element, Nothing)
+            if not isinstance(value.box.element, Nothing):
+                named["**"] = value.box.element
+        elif not isinstance(value, Nothing):
+            hidden = True
+            it.pin_all([value], "is spread into keyword arguments", keyword.value, frame.module)
+    return Given(tuple(positional), named, hidden)
+
+
+def call_value(it: Interpreter, callee: Abstract, given: Given, node: ast.expr, frame: Frame) -> Abstract:
+    """The value of calling any of the things that a callee can be."""
+    if isinstance(callee, Nothing):
+        return NOTHING
+    if isinstance(callee, Obj):
+        return _call_object(it, callee, given, node, frame)
+    if not isinstance(callee, Func):
+        it.pin_all([callee, *given.everything()], "is given to a function that is not in sight", node, frame.module)
+        return PLAIN
+    result: Abstract = NOTHING
+    for one in sorted(callee.items, key=repr):
+        result = it.join(result, _call_item(it, one, given, node, frame), node, frame.module)
+    return result
+
+
+def _call_object(it: Interpreter, owner: Obj, given: Given, node: ast.expr, frame: Frame) -> Abstract:
+    for cls in it.resolver.lineage(owner.cls):
+        for binding in cls.module.table.own_scope[cls.node].bindings.get("__call__", []):
+            if isinstance(binding.node, ast.FunctionDef):
+                return call_function(it, Function(cls.module, binding.node, Instance(owner.cls)), given, node, frame)
+    it.pin_all([owner, *given.everything()], "is given to an object that is not followed", node, frame.module)
+    return PLAIN
+
+
+def _call_item(it: Interpreter, one: object, given: Given, node: ast.expr, frame: Frame) -> Abstract:
+    match one:
+        case Function():
+            return call_function(it, one, given, node, frame)
+        case Site(node=site):
+            return mapped.call_site(it, site, given, node, frame)
+        case Class():
+            return construct(it, one, given, node, frame)
+        case Ext(name=name):
+            return call_external(it, name, given, node, frame)
+        case Bound(node=made):
+            inner, before = it.bound[made]
+            joined = Given(
+                (*before.positional, *given.positional), {**before.named, **given.named}, before.open or given.open
+            )
+            return call_value(it, inner, joined, node, frame)
+        case Method(node=attribute):
+            return containers.call_method(it, it.receivers[attribute], attribute.attr, given, node, frame)
+    it.pin_all(given.everything(), "is given to something that is not followed", node, frame.module)
+    return PLAIN
+
+
+# Functions of the project
+
+
+def call_function(it: Interpreter, function: Function, given: Given, node: ast.expr, frame: Frame) -> Abstract:
+    """Calls a function of the project: an idiom is what it does, others get what they are given."""
+    name = it.idioms.library_name(function)
+    if name:
+        return call_external(it, name, given, node, frame)
+    operand = _only_operand(node)
+    idiom = it.idioms.of_helper(function) if operand is not None and len(given.positional) == 1 else None
+    if idiom is not None and operand is not None and not given.named:
+        it.join_module(function.module)
+        whole = Idiom(idiom.kind, operand, idiom.form or "tree")
+        return operations.apply(it, whole, given.positional[0], node, frame)
+    it.join_module(function.module)
+    it.reach(function)
+    it.store(("called", function.node), PLAIN, node, frame.module)
+    _bind(it, function, given, node, frame)
+    if isinstance(function.node, ast.AsyncFunctionDef):
+        it.escape(function, pin("is returned by an asynchronous function", node, frame))
+        return PLAIN
+    return it.load(("return", function.node))
+
+
+def _only_operand(node: ast.expr) -> ast.expr | None:
+    """The argument of a call with one."""
+    if isinstance(node, ast.Call) and len(node.args) == 1 and not node.keywords:
+        return None if isinstance(node.args[0], ast.Starred) else node.args[0]
+    return None
+
+
+def _bind(it: Interpreter, function: Function, given: Given, node: ast.expr, frame: Frame) -> None:
+    spec = function.node.args
+    names = [p.arg for p in (*spec.posonlyargs, *spec.args)]
+    skip = it.receives(function)
+    names = names[1:] if skip else names
+    if given.open:
+        reason = "is given with * or ** to a function"
+        it.pin_all(given.everything(), reason, node, frame.module)
+        for parameter in list(all_parameters(spec))[1 if skip else 0 :]:
+            it.store(("parameter", function.node, parameter.arg), PLAIN, node, frame.module)
+        return
+
+    def give(name: str, value: Abstract) -> None:
+        it.store(("parameter", function.node, name), value, node, frame.module)
+
+    for name, value in zip(names, given.positional, strict=False):
+        give(name, value)
+    extra = given.positional[len(names) :]
+    if spec.vararg is not None:
+        box = it.box("vararg", function.node)
+        for value in extra:
+            it.fill(box, value, node, frame.module)
+        give(spec.vararg.arg, Seq(box))
+    elif extra:
+        it.pin_all(extra, "is one argument more than the function takes", node, frame.module)
+    known = {*names, *(p.arg for p in spec.kwonlyargs)}
+    for name, value in given.named.items():
+        if name in known:
+            give(name, value)
+        elif spec.kwarg is not None:
+            it.fill(it.box("kwarg", function.node), value, node, frame.module, name)
+    if spec.kwarg is not None:
+        give(spec.kwarg.arg, Dct(it.box("kwarg", function.node)))
+    _defaults(it, function, set(names[: len(given.positional)]) | set(given.named), node, frame)
+
+
+def _defaults(it: Interpreter, function: Function, given: set[str], node: ast.expr, frame: Frame) -> None:
+    """Parameters that a call leaves out hold their defaults, none of which is stacked."""
+    spec = function.node.args
+    positional = [*spec.posonlyargs, *spec.args]
+    pairs = [
+        *zip(positional[len(positional) - len(spec.defaults) :], spec.defaults, strict=True),
+        *((p, d) for p, d in zip(spec.kwonlyargs, spec.kw_defaults, strict=True) if d is not None),
+    ]
+    for parameter, default in pairs:
+        if parameter.arg not in given:
+            nothing = isinstance(default, ast.Constant) and default.value is None
+            value: Abstract = NOTHING if nothing else PLAIN
+            if isinstance(default, ast.Name | ast.Attribute):
+                found = it.resolver.value(default, function.module)
+                value = func(found) if isinstance(found, Function | Class) else PLAIN
+            it.store(("parameter", function.node, parameter.arg), value, node, frame.module)
+
+
+def construct(it: Interpreter, cls: Class, given: Given, node: ast.expr, frame: Frame) -> Abstract:
+    """Makes an object: a tree of arrays, or one whose attributes are followed by class."""
+    it.join_module(cls.module)
+    if expressions.is_pytree(it, cls):
+        return expressions.one_cell(it, given.everything(), node, frame)
+    owner = Obj(cls)
+    for one in it.resolver.lineage(cls):
+        for binding in one.module.table.own_scope[one.node].bindings.get("__init__", []):
+            if isinstance(binding.node, ast.FunctionDef):
+                call_function(it, Function(one.module, binding.node, Instance(cls)), given, node, frame)
+                return owner
+    if given.positional or given.named:
+        _dataclass_fields(it, cls, given, node, frame)
+    return owner
+
+
+def _dataclass_fields(it: Interpreter, cls: Class, given: Given, node: ast.expr, frame: Frame) -> None:
+    """The generated constructor of a dataclass; of anything else what it does is not known."""
+    annotated = [s.target.id for s in cls.node.body if isinstance(s, ast.AnnAssign) and isinstance(s.target, ast.Name)]
+    root = it.root(cls)
+    if given.open or len(it.resolver.lineage(cls)) > 1 or expressions.foreign_base(it, cls):
+        it.pin_all(given.everything(), "is given to a constructor that is not followed", node, frame.module)
+        return
+    values = dict(zip(annotated, given.positional, strict=False)) | dict(given.named)
+    for name, value in values.items():
+        it.store(("attribute", root, name), value, node, frame.module)
+        if root in it.pinned_classes:
+            it.pin(value, it.pinned_classes[root])
+
+
+# Libraries
+
+
+def call_external(it: Interpreter, name: str, given: Given, node: ast.expr, frame: Frame) -> Abstract:
+    """Calls something outside of the project."""
+    if name in PARTIALS and given.positional and isinstance(node, ast.Call):
+        inner, *rest = given.positional
+        it.bound[node] = (inner, Given(tuple(rest), given.named, given.open))
+        return func(Bound(node)) if isinstance(inner, Func) else PLAIN
+    if name in REFLECTION:
+        for key, value in list(it.variables.items()):
+            if key[0] == "variable" and is_tracked(value):
+                it.pin(value, pin(f"can be reached through {name.rpartition('.')[2]}()", node, frame))
+        it.pin_all((frame.env or {}).values(), f"can be reached through {name}()", node, frame.module)
+    result = library.call(it, name, given, node, frame)
+    if result is not None:
+        return result
+    if library.runs_on_devices(name):
+        for value in given.everything():
+            it.on_device(value)
+        rest = [v for v in given.everything() if not _only_functions(v)]
+        it.pin_all(rest, f"is given to {name}", node, frame.module)
+        for value in given.everything():
+            it.pin_sites(value, f"is given to {name}", node, frame)
+        return PLAIN
+    shown = name.removeprefix("builtins.")
+    it.pin_all(given.everything(), f"is given to {shown}", node, frame.module)
+    return PLAIN
+
+
+def _only_functions(value: Abstract) -> bool:
+    return isinstance(value, Func) and all(isinstance(item, Function) for item in value.items)

@@ -1,0 +1,143 @@
+"""Methods of the lists, dictionaries and trees of arrays that host code fills and reads."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from jaxmigrate.flow.layout import expressions
+from jaxmigrate.flow.layout.state import Given
+from jaxmigrate.flow.layout.values import (
+    NOTHING,
+    PLAIN,
+    Abstract,
+    Dct,
+    Ref,
+    Seq,
+    Tup,
+    is_tracked,
+)
+
+if TYPE_CHECKING:
+    from jaxmigrate.flow.layout.interpreter import Frame, Interpreter
+
+UNCHANGED = frozenset({"block_until_ready", "copy", "astype"})
+REPLACES = frozenset({"replace", "_replace"})
+
+
+def call_method(it: Interpreter, owner: Abstract, name: str, given: Given, node: ast.expr, frame: Frame) -> Abstract:
+    """A method of a list, dictionary, tuple or tree of arrays."""
+    match owner:
+        case Seq():
+            result = _of_list(it, owner, name, given, node, frame)
+        case Dct():
+            result = _of_dict(it, owner, name, given, node, frame)
+        case Ref():
+            result = _of_tree(it, owner, name, given, node, frame)
+        case Tup() if name in ("count", "index") and not is_tracked(owner):
+            result = PLAIN
+        case _:
+            result = None
+    if result is not None:
+        return result
+    it.pin_all([owner, *given.everything()], f"has its method {name} called", node, frame.module)
+    return PLAIN
+
+
+def _of_list(it: Interpreter, owner: Seq, name: str, given: Given, node: ast.expr, frame: Frame) -> Abstract | None:
+    box, values = owner.box, given.positional
+    match name, len(values):
+        case (("append" | "appendleft" | "put" | "add"), 1):
+            it.fill(box, values[0], node, frame.module)
+            return NOTHING
+        case "insert", 2:
+            it.fill(box, values[1], node, frame.module)
+            return NOTHING
+        case "extend", 1:
+            it.fill(box, expressions.element(it, values[0], node, frame), node, frame.module)
+            return NOTHING
+        case (("pop" | "popleft" | "get" | "__next__"), _):
+            return box.element
+        case (("copy" | "__iter__"), 0):
+            return owner
+        case (("clear" | "reverse" | "close"), 0):
+            return NOTHING
+    return None
+
+
+def _all_of(it: Interpreter, owner: Dct, node: ast.expr, frame: Frame) -> Abstract:
+    result = owner.box.element
+    for value in list(owner.box.fields.values()):
+        result = it.join(result, value, node, frame.module)
+    return result
+
+
+def _of_dict(it: Interpreter, owner: Dct, name: str, given: Given, node: ast.expr, frame: Frame) -> Abstract | None:
+    box, values = owner.box, given.positional
+    match name:
+        case "keys" | "clear":
+            return PLAIN
+        case "copy":
+            return owner
+        case "values":
+            made = it.box("values", node)
+            it.fill(made, _all_of(it, owner, node, frame), node, frame.module)
+            return Seq(made)
+        case "items":
+            made = it.box("items", node)
+            it.fill(made, Tup((PLAIN, _all_of(it, owner, node, frame))), node, frame.module)
+            return Seq(made)
+        case "get" | "pop" | "setdefault" if values:
+            key = node.args[0] if isinstance(node, ast.Call) and node.args else None
+            known = isinstance(key, ast.Constant) and isinstance(key.value, str)
+            found = box.fields.get(key.value, NOTHING) if known else _all_of(it, owner, node, frame)  # type: ignore[union-attr]
+            found = it.join(found, box.element, node, frame.module)
+            for default in values[1:]:
+                found = it.join(found, default, node, frame.module)
+            return found
+        case "update":
+            for value in values:
+                if isinstance(value, Dct):
+                    it.fill(box, value.box.element, node, frame.module)
+                    for field, one in list(value.box.fields.items()):
+                        it.fill(box, one, node, frame.module, field)
+                elif is_tracked(value):
+                    return None
+                else:
+                    it.fill(box, PLAIN, node, frame.module)
+            for field, one in given.named.items():
+                it.fill(box, one, node, frame.module, field)
+            return NOTHING
+    return None
+
+
+def _of_tree(it: Interpreter, owner: Ref, name: str, given: Given, node: ast.expr, frame: Frame) -> Abstract | None:
+    if it.is_method(name) and name not in REPLACES:
+        return None
+    if name in UNCHANGED and not any(is_tracked(v) for v in given.everything()):
+        return owner
+    if name in REPLACES and not given.positional:
+        return expressions.one_cell(it, [owner, *given.named.values()], node, frame)
+    if owner.is_array:
+        return None
+    fields = owner.shape.fields if owner.shape is not None else None
+    match name:
+        case "keys":
+            return PLAIN
+        case "values":
+            box = it.box("values", node)
+            it.fill(box, Ref(owner.cell), node, frame.module)
+            return Seq(box)
+        case "items" if not given.positional:
+            box = it.box("items", node)
+            it.fill(box, Tup((PLAIN, Ref(owner.cell))), node, frame.module)
+            return Seq(box)
+        case "get" | "pop" if given.positional:
+            key = node.args[0] if isinstance(node, ast.Call) and node.args else None
+            known = isinstance(key, ast.Constant) and isinstance(key.value, str) and fields is not None
+            shape = fields.get(key.value) if known and fields is not None else None  # type: ignore[union-attr]
+            found: Abstract = Ref(owner.cell, shape)
+            for default in given.positional[1:]:
+                found = it.join(found, default, node, frame.module)
+            return found
+    return None

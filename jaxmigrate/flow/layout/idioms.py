@@ -1,0 +1,290 @@
+"""How programs say replicate, split and "the first device's slice": names in libraries, and shapes of expressions."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from typing import Literal
+
+from jaxmigrate.program.modules import Module
+from jaxmigrate.program.resolve import Resolver
+from jaxmigrate.program.scopes import FunctionNode
+from jaxmigrate.program.values import Application, External, Function, Value
+
+Kind = Literal["replicate", "split", "first", "merge", "metrics", "prefetch"]
+
+REPLICATES = frozenset({"flax.jax_utils.replicate", "jax.device_put_replicated"})
+SPLITS = frozenset({"flax.training.common_utils.shard"})
+KEY_SPLITS = frozenset({"flax.training.common_utils.shard_prng_key"})
+FIRSTS = frozenset({"flax.jax_utils.unreplicate"})
+METRICS = frozenset({"flax.training.common_utils.get_metrics"})
+PREFETCHES = frozenset({"flax.jax_utils.prefetch_to_device"})
+TREE_MAPS = frozenset(
+    {"jax.tree.map", "jax.tree_map", "jax.tree_util.tree_map", "jax.tree_multimap", "jax.tree_util.tree_multimap"}
+    | {"tree.map_structure"}
+)
+TREE_LEAVES = frozenset({"jax.tree.leaves", "jax.tree_leaves", "jax.tree_util.tree_leaves"})
+UNCHANGED = frozenset({"jax.device_get", "jax.block_until_ready", "copy.copy", "copy.deepcopy"})
+WITHOUT_LOOKING = frozenset(
+    {"builtins.isinstance", "builtins.type", "builtins.id", "builtins.callable", "gc.collect"}
+    | {"jax.tree.structure", "jax.tree_structure", "jax.tree_util.tree_structure"}
+)
+COUNTS = frozenset({"jax.local_device_count", "jax.device_count"})
+DEVICES = frozenset({"jax.local_devices", "jax.devices"})
+STACKS = frozenset({"jax.numpy.stack", "jax.numpy.array", "jax.numpy.asarray", "numpy.stack", "numpy.array"})
+BROADCASTS = frozenset({"jax.numpy.broadcast_to", "numpy.broadcast_to"})
+RESHAPES = frozenset({"jax.numpy.reshape", "numpy.reshape"})
+FLAX_FILES = {"flax/jax_utils.py": "flax.jax_utils", "flax/training/common_utils.py": "flax.training.common_utils"}
+
+
+@dataclass(frozen=True, slots=True)
+class Idiom:
+    """What an expression does to the leading axis of `operand`; `form` is how it says it."""
+
+    kind: Kind
+    operand: ast.expr
+    form: str = ""
+
+
+class Idioms:
+    """Recognises the idioms of a project. `processes` says that it may run as several processes."""
+
+    def __init__(self, resolver: Resolver, processes: bool) -> None:
+        self.resolver = resolver
+        self.counts = COUNTS - ({"jax.device_count"} if processes else set())
+        self.devices = DEVICES - ({"jax.devices"} if processes else set())
+
+    def external(self, node: ast.expr, module: Module) -> str:
+        """The dotted name outside the project that an expression stands for, or an empty string."""
+        value = self.resolver.value(node, module)
+        return value.name if isinstance(value, External) else ""
+
+    def is_count(self, node: ast.expr, module: Module) -> bool:
+        """Whether an expression is certainly the number of devices that pmap uses by default."""
+        return self._counts(self.resolver.value(node, module))
+
+    def _counts(self, value: Value) -> bool:
+        if not isinstance(value, Application) or not isinstance(value.callee, External):
+            return False
+        if value.callee.name in self.counts:
+            return not value.arguments
+        if value.callee.name == "builtins.len" and len(value.arguments) == 1:
+            values = self.resolver.argument_values(value.arguments[0])
+            return len(values) == 1 and self._devices(values[0])
+        return False
+
+    def is_devices(self, node: ast.expr, module: Module) -> bool:
+        """Whether an expression is certainly the list of devices that pmap uses by default."""
+        return self._devices(self.resolver.value(node, module))
+
+    def _devices(self, value: Value) -> bool:
+        return (
+            isinstance(value, Application)
+            and isinstance(value.callee, External)
+            and value.callee.name in self.devices
+            and not value.arguments
+        )
+
+    # Expressions on one array
+
+    def of_array(self, node: ast.expr, module: Module) -> Idiom | None:
+        """The idiom that an expression on one array is."""
+        match node:
+            case ast.Subscript(value=value, slice=index) if self.is_first(index):
+                return Idiom("first", value)
+            case ast.Call(func=ast.Attribute(value=value, attr="reshape"), args=args, keywords=[]) if args:
+                shape = args[0] if len(args) == 1 else ast.Tuple(elts=args)
+                if self.external(node.func, module) in RESHAPES and len(args) == 2:
+                    return self._reshape(args[0], args[1], module)
+                return self._reshape(value, shape, module)
+            case ast.Call():
+                return self._call(node, module)
+        return None
+
+    @staticmethod
+    def is_first(index: ast.expr) -> bool:
+        """Whether a subscript is `0` or `0, ...`."""
+        match index:
+            case ast.Constant(value=0):
+                return not isinstance(index.value, bool)
+            case ast.Tuple(elts=[ast.Constant(value=0), ast.Constant(value=rest)]):
+                return rest is ...
+        return False
+
+    def _call(self, node: ast.Call, module: Module) -> Idiom | None:
+        name = self.external(node.func, module)
+        if name in STACKS and len(node.args) == 1 and not node.keywords:
+            repeated = self._repeated(node.args[0], module)
+            return Idiom("replicate", repeated, name.rpartition(".")[2]) if repeated is not None else None
+        if name in BROADCASTS and len(node.args) == 2 and not node.keywords:
+            return self._broadcast(node.args[0], node.args[1], module)
+        if name in REPLICATES | SPLITS | FIRSTS:
+            return self.of_library(node, name, module)
+        return None
+
+    def of_library(self, node: ast.Call, name: str, module: Module) -> Idiom | None:
+        """The idiom that a call of a library's function is, if its devices are pmap's own."""
+        if not node.args or isinstance(node.args[0], ast.Starred):
+            return None
+        if name in FIRSTS:
+            return Idiom("first", node.args[0], "tree") if len(node.args) == 1 and not node.keywords else None
+        if name in SPLITS:
+            return Idiom("split", node.args[0], "tree") if len(node.args) == 1 and not node.keywords else None
+        devices = [*node.args[1:], *(k.value for k in node.keywords)]
+        usual = all(self.is_devices(d, module) or _is_none(d) for d in devices) and len(devices) <= 1
+        return Idiom("replicate", node.args[0], "tree") if usual else None
+
+    def _repeated(self, node: ast.expr, module: Module) -> ast.expr | None:
+        """The element of `[x] * n`, of `n * [x]` and of `[x for _ in range(n)]`."""
+        match node:
+            case ast.BinOp(left=ast.List(elts=[element]), op=ast.Mult(), right=count) if self.is_count(count, module):
+                return element
+            case ast.BinOp(left=count, op=ast.Mult(), right=ast.List(elts=[element])) if self.is_count(count, module):
+                return element
+            case ast.ListComp(
+                elt=ast.Name() as element,
+                generators=[ast.comprehension(target=ast.Name(id=name), iter=ast.Call(args=[count]) as over, ifs=[])],
+            ) if element.id != name and self.external(over.func, module) == "builtins.range":
+                return element if self.is_count(count, module) else None
+        return None
+
+    def _broadcast(self, array: ast.expr, shape: ast.expr, module: Module) -> Idiom | None:
+        """`broadcast_to(x, (n,) + x.shape)` and `(n, *x.shape)`."""
+        match shape:
+            case ast.BinOp(left=ast.Tuple(elts=[count]), op=ast.Add(), right=rest):
+                pass
+            case ast.Tuple(elts=[count, ast.Starred(value=rest)]):
+                pass
+            case _:
+                return None
+        if self.is_count(count, module) and _same(rest, ast.Attribute(value=array, attr="shape", ctx=ast.Load())):
+            return Idiom("replicate", array, "broadcast_to")
+        return None
+
+    def _reshape(self, array: ast.expr, shape: ast.expr, module: Module) -> Idiom | None:
+        match shape:
+            case ast.BinOp(left=ast.Tuple(elts=leading), op=ast.Add(), right=rest):
+                pass
+            case ast.Tuple(elts=[*leading, ast.Starred(value=rest)]):
+                pass
+            case _:
+                return None
+        start = _shape_from(rest, array)
+        if start == 1 and len(leading) == 2 and self.is_count(leading[0], module):
+            return Idiom("split", array, "reshape")
+        if start == 2 and len(leading) == 1 and _is_whole(leading[0], array):
+            return Idiom("merge", array, "reshape")
+        return None
+
+    # Functions
+
+    def of_function(self, function: Function) -> Idiom | None:
+        """The idiom that a function of one array is, its operand being its parameter."""
+        returned = single_return(function.node)
+        name = only_parameter(function.node, skip=function.receiver is not None)
+        if returned is None or name is None:
+            return None
+        found = self.of_array(returned, function.module)
+        if found is None or not (isinstance(found.operand, ast.Name) and found.operand.id == name):
+            return None
+        return found
+
+    def of_helper(self, function: Function) -> Idiom | None:
+        """The idiom that a function of one tree is, whatever it is called: `get_first`, `bcast_local_devices`."""
+        returned = single_return(function.node)
+        name = only_parameter(function.node, skip=function.receiver is not None)
+        if not isinstance(returned, ast.Call) or name is None or is_generator(function.node):
+            return None
+        found = self.of_array(returned, function.module)
+        if found is None and len(returned.args) == 2 and not returned.keywords:
+            mapped, tree = returned.args
+            if self.external(returned.func, function.module) in TREE_MAPS:
+                value = self.resolver.value(mapped, function.module)
+                inner = self.of_function(value) if isinstance(value, Function) else None
+                found = Idiom(inner.kind, tree, "tree") if inner is not None else None
+        if found is None or not (isinstance(found.operand, ast.Name) and found.operand.id == name):
+            return None
+        return Idiom(found.kind, found.operand, "tree")
+
+    def library_module(self, module: Module) -> str:
+        """The public name of a module of flax that stands in the project itself, as in flax's own examples."""
+        path = module.path.as_posix()
+        return next((dotted for end, dotted in FLAX_FILES.items() if path.endswith("/" + end)), "")
+
+    def library_name(self, function: Function) -> str:
+        """The public name of a function of flax that stands in the project itself, as in flax's own examples."""
+        known = self.library_module(function.module)
+        return f"{known}.{function.node.name}" if known and isinstance(function.node, ast.FunctionDef) else ""
+
+    def rows(self, call: ast.Call, module: Module) -> bool:
+        """Whether `random.split(key, n)` gives one key for each device."""
+        counts = [*call.args[1:2], *(k.value for k in call.keywords if k.arg == "num")]
+        return len(counts) == 1 and self.is_count(counts[0], module)
+
+
+def single_return(node: FunctionNode) -> ast.expr | None:
+    """The expression that a function returns, where that is all it does beside defining functions for it."""
+    if isinstance(node, ast.Lambda):
+        return node.body
+    body = node.body[1:] if _is_docstring(node.body[0]) else node.body
+    if node.decorator_list or isinstance(node, ast.AsyncFunctionDef) or not body:
+        return None
+    *before, last = body
+    inner = all(isinstance(s, ast.FunctionDef) or _assigns_count(s) for s in before)
+    return last.value if inner and isinstance(last, ast.Return) else None
+
+
+def _assigns_count(statement: ast.stmt) -> bool:
+    """`n = jax.local_device_count()` and its like: a call without arguments that matter."""
+    return (
+        isinstance(statement, ast.Assign)
+        and len(statement.targets) == 1
+        and isinstance(statement.targets[0], ast.Name)
+        and isinstance(statement.value, ast.Call)
+        and not any(isinstance(n, ast.Name) and n.id == statement.targets[0].id for n in ast.walk(statement.value))
+    )
+
+
+def is_generator(node: FunctionNode) -> bool:
+    """Whether a function yields."""
+    return any(isinstance(n, ast.Yield | ast.YieldFrom) for n in ast.walk(node))
+
+
+def only_parameter(node: FunctionNode, skip: bool = False) -> str | None:
+    """The name of a function's one parameter."""
+    spec = node.args
+    names = [p.arg for p in (*spec.posonlyargs, *spec.args)][1 if skip else 0 :]
+    alone = len(names) == 1 and not (spec.vararg or spec.kwarg or spec.kwonlyargs)
+    return names[0] if alone else None
+
+
+def _is_docstring(statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+
+
+def _is_none(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None
+
+
+def _same(one: ast.expr, other: ast.expr) -> bool:
+    return ast.unparse(one) == ast.unparse(other)
+
+
+def _shape_from(node: ast.expr, array: ast.expr) -> int | None:
+    """k where a node is `array.shape[k:]`."""
+    match node:
+        case ast.Subscript(
+            value=ast.Attribute(value=owner, attr="shape"),
+            slice=ast.Slice(lower=ast.Constant(value=int(k)), upper=None, step=None),
+        ) if _same(owner, array):
+            return k
+    return None
+
+
+def _is_whole(node: ast.expr, array: ast.expr) -> bool:
+    """Whether a dimension is -1 or the product of the array's first two."""
+    match node:
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=1)):
+            return True
+    shape = f"{ast.unparse(array)}.shape"
+    return ast.unparse(node) == f"{shape}[0] * {shape}[1]"

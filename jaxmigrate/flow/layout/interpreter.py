@@ -1,0 +1,665 @@
+"""Runs host code on abstract values, statement by statement, until nothing changes any more.
+
+Local names are followed in the order of the statements, so that `state = replicate(state)` gives a new value; names
+that some other function reads, attributes, parameters and results are one value each for the whole program.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from jaxmigrate.flow.layout import calls, expressions
+from jaxmigrate.flow.layout.idioms import Idioms
+from jaxmigrate.flow.layout.state import Env, State
+from jaxmigrate.flow.layout.values import (
+    NOTHING,
+    PLAIN,
+    Abstract,
+    Dct,
+    Ext,
+    Func,
+    Mod,
+    Nothing,
+    Obj,
+    Pin,
+    Ref,
+    Seq,
+    Site,
+    func,
+    is_tracked,
+    same,
+)
+from jaxmigrate.flow.variance import Level, Var
+from jaxmigrate.program.modules import Module
+from jaxmigrate.program.resolve import Resolver, canonical, is_classmethod, is_static
+from jaxmigrate.program.scopes import FunctionNode, Scope, all_parameters
+from jaxmigrate.program.sites import MappedSite
+from jaxmigrate.program.values import Class, External, Function, ModuleValue, Value
+
+INERT_DECORATORS = frozenset(
+    {"builtins.staticmethod", "builtins.classmethod", "functools.wraps", "typing.no_type_check", "typing.override"}
+    | {"abc.abstractmethod", "typing.final", "typing.overload"}
+)
+MOST_PASSES = 60
+
+
+@dataclass(slots=True)
+class Frame:
+    """One function (or module or class body) while it is interpreted. `env` is None where control does not get."""
+
+    module: Module
+    scope: Scope
+    function: Function | None
+    env: Env | None
+    receiver: Abstract = NOTHING
+    breaks: list[list[Env]] = field(default_factory=list)
+    continues: list[list[Env]] = field(default_factory=list)
+
+
+class Interpreter(State):
+    """Interprets the host code of some modules."""
+
+    def __init__(
+        self, resolver: Resolver, modules: Sequence[Module], sites: dict[ast.expr, MappedSite], idioms: Idioms
+    ) -> None:
+        super().__init__(resolver, sites, idioms)
+        self.modules = list(modules)
+        self.known_modules = set(modules)
+        self.shared = {key for module in modules for key in _shared(module)}
+        self.imported = {name for module in modules for name in _imported(module)}
+        self.loads: set[ast.expr] = set()
+        self.editable: set[Module] = set(modules)
+        self.plain_ops: set[ast.expr] = set()
+        self.readings: dict[tuple[ast.expr, tuple[Level, ...]], tuple[tuple[Value, ...], Var | None]] = {}
+        self._members: tuple[int, frozenset[str], frozenset[str], list[Class]] | None = None
+
+    def run(self) -> bool:
+        """Interprets everything until nothing changes; says whether that came to an end."""
+        for _ in range(MOST_PASSES):
+            self.changed = False
+            for module in list(self.modules):
+                self.module_body(module)
+            for function in list(self.functions.values()):
+                self.function_body(function)
+            if not self.changed:
+                self.start_uncalled()
+                self.sweep()
+            if not self.changed:
+                return True
+        return False
+
+    def join_module(self, module: Module) -> None:
+        """Takes in another module of the project whose functions are called."""
+        if module not in self.known_modules:
+            self.known_modules.add(module)
+            self.modules.append(module)
+            self.shared |= _shared(module)
+            self.imported |= _imported(module)
+            self.changed = True
+
+    def start_uncalled(self) -> None:
+        """Functions that nothing in sight calls can be called by anything, with nothing that is stacked here."""
+        for module in self.modules:
+            for node in module.table.own_scope:
+                if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                    continue
+                if node in self.functions or node in self.device:
+                    continue
+                if self._inside_unstarted(node, module):
+                    continue
+                function = Function(module, node)
+                self.call_unseen(function, Pin("is returned by a function that nothing in sight calls", module, node))
+        for function in [*self.functions.values()]:
+            if ("unseen", function.node) not in self.variables and self._never_given(function):
+                self.call_unseen(
+                    function, Pin("comes from a function that is not called", function.module, function.node)
+                )
+
+    def _inside_unstarted(self, node: FunctionNode, module: Module) -> bool:
+        """Whether a function is defined in one that has not run yet."""
+        scope = module.table.scope_of[node].function()
+        return scope is not None and scope.node not in self.functions and scope.node not in self.device
+
+    def _never_given(self, function: Function) -> bool:
+        return ("called", function.node) not in self.variables
+
+    # Bodies
+
+    def module_body(self, module: Module) -> None:
+        """Runs a module's own statements."""
+        frame = Frame(module, module.table.root, None, {})
+        self.block(module.tree.body, frame)
+
+    def function_body(self, function: Function) -> None:
+        """Runs a function with what its callers give it."""
+        node, module = function.node, function.module
+        scope = module.table.own_scope[node]
+        frame = Frame(module, scope, function, {})
+        parameters = list(all_parameters(node.args))
+        for index, parameter in enumerate(parameters):
+            value = self.load(("parameter", node, parameter.arg))
+            if index == 0 and (receiver := self._receiver(function)) is not None:
+                value = receiver
+                frame.receiver = value
+            self.assign_name(parameter.arg, value, parameter, frame)
+        if isinstance(node, ast.Lambda):
+            self.returned(node, expressions.evaluate(self, node.body, frame), node.body, frame)
+            return
+        self.block(node.body, frame)
+
+    def _receiver(self, function: Function) -> Abstract | None:
+        scope = function.module.table.scope_of[function.node]
+        if scope.kind != "class" or isinstance(function.node, ast.Lambda) or is_static(function.node):
+            return None
+        cls = Class(function.module, scope.node)  # type: ignore[arg-type]
+        return func(cls) if is_classmethod(function.node) else Obj(cls)
+
+    def returned(self, node: FunctionNode, value: Abstract, where: ast.AST, frame: Frame) -> None:
+        """Adds to what a function returns."""
+        key = ("return", node)
+        self.store(key, value, where, frame.module)
+        if ("returns pinned", node) in self.variables and not isinstance(value, Nothing):
+            self.pin(self.load(key), Pin("is returned to callers that are not in sight", frame.module, where))
+
+    # Statements
+
+    def block(self, statements: Iterable[ast.stmt], frame: Frame) -> None:
+        """Runs statements one after the other, as far as control gets."""
+        for statement in statements:
+            if frame.env is None:
+                return
+            self.statement(statement, frame)
+
+    def statement(self, node: ast.stmt, frame: Frame) -> None:  # noqa: C901
+        """Runs one statement."""
+        match node:
+            case ast.Expr(value=value):
+                expressions.evaluate(self, value, frame)
+            case ast.Assign(targets=targets, value=value):
+                result = expressions.evaluate(self, value, frame)
+                for target in targets:
+                    self.assign(target, result, node, frame)
+            case ast.AnnAssign(target=target, value=value):
+                if value is not None:
+                    self.assign(target, expressions.evaluate(self, value, frame), node, frame)
+            case ast.AugAssign():
+                self.augmented(node, frame)
+            case ast.Return(value=value):
+                result = expressions.evaluate(self, value, frame) if value is not None else NOTHING
+                if frame.function is not None:
+                    self.returned(frame.function.node, result, node, frame)
+                frame.env = None
+            case ast.If(test=test, body=body, orelse=orelse):
+                expressions.test(self, test, frame)
+                self.branches([body, orelse], node, frame)
+            case ast.For() | ast.AsyncFor():
+                self.loop(node, frame)
+            case ast.While():
+                self.loop(node, frame)
+            case ast.With(items=items, body=body) | ast.AsyncWith(items=items, body=body):
+                for item in items:
+                    context = expressions.evaluate(self, item.context_expr, frame)
+                    self.pin_all([context], "is used as a context manager", item.context_expr, frame.module)
+                    if item.optional_vars is not None:
+                        self.assign(item.optional_vars, PLAIN, node, frame)
+                self.block(body, frame)
+            case ast.Try() | ast.TryStar():
+                self.attempt(node, frame)
+            case ast.Raise():
+                for raised in filter(None, (node.exc, node.cause)):
+                    self.pin_all([expressions.evaluate(self, raised, frame)], "is raised", node, frame.module)
+                frame.env = None
+            case ast.Break():
+                self._leave(frame.breaks, frame)
+            case ast.Continue():
+                self._leave(frame.continues, frame)
+            case ast.FunctionDef() | ast.AsyncFunctionDef():
+                self.define(node, frame)
+            case ast.ClassDef():
+                self.define_class(node, frame)
+            case ast.Import() | ast.ImportFrom():
+                self.importing(node, frame)
+            case ast.Match():
+                self.matching(node, frame)
+            case ast.Delete(targets=targets):
+                for target in targets:
+                    if isinstance(target, ast.Subscript | ast.Attribute):
+                        whole = expressions.evaluate(self, target.value, frame)
+                        self.pin_all(
+                            [whole] if isinstance(whole, Ref) else [], "is deleted in part", node, frame.module
+                        )
+            case ast.Assert(test=test, msg=msg):
+                expressions.test(self, test, frame)
+                if msg is not None:
+                    self.pin_all([expressions.evaluate(self, msg, frame)], "is shown", node, frame.module)
+            case ast.Global() | ast.Nonlocal() | ast.Pass():
+                pass
+            case _:
+                for child in ast.iter_child_nodes(node):
+                    if isinstance(child, ast.expr):
+                        unknown = expressions.evaluate(self, child, frame)
+                        self.pin_all([unknown], "is used in a statement that is not followed", node, frame.module)
+
+    @staticmethod
+    def _leave(stack: list[list[Env]], frame: Frame) -> None:
+        if stack and frame.env is not None:
+            stack[-1].append(frame.env)
+        frame.env = None
+
+    def augmented(self, node: ast.AugAssign, frame: Frame) -> None:
+        """`x += y`: on a list that the program fills, an extension; on arrays, arithmetic."""
+        before = expressions.evaluate(self, node.target, frame)
+        value = expressions.evaluate(self, node.value, frame)
+        if isinstance(before, Seq) and isinstance(node.op, ast.Add):
+            self.fill(before.box, expressions.element(self, value, node, frame), node, frame.module)
+            return
+        self.pin_all([before, value], "takes part in arithmetic on the host", node, frame.module)
+        if not isinstance(before, Nothing):
+            self.assign(node.target, PLAIN, node, frame)
+
+    def branches(self, bodies: Sequence[Sequence[ast.stmt]], node: ast.AST, frame: Frame) -> None:
+        """Runs alternatives from the same start and joins what they leave."""
+        start = frame.env
+        after: Env | None = None
+        for body in bodies:
+            frame.env = dict(start) if start is not None else None
+            self.block(body, frame)
+            after = self.join_env(after, frame.env, node, frame.module)
+        frame.env = after
+
+    def loop(self, node: ast.For | ast.AsyncFor | ast.While, frame: Frame) -> None:
+        """Runs a loop's body until what it starts from no longer changes."""
+        item: Abstract = NOTHING
+        if not isinstance(node, ast.While):
+            item = expressions.element(self, expressions.evaluate(self, node.iter, frame), node.iter, frame)
+        exits: list[Env] = []
+        for _ in range(12):
+            head = dict(frame.env) if frame.env is not None else None
+            if head is None:
+                return
+            if isinstance(node, ast.While):
+                expressions.test(self, node.test, frame)
+            else:
+                self.assign(node.target, item, node, frame)
+            frame.breaks.append([])
+            frame.continues.append([])
+            self.block(node.body, frame)
+            end = frame.env
+            for env in frame.continues.pop():
+                end = self.join_env(end, env, node, frame.module)
+            exits += frame.breaks.pop()
+            joined = self.join_env(dict(head), end, node, frame.module)
+            settled = _same_env(joined, head)
+            frame.env = joined
+            if settled:
+                break
+        else:
+            self.pin_all(
+                (frame.env or {}).values(), "goes round a loop in a way that is not followed", node, frame.module
+            )
+        endless = isinstance(node, ast.While) and isinstance(node.test, ast.Constant) and bool(node.test.value)
+        if endless:
+            frame.env = None
+        self.block(node.orelse, frame)
+        for env in exits:
+            frame.env = self.join_env(frame.env, env, node, frame.module)
+
+    def attempt(self, node: ast.Try | ast.TryStar, frame: Frame) -> None:
+        """A try: any statement of its body can be the last one that runs before a handler."""
+        start = dict(frame.env or {})
+        reached: Env = dict(start)
+        for statement in node.body:
+            if frame.env is None:
+                break
+            self.statement(statement, frame)
+            if frame.env is not None:
+                reached = self.join_env(reached, dict(frame.env), node, frame.module) or {}
+        if frame.env is not None:
+            self.block(node.orelse, frame)
+        after = frame.env
+        for handler in node.handlers:
+            frame.env = dict(reached or {})
+            if handler.type is not None:
+                expressions.evaluate(self, handler.type, frame)
+            if handler.name:
+                self.assign_name(handler.name, PLAIN, handler, frame)
+            self.block(handler.body, frame)
+            after = self.join_env(after, frame.env, node, frame.module)
+        if node.finalbody:
+            leaves = after is None
+            frame.env = self.join_env(after, dict(reached), node, frame.module)
+            self.block(node.finalbody, frame)
+            after = None if leaves else frame.env
+        frame.env = after
+
+    def matching(self, node: ast.Match, frame: Frame) -> None:
+        """A match: what it takes apart is not followed."""
+        subject = expressions.evaluate(self, node.subject, frame)
+        self.pin_all([subject], "is taken apart by a match statement", node.subject, frame.module)
+        start = frame.env
+        after = dict(start) if start is not None else None
+        for case in node.cases:
+            frame.env = dict(start) if start is not None else None
+            for pattern in ast.walk(case.pattern):
+                name = getattr(pattern, "name", None) or getattr(pattern, "rest", None)
+                if isinstance(name, str):
+                    self.assign_name(name, PLAIN, node, frame)
+            if case.guard is not None:
+                expressions.test(self, case.guard, frame)
+            self.block(case.body, frame)
+            after = self.join_env(after, frame.env, node, frame.module)
+        frame.env = after
+
+    # Definitions
+
+    def define(self, node: ast.FunctionDef | ast.AsyncFunctionDef, frame: Frame) -> None:
+        """Binds a function's name to it under its decorators."""
+        for default in [*node.args.defaults, *node.args.kw_defaults]:
+            if default is not None:
+                value = expressions.evaluate(self, default, frame)
+                self.pin_all([value], "is a parameter's default", default, frame.module)
+        function = Function(frame.module, node)
+        value: Abstract = func(function)
+        if frame.scope.kind == "class":
+            for decorator in node.decorator_list:
+                if decorator in self.sites:
+                    self.pin_site(decorator, "maps a method", frame)
+                expressions.evaluate(self, decorator, frame)
+            return
+        for decorator in reversed(node.decorator_list):
+            value = self.decorated(decorator, value, frame)
+        self.assign_name(node.name, value, node, frame)
+
+    def decorated(self, decorator: ast.expr, value: Abstract, frame: Frame) -> Abstract:
+        """A function under one more decorator."""
+        if decorator in self.sites:
+            expressions.evaluate(self, decorator, frame)
+            self.mapped[decorator] = self.join(self.mapped.get(decorator, NOTHING), value, decorator, frame.module)
+            self.on_device(value)
+            return func(Site(decorator))
+        applied = expressions.evaluate(self, decorator, frame)
+        names = {item.name for item in applied.items if isinstance(item, Ext)} if isinstance(applied, Func) else set()
+        if isinstance(decorator, ast.Call) and expressions.callee_name(self, decorator, frame) in INERT_DECORATORS:
+            return value
+        if names and names <= INERT_DECORATORS:
+            return value
+        if isinstance(applied, Func) and not names:
+            return calls.call_value(self, applied, calls.given_of([value]), decorator, frame)
+        self.on_device(value)
+        self.pin_all([value], "is changed by a decorator that is not followed", decorator, frame.module)
+        return PLAIN
+
+    def define_class(self, node: ast.ClassDef, frame: Frame) -> None:
+        """Runs a class body, whose names are attributes of its objects."""
+        for expression in [*node.decorator_list, *node.bases, *(k.value for k in node.keywords)]:
+            value = expressions.evaluate(self, expression, frame)
+            self.pin_all([value] if not isinstance(value, Func) else [], "is a base", expression, frame.module)
+        cls = Class(frame.module, node)
+        self.assign_name(node.name, func(cls), node, frame)
+        inner = Frame(frame.module, frame.module.table.own_scope[node], frame.function, dict(frame.env or {}))
+        self.block(node.body, inner)
+        for name in inner.scope.bindings:
+            if inner.env is not None and name in inner.env and any(b.kind != "def" for b in inner.scope.bindings[name]):
+                self.store(("attribute", self.root(cls), name), inner.env[name], node, frame.module)
+        outside = expressions.foreign_base(self, cls)
+        if outside:
+            self.pin_class(
+                cls, Pin(f"is kept in an object of {node.name}, whose base {outside} may read it", frame.module, node)
+            )
+
+    def importing(self, node: ast.Import | ast.ImportFrom, frame: Frame) -> None:
+        """Binds what an import brings in."""
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                name = alias.name if alias.asname else alias.name.partition(".")[0]
+                found = self.resolver.project.imported(frame.module, name)
+                value = func(Mod(found)) if found is not None else func(Ext(canonical(name)))
+                self.assign_name(alias.asname or name, value, node, frame)
+            return
+        source = self.resolver.project.imported(frame.module, node.module or "", node.level)
+        for alias in node.names:
+            if alias.name == "*":
+                continue
+            self.assign_name(alias.asname or alias.name, self._from_import(node, alias, source, frame), node, frame)
+
+    def _from_import(self, node: ast.ImportFrom, alias: ast.alias, source: Module | None, frame: Frame) -> Abstract:
+        dotted = f"{node.module or ''}.{alias.name}".lstrip(".")
+        if source is None:
+            inner = self.resolver.project.imported(frame.module, dotted, node.level)
+            return func(Mod(inner)) if inner is not None else func(Ext(canonical("." * node.level + dotted)))
+        return self.module_attribute(source, alias.name)
+
+    def module_attribute(self, module: Module, name: str) -> Abstract:
+        """What `module.name` can hold: a variable of a module of the project."""
+        library = self.idioms.library_module(module)
+        if library:
+            return func(Ext(f"{library}.{name}"))
+        if name in module.table.root.bindings:
+            self.join_module(module)
+            return self.load(("variable", module.tree, name))
+        found = self.resolver.module_attribute(module, name)
+        if len(found) == 1 and isinstance(found[0], ModuleValue):
+            return func(Mod(found[0].module))
+        return PLAIN
+
+    # Names
+
+    def assign(self, target: ast.expr, value: Abstract, node: ast.AST, frame: Frame) -> None:
+        """Binds a target to a value."""
+        match target:
+            case ast.Name(id=name):
+                self.assign_name(name, value, target, frame)
+            case ast.Tuple(elts=elements) | ast.List(elts=elements):
+                for element, part in zip(elements, expressions.unpack(self, value, elements, node, frame), strict=True):
+                    self.assign(element, part, node, frame)
+            case ast.Starred(value=inner):
+                self.assign(inner, value, node, frame)
+            case ast.Attribute(value=owner, attr=name):
+                self._assign_attribute(expressions.evaluate(self, owner, frame), name, value, node, frame)
+            case ast.Subscript(value=owner, slice=index):
+                holder = expressions.evaluate(self, owner, frame)
+                expressions.evaluate(self, index, frame)
+                self._assign_item(holder, index, value, node, frame)
+
+    def _assign_attribute(self, owner: Abstract, name: str, value: Abstract, node: ast.AST, frame: Frame) -> None:
+        match owner:
+            case Obj(cls=cls):
+                root = self.root(cls)
+                self.store(("attribute", root, name), value, node, frame.module)
+                if root in self.pinned_classes:
+                    self.pin(value, self.pinned_classes[root])
+            case Func(items=items):
+                for item in items:
+                    if isinstance(item, Mod):
+                        self.store(("variable", item.module.tree, name), value, node, frame.module)
+                    elif isinstance(item, Class):
+                        self.store(("attribute", self.root(item), name), value, node, frame.module)
+                    else:
+                        self.pin_all([value], "is stored in an attribute that is not followed", node, frame.module)
+            case _:
+                self.pin_all([owner, value], "is stored in an attribute that is not followed", node, frame.module)
+
+    def _assign_item(self, holder: Abstract, index: ast.expr, value: Abstract, node: ast.AST, frame: Frame) -> None:
+        match holder, index:
+            case Dct(box=box), ast.Constant(value=str(key)):
+                self.fill(box, value, node, frame.module, key)
+            case ((Seq(box=box) | Dct(box=box)), _):
+                self.fill(box, value, node, frame.module)
+                if isinstance(holder, Dct):
+                    for name in list(box.fields):
+                        self.fill(box, value, node, frame.module, name)
+            case Nothing(), _:
+                pass
+            case _:
+                self.pin_all([holder, value], "is stored in part of something that is not followed", node, frame.module)
+
+    def assign_name(self, name: str, value: Abstract, node: ast.AST, frame: Frame) -> None:
+        """Binds a name in a frame."""
+        holder = self._holder(name, frame)
+        key = ("variable", holder.node, name)
+        if (
+            key in self.shared
+            or holder.node is not frame.scope.node
+            or (holder.kind == "module" and name in self.imported)
+        ):
+            self.store(key, value, node, frame.module)
+        if holder.node is frame.scope.node and frame.env is not None:
+            frame.env[name] = value
+
+    @staticmethod
+    def _holder(name: str, frame: Frame) -> Scope:
+        scope: Scope = frame.scope
+        if name not in scope.outer_names and name in scope.bindings:
+            return scope
+        return (scope.parent.lookup(name) if scope.parent is not None else None) or scope.module()
+
+    def load_name(self, name: str, node: ast.expr, frame: Frame) -> Abstract:
+        """What a name holds where it is read."""
+        self.loads.add(node)
+        holder = frame.module.table.scope_of.get(node, frame.scope).lookup(name)
+        own = frame.scope.bindings.get(name) is not None and name not in frame.scope.outer_names
+        if frame.env is not None and name in frame.env and (own or holder is None or holder.kind == "comprehension"):
+            return self.settle(frame.env[name], node, frame.module)
+        if holder is None:
+            value = self.resolver.value(node, frame.module) if isinstance(node, ast.Name) else None
+            return func(Ext(value.name)) if isinstance(value, External) else PLAIN
+        if holder.node is frame.scope.node:
+            return NOTHING  # not assigned on this way
+        return self.load(("variable", holder.node, name))
+
+    # What runs on devices
+
+    def on_device(self, value: Abstract) -> None:
+        """Functions in a value run inside a map or a transformation: what they capture is not followed."""
+        if not isinstance(value, Func):
+            return
+        for item in value.items:
+            if isinstance(item, Function):
+                self.enter_device(item)
+
+    def enter_device(self, function: Function) -> None:
+        """A function and all that it calls runs on devices."""
+        pending = [function]
+        while pending:
+            one = pending.pop()
+            if one.node in self.device:
+                continue
+            self.device.add(one.node)
+            self.changed = True
+            for child in ast.walk(one.node):
+                if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+                    pending.append(Function(one.module, child))
+                elif isinstance(child, ast.Name | ast.Attribute) and child in one.module.table.scope_of:
+                    pending += [v for v in self.resolver.values(child, one.module) if isinstance(v, Function)]
+
+    def mark_loads(self, node: ast.expr) -> None:
+        """Notes that the names in an expression were looked at."""
+        self.loads.update(n for n in ast.walk(node) if isinstance(n, ast.Name | ast.Attribute))
+
+    def pin_sites(self, value: Abstract, reason: str, node: ast.AST, frame: Frame) -> None:
+        """Mapped functions in a value are called where nobody sees it."""
+        for item in value.items if isinstance(value, Func) else ():
+            if not isinstance(item, Function):
+                self.escape(item, Pin(reason, frame.module, node))
+
+    def receives(self, function: Function) -> bool:
+        """Whether a function's first parameter is the object or class that it is called on."""
+        return self._receiver(function) is not None and (function.receiver is not None or is_classmethod(function.node))
+
+    # Classes in sight
+
+    def _survey(self) -> tuple[int, frozenset[str], frozenset[str], list[Class]]:
+        if self._members is None or self._members[0] != len(self.modules):
+            classes = [
+                Class(module, node)
+                for module in self.modules
+                for node in module.table.own_scope
+                if isinstance(node, ast.ClassDef)
+            ]
+            methods: set[str] = set()
+            properties: set[str] = set()
+            for cls in classes:
+                for name, bindings in cls.module.table.own_scope[cls.node].bindings.items():
+                    for binding in bindings:
+                        if isinstance(binding.node, ast.FunctionDef):
+                            decorated = {ast.unparse(d).rpartition(".")[2] for d in binding.node.decorator_list}
+                            (properties if decorated & {"property", "cached_property"} else methods).add(name)
+            self._members = (len(self.modules), frozenset(methods), frozenset(properties), classes)
+        return self._members
+
+    def classes(self) -> list[Class]:
+        """The classes of the modules in sight."""
+        return self._survey()[3]
+
+    def is_method(self, name: str) -> bool:
+        """Whether some class in sight has a method of that name."""
+        return name in self._survey()[1]
+
+    def is_property(self, name: str) -> bool:
+        """Whether some class in sight computes an attribute of that name."""
+        return name in self._survey()[2]
+
+    def pin_site(self, node: ast.expr, reason: str, frame: Frame) -> None:
+        """A site whose calls are not all in sight."""
+        self.escape(Site(node), Pin(reason, frame.module, node))
+
+    def sweep(self) -> None:
+        """Pins what is read by code that the interpreter did not run: variables and attributes that others see."""
+        names = {(key[1], key[2]): v for key, v in self.variables.items() if key[0] == "variable" and is_tracked(v)}
+        attributes: dict[object, list[Abstract]] = {}
+        for key, value in self.variables.items():
+            if key[0] == "attribute" and (is_tracked(value) or isinstance(value, Func)):
+                attributes.setdefault(key[2], []).append(value)
+        if not names and not attributes:
+            return
+        for module in self.modules:
+            for node in module.table.references:
+                if node in self.loads:
+                    continue
+                if isinstance(node, ast.Name):
+                    holder = module.table.scope_of[node].lookup(node.id)
+                    value = names.get((holder.node, node.id)) if holder is not None else None
+                    if value is not None:
+                        self.pin(value, Pin(f"{node.id} is read by code that runs on devices", module, node))
+                elif node.attr in attributes:
+                    for value in attributes[node.attr]:
+                        if is_tracked(value):
+                            self.pin(value, Pin(f".{node.attr} is read where its object is not known", module, node))
+
+
+def _same_env(one: Env | None, other: Env | None) -> bool:
+    if one is None or other is None:
+        return one is other
+    return one.keys() == other.keys() and all(same(one[name], other[name]) for name in one)
+
+
+def _shared(module: Module) -> set[tuple[object, ...]]:
+    """The variables of functions and of the module that some other function reads or binds."""
+    found: set[tuple[object, ...]] = set()
+    for scope in {*module.table.own_scope.values()}:
+        for name in scope.outer_names:
+            holder = scope.parent.lookup(name) if scope.parent is not None else None
+            found.add(("variable", (holder or scope.module()).node, name))
+    for node in module.table.references:
+        if isinstance(node, ast.Name):
+            scope = module.table.scope_of[node]
+            holder = scope.lookup(node.id)
+            if holder is not None and holder is not _frame_scope(scope):
+                found.add(("variable", holder.node, node.id))
+    return found
+
+
+def _frame_scope(scope: Scope) -> Scope:
+    while scope.kind == "comprehension" and scope.parent is not None:
+        scope = scope.parent
+    return scope
+
+
+def _imported(module: Module) -> set[str]:
+    """Names that a module imports from others, or reads as attributes."""
+    names = {n.attr for n in module.table.references if isinstance(n, ast.Attribute)}
+    for bindings in [b for scope in module.table.own_scope.values() for b in scope.bindings.values()]:
+        names |= {b.node.name for b in bindings if b.kind == "from" and isinstance(b.node, ast.alias)}
+    return names

@@ -1,0 +1,229 @@
+"""What functions of Python, NumPy, JAX and flax do to stacked arrays that host code hands them."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from jaxmigrate.flow.layout import calls, expressions, operations
+from jaxmigrate.flow.layout.idioms import (
+    FIRSTS,
+    KEY_SPLITS,
+    METRICS,
+    PREFETCHES,
+    REPLICATES,
+    SPLITS,
+    TREE_LEAVES,
+    TREE_MAPS,
+    UNCHANGED,
+    WITHOUT_LOOKING,
+)
+from jaxmigrate.flow.layout.state import Given
+from jaxmigrate.flow.layout.values import (
+    NOTHING,
+    PLAIN,
+    Abstract,
+    Cell,
+    Dct,
+    Ext,
+    Func,
+    Nothing,
+    Ref,
+    Seq,
+    Tup,
+    cells_in,
+    is_tracked,
+    leaves_plain,
+    unify_all,
+)
+from jaxmigrate.program.values import Function
+
+if TYPE_CHECKING:
+    from jaxmigrate.flow.layout.interpreter import Frame, Interpreter
+
+ITERATORS = frozenset(
+    {"builtins.iter", "builtins.list", "builtins.tuple", "builtins.reversed", "itertools.cycle", "itertools.islice"}
+    | {"tqdm.tqdm", "tqdm.auto.tqdm", "tqdm.trange", "collections.deque", "tqdm.notebook.tqdm", "builtins.sorted"}
+)
+FIELDWISE = frozenset({"dataclasses.replace"})
+COPIES = frozenset({"jax.numpy.asarray", "jax.numpy.array", "numpy.asarray", "numpy.array", "jax.numpy.copy"})
+DEVICE_LIBRARIES = ("jax.", "flax.", "haiku.", "optax.", "chex.", "equinox.", "objax.", "distrax.", "rlax.", "brax.")
+DEVICE_EXCEPTIONS = ("jax.tree", "jax.device_get", "jax.device_put", "flax.jax_utils", "flax.training.checkpoints")
+
+
+def runs_on_devices(name: str) -> bool:
+    """Whether functions given to this run where JAX traces them."""
+    return name.startswith(DEVICE_LIBRARIES) and not name.startswith(DEVICE_EXCEPTIONS)
+
+
+def call(it: Interpreter, name: str, given: Given, node: ast.expr, frame: Frame) -> Abstract | None:  # noqa: C901
+    """The value of a call of something outside the project; None where that is not known here."""
+    values = given.positional
+    if name in WITHOUT_LOOKING:
+        return PLAIN
+    if name in TREE_MAPS:
+        return tree_map(it, given, node, frame)
+    if not isinstance(node, ast.Call) or given.open:
+        return None
+    if name in REPLICATES | SPLITS | FIRSTS and (idiom := it.idioms.of_library(node, name, frame.module)) is not None:
+        return operations.apply(it, idiom, values[0], node, frame)
+    if name in UNCHANGED and len(values) == 1:
+        return values[0]
+    if name in COPIES and values and isinstance(values[0], Ref) and not any(map(is_tracked, values[1:])):
+        return Ref(values[0].cell, values[0].shape, values[0].leaf)
+    if name in KEY_SPLITS and len(values) == 1 and not is_tracked(values[0]):
+        return operations.rows(it, node, "holds one random key per device", frame)
+    if name == "jax.random.split" and it.idioms.rows(node, frame.module) and not any(map(is_tracked, values)):
+        return operations.rows(it, node, "holds one random key per device", frame)
+    if name in METRICS and len(values) == 1:
+        return metrics(it, values[0], node, frame)
+    if name in PREFETCHES and len(values) >= 2 and isinstance(values[0], Seq):
+        return prefetch(it, values[0], node, frame)
+    if name in FIELDWISE and values and isinstance(values[0], Ref):
+        return expressions.one_cell(it, [values[0], *given.named.values()], node, frame)
+    if name in TREE_LEAVES and len(values) == 1 and isinstance(values[0], Ref):
+        box = it.box(node)
+        it.fill(box, Ref(values[0].cell, leaf=True), node, frame.module)
+        return Seq(box)
+    if name == "builtins.getattr" and values and is_tracked(values[0]):
+        return None
+    return _of_python(it, name, given, node, frame)
+
+
+def _of_python(it: Interpreter, name: str, given: Given, node: ast.Call, frame: Frame) -> Abstract | None:
+    values = given.positional
+    if name in ITERATORS and values:
+        return _iterator(it, values[0], node, frame)
+    match name:
+        case "builtins.len":
+            return None if any(isinstance(v, Ref) for v in values) else PLAIN
+        case "builtins.next" if values:
+            found = expressions.element(it, values[0], node, frame)
+            for default in values[1:]:
+                found = it.join(found, default, node, frame.module)
+            return found
+        case "builtins.zip" | "itertools.zip_longest":
+            parts = tuple(expressions.element(it, v, node, frame) for v in values)
+            return _seq(it, Tup(parts), node, frame)
+        case "builtins.enumerate" if values:
+            return _seq(it, Tup((PLAIN, expressions.element(it, values[0], node, frame))), node, frame)
+        case "builtins.map" if len(values) >= 2:
+            elements = [expressions.element(it, v, node, frame) for v in values[1:]]
+            return _seq(it, calls.call_value(it, values[0], calls.given_of(elements), node.args[0], frame), node, frame)
+        case "builtins.filter" if len(values) == 2:
+            one = expressions.element(it, values[1], node, frame)
+            calls.call_value(it, values[0], calls.given_of([one]), node.args[0], frame)
+            return _seq(it, one, node, frame)
+        case "builtins.dict" | "collections.OrderedDict" if not values:
+            box = it.box(node)
+            for field, value in given.named.items():
+                it.fill(box, value, node, frame.module, field)
+            return Dct(box)
+        case "builtins.dict" | "builtins.list" | "collections.deque" | "collections.defaultdict" if not values:
+            return Seq(it.box(node))
+        case "builtins.super":
+            return None
+        case "itertools.chain":
+            box = it.box(node)
+            for value in values:
+                it.fill(box, expressions.element(it, value, node, frame), node, frame.module)
+            return Seq(box)
+    return None
+
+
+def _seq(it: Interpreter, value: Abstract, node: ast.expr, frame: Frame) -> Abstract:
+    box = it.box(node)
+    it.fill(box, value, node, frame.module)
+    return Seq(box)
+
+
+def _iterator(it: Interpreter, value: Abstract, node: ast.expr, frame: Frame) -> Abstract | None:
+    if isinstance(value, Seq):
+        return value
+    if isinstance(value, Nothing):
+        return Seq(it.box(node))
+    if isinstance(value, Tup):
+        return _seq(it, expressions.element(it, value, node, frame), node, frame)
+    return None if is_tracked(value) else PLAIN
+
+
+def tree_map(it: Interpreter, given: Given, node: ast.expr, frame: Frame) -> Abstract | None:
+    """`jax.tree.map(f, tree, ...)`: an idiom, or f run on a leaf."""
+    if given.open or len(given.positional) < 2 or not isinstance(node, ast.Call):
+        return None
+    function, *trees = given.positional
+    alone = len(trees) == 1 and not given.named
+    mapped = next(iter(function.items)) if isinstance(function, Func) and len(function.items) == 1 else None
+    if alone and isinstance(mapped, Function):
+        idiom = it.idioms.of_function(mapped)
+        if idiom is not None:
+            whole = type(idiom)(idiom.kind, node.args[1], "tree")
+            return operations.apply(it, whole, trees[0], node, frame)
+    if isinstance(mapped, Ext) and mapped.name in COPIES | UNCHANGED and alone:
+        return _as_tree(it, trees[0], node, frame)
+    if not any(is_tracked(tree) for tree in trees):
+        if isinstance(mapped, Ext):
+            return PLAIN
+        result = calls.call_value(it, function, calls.given_of([PLAIN] * len(trees)), node, frame)
+        return (
+            NOTHING if isinstance(result, Nothing) and all(isinstance(t, Nothing) for t in trees) else _leafless(result)
+        )
+    if not isinstance(mapped, Function) or given.named:
+        return None
+    leaves = [_leaf(it, tree, node, frame) for tree in trees]
+    result = calls.call_value(it, function, calls.given_of(leaves), node, frame)
+    return _leafless(result)
+
+
+def _leafless(value: Abstract) -> Abstract:
+    """A tree whose leaves are a value."""
+    return Ref(value.cell) if isinstance(value, Ref) else value if isinstance(value, Nothing) else _plain(value)
+
+
+def _plain(value: Abstract) -> Abstract:
+    return value if is_tracked(value) else PLAIN
+
+
+def _leaf(it: Interpreter, tree: Abstract, node: ast.expr, frame: Frame) -> Abstract:
+    if not is_tracked(tree):
+        return PLAIN
+    if leaves_plain(tree):
+        it.pin_all([tree], "is mapped over together with values that are not stacked here", node, frame.module)
+        return PLAIN
+    cell = unify_all(cells_in(tree))
+    return Ref(cell, leaf=True) if cell is not None else PLAIN
+
+
+def _as_tree(it: Interpreter, tree: Abstract, node: ast.expr, frame: Frame) -> Abstract:
+    if isinstance(tree, Ref) or not is_tracked(tree):
+        return tree
+    leaf = _leaf(it, tree, node, frame)
+    return Ref(leaf.cell) if isinstance(leaf, Ref) else PLAIN
+
+
+def metrics(it: Interpreter, value: Abstract, node: ast.Call, frame: Frame) -> Abstract | None:
+    """flax's `get_metrics`: device 0's slice of each step's metrics, stacked on the host."""
+    if isinstance(value, Nothing):
+        return NOTHING
+    if not isinstance(value, Seq) or not is_tracked(value):
+        return None if is_tracked(value) else PLAIN
+    if leaves_plain(value):
+        it.pin_all([value], "is taken apart together with values that are not stacked here", node, frame.module)
+        return PLAIN
+    cell: Cell | None = unify_all(cells_in(value))
+    assert cell is not None
+    operations.record(it, "metrics", node, node.args[0], cell, "metrics", frame)
+    return PLAIN
+
+
+def prefetch(it: Interpreter, value: Seq, node: ast.Call, frame: Frame) -> Abstract:
+    """flax's `prefetch_to_device`: the same batches, put on the devices ahead of their use."""
+    if not is_tracked(value):
+        return value
+    if leaves_plain(value) or len(node.args) != 2 or node.keywords:
+        it.pin_all([value], "is prefetched in a way that is not followed", node, frame.module)
+        return value
+    cell = unify_all(cells_in(value))
+    assert cell is not None
+    operations.record(it, "prefetch", node, node.args[0], cell, "prefetch", frame)
+    return value

@@ -1,0 +1,144 @@
+"""Mapped functions in host code: where they are made, and what their calls take and give."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from jaxmigrate.flow.layout import expressions
+from jaxmigrate.flow.layout.state import Given, SiteCall
+from jaxmigrate.flow.layout.values import (
+    NOTHING,
+    PLAIN,
+    Abstract,
+    Func,
+    Nothing,
+    Pin,
+    Ref,
+    Site,
+    Tup,
+    cells_in,
+    func,
+    is_tracked,
+    leaves_plain,
+    unify_all,
+)
+from jaxmigrate.flow.variance import Level, Var, read
+from jaxmigrate.program.sites import MappedSite, axis_of, mapped_values
+from jaxmigrate.program.values import Constant, Function, Value
+
+if TYPE_CHECKING:
+    from jaxmigrate.flow.layout.interpreter import Frame, Interpreter
+
+
+def make_site(it: Interpreter, node: ast.Call, frame: Frame) -> Abstract:
+    """`jax.pmap(f, ...)`: f runs on devices from here on."""
+    expressions.evaluate(it, node.func, frame)
+    site = it.sites[node]
+    for argument in [*node.args, *(k.value for k in node.keywords)]:
+        inner = argument.value if isinstance(argument, ast.Starred) else argument
+        value = expressions.evaluate(it, inner, frame)
+        if site.mapped is not None and argument is site.mapped.expression:
+            it.mapped[node] = it.join(it.mapped.get(node, NOTHING), value, node, frame.module)
+            it.on_device(value)
+            _bound_on_device(it, value, argument, frame)
+        else:
+            it.pin_all([value], "is given to the map itself", argument, frame.module)
+    return func(Site(node))
+
+
+def _bound_on_device(it: Interpreter, value: Abstract, node: ast.AST, frame: Frame) -> None:
+    """What a partial or a transformed function under the map holds."""
+    for item in value.items if isinstance(value, Func) else ():
+        found = it.bound.get(getattr(item, "node", None))  # type: ignore[arg-type]
+        if found is not None:
+            callee, given = found
+            it.on_device(callee)
+            _bound_on_device(it, callee, node, frame)
+            it.pin_all(given.everything(), "is bound to the mapped function", node, frame.module)
+        elif isinstance(item, Site):
+            it.escape(item, Pin("is mapped once more", frame.module, node))
+
+
+def call_site(it: Interpreter, site: ast.expr, given: Given, node: ast.expr, frame: Frame) -> Abstract:
+    """A call of a mapped function."""
+    if not isinstance(node, ast.Call) or given.open or given.named:
+        reason = "is called with keyword arguments, which pmap maps and shard_map does not take"
+        if given.open or not isinstance(node, ast.Call):
+            reason = "is called in a way that hides how many arguments it is given"
+        it.escape(Site(site), Pin(reason, frame.module, node))
+        it.pin_all(given.everything(), "is given to a mapped function by keyword or with a star", node, frame.module)
+        return PLAIN
+    key = (site, node)
+    call = it.calls.get(key)
+    if call is None:
+        call = it.calls[key] = SiteCall(site, frame.module, node, [NOTHING] * len(given.positional))
+        it.changed = True
+    for index, value in enumerate(given.positional):
+        if index < len(call.arguments):
+            call.arguments[index] = it.join(call.arguments[index], value, node, frame.module)
+        _give(it, site, index, value, node, frame)
+    return outputs(it, site, len(given.positional))
+
+
+def _give(it: Interpreter, site: ast.expr, index: int, value: Abstract, node: ast.expr, frame: Frame) -> None:
+    """Arrays that reach a mapped function in one position share a representation."""
+    if isinstance(value, Nothing):
+        return
+    if not is_tracked(value):
+        it.pin_all([value], "is given to a mapped function", node, frame.module)
+        if ("plain", site, index) not in it.variables:
+            it.store(("plain", site, index), PLAIN, node, frame.module)
+    elif leaves_plain(value):
+        it.pin_all([value], "is one argument together with arrays that are not known to be stacked", node, frame.module)
+    else:
+        cell = unify_all([it.cell("argument", site, index), *cells_in(value)])
+        assert cell is not None
+    if ("plain", site, index) in it.variables and ("argument", site, index) in it.cells:
+        reason = "is given in the same position as arrays that are not known to be stacked"
+        it.changed |= it.cells["argument", site, index].pin(Pin(reason, frame.module, node))
+
+
+def outputs(it: Interpreter, site: ast.expr, count: int) -> Abstract:
+    """What a mapped call gives: a tuple where the mapped function certainly returns one."""
+    shape = returned(it, site, [Level.NO] * count)
+    if shape is not None and shape.parts is not None:
+        return Tup(tuple(Ref(it.cell("output", site, i), part) for i, part in enumerate(shape.parts)))
+    return Ref(it.cell("output", site, None), shape)
+
+
+def returned(it: Interpreter, site: ast.expr, levels: Sequence[Level]) -> Var | None:
+    """What the function that a site maps returns, given which arguments differ between devices.
+
+    None where the function is not in sight.
+    """
+    key = (site, tuple(levels))
+    functions = _functions(it, site)
+    known = it.readings.get(key)
+    if known is not None and known[0] == functions:
+        return known[1]
+    found: Var | None = None
+    mapped = it.sites[site]
+    axis = axis_of(mapped, it.resolver)
+    axes = frozenset({axis.value}) if isinstance(axis, Constant) and isinstance(axis.value, str) else frozenset()
+    if len(functions) == 1 and (axes or axis is None):
+        reading = read(functions[0], [Var(level) for level in levels], axes or frozenset({" unnamed "}), it.resolver)
+        found = reading.returned
+    it.readings[key] = (functions, found)
+    return found
+
+
+def _functions(it: Interpreter, site: ast.expr) -> tuple[Value, ...]:
+    """What a site maps, as the interpreter saw it, else as the resolver does."""
+    mapped: MappedSite = it.sites[site]
+    values = mapped_values(mapped, it.resolver)
+    seen = it.mapped.get(site)
+    if isinstance(seen, Func) and all(isinstance(item, Function) for item in seen.items):
+        functions = tuple(sorted((i for i in seen.items if isinstance(i, Function)), key=repr))
+        if len(values) != 1 or not isinstance(values[0], Function):
+            return functions if len(functions) == 1 or len(values) != 1 else values
+    return values
+
+
+__all__ = ["PLAIN", "Level", "call_site", "make_site", "outputs", "returned"]

@@ -1,0 +1,152 @@
+"""Expressions that make stacked arrays and take them apart."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from jaxmigrate.flow.layout.idioms import Idiom, Kind
+from jaxmigrate.flow.layout.state import Op
+from jaxmigrate.flow.layout.values import (
+    NOTHING,
+    PLAIN,
+    Abstract,
+    Cell,
+    Nothing,
+    Pin,
+    Ref,
+    Tup,
+    cells_in,
+    is_tracked,
+    leaves_plain,
+    unify_all,
+)
+from jaxmigrate.program.modules import Module
+from jaxmigrate.program.values import External
+
+if TYPE_CHECKING:
+    from jaxmigrate.flow.layout.interpreter import Frame, Interpreter
+
+SCALARS = frozenset({"builtins.float", "builtins.int", "builtins.bool", "builtins.round", "builtins.complex"})
+FETCHES = SCALARS | {"jax.device_get", "numpy.asarray", "numpy.array", "numpy.float32", "numpy.mean", "numpy.sum"}
+NUMBER_SPECS = tuple("bdoxXeEfFgGn%")
+
+
+def item(it: Interpreter, owner: Ref, node: ast.Subscript, key: object, frame: Frame) -> Abstract:
+    """`x[key]` of a tree of arrays: device 0's slice, a field, or something that is not followed."""
+    shape = owner.shape
+    if isinstance(key, str):
+        return Ref(owner.cell, shape.fields.get(key) if shape is not None and shape.fields is not None else None)
+    parts = shape.parts if shape is not None and not owner.is_array else None
+    if isinstance(key, int) and parts is not None and -len(parts) <= key < len(parts):
+        return Ref(owner.cell, parts[key])
+    if it.idioms.is_first(node.slice):
+        if owner.is_array or _is_scalar_here(it, node, frame):
+            return first(it, owner, node, node.value, "index", frame)
+        it.pin_all(
+            [owner], "is indexed with 0 where it may be a tuple or a list as well as an array", node, frame.module
+        )
+        return PLAIN
+    it.pin_all([owner], "is indexed along its device axis", node, frame.module)
+    return PLAIN
+
+
+def _is_scalar_here(it: Interpreter, node: ast.expr, frame: Frame) -> bool:
+    """Whether what is done with `x[0]` works on one number only, so that x is one array with a number a device."""
+    parent = frame.module.table.parents.get(node)
+    match parent:
+        case ast.Call(func=func, args=[argument]) if argument is node:
+            value = it.resolver.value(func, frame.module)
+            return isinstance(value, External) and value.name in SCALARS
+        case ast.Attribute(attr="item"):
+            return True
+        case ast.FormattedValue(format_spec=ast.JoinedStr(values=[*_, ast.Constant(value=str(spec))])):
+            return spec.endswith(NUMBER_SPECS)
+    return False
+
+
+def is_fetched(it: Interpreter, node: ast.expr, module: Module) -> bool:
+    """Whether a value is copied to the host where it stands."""
+    parent = module.table.parents.get(node)
+    match parent:
+        case ast.Call(func=func, args=[argument, *_]) if argument is node:
+            value = it.resolver.value(func, module)
+            return isinstance(value, External) and value.name in FETCHES
+        case ast.Attribute(attr="item"):
+            return True
+        case ast.FormattedValue():
+            return True
+    return False
+
+
+def record(it: Interpreter, kind: Kind, node: ast.expr, operand: ast.expr, cell: Cell, form: str, frame: Frame) -> None:
+    """Notes an operation; one that stands in code which also runs on devices keeps its arrays stacked."""
+    known = it.ops.get(node)
+    if known is not None:
+        it.changed |= known.cell.unify(cell)
+    else:
+        it.ops[node] = Op(kind, frame.module, node, operand, cell, form, is_fetched(it, node, frame.module))
+        it.changed = True
+    if frame.function is not None and frame.function.node in it.device:
+        reason = "is made or taken apart in a function that also runs inside a map"
+        it.changed |= cell.pin(Pin(reason, frame.module, node))
+    if frame.module not in it.editable:
+        cell.pin(Pin("is made or taken apart in a file that was not among the paths given", frame.module, node))
+
+
+def make(
+    it: Interpreter, kind: Kind, value: Abstract, node: ast.expr, operand: ast.expr, form: str, frame: Frame
+) -> Abstract:
+    """A stacked array made from one that is not."""
+    if isinstance(value, Nothing) and not isinstance(operand, ast.Constant):
+        return NOTHING
+    if is_tracked(value):
+        it.pin_all([value], "is given a second device axis", node, frame.module)
+        return PLAIN
+    cell = it.cell(kind, node)
+    record(it, kind, node, operand, cell, form, frame)
+    return Ref(cell, leaf=form in ("array", "stack", "broadcast_to", "reshape"))
+
+
+def first(it: Interpreter, value: Abstract, node: ast.expr, operand: ast.expr, form: str, frame: Frame) -> Abstract:
+    """Device 0's slice of every array in a value."""
+    return _apart(it, "first", value, node, operand, form, frame)
+
+
+def merge(it: Interpreter, value: Abstract, node: ast.expr, operand: ast.expr, form: str, frame: Frame) -> Abstract:
+    """The slices of all devices put one after the other."""
+    return _apart(it, "merge", value, node, operand, form, frame)
+
+
+def _apart(
+    it: Interpreter, kind: Kind, value: Abstract, node: ast.expr, operand: ast.expr, form: str, frame: Frame
+) -> Abstract:
+    if isinstance(value, Nothing):
+        return NOTHING
+    if not is_tracked(value):
+        it.plain_ops.add(node)
+        known = it.ops.get(node)
+        if known is not None:
+            known.cell.pin(Pin("is taken apart where other values are too", frame.module, node))
+        return PLAIN
+    if leaves_plain(value) or node in it.plain_ops:
+        it.pin_all([value], "is taken apart together with values that are not stacked here", node, frame.module)
+        return PLAIN
+    cell = unify_all(cells_in(value))
+    assert cell is not None
+    record(it, kind, node, operand, cell, form, frame)
+    return Tup(tuple(PLAIN for _ in value.parts)) if isinstance(value, Tup) else PLAIN
+
+
+def rows(it: Interpreter, node: ast.expr, reason: str, frame: Frame) -> Abstract:
+    """Arrays with one unrelated slice for each device: they stay stacked, and show how many devices there are."""
+    cell = it.cell("rows", node)
+    cell.pin(Pin(reason, frame.module, node))
+    return Ref(cell)
+
+
+def apply(it: Interpreter, idiom: Idiom, value: Abstract, node: ast.expr, frame: Frame) -> Abstract:
+    """What an idiom makes of the value of its operand."""
+    if idiom.kind in ("replicate", "split"):
+        return make(it, idiom.kind, value, node, idiom.operand, idiom.form, frame)
+    return _apart(it, idiom.kind, value, node, idiom.operand, idiom.form, frame)

@@ -1,0 +1,358 @@
+"""Which groups of arrays change their representation: the largest choice in which every piece is proven."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal, cast
+
+from jaxmigrate.flow.layout import mapped
+from jaxmigrate.flow.layout.idioms import Idioms
+from jaxmigrate.flow.layout.interpreter import Interpreter
+from jaxmigrate.flow.layout.state import Op
+from jaxmigrate.flow.layout.values import Cell, Pin
+from jaxmigrate.flow.variance import Level, Var
+from jaxmigrate.program.modules import Module
+from jaxmigrate.program.resolve import Resolver
+from jaxmigrate.program.sites import MappedSite, axis_of
+from jaxmigrate.program.values import Constant
+
+Name = Literal["replicated", "split", "stacked", "broadcast", "static"]
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The layout of one argument or output; `reason` says why where it stays stacked."""
+
+    layout: Name
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SiteChoice:
+    """What becomes of a mapped site.
+
+    `outputs` has one entry for each element of the tuple that is returned, or one in all where `whole`. `blocked` says
+    why the site cannot be a shard_map over global arrays at all.
+    """
+
+    site: MappedSite
+    arguments: tuple[Choice, ...]
+    outputs: tuple[Choice, ...]
+    whole: bool
+    axis: str
+    blocked: str = ""
+
+    @property
+    def is_global(self) -> bool:
+        """Whether some argument or output is a global array."""
+        return not self.blocked and any(c.layout in ("replicated", "split") for c in (*self.arguments, *self.outputs))
+
+
+@dataclass(frozen=True, slots=True)
+class OpChoice:
+    """An operation whose text changes: what it made or took apart is `layout` over `axis` now."""
+
+    op: Op
+    layout: Name
+    axis: str
+    donated: bool
+
+
+@dataclass(slots=True)
+class Layouts:
+    """The layouts of a project's arrays."""
+
+    sites: dict[ast.expr, SiteChoice] = field(default_factory=dict)
+    ops: list[OpChoice] = field(default_factory=list)
+
+
+def layouts(
+    resolver: Resolver, modules: Sequence[Module], sites: dict[ast.expr, MappedSite], processes: bool, axis: str
+) -> Layouts:
+    """Follows stacked arrays through the host code of modules. `axis` names the axes that have no name."""
+    interpreter = Interpreter(resolver, modules, sites, Idioms(resolver, processes))
+    if not interpreter.run():
+        return Layouts()
+    return _Solver(interpreter, axis).solve()
+
+
+class _Solver:
+    """Starts from all groups global and drops those that something speaks against, until nothing does."""
+
+    def __init__(self, it: Interpreter, axis: str) -> None:
+        self.it = it
+        self.axis = axis
+        self.counts = self._counts()
+        self.dropped: dict[Cell, str] = {}
+        self.blocked = {site: self._statically_blocked(site) for site in it.sites}
+        self.kinds = self._kinds()
+
+    def solve(self) -> Layouts:
+        while self._block() or self._drop_varying() or self._drop_useless():
+            pass
+        result = Layouts()
+        for node in self.it.sites:
+            result.sites[node] = self._choice(node)
+        for op in self.it.ops.values():
+            if (layout := self._layout(op.cell)) is not None:
+                result.ops.append(OpChoice(op, layout, self._axis_for(op.cell), self._is_donated(op.cell)))
+        return result
+
+    # Facts
+
+    def _counts(self) -> dict[ast.expr, int]:
+        """How many arguments each site is called with; -1 where calls differ."""
+        found: dict[ast.expr, int] = {}
+        for call in self.it.calls.values():
+            count = len(call.arguments)
+            found[call.site] = count if found.get(call.site, count) == count else -1
+        return found
+
+    def _kinds(self) -> dict[Cell, set[str]]:
+        """By group, what makes and takes apart its arrays."""
+        found: dict[Cell, set[str]] = {}
+        for op in self.it.ops.values():
+            found.setdefault(op.cell.find(), set()).add(op.kind)
+        for key, cell in self.it.cells.items():
+            if key[0] in ("output", "argument", "rows"):
+                found.setdefault(cell.find(), set()).add(str(key[0]))
+        return found
+
+    def _statically_blocked(self, node: ast.expr) -> str:
+        site = self.it.sites[node]
+        if node in self.it.escaped:
+            return f"the mapped function {describe(self.it.escaped[node], site.module)}"
+        if self.counts.get(node, 0) == -1:
+            return "it is called with a different number of arguments in different places"
+        if node not in self.counts:
+            return "no call of it is in sight"
+        if site.is_open:
+            return "a star hides what is given to pmap"
+        for name in ("devices", "backend", "axis_size"):
+            if site.keyword(name) is not None:
+                return f"pmap is given {name}"
+        if self._axis(node) is None:
+            return "its axis name is only known at run time"
+        if self._in_axes(node) is None:
+            return "its in_axes are not all 0 or None"
+        out_axes = site.keyword("out_axes")
+        if out_axes is not None and self._constant(out_axes) != 0:
+            return "its out_axes are not 0"
+        if self._positions(node, "static_broadcasted_argnums") or self._positions(node, "donate_argnums") is None:
+            return (
+                "it has static arguments"
+                if site.keyword("static_broadcasted_argnums")
+                else "what it donates is only known at run time"
+            )
+        return ""
+
+    def _constant(self, argument: object) -> object:
+        expression = getattr(argument, "expression", None)
+        if expression is None:
+            return ...
+        try:
+            return ast.literal_eval(expression)
+        except ValueError:
+            value = self.it.resolver.value(expression, argument.module)  # type: ignore[attr-defined]
+            return value.value if isinstance(value, Constant) else ...
+
+    def _axis(self, node: ast.expr) -> str | None:
+        axis = axis_of(self.it.sites[node], self.it.resolver)
+        if axis is None:
+            return self.axis
+        return axis.value if isinstance(axis, Constant) and isinstance(axis.value, str) else None
+
+    def _in_axes(self, node: ast.expr) -> tuple[int | None, ...] | None:
+        """0 or None for each argument."""
+        count = self.counts.get(node, 0)
+        argument = self.it.sites[node].keyword("in_axes")
+        if argument is None:
+            return (0,) * count
+        value = self._constant(argument)
+        if isinstance(value, list | tuple):
+            fits = len(value) == count and all(v is None or (v == 0 and not isinstance(v, bool)) for v in value)
+            return tuple(value) if fits else None
+        return (0,) * count if value == 0 and value is not None else None
+
+    def _positions(self, node: ast.expr, keyword: str) -> tuple[int, ...] | None:
+        argument = self.it.sites[node].keyword(keyword)
+        if argument is None:
+            return ()
+        value = self._constant(argument)
+        if isinstance(value, int):
+            return (value,)
+        return tuple(value) if isinstance(value, list | tuple) and all(isinstance(v, int) for v in value) else None
+
+    # Cells
+
+    def _layout(self, cell: Cell | None) -> Name | None:
+        """The global layout of a group, None where it stays stacked."""
+        if cell is None:
+            return None
+        root = cell.find()
+        if root.pins or root in self.dropped:
+            return None
+        kinds = self.kinds.get(root, set())
+        if "rows" in kinds or ("split" in kinds and kinds & {"replicate", "output", "first", "metrics"}):
+            return None
+        if "split" in kinds:
+            return "split" if kinds <= {"split", "argument", "prefetch"} else None
+        return "replicated" if kinds <= {"replicate", "output", "argument", "first", "metrics"} else None
+
+    def _reason(self, cell: Cell | None, module: Module) -> str:
+        if cell is None:
+            return "is not known to hold one slice for every device"
+        root = cell.find()
+        if root in self.dropped:
+            return self.dropped[root]
+        for pin in root.pins.values():
+            return describe(pin, module)
+        kinds = self.kinds.get(root, set())
+        if "split" in kinds:
+            return "is split over the devices in one place and used otherwise in another"
+        return "is used as stacked in one place and as replicated in another"
+
+    def _argument(self, node: ast.expr, index: int) -> Cell | None:
+        return self.it.cells.get(("argument", node, index))
+
+    def _outputs(self, node: ast.expr) -> list[Cell | None]:
+        cells = self.it.cells
+        shape = self._returned(node, [Level.NO] * self.counts.get(node, 0))
+        if shape is not None and shape.parts is not None:
+            return [cells.get(("output", node, i)) for i in range(len(shape.parts))]
+        return [cells.get(("output", node, None))]
+
+    def _returned(self, node: ast.expr, levels: Sequence[Level]) -> Var | None:
+        return mapped.returned(self.it, node, levels)
+
+    # What speaks against
+
+    def _drop(self, cell: Cell | None, reason: str) -> bool:
+        if cell is None or self._layout(cell) is None:
+            return False
+        self.dropped[cell.find()] = reason
+        return True
+
+    def _block(self) -> bool:
+        """Sites whose calls are not proven to fill all devices, and the arrays of sites that stay as they are."""
+        changed = False
+        for node in self.it.sites:
+            if not self.blocked[node] and not self._fills(node):
+                self.blocked[node] = NOT_FULL
+                changed = True
+            if self.blocked[node]:
+                reason = f"reaches a mapped function that stays as it is: {self.blocked[node]}"
+                for index in range(max(self.counts.get(node, 0), 0)):
+                    changed |= self._drop(self._argument(node, index), reason)
+                for key, cell in self.it.cells.items():
+                    if key[0] in ("output", "argument") and key[1] is node:
+                        changed |= self._drop(cell, reason)
+            else:
+                for index, axis in enumerate(self._in_axes(node) or ()):
+                    if axis is None:
+                        changed |= self._drop(self._argument(node, index), "is a stacked array under in_axes=None")
+        return changed
+
+    def _fills(self, node: ast.expr) -> bool:
+        """Whether every call has a slice for each device: some argument was made with as many."""
+        axes = self._in_axes(node) or ()
+        plain = {key[2] for key in self.it.variables if key[:2] == ("plain", node)}
+        cells = [self._argument(node, i) for i, axis in enumerate(axes) if axis == 0 and i not in plain]
+        return any(c is not None and self._is_full(c) for c in cells)
+
+    def _is_full(self, cell: Cell) -> bool:
+        kinds = self.kinds.get(cell.find(), set())
+        makers = [key[1] for key, c in self.it.cells.items() if key[0] == "output" and c.find() is cell.find()]
+        made = bool(kinds & {"replicate", "split", "rows"}) or bool(makers)
+        return made and not any(self.blocked[cast("ast.expr", maker)] for maker in makers)
+
+    def _levels(self, node: ast.expr) -> list[Level]:
+        axes = self._in_axes(node) or ()
+        return [
+            Level.NO if axis is None or self._layout(self._argument(node, i)) == "replicated" else Level.YES
+            for i, axis in enumerate(axes)
+        ]
+
+    def _drop_varying(self) -> bool:
+        """Outputs that may differ between devices."""
+        changed = False
+        for node in self.it.sites:
+            if self.blocked[node]:
+                continue
+            shape = self._returned(node, self._levels(node))
+            cells = self._outputs(node)
+            parts: tuple[Var | None, ...] = shape.parts if shape is not None and shape.parts is not None else (shape,)
+            if len(parts) != len(cells):
+                parts = (None,) * len(cells)
+            for part, cell in zip(parts, cells, strict=True):
+                if part is None:
+                    changed |= self._drop(cell, "comes from a mapped function that cannot be read")
+                elif part.level != Level.NO:
+                    changed |= self._drop(cell, _varies(part))
+        return changed
+
+    def _drop_useless(self) -> bool:
+        """Groups that no mapped function takes or gives."""
+        changed = False
+        for root, kinds in self.kinds.items():
+            if not kinds & {"argument", "output"}:
+                changed |= self._drop(root, "reaches no mapped function")
+        return changed
+
+    # Results
+
+    def _is_donated(self, cell: Cell) -> bool:
+        return any(
+            (argument := self._argument(node, index)) is not None and argument.find() is cell.find()
+            for node in self.it.sites
+            for index in self._positions(node, "donate_argnums") or ()
+        )
+
+    def _axis_for(self, cell: Cell) -> str:
+        for key, other in self.it.cells.items():
+            if key[0] in ("argument", "output") and other.find() is cell.find():
+                return self._axis(key[1]) or self.axis  # type: ignore[arg-type]
+        return self.axis
+
+    def _choice(self, node: ast.expr) -> SiteChoice:
+        site = self.it.sites[node]
+        count = max(self.counts.get(node, 0), 0)
+        axes = self._in_axes(node) or (0,) * count
+        arguments = tuple(self._argument_choice(node, i, axis, site.module) for i, axis in enumerate(axes))
+        outputs = tuple(
+            Choice(layout)
+            if (layout := self._layout(c)) is not None
+            else Choice("stacked", self._reason(c, site.module))
+            for c in self._outputs(node)
+        )
+        shape = self._returned(node, [Level.NO] * count)
+        whole = shape is None or shape.parts is None
+        return SiteChoice(site, arguments, outputs, whole, self._axis(node) or "", self.blocked[node])
+
+    def _argument_choice(self, node: ast.expr, index: int, axis: int | None, module: Module) -> Choice:
+        if axis is None:
+            return Choice("broadcast")
+        cell = self._argument(node, index)
+        layout = self._layout(cell)
+        return Choice(layout) if layout is not None else self._stacked(cell, module)
+
+    def _stacked(self, cell: Cell | None, module: Module) -> Choice:
+        return Choice("stacked", self._reason(cell, module))
+
+
+NOT_FULL = "it is not known to be called with a slice for every device"
+
+
+def _varies(part: Var) -> str:
+    if part.level == Level.YES:
+        return "differs between devices when the mapped function returns it"
+    return "cannot be shown to be the same on all devices when the mapped function returns it"
+
+
+def describe(pin: Pin, module: Module) -> str:
+    """A pin in words, with its line, and its file where that is another one."""
+    line = getattr(pin.node, "lineno", 0)
+    where = f"line {line}" if pin.module is module else f"{pin.module.path.name}:{line}"
+    return f"{pin.reason} ({where})"

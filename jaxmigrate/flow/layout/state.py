@@ -1,0 +1,317 @@
+"""What the interpreter of host code remembers: variables, cells, what is pinned, and the operations that it saw."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from jaxmigrate.flow.layout.idioms import Idioms, Kind
+from jaxmigrate.flow.layout.values import (
+    NOTHING,
+    PLAIN,
+    Abstract,
+    Bound,
+    Box,
+    Cell,
+    Dct,
+    Func,
+    Method,
+    Mixed,
+    Nothing,
+    Obj,
+    Pin,
+    Plain,
+    Ref,
+    Seq,
+    Site,
+    Tup,
+    cells_in,
+    is_tracked,
+    same,
+    unify_all,
+)
+from jaxmigrate.program.modules import Module
+from jaxmigrate.program.resolve import Resolver
+from jaxmigrate.program.scopes import FunctionNode
+from jaxmigrate.program.sites import MappedSite
+from jaxmigrate.program.values import Class, Function
+
+Key: TypeAlias = tuple[object, ...]
+Env: TypeAlias = dict[str, Abstract]
+
+
+@dataclass(slots=True, eq=False)
+class Op:
+    """An expression that makes a stacked array or takes one apart; its text changes with the layout of `cell`.
+
+    `form` says how it is written; `fetched` that the result goes to the host and nowhere else.
+    """
+
+    kind: Kind
+    module: Module
+    node: ast.expr
+    operand: ast.expr
+    cell: Cell
+    form: str = ""
+    fetched: bool = False
+
+
+@dataclass(slots=True, eq=False)
+class SiteCall:
+    """A call of a mapped function, with what it is given by position."""
+
+    site: ast.expr
+    module: Module
+    node: ast.Call
+    arguments: list[Abstract]
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """The arguments of a call as the interpreter sees them; `open` where a star hides some of them."""
+
+    positional: tuple[Abstract, ...]
+    named: Mapping[str, Abstract]
+    open: bool = False
+
+    def everything(self) -> list[Abstract]:
+        """All of them."""
+        return [*self.positional, *self.named.values()]
+
+
+class State:
+    """Everything that one run over the host code builds up, kept from pass to pass until nothing changes."""
+
+    def __init__(self, resolver: Resolver, sites: Mapping[ast.expr, MappedSite], idioms: Idioms) -> None:
+        self.resolver = resolver
+        self.sites = sites
+        self.idioms = idioms
+        self.variables: dict[Key, Abstract] = {}
+        self.cells: dict[Key, Cell] = {}
+        self.boxes: dict[Key, Box] = {}
+        self.ops: dict[ast.expr, Op] = {}
+        self.calls: dict[tuple[ast.expr, ast.Call], SiteCall] = {}
+        self.escaped: dict[ast.expr, Pin] = {}
+        self.mapped: dict[ast.expr, Abstract] = {}
+        self.bound: dict[ast.expr, tuple[Abstract, Given]] = {}
+        self.receivers: dict[ast.Attribute, Abstract] = {}
+        self.device: set[FunctionNode] = set()
+        self.functions: dict[FunctionNode, Function] = {}
+        self.pinned_classes: dict[ast.ClassDef, Pin] = {}
+        self.changed = False
+
+    # Cells and boxes
+
+    def cell(self, *key: object) -> Cell:
+        """The cell that a place in the program makes, the same one in every pass."""
+        if key not in self.cells:
+            self.cells[key] = Cell(key)
+            self.changed = True
+        return self.cells[key]
+
+    def box(self, *key: object) -> Box:
+        """The box of the list or dictionary that a place in the program makes."""
+        if key not in self.boxes:
+            self.boxes[key] = Box(NOTHING)
+        return self.boxes[key]
+
+    def fill(self, box: Box, value: Abstract, node: ast.AST, module: Module, field: str | None = None) -> None:
+        """Puts a value into a box."""
+        before = box.element if field is None else box.fields.get(field, NOTHING)
+        after = self.join(before, value, node, module)
+        if box.pinned is not None:
+            self.pin(after, box.pinned)
+        if not same(before, after):
+            self.changed = True
+        if field is None:
+            box.element = after
+        else:
+            box.fields[field] = after
+
+    # Variables
+
+    def load(self, key: Key) -> Abstract:
+        """What a variable that several functions see can hold."""
+        return self.variables.get(key, NOTHING)
+
+    def store(self, key: Key, value: Abstract, node: ast.AST, module: Module) -> None:
+        """Adds to what such a variable can hold."""
+        before = self.load(key)
+        after = self.join(before, value, node, module)
+        if not same(before, after):
+            self.variables[key] = after
+            self.changed = True
+
+    # Pins
+
+    def pin(self, value: Abstract, pin: Pin, seen: set[int] | None = None) -> None:
+        """Keeps everything in a value as it is in the original program."""
+        seen = set() if seen is None else seen
+        match value:
+            case Ref(cell=cell):
+                self.changed |= cell.pin(pin)
+            case Tup(parts=parts):
+                for part in parts:
+                    self.pin(part, pin, seen)
+            case Seq(box=box) | Dct(box=box):
+                if id(box) not in seen:
+                    seen.add(id(box))
+                    box.pinned = box.pinned or pin
+                    for inner in (box.element, *box.fields.values()):
+                        self.pin(inner, pin, seen)
+            case Obj(cls=cls):
+                self.pin_class(cls, pin)
+            case Func(items=items):
+                for item in items:
+                    self.escape(item, pin)
+            case Mixed(values=values):
+                for one in values:
+                    self.pin(one, pin, seen)
+
+    def pin_class(self, cls: Class, pin: Pin) -> None:
+        """Keeps the attributes of all objects of a class as they are."""
+        root = self.root(cls)
+        if root not in self.pinned_classes:
+            self.pinned_classes[root] = pin
+            self.changed = True
+            for key, value in list(self.variables.items()):
+                if key[:2] == ("attribute", root):
+                    self.pin(value, pin)
+
+    def root(self, cls: Class) -> ast.ClassDef:
+        """The class that stands for its whole family: the farthest base that the project holds."""
+        return self.resolver.lineage(cls)[-1].node
+
+    def escape(self, item: object, pin: Pin) -> None:
+        """Something callable goes where its calls cannot be seen."""
+        match item:
+            case Site(node=node):
+                if node not in self.escaped:
+                    self.escaped[node] = pin
+                    self.changed = True
+            case Function():
+                self.call_unseen(item, pin)
+            case Class():
+                self.pin_class(item, pin)
+            case Method(node=node):
+                self.pin(self.receivers.get(node, NOTHING), pin)
+            case Bound(node=node) if node in self.bound:
+                callee, given = self.bound[node]
+                for value in (callee, *given.everything()):
+                    self.pin(value, pin)
+
+    def call_unseen(self, function: Function, pin: Pin) -> None:
+        """A function that anything may call with anything that is the same in both programs."""
+        self.reach(function)
+        key = ("unseen", function.node)
+        if key not in self.variables:
+            self.variables[key] = PLAIN
+            self.changed = True
+            spec = function.node.args
+            skip = function.receiver is not None
+            every = [*spec.posonlyargs, *spec.args, *spec.kwonlyargs, *filter(None, (spec.vararg, spec.kwarg))]
+            for index, parameter in enumerate(every):
+                if not (skip and index == 0):
+                    self.store(("parameter", function.node, parameter.arg), PLAIN, function.node, function.module)
+        self.store(("returns pinned", function.node), PLAIN, function.node, function.module)
+        self.pin(self.load(("return", function.node)), pin)
+
+    def reach(self, function: Function) -> None:
+        """Notes that a function runs, so that its body is interpreted."""
+        if function.node not in self.functions:
+            self.functions[function.node] = function
+            self.changed = True
+
+    # Joins
+
+    def join(self, one: Abstract, other: Abstract, node: ast.AST, module: Module) -> Abstract:
+        """What a name holds that may hold either; arrays of both then share one representation."""
+        if one is other or isinstance(other, Nothing):
+            return one
+        if isinstance(one, Nothing):
+            return other
+        match one, other:
+            case Ref(), Ref():
+                self.changed |= one.cell.unify(other.cell)
+                shape = one.shape if one.shape == other.shape else None
+                return Ref(one.cell, shape, one.leaf and other.leaf)
+            case Tup(parts=a), Tup(parts=b) if len(a) == len(b):
+                return Tup(tuple(self.join(x, y, node, module) for x, y in zip(a, b, strict=True)))
+            case (Seq(), Seq()) | (Dct(), Dct()):
+                return self._join_boxes(one, other, node, module)
+            case Func(items=a), Func(items=b):
+                return Func(a | b)
+            case Obj(cls=a), Obj(cls=b) if self.root(a) is self.root(b):
+                return one
+            case Plain(), Plain():
+                return one
+        return self._join_unlike(one, other, node, module)
+
+    def _join_unlike(self, one: Abstract, other: Abstract, node: ast.AST, module: Module) -> Abstract:
+        """A container and a tree of arrays stay one group; anything else is no longer followed."""
+        both = (one, other)
+        cell = unify_all([c for value in both for c in cells_in(value)])
+        if cell is None or any(isinstance(value, Plain | Obj | Func) for value in both):
+            pin = Pin("flows together with a value that is not known to be stacked", module, node)
+            for value in both:
+                self.pin(value, pin)
+            return PLAIN
+        pin = Pin("is a container in one place and something else in another", module, node)
+        for value in both:
+            if isinstance(value, Seq | Dct):
+                self.pin(value, pin)
+        return Ref(cell)
+
+    def _join_boxes(self, one: Abstract, other: Abstract, node: ast.AST, module: Module) -> Abstract:
+        assert isinstance(one, Seq | Dct)
+        assert isinstance(other, Seq | Dct)
+        a, b = one.box, other.box
+        if a is b:
+            return one
+        for source, target in ((a, b), (b, a)):
+            self.fill(target, source.element, node, module)
+            for name, value in list(source.fields.items()):
+                self.fill(target, value, node, module, name)
+            if source.pinned is not None and target.pinned is None:
+                self.pin(Seq(target), source.pinned)
+        return one
+
+    def join_env(self, one: Env | None, other: Env | None, node: ast.AST, module: Module) -> Env | None:
+        """What two ways that meet leave behind; None for a way that does not get there."""
+        if one is None or other is None:
+            return dict(other) if one is None and other is not None else one
+        names = [*one, *(n for n in other if n not in one)]
+        return {n: self._meet(one.get(n, NOTHING), other.get(n, NOTHING), node, module) for n in names}
+
+    def _meet(self, one: Abstract, other: Abstract, node: ast.AST, module: Module) -> Abstract:
+        """Two values of a name: unlike ones are kept apart until somebody reads it."""
+        if isinstance(one, Mixed) or isinstance(other, Mixed):
+            values = [*_ways(one), *(v for v in _ways(other) if not any(same(v, w) for w in _ways(one)))]
+            return Mixed(tuple(values))
+        plain = isinstance(one, Plain | Obj | Func) or isinstance(other, Plain | Obj | Func)
+        if plain and type(one) is not type(other) and (is_tracked(one) or is_tracked(other)):
+            return Mixed((one, other))
+        return self.join(one, other, node, module)
+
+    def settle(self, value: Abstract, node: ast.AST, module: Module) -> Abstract:
+        """What a name gives where it is read."""
+        if not isinstance(value, Mixed):
+            return value
+        result: Abstract = NOTHING
+        for one in value.values:
+            result = self.join(result, one, node, module)
+        return result
+
+    def pin_all(self, values: Iterable[Abstract], reason: str, node: ast.AST, module: Module) -> None:
+        """Pins several values for one reason."""
+        pin = Pin(reason, module, node)
+        for value in values:
+            self.pin(value, pin)
+
+
+def _ways(value: Abstract) -> tuple[Abstract, ...]:
+    if isinstance(value, Mixed):
+        return value.values
+    return () if isinstance(value, Nothing) else (value,)

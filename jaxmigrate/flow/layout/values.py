@@ -1,0 +1,255 @@
+"""What host code holds, as far as stacked arrays are concerned.
+
+Values that flow into one another share a `Cell`: one representation for all of them. A value without a cell is `PLAIN`:
+it is the same in the original program and in the migrated one, whatever it is. The one thing that must never happen is
+that a value with a cell reaches a place that nobody looked at, so what the interpreter does not understand *pins* the
+cells that it touches: their arrays stay stacked.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeAlias
+
+from jaxmigrate.program.modules import Module
+from jaxmigrate.program.values import Class, Function
+
+if TYPE_CHECKING:
+    from jaxmigrate.flow.variance import Var
+
+
+@dataclass(frozen=True, slots=True)
+class Pin:
+    """Why arrays stay stacked, and where that shows."""
+
+    reason: str
+    module: Module
+    node: ast.AST
+
+
+class Cell:
+    """One representation, shared by all values that flow into one another (a union-find node)."""
+
+    __slots__ = ("_parent", "key", "pins")
+
+    def __init__(self, key: object) -> None:
+        self.key = key
+        self._parent: Cell | None = None
+        self.pins: dict[tuple[str, ast.AST], Pin] = {}
+
+    def find(self) -> Cell:
+        """The cell that stands for its whole group."""
+        root = self
+        while root._parent is not None:
+            root = root._parent
+        while self._parent is not None and self._parent is not root:
+            self._parent, self = root, self._parent  # noqa: PLW0642 - path compression
+        return root
+
+    def unify(self, other: Cell) -> bool:
+        """Makes one group of two; says whether they were two."""
+        one, two = self.find(), other.find()
+        if one is two:
+            return False
+        two._parent = one
+        one.pins |= two.pins
+        return True
+
+    def pin(self, pin: Pin) -> bool:
+        """Keeps the group stacked; says whether that is news."""
+        pins = self.find().pins
+        if (pin.reason, pin.node) in pins:
+            return False
+        pins[pin.reason, pin.node] = pin
+        return True
+
+
+@dataclass(slots=True, eq=False)
+class Box:
+    """The contents of a list or dictionary that the program fills: one for each place that makes one."""
+
+    element: Abstract
+    fields: dict[str, Abstract] = field(default_factory=dict)
+    pinned: Pin | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Plain:
+    """Anything that is the same in both programs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Nothing:
+    """No value yet, or None: it takes part in nothing."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ref:
+    """A tree of arrays that all have the representation of `cell`; `shape` is what is known of the tree.
+
+    `leaf` says that it is one array for certain.
+    """
+
+    cell: Cell
+    shape: Var | None = None
+    leaf: bool = False
+
+    @property
+    def is_array(self) -> bool:
+        """Whether this is certainly one array, and not a container."""
+        return self.leaf or (self.shape is not None and self.shape.kind == "array")
+
+
+@dataclass(frozen=True, slots=True)
+class Tup:
+    """A tuple."""
+
+    parts: tuple[Abstract, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Seq:
+    """A list or an iterator, each of whose elements is what the box says."""
+
+    box: Box
+
+
+@dataclass(frozen=True, slots=True)
+class Dct:
+    """A dictionary with constant string keys."""
+
+    box: Box
+
+
+@dataclass(frozen=True, slots=True)
+class Obj:
+    """An object of a class of the project; its attributes are kept by class, not by object."""
+
+    cls: Class
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """A mapped function, by the call or decorator that maps it."""
+
+    node: ast.expr
+
+
+@dataclass(frozen=True, slots=True)
+class Ext:
+    """A name outside the project."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Mod:
+    """A module of the project."""
+
+    module: Module
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """`functools.partial` of something, by the call that makes it; its arguments are kept by the interpreter."""
+
+    node: ast.Call
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """A method of a container or tree of arrays: the value that it belongs to is kept by the interpreter."""
+
+    node: ast.Attribute
+
+
+Item: TypeAlias = Site | Ext | Function | Class | Mod | Bound | Method
+
+
+@dataclass(frozen=True, slots=True)
+class Func:
+    """Something to call (or a module): all that it can be."""
+
+    items: frozenset[Item]
+
+
+@dataclass(frozen=True, slots=True)
+class Mixed:
+    """A local name after ways that leave different kinds of values in it: harmless unless it is read."""
+
+    values: tuple[Abstract, ...]
+
+
+Abstract: TypeAlias = Plain | Nothing | Ref | Tup | Seq | Dct | Obj | Func | Mixed
+PLAIN, NOTHING = Plain(), Nothing()
+
+
+def func(item: Item) -> Func:
+    """One thing to call."""
+    return Func(frozenset({item}))
+
+
+def cells_in(value: Abstract, seen: set[int] | None = None) -> Iterator[Cell]:
+    """The cells of every array that a value holds, without those of objects' attributes."""
+    seen = set() if seen is None else seen
+    match value:
+        case Ref(cell=cell):
+            yield cell
+        case Tup(parts=parts):
+            for part in parts:
+                yield from cells_in(part, seen)
+        case Seq(box=box) | Dct(box=box):
+            if id(box) not in seen:
+                seen.add(id(box))
+                for inner in (box.element, *box.fields.values()):
+                    yield from cells_in(inner, seen)
+        case Mixed(values=values):
+            for one_value in values:
+                yield from cells_in(one_value, seen)
+
+
+def is_tracked(value: Abstract) -> bool:
+    """Whether a value holds arrays whose representation may change."""
+    return next(cells_in(value), None) is not None
+
+
+def leaves_plain(value: Abstract, seen: set[int] | None = None) -> bool:
+    """Whether some part of a value is an array that no cell stands for."""
+    seen = set() if seen is None else seen
+    match value:
+        case Plain() | Obj() | Func() | Mixed():
+            return True
+        case Tup(parts=parts):
+            return any(leaves_plain(part, seen) for part in parts)
+        case Seq(box=box) | Dct(box=box):
+            if id(box) in seen:
+                return False
+            seen.add(id(box))
+            return any(leaves_plain(inner, seen) for inner in (box.element, *box.fields.values()))
+    return False
+
+
+def same(one: Abstract, other: Abstract) -> bool:
+    """Whether two values are the same as far as the fixpoint is concerned."""
+    if isinstance(one, Ref) and isinstance(other, Ref):
+        return one.cell.find() is other.cell.find() and one.shape == other.shape and one.leaf == other.leaf
+    if isinstance(one, Tup) and isinstance(other, Tup):
+        return len(one.parts) == len(other.parts) and all(map(same, one.parts, other.parts))
+    if isinstance(one, Seq | Dct) and type(one) is type(other):
+        return one.box is other.box
+    if isinstance(one, Mixed) and isinstance(other, Mixed):
+        return len(one.values) == len(other.values) and all(map(same, one.values, other.values))
+    return one == other
+
+
+def unify_all(cells: Iterable[Cell]) -> Cell | None:
+    """One group of all cells; None where there are none."""
+    first: Cell | None = None
+    for cell in cells:
+        if first is None:
+            first = cell
+        else:
+            first.unify(cell)
+    return first
