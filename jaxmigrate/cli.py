@@ -139,6 +139,10 @@ def _add_lint(commands: Any) -> None:
     codes = _checked(parse_codes)
     lint.add_argument("--select", type=codes, metavar="CODES", help="only these rules, such as JM101,JM2")
     lint.add_argument("--ignore", type=codes, metavar="CODES", help="all but these rules")
+    lint.add_argument("--no-cache", action="store_true", help="neither use nor write .jaxmigrate_cache/")
+    lint.add_argument("--baseline", metavar="FILE", help="tell only what this file, kept with the code, does not have")
+    lint.add_argument("--write-baseline", action="store_true", help="make what is found now the baseline")
+    lint.add_argument("--stdin-filename", metavar="PATH", help="where standard input would lie as a file")
     lint.add_argument("--statistics", action="store_true", help="print how often each rule fired instead of where")
 
 

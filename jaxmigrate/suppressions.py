@@ -4,42 +4,67 @@ from __future__ import annotations
 
 import io
 import re
-import tokenize
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from jaxmigrate.findings import Finding
-from jaxmigrate.sources import SourceFile, source_lines
+from jaxmigrate.sources import source_lines
 
 _MARK = re.compile(r"#\s*jaxmigrate:\s*ignore(?:\s*\[([^\]]*)\]|(?![-\w]|\s*\[))")
 
 
-def unsuppressed(findings: Iterable[Finding], sources: Mapping[str, SourceFile]) -> list[Finding]:
-    """The findings that no comment on their first or last line asks to be quiet about.
+class Mark(NamedTuple):
+    """A comment that asks for silence on its line, about rules whose codes begin so; "" is every rule."""
+
+    line: int
+    codes: tuple[str, ...]
+
+
+class Silenced(NamedTuple):
+    """The findings that remain, and for each file's comments the codes that silenced nothing, line by line."""
+
+    findings: list[Finding]
+    unused: list[tuple[str, int, str]]
+
+
+def silence(findings: Iterable[Finding], marked: Mapping[str, Sequence[Mark]]) -> Silenced:
+    """Leaves out the findings that a comment on their first or last line asks to be quiet about.
 
     A comment without codes is about every rule, one with codes about those rules or, for `JM2`, their group.
     """
-    marks = {name: suppressed_lines(source.text) for name, source in sources.items()}
-    return [finding for finding in findings if not _is_suppressed(finding, marks.get(finding.path, {}))]
+    asked = {name: {mark.line: mark.codes for mark in found} for name, found in marked.items()}
+    used: set[tuple[str, int, str]] = set()
+    kept: list[Finding] = []
+    for finding in findings:
+        lines = asked.get(finding.path, {})
+        silencing = {
+            (finding.path, line, code)
+            for line in (finding.line, finding.end_line)
+            for code in lines.get(line, ())
+            if finding.code.startswith(code)
+        }
+        used |= silencing
+        if not silencing:
+            kept.append(finding)
+    given = [(name, line, code) for name, lines in asked.items() for line, codes in lines.items() for code in codes]
+    return Silenced(kept, [one for one in given if one not in used])
 
 
-def suppressed_lines(text: str) -> dict[int, tuple[str, ...]]:
-    """For each line that has such a comment, the beginnings of the codes that it names."""
+def marks(text: str) -> tuple[Mark, ...]:
+    """Every such comment in a text."""
     if "jaxmigrate:" not in text:
-        return {}
-    found: dict[int, tuple[str, ...]] = {}
+        return ()
+    found: list[Mark] = []
     for line, comment in _comments(text):
         if mark := _MARK.search(comment):
-            found[line] = ("",) if mark[1] is None else tuple(re.findall(r"[^\s,]+", mark[1]))
-    return found
-
-
-def _is_suppressed(finding: Finding, marks: Mapping[int, tuple[str, ...]]) -> bool:
-    codes = marks.get(finding.line, ()) + marks.get(finding.end_line, ())
-    return any(finding.code.startswith(code) for code in codes)
+            found.append(Mark(line, ("",) if mark[1] is None else tuple(re.findall(r"[^\s,]+", mark[1]))))
+    return tuple(found)
 
 
 def _comments(text: str) -> Iterator[tuple[int, str]]:
     """Real comments, told from text in strings by Python's tokenizer, as far as it gets."""
+    import tokenize
+
     lines = io.StringIO("".join(f"{line}\n" for line in source_lines(text)), newline="")
     try:
         for token in tokenize.generate_tokens(lines.readline):

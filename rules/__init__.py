@@ -7,9 +7,10 @@ A folder is a rule's page (README.md), an example of what it reports and of what
 from __future__ import annotations
 
 import importlib
-import importlib.resources
+import os
 from collections.abc import Callable, Iterable
 from functools import cache
+from pathlib import Path
 
 from jaxmigrate.findings import Finding
 from jaxmigrate.flow.facts import Facts
@@ -20,6 +21,7 @@ Check = Callable[[Facts], Iterable[Finding]]
 @cache
 def checks() -> dict[str, Check]:
     """Every rule's check by its folder's name."""
-    folders = sorted(f.name for f in importlib.resources.files(__name__).iterdir() if (f / "README.md").is_file())
+    tops = [Path(top) for top in __path__]
+    folders = sorted(name for top in tops for name in os.listdir(top) if (top / name / "README.md").is_file())
     modules = {name: importlib.import_module(f"{__name__}.{name}") for name in folders}
     return {name: module.check for name, module in modules.items() if hasattr(module, "check")}

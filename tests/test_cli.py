@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -15,9 +16,9 @@ import pytest
 from jaxmigrate import __version__
 from jaxmigrate.cli import main
 from jaxmigrate.commands import lint as lint_command
-from jaxmigrate.config import Config
 from jaxmigrate.findings import Finding
-from jaxmigrate.sources import SourceFile
+from jaxmigrate.lint_run.examine import Examined
+from jaxmigrate.lint_run.pool import Surroundings, Work, examine_all
 
 PMAPPED = "import jax\n\nf = jax.pmap(lambda x: jax.lax.psum(x, 'i'), axis_name='i')\n"
 CLEAN = "import jax\n\n\ndef f(x):\n    return x + 1\n"
@@ -114,7 +115,7 @@ class TestFailures:
             raise error
 
         (folder / "a.py").write_text(CLEAN)
-        monkeypatch.setattr(lint_command, "lint", broken)
+        monkeypatch.setattr(lint_command, "examine_all", broken)
         assert main(["lint", "a.py"]) == 2
         out, err = capsys.readouterr()
         assert (out, err) == (
@@ -148,7 +149,7 @@ class TestFailures:
             raise error
 
         (folder / "a.py").write_text(CLEAN)
-        monkeypatch.setattr(lint_command, "lint", stopped)
+        monkeypatch.setattr(lint_command, "examine_all", stopped)
         monkeypatch.setattr("jaxmigrate.cli._discard_output", lambda: None)
         assert main(["lint", "a.py"]) == status
         assert capsys.readouterr() == ("", "")
@@ -338,10 +339,19 @@ def finding(path: str, code: str = "JM101", line: int = 1) -> Finding:
 def planted(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every file has the same two findings, so that what is shown depends on the command line alone."""
 
-    def everywhere(sources: list[SourceFile], config: Config) -> list[Finding]:
-        return [finding(source.name, code, line) for source in sources for code, line in (("JM301", 2), ("JM101", 1))]
+    def everywhere(names: list[str]) -> tuple[Finding, ...]:
+        return tuple(finding(name, code, line) for name in names for code, line in (("JM301", 2), ("JM101", 1)))
 
-    monkeypatch.setattr(lint_command, "lint", everywhere)
+    def examined(works: Sequence[Work], surroundings: Sequence[Surroundings]) -> list[Examined]:
+        plain = examine_all(works, surroundings)
+        named = [
+            {name for name, _ in work.piece.files} - {error.path for error in one.errors}
+            for work, one in zip(works, plain, strict=True)
+        ]
+        return [one._replace(findings=everywhere(sorted(names))) for one, names in zip(plain, named, strict=True)]
+
+    monkeypatch.setattr(lint_command, "examine_all", examined)
+    monkeypatch.setattr(lint_command, "examine_text", lambda source: Examined(everywhere([source.name]), (), {}))
 
 
 @pytest.mark.usefixtures("planted")
@@ -458,10 +468,13 @@ class TestLintWithTheRules:
     def test_files_that_do_not_parse_are_named_where_they_could_matter(
         self, folder: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
-        (folder / "a.py").write_text("psum(:\n")
+        (folder / "a.py").write_text("jax.psum(:\n")
         (folder / "b.py").write_text("print 'no concern of ours'\n")
         assert main(["lint", "."]) == 2
-        assert capsys.readouterr() == ("", "a.py:1:6: cannot be parsed: invalid syntax\nno findings, 2 files checked\n")
+        assert capsys.readouterr() == (
+            "",
+            "a.py:1:10: cannot be parsed: invalid syntax\nno findings, 2 files checked\n",
+        )
 
 
 @pytest.mark.parametrize("command", [["lint"], ["fix", "--check"]])

@@ -20,7 +20,9 @@ HOSTILE = Finding("x%,:\n.py", 1, 1, "JM201", "evil\x1b[31m,\n::error::\r%\x00")
 RESULT = LintResult(
     findings=[FINDING, HOSTILE],
     errors=[SourceError("broken.py", "invalid syntax", 3, 5), SourceError("gone.py", "no such file or directory")],
-    sources={"a b.py": decode(TEXT.encode(), "a b.py"), "clean.py": decode(b"", "clean.py")},
+    warnings=[SourceError("clean.py", "warning: silences nothing", 4)],
+    files=["a b.py", "clean.py"],
+    sources={"a b.py": decode(TEXT.encode(), "a b.py")},
     titles={"JM101": "unbound axis name", "JM301": "divergent collective"},
 )
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from jaxmigrate.findings import Finding
-from jaxmigrate.sources import decode
-from jaxmigrate.suppressions import suppressed_lines, unsuppressed
+from jaxmigrate.suppressions import Mark, marks, silence
 
 
 @pytest.mark.parametrize(
@@ -22,7 +21,7 @@ from jaxmigrate.suppressions import suppressed_lines, unsuppressed
     ],
 )
 def test_comments(comment: str, codes: tuple[str, ...]) -> None:
-    assert suppressed_lines(f"x = 1\ny = 2  {comment}\n") == {2: codes}
+    assert marks(f"x = 1\ny = 2  {comment}\n") == (Mark(2, codes),)
 
 
 @pytest.mark.parametrize(
@@ -37,24 +36,31 @@ def test_comments(comment: str, codes: tuple[str, ...]) -> None:
     ],
 )
 def test_what_is_no_such_comment(line: str) -> None:
-    assert suppressed_lines(line) == {}
+    assert marks(line) == ()
 
 
 def test_line_numbers_are_the_parsers() -> None:
-    assert suppressed_lines("a = 1\x0c\rb = '\u2028'\r\nc = 3  # jaxmigrate: ignore\r") == {3: ("",)}
+    assert marks("a = 1\x0c\rb = '\u2028'\r\nc = 3  # jaxmigrate: ignore\r") == (Mark(3, ("",)),)
 
 
 def test_comments_before_a_broken_end_count() -> None:
-    assert suppressed_lines("a = 1  # jaxmigrate: ignore\nb = '''\n") == {1: ("",)}
+    assert marks("a = 1  # jaxmigrate: ignore\nb = '''\n") == (Mark(1, ("",)),)
 
 
 def test_findings_are_dropped_by_first_and_last_line() -> None:
     text = "f(  # jaxmigrate: ignore[JM1]\n    x,\n)  # jaxmigrate: ignore[JM301]\n"
-    sources = {"a.py": decode(text.encode(), "a.py")}
+    marked = {"a.py": marks(text)}
 
     def finding(code: str, line: int = 1, end_line: int = 3, path: str = "a.py") -> Finding:
         return Finding(path, line, 1, code, "message", end_line, 2)
 
     kept = [finding("JM201"), finding("JM101", 2, 2), finding("JM101", path="b.py")]
     dropped = [finding("JM101"), finding("JM102", end_line=0), finding("JM301"), finding("JM301", 2)]
-    assert unsuppressed([*kept, *dropped], sources) == kept
+    assert silence([*kept, *dropped], marked).findings == kept
+
+
+def test_comments_that_silence_nothing_are_told() -> None:
+    marked = {"a.py": marks("f(1)  # jaxmigrate: ignore[JM101, JM3]\ng(2)  # jaxmigrate: ignore\n")}
+    found = [Finding("a.py", 1, 1, "JM101", "message", 1, 2)]
+    assert silence(found, marked).unused == [("a.py", 1, "JM3"), ("a.py", 2, "")]
+    assert silence([*found, Finding("a.py", 2, 1, "JM201", "message")], marked).unused == [("a.py", 1, "JM3")]

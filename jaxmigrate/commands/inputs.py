@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -10,6 +9,7 @@ from pathlib import Path
 
 from jaxmigrate.config import Config, find_config
 from jaxmigrate.sources import STDIN, Discovery, Kind, Location, SourceError, SourceFile, decode, discover, read_source
+from jaxmigrate.sources.discovery import RealPaths
 
 
 @dataclass(frozen=True)
@@ -29,6 +29,15 @@ class Inputs:
     errors: tuple[SourceError, ...]
 
 
+@dataclass(frozen=True)
+class Located:
+    """The files under one configuration, found but not read, and what could not be found."""
+
+    config: Config
+    files: tuple[Location, ...]
+    errors: tuple[SourceError, ...]
+
+
 def load(paths: Sequence[str], force_exclude: bool = False) -> list[Inputs]:
     """Reads every file that the paths mean, each once, grouped by the project that it belongs to.
 
@@ -39,38 +48,48 @@ def load(paths: Sequence[str], force_exclude: bool = False) -> list[Inputs]:
     Raises:
         ConfigError: A project's configuration cannot be used.
     """
+    return [_load_group(group) for group in locate(paths, force_exclude)]
+
+
+def locate(paths: Sequence[str], force_exclude: bool = False, stdin: Path | None = None) -> list[Located]:
+    """Finds every file that the paths mean, as `load` does; `stdin` is where standard input would lie as a file."""
     seen: set[str] = set()
-    groups = _by_project(paths)
-    return [_load_group(config, named, force_exclude, seen) for config, named in groups]
+    return [_locate_group(config, named, force_exclude, seen) for config, named in _by_project(paths, stdin)]
 
 
-def _by_project(paths: Iterable[str]) -> list[tuple[Config, list[str]]]:
+def _by_project(paths: Iterable[str], stdin: Path | None) -> list[tuple[Config, list[str]]]:
     groups: dict[Path | None, tuple[Config, list[str]]] = {}
     for path in paths:
-        config = find_config(Path.cwd() if path == "-" else Path(path))
+        config = find_config((stdin or Path.cwd()) if path == "-" else Path(path))
         groups.setdefault(config.file, (config, []))[1].append(path)
     return list(groups.values())
 
 
-def _load_group(config: Config, paths: list[str], force_exclude: bool, seen: set[str]) -> Inputs:
+def _locate_group(config: Config, paths: list[str], force_exclude: bool, seen: set[str]) -> Located:
     found = _unseen(discover(paths, config.excludes), seen)
-    files = [file for file in found.files if not (force_exclude and config.excludes(file.path))]
-    errors = list(found.errors)
+    files = tuple(file for file in found.files if not (force_exclude and config.excludes(file.path)))
+    return Located(config, files, found.errors)
+
+
+def _load_group(group: Located) -> Inputs:
+    errors = list(group.errors)
     sources = []
-    for file in files:
+    for file in group.files:
         if file.kind is not Kind.NOTEBOOK:
             try:
                 sources.append(_read(file))
             except SourceError as error:
                 errors.append(error)
-    notebooks = tuple(file for file in files if file.kind is Kind.NOTEBOOK)
-    return Inputs(config, tuple(sources), notebooks, tuple(errors))
+    notebooks = tuple(file for file in group.files if file.kind is Kind.NOTEBOOK)
+    return Inputs(group.config, tuple(sources), notebooks, tuple(errors))
 
 
 def _unseen(found: Discovery, seen: set[str]) -> Discovery:
+    real = RealPaths()
+
     def fresh() -> Iterator[Location]:
         for file in found.files:
-            key = STDIN if file.kind is Kind.STDIN else os.path.realpath(file.path)
+            key = real.of(file)
             if key not in seen:
                 seen.add(key)
                 yield file

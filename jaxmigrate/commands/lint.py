@@ -1,23 +1,26 @@
-"""`jaxmigrate lint PATH...`: reads, asks the rules, prints."""
+"""`jaxmigrate lint PATH...`: finds the files, has them examined, leaves out what is not wanted, prints."""
 
 from __future__ import annotations
 
 import argparse
-import ast
-import dataclasses
+import contextlib
+import importlib
+import os
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 
 from jaxmigrate.commands import Failure
-from jaxmigrate.commands.inputs import Inputs, load, unparsable
+from jaxmigrate.commands.inputs import Located, locate
 from jaxmigrate.config import Config
 from jaxmigrate.findings import Finding
-from jaxmigrate.linting import TELLING, lint
-from jaxmigrate.reports import lint_github, lint_json, lint_junit, lint_sarif, lint_text
+from jaxmigrate.lint_run.cache import Cache
+from jaxmigrate.lint_run.examine import Examined, examine_text
+from jaxmigrate.lint_run.pieces import pieces
+from jaxmigrate.lint_run.pool import Surroundings, Work, examine_all
 from jaxmigrate.reports.lint_result import LintResult
-from jaxmigrate.rule_pages import rule_titles
-from jaxmigrate.sources import SourceError, SourceFile
-from jaxmigrate.suppressions import unsuppressed
+from jaxmigrate.sources import STDIN, Kind, SourceError, SourceFile, decode, read_source
+from jaxmigrate.suppressions import silence
 from jaxmigrate.terminal import is_terminal, plural, say, wants_colour
 
 
@@ -25,82 +28,183 @@ def run(options: argparse.Namespace) -> int:
     """Lints the files that `options.paths` mean; 1 with findings, 2 if a file could not be looked at.
 
     Raises:
-        Failure: The options contradict one another.
+        Failure: The options contradict one another, or the baseline cannot be used.
     """
-    if options.statistics and options.format not in ("text", "json"):
-        raise Failure(f"--statistics goes with the formats text and json, not with {options.format}")
-    groups = load(options.paths, options.force_exclude)
-    result = _result(groups, options)
+    _check(options)
+    stdin = None if options.stdin_filename is None else Path(options.stdin_filename)
+    groups = locate(options.paths, options.force_exclude, stdin)
+    result, remark = _without_known(_result(groups, _examined(groups, options, stdin), options), options)
     sys.stdout.write(_formatted(result, options))
-    _tell_the_rest(result, groups, options.format)
+    _tell_the_rest(result, groups, options.format, remark)
     if result.errors:
         return 2
     return 1 if result.findings else 0
 
 
-def _result(groups: list[Inputs], options: argparse.Namespace) -> LintResult:
+def _check(options: argparse.Namespace) -> None:
+    if options.statistics and options.format not in ("text", "json"):
+        raise Failure(f"--statistics goes with the formats text and json, not with {options.format}")
+    if options.write_baseline and options.baseline is None:
+        raise Failure("--write-baseline needs --baseline FILE, which it writes")
+    if options.stdin_filename is not None and "-" not in options.paths:
+        raise Failure("--stdin-filename goes with the path -, standard input")
+
+
+def _examined(groups: Sequence[Located], options: argparse.Namespace, stdin: Path | None) -> list[list[Examined]]:
+    """For each project, what came out of its pieces, those of all projects examined side by side."""
+    works: list[Work] = []
+    surroundings: list[Surroundings] = []
+    for number, group in enumerate(groups):
+        files = [(f.name, f.path.absolute()) for f in group.files if f.kind in (Kind.PYTHON, Kind.STUB)]
+        cache = None if options.no_cache or not files else Cache(group.config.root).prepare()
+        surroundings.append(Surroundings({path: name for name, path in files}, cache))
+        common = Path(os.path.commonpath([path.parent for _, path in files])) if files else Path.cwd()
+        works += [Work(number, piece) for piece in pieces(files, common)]
+    found: list[list[Examined]] = [[] for _ in groups]
+    for work, one in zip(works, examine_all(works, surroundings), strict=True):
+        found[work.project].append(one)
+    for number, group in enumerate(groups):
+        if any(file.kind is Kind.STDIN for file in group.files):
+            found[number].append(_examined_stdin(stdin))
+    return found
+
+
+def _examined_stdin(named: Path | None) -> Examined:
+    name = STDIN if named is None else named.as_posix()
+    try:
+        return examine_text(decode(sys.stdin.buffer.read(), name, named))
+    except SourceError as error:
+        return Examined((), (error,), {})
+
+
+def _result(groups: Sequence[Located], examined: Sequence[list[Examined]], options: argparse.Namespace) -> LintResult:
     findings: list[Finding] = []
-    for group in groups:
-        findings += _findings(group, _with_options(group.config, options))
+    errors: list[SourceError] = []
+    warnings: list[SourceError] = []
+    for group, found in zip(groups, examined, strict=True):
+        kept, unused = _wanted(found, _with_options(group.config, options))
+        findings += kept
+        warnings += unused
+        errors += [*group.errors, *(error for one in found for error in one.errors)]
     return LintResult(
         findings=findings,
-        errors=[error for group in groups for error in (*group.errors, *_unparsable(group.sources))],
-        sources={source.name: source for group in groups for source in group.sources},
-        titles=rule_titles() if options.statistics or options.format == "sarif" else {},
+        errors=errors,
+        warnings=warnings,
+        files=list(_looked_at(groups, errors, options)),
+        sources=_sources(findings) if options.format == "text" and is_terminal(sys.stdout) else {},
+        titles=_titles() if options.statistics or options.format == "sarif" else {},
     )
 
 
-def _unparsable(sources: Iterable[SourceFile]) -> Iterator[SourceError]:
-    """The errors of files that the rules look at and that do not parse."""
-    for source in sources:
-        if any(word in source.text for word in TELLING):
-            try:
-                ast.parse(source.text)
-            except SyntaxError as error:
-                yield unparsable(source.name, error)
-            except (ValueError, RecursionError, MemoryError) as error:
-                yield SourceError(source.name, f"cannot be parsed: {error}")
+def _wanted(examined: Iterable[Examined], config: Config) -> tuple[list[Finding], list[SourceError]]:
+    """The findings of one project that are neither deselected nor silenced, and the comments that silence nothing."""
+    found: dict[object, Finding] = {}
+    marked = {name: marks for one in examined for name, marks in one.marks.items()}
+    for finding in sorted(finding for one in examined for finding in one.findings):
+        found.setdefault((finding.path, finding.line, finding.column, finding.code, finding.message), finding)
+    silenced = silence(found.values(), marked)
+    kept = [f for f in silenced.findings if config.reports(f.code, None if f.path == STDIN else Path(f.path))]
+    return kept, [_unused(*one) for one in silenced.unused if _is_known_to_lint(one[2], config)]
 
 
-def _findings(group: Inputs, config: Config) -> list[Finding]:
-    sources = {source.name: source for source in group.sources}
-    wanted = [f for f in lint(group.sources, config) if config.reports(f.code, sources[f.path].path)]
-    return sorted(unsuppressed(wanted, sources))
+def _is_known_to_lint(code: str, config: Config) -> bool:
+    """Whether a silenced code is one that lint would give here; those of `fix` and of rules turned off are not."""
+    from jaxmigrate.rules import checks
+
+    given = [name.partition("_")[0].upper() for name in checks()]
+    meant = [known for known in given if known.startswith(code)]
+    return not meant and not code.startswith("JM4") if not meant else any(config.reports(known) for known in meant)
+
+
+def _unused(path: str, line: int, code: str) -> SourceError:
+    what = f"ignore[{code}]" if code else "ignore"
+    return SourceError(path, f"warning: '# jaxmigrate: {what}' silences nothing here", line)
+
+
+def _looked_at(groups: Sequence[Located], errors: Sequence[SourceError], options: argparse.Namespace) -> Iterator[str]:
+    """The names of the files that could be read, whether they parse or not."""
+    unreadable = {error.path for error in errors if not error.message.startswith("cannot be parsed")}
+    for group in groups:
+        for file in group.files:
+            name = options.stdin_filename if file.kind is Kind.STDIN and options.stdin_filename else file.name
+            if file.kind is not Kind.NOTEBOOK and name not in unreadable:
+                yield name
+
+
+def _sources(findings: Iterable[Finding]) -> dict[str, SourceFile]:
+    """The files whose lines are shown beside findings."""
+    found: dict[str, SourceFile] = {}
+    for name in {finding.path for finding in findings} - {STDIN}:
+        with contextlib.suppress(SourceError):
+            found[name] = read_source(Path(name), name)
+    return found
+
+
+def _titles() -> dict[str, str]:
+    from jaxmigrate.rule_pages import rule_titles
+
+    return rule_titles()
 
 
 def _with_options(config: Config, options: argparse.Namespace) -> Config:
     """A selection on the command line replaces the project's; an --ignore alone adds to it."""
+    import dataclasses
+
     if options.select is not None:
         return dataclasses.replace(config, select=options.select, ignore=options.ignore or ())
     return dataclasses.replace(config, ignore=config.ignore + (options.ignore or ()))
 
 
+def _without_known(result: LintResult, options: argparse.Namespace) -> tuple[LintResult, str]:
+    """The result without what the baseline has, and a remark on it."""
+    if options.baseline is None:
+        return result, ""
+    import dataclasses
+
+    from jaxmigrate import baseline
+
+    file = Path(options.baseline)
+    try:
+        if options.write_baseline:
+            baseline.write(result.findings, file)
+            remark = f"{plural(len(result.findings), 'finding')} written to {file}"
+            return dataclasses.replace(result, findings=[]), remark
+        compared = baseline.compare(result.findings, file)
+    except baseline.BaselineError as error:
+        raise Failure(str(error)) from error
+    known = len(result.findings) - len(compared.new)
+    gone = f", {compared.gone} of its entries no longer found" if compared.gone else ""
+    return dataclasses.replace(result, findings=compared.new), f"{plural(known, 'finding')} known to {file}{gone}"
+
+
 def _formatted(result: LintResult, options: argparse.Namespace) -> str:
+    """The result as text; only the writer that is asked for is imported."""
+    writer = importlib.import_module(f"jaxmigrate.reports.lint_{options.format}")
     if options.format == "json":
-        return lint_json.write(result, options.statistics)
-    if options.format == "github":
-        return lint_github.write(result)
-    if options.format == "sarif":
-        return lint_sarif.write(result)
-    if options.format == "junit":
-        return lint_junit.write(result)
-    if options.statistics:
-        return lint_text.write_statistics(result)
-    return lint_text.write(result, is_terminal(sys.stdout), wants_colour(sys.stdout))
+        text: str = writer.write(result, options.statistics)
+    elif options.format != "text":
+        text = writer.write(result)
+    elif options.statistics:
+        text = writer.write_statistics(result)
+    else:
+        text = writer.write(result, is_terminal(sys.stdout), wants_colour(sys.stdout))
+    return text
 
 
-def _tell_the_rest(result: LintResult, groups: Iterable[Inputs], format_name: str) -> None:
-    for error in result.errors:
+def _tell_the_rest(result: LintResult, groups: Iterable[Located], format_name: str, remark: str) -> None:
+    for error in (*result.errors, *result.warnings):
         say(str(error))
-    notebooks = sum(len(group.notebooks) for group in groups)
+    notebooks = sum(file.kind is Kind.NOTEBOOK for group in groups for file in group.files)
     if notebooks:
         say(f"{plural(notebooks, 'notebook')} skipped: notebooks are not linted yet")
+    if remark:
+        say(remark)
     if format_name == "text":
         say(_summary(result))
 
 
 def _summary(result: LintResult) -> str:
-    looked_at = f"{plural(len(result.sources), 'file')} checked"
+    looked_at = f"{plural(len(result.files), 'file')} checked"
     if not result.findings:
         return f"no findings, {looked_at}"
     files = len({finding.path for finding in result.findings})

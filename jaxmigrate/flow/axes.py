@@ -26,7 +26,7 @@ from jaxmigrate.program.collectives import (
 )
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver, call_arguments, own_statements
-from jaxmigrate.program.scopes import FunctionNode
+from jaxmigrate.program.scopes import FunctionNode, children
 from jaxmigrate.program.values import (
     UNKNOWN,
     Application,
@@ -449,8 +449,8 @@ def expression_calls(expression: ast.expr) -> Iterator[ast.Call]:
         node = pending.pop()
         if isinstance(node, ast.Call):
             yield node
-        if not isinstance(node, ast.Lambda):
-            pending.extend(reversed(list(ast.iter_child_nodes(node))))
+        if not isinstance(node, ast.Lambda | ast.Constant | ast.Name):
+            pending.extend(reversed(list(children(node))))
 
 
 def label(function: Function) -> str:

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 
 from jaxmigrate.findings import Finding, Note
 from jaxmigrate.flow.axes import AxisUse, Step, axis_uses, map_axes, may_be_mapped
@@ -34,9 +35,9 @@ class DeviceMap:
 
 
 class Facts:
-    """A project's modules and what follows from them. `names` is what the user calls each module's file."""
+    """A project's modules and what follows from them. `names` is what the user calls each file to report on."""
 
-    def __init__(self, modules: Sequence[Module], resolver: Resolver, names: Mapping[Module, str]) -> None:
+    def __init__(self, modules: Sequence[Module], resolver: Resolver, names: Mapping[Path, str]) -> None:
         self.modules = modules
         self.resolver = resolver
         self.names = names
@@ -139,11 +140,11 @@ class Facts:
         self, module: Module, node: ast.expr, code: str, message: str, way: Sequence[Step] = ()
     ) -> Finding | None:
         """A finding at an expression, None where its file was not named; the steps of `way` become notes."""
-        name = self.names.get(module)
+        name = self.names.get(module.path)
         if name is None:
             return None
         notes = tuple(
-            Note(self.names.get(s.module, s.module.path.as_posix()), *start(s.module, s.node), s.what) for s in way
+            Note(self.names.get(s.module.path, s.module.path.as_posix()), *start(s.module, s.node), s.what) for s in way
         )
         line, column = start(module, node)
         end_line, end_column = end(module, node)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from jaxmigrate.program.modules import Module, Project
 from jaxmigrate.program.scopes import Binding, all_parameters
@@ -19,49 +20,57 @@ _MENTION = re.compile("|".join(sorted(MAPS)))
 _DEEPEST = 4
 
 
+class Names(NamedTuple):
+    """Names that lead to maps in a module: those that it can use by themselves, and those behind a dot."""
+
+    plain: frozenset[str]
+    dotted: frozenset[str]
+
+
 class Leads:
     """Answers which calls may lead to a map; remembers each module's names."""
 
     def __init__(self, project: Project) -> None:
         self.project = project
-        self._names: dict[Module, frozenset[str]] = {}
-
-    def names(self, module: Module, depth: int = 0) -> frozenset[str]:
-        """The names in a module that stand for maps or for what has one in it."""
-        if module not in self._names:
-            self._names[module] = MAPS  # for modules that import one another
-            if _MENTION.search(module.text):
-                self._names[module] = self._spread(module, depth)
-        return self._names[module]
+        self._own: dict[Module, frozenset[str]] = {}
+        self._visible: dict[Module, Names] = {}
 
     def may_lead(self, call: ast.Call, module: Module) -> bool:
         """Whether a call may lead to a map, itself or by what it is given."""
-        if self._leads(call.func, module, 0):
+        names = self.visible(module)
+        if _leads(call.func, names):
             return True
         given = [*call.args, *(keyword.value for keyword in call.keywords)]
-        return any(isinstance(one, ast.Name) and one.id in self.names(module) for one in given)
+        return any(isinstance(one, ast.Name) and one.id in names.plain for one in given)
 
     def mentions(self, expression: ast.expr, module: Module) -> bool:
         """Whether any name in an expression may lead to a map."""
-        return any(isinstance(n, ast.Name | ast.Attribute) and self._leads(n, module, 0) for n in ast.walk(expression))
+        return _mentions(expression, self.visible(module))
 
-    def _leads(self, callee: ast.expr, module: Module, depth: int) -> bool:
-        match callee:
-            case ast.Name(id=name):
-                if name in self.names(module):
-                    return True
-                holder = module.table.scope_of[callee].lookup(name)
-                bindings = holder.bindings[name] if holder is not None else []
-                return any(self._imports(binding, module, depth) for binding in bindings if binding.kind == "from")
-            case ast.Attribute(value=owner, attr=name):
-                if name in self.names(module):
-                    return True
-                return any(name in self.names(source, depth + 1) for source in self._owners(owner, module))
-            case ast.Call():
-                return self.mentions(callee, module)
-        return False
+    def visible(self, module: Module) -> Names:
+        """The names that may lead to a map where they are used in a module, imported ones included."""
+        if module not in self._visible:
+            own = self.own(module)
+            imported = set(own)
+            dotted = set(own)
+            for bindings in _imports(module):
+                for binding in bindings:
+                    if binding.kind == "from" and self._brings(binding, module, 0):
+                        imported.add(binding.name)
+                    if (source := self._source(binding, module)) is not None:
+                        dotted |= self.own(source)
+            self._visible[module] = Names(frozenset(imported), frozenset(dotted | imported))
+        return self._visible[module]
 
-    def _imports(self, binding: Binding, module: Module, depth: int) -> bool:
+    def own(self, module: Module, depth: int = 0) -> frozenset[str]:
+        """The names defined in a module that stand for maps or for what has one in it."""
+        if module not in self._own:
+            self._own[module] = MAPS  # for modules that import one another
+            if _MENTION.search(module.text):
+                self._own[module] = self._spread(module, depth)
+        return self._own[module]
+
+    def _brings(self, binding: Binding, module: Module, depth: int) -> bool:
         """Whether a from-import brings in something that leads to a map, through re-exports too."""
         alias, statement = binding.node, module.table.parents.get(binding.node)
         if not isinstance(alias, ast.alias) or not isinstance(statement, ast.ImportFrom) or depth > _DEEPEST:
@@ -75,23 +84,19 @@ class Leads:
         source = self.project.module(path)
         if source is None or source is module:
             return False
-        if alias.name in self.names(source, depth + 1):
+        if alias.name in self.own(source, depth + 1):
             return True
         behind = source.table.root.bindings.get(alias.name, [])
-        return any(self._imports(b, source, depth + 1) for b in behind if b.kind == "from")
+        return any(self._brings(b, source, depth + 1) for b in behind if b.kind == "from")
 
-    def _owners(self, owner: ast.expr, module: Module) -> Iterator[Module]:
-        """The modules that a name before a dot may stand for, if their text mentions a map."""
-        if not isinstance(owner, ast.Name):
-            return
-        holder = module.table.scope_of[owner].lookup(owner.id)
-        for binding in holder.bindings[owner.id] if holder is not None else []:
-            path = self.project.imported_path(binding.node, module) if isinstance(binding.node, ast.alias) else None
-            text = self.project.text(path) if path is not None else None
-            if path is not None and text is not None and _MENTION.search(text):
-                source = self.project.module(path)
-                if source is not None and source is not module:
-                    yield source
+    def _source(self, binding: Binding, module: Module) -> Module | None:
+        """The module that an import stands for, if its text mentions a map."""
+        path = self.project.imported_path(binding.node, module) if isinstance(binding.node, ast.alias) else None
+        text = self.project.text(path) if path is not None else None
+        if path is None or text is None or not _MENTION.search(text):
+            return None
+        source = self.project.module(path)
+        return None if source is module else source
 
     def _spread(self, module: Module, depth: int) -> frozenset[str]:
         """Maps, what they are imported as, and, again and again, the definitions that mention one of these names."""
@@ -100,12 +105,9 @@ class Leads:
             path = self.project.find(module, node.module or "", node.level)
             source = self.project.module(path) if path is not None and depth < _DEEPEST else None
             if source is not None and source is not module:
-                found |= self.names(source, depth + 1)
-        found |= {
-            node.asname
-            for node in module.table.parents
-            if isinstance(node, ast.alias) and node.name in MAPS and node.asname is not None
-        }
+                found |= self.own(source, depth + 1)
+        for bindings in _imports(module):
+            found |= {b.name for b in bindings if isinstance(b.node, ast.alias) and b.node.name in MAPS}
         for _ in range(_DEEPEST):
             before = len(found)
             for reference in module.table.references:
@@ -114,6 +116,28 @@ class Leads:
             if len(found) == before:
                 break
         return frozenset(found)
+
+
+def _imports(module: Module) -> Iterator[list[Binding]]:
+    """The import bindings of a module, those inside functions included."""
+    for scope in module.table.own_scope.values():
+        if scope.kind != "comprehension":
+            yield from (found for found in scope.bindings.values() if found[0].kind in ("import", "from"))
+
+
+def _leads(callee: ast.expr, names: Names) -> bool:
+    match callee:
+        case ast.Name(id=name):
+            return name in names.plain
+        case ast.Attribute(attr=name):
+            return name in names.dotted
+        case ast.Call():
+            return _mentions(callee, names)
+    return False
+
+
+def _mentions(expression: ast.expr, names: Names) -> bool:
+    return any(isinstance(node, ast.Name | ast.Attribute) and _leads(node, names) for node in ast.walk(expression))
 
 
 def _holders(node: ast.AST, module: Module) -> Iterator[str]:

@@ -29,11 +29,23 @@ def process_branches(module: Module, resolver: Resolver) -> Iterator[ProcessBran
     """The branches of a module on the process index whose ways differ in their operations."""
     if "process_index" not in module.text and "host_id" not in module.text:
         return
-    for node in ast.walk(module.tree):
+    for node in _statements(module.tree):
         for body in _bodies(node):
             for index, statement in enumerate(body):
                 if isinstance(statement, ast.If | ast.While) and differs(statement.test, module, resolver):
                     yield from _of_branch(statement, body[index + 1 :], module, resolver)
+
+
+def _statements(tree: ast.Module) -> Iterator[ast.AST]:
+    """The module and all statements in it, and what else can hold statements."""
+    pending: list[ast.AST] = [tree]
+    while pending:
+        node = pending.pop()
+        yield node
+        for name in ("body", "orelse", "finalbody", "handlers", "cases"):
+            found = getattr(node, name, None)
+            if isinstance(found, list):
+                pending.extend(found)
 
 
 def _bodies(node: ast.AST) -> Iterator[list[ast.stmt]]:

@@ -35,7 +35,7 @@ class Module:
     @cached_property
     def table(self) -> ScopeTable:
         """Its scopes, made when first asked for: most modules of a project are only parsed."""
-        return build_scopes(self.tree)
+        return build_scopes(self.tree, self.text)
 
     @cached_property
     def lines(self) -> list[str]:

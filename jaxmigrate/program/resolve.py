@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from typing import cast
 
 from jaxmigrate.program.modules import Module, Project
-from jaxmigrate.program.scopes import Binding, FunctionNode, Scope, all_parameters
+from jaxmigrate.program.scopes import Binding, FunctionNode, Scope, all_parameters, children
 from jaxmigrate.program.values import (
     UNKNOWN,
     Application,
@@ -382,7 +382,7 @@ def own_statements(node: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[ast
         current = pending.pop()
         yield current
         if not isinstance(current, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.expr):
-            pending.extend(reversed(list(ast.iter_child_nodes(current))))
+            pending.extend(reversed(list(children(current))))
 
 
 def bind(value: Value, receiver: Instance) -> Value:

@@ -95,9 +95,10 @@ class ScopeTable:
     star_imports: list[ast.ImportFrom]
 
 
-def build_scopes(tree: ast.Module) -> ScopeTable:
-    """The scope table of a module's tree."""
+def build_scopes(tree: ast.Module, text: str | None = None) -> ScopeTable:
+    """The scope table of a module's tree; the text, where it is at hand, spares a search for declarations."""
     builder = _Builder(tree)
+    builder.declares = text is None or "global " in text or "nonlocal " in text
     builder.body(tree.body, builder.table.root, tree)
     return builder.table
 
@@ -121,6 +122,18 @@ def child_fields(kind: type[ast.AST]) -> tuple[str, ...]:
 
 
 _LEAVES = frozenset({"ctx", "op", "ops", "id", "attr", "arg", "kind", "type_comment", "lineno", "level", "module"})
+def children(node: ast.AST) -> Iterator[ast.AST]:
+    """The nodes right below a node in the order of its fields, but for contexts and operators."""
+    for name in _CHILD_FIELDS[type(node)]:
+        child = getattr(node, name, None)
+        if isinstance(child, list):
+            for one in child:
+                if isinstance(one, ast.AST):
+                    yield one
+        elif isinstance(child, ast.AST):
+            yield child
+
+
 _KINDS = [kind for kind in vars(ast).values() if isinstance(kind, type) and issubclass(kind, ast.AST)]
 _CHILD_FIELDS = {kind: child_fields(kind) for kind in _KINDS}
 
@@ -132,6 +145,7 @@ class _Builder:
         root = Scope("module", tree, None)
         self.table = ScopeTable(root, {tree: root}, {tree: root}, {}, [], [], [], [])
         self.parents, self.scope_of = self.table.parents, self.table.scope_of
+        self.declares = True
         self.handlers: dict[type[ast.AST], Callable[[Any, Scope], None] | None] = {}
 
     def body(self, statements: list[ast.stmt], scope: Scope, parent: ast.AST) -> None:
@@ -303,6 +317,8 @@ class _Builder:
 
     def declare(self, statements: list[ast.stmt], scope: Scope) -> None:
         """Global and nonlocal declarations hold for the whole function, so they are read before its body."""
+        if not self.declares:
+            return
         stack: list[ast.AST] = list(statements)
         while stack:
             node = stack.pop()

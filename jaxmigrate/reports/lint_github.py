@@ -20,12 +20,13 @@ def write(result: LintResult) -> str:
         for finding in result.findings
     ]
     lines += [_command(e.message, file=e.path, line=e.line, col=e.column, title="jaxmigrate") for e in result.errors]
+    lines += [_command(w.message, "warning", file=w.path, line=w.line, title="jaxmigrate") for w in result.warnings]
     return "".join(lines)
 
 
-def _command(message: str, **properties: str | int) -> str:
+def _command(message: str, level: str = "error", **properties: str | int) -> str:
     given = ",".join(f"{key}={_property(str(value))}" for key, value in properties.items() if value)
-    return f"::error {given}::{_data(message)}\n"
+    return f"::{level} {given}::{_data(message)}\n"
 
 
 def _data(text: str) -> str:

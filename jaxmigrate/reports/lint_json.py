@@ -9,12 +9,13 @@ from jaxmigrate.reports.lint_result import LintResult
 
 
 def write(result: LintResult, statistics: bool = False) -> str:
-    """One JSON object: `version`, `files` looked at, `findings`, `errors`, and `statistics` where asked for."""
+    """One JSON object: `version`, number of `files`, `findings`, `errors`, `warnings`, `statistics` where asked for."""
     document: dict[str, Any] = {
         "version": 1,
-        "files": len(result.sources),
+        "files": len(result.files),
         "findings": [finding.to_json() for finding in result.findings],
         "errors": [error.to_json() for error in result.errors],
+        "warnings": [warning.to_json() for warning in result.warnings],
     }
     if statistics:
         document["statistics"] = dict(result.statistics())

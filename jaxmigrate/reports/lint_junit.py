@@ -15,7 +15,7 @@ def write(result: LintResult) -> str:
     by_path: dict[str, list[Finding]] = defaultdict(list)
     for finding in result.findings:
         by_path[finding.path].append(finding)
-    names = sorted({*result.sources, *by_path})
+    names = sorted({*result.files, *by_path} - {error.path for error in result.errors})
     totals = {
         "name": "jaxmigrate lint",
         "tests": str(len(names) + len(result.errors)),

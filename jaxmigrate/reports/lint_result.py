@@ -17,12 +17,16 @@ class LintResult:
     Attributes:
         findings: What was found, in the order to print it in.
         errors: Files that could not be read or parsed.
-        sources: The files that were looked at, by the name that findings use.
+        warnings: What is amiss without being a finding: comments that silence nothing.
+        files: The names of the files that were looked at.
+        sources: Those of them whose lines are to be shown.
         titles: The rules' titles by code.
     """
 
     findings: Sequence[Finding]
     errors: Sequence[SourceError] = ()
+    warnings: Sequence[SourceError] = ()
+    files: Sequence[str] = ()
     sources: Mapping[str, SourceFile] = field(default_factory=dict)
     titles: Mapping[str, str] = field(default_factory=dict)
 

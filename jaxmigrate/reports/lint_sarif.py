@@ -23,7 +23,10 @@ def write(result: LintResult) -> str:
         "invocations": [
             {
                 "executionSuccessful": not result.errors,
-                "toolExecutionNotifications": [_notification(error) for error in result.errors],
+                "toolExecutionNotifications": [
+                    *(_notification(error, "error") for error in result.errors),
+                    *(_notification(warning, "warning") for warning in result.warnings),
+                ],
             }
         ],
         "results": [_result(finding, codes.index(finding.code)) for finding in result.findings],
@@ -52,9 +55,9 @@ def _result(finding: Finding, index: int) -> dict[str, Any]:
     }
 
 
-def _notification(error: SourceError) -> dict[str, Any]:
+def _notification(error: SourceError, level: str) -> dict[str, Any]:
     return {
-        "level": "error",
+        "level": level,
         "message": {"text": error.message},
         "locations": [_location(error.path, error.line, error.column)],
     }

@@ -69,10 +69,29 @@ def discover(paths: Iterable[str], excluded: Excluded = _nothing) -> Discovery:
     """
     files: dict[str, Location] = {}
     errors: list[SourceError] = []
+    real = RealPaths()
     for path in paths:
         for found in _named(path, excluded, errors):
-            files.setdefault(os.path.realpath(found.path) if found.kind is not Kind.STDIN else STDIN, found)
+            files.setdefault(real.of(found), found)
     return Discovery(tuple(files.values()), tuple(errors))
+
+
+class RealPaths:
+    """What tells files apart that several ways lead to; asks the system about a folder once, not once a file."""
+
+    def __init__(self) -> None:
+        self._folders: dict[str, str] = {}
+
+    def of(self, file: Location) -> str:
+        """The one absolute path of a file, links resolved."""
+        if file.kind is Kind.STDIN:
+            return STDIN
+        if os.path.islink(file.path):
+            return os.path.realpath(file.path)
+        folder, name = os.path.split(file.path)
+        if folder not in self._folders:
+            self._folders[folder] = os.path.realpath(folder)
+        return os.path.join(self._folders[folder], name)
 
 
 def _named(path: str, excluded: Excluded, errors: list[SourceError]) -> Iterator[Location]:

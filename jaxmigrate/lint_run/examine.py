@@ -1,0 +1,124 @@
+"""Looks at a piece of a project: which of its files can matter, and what the rules find in these."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from jaxmigrate.findings import Finding
+from jaxmigrate.lint_run.cache import Cache, Disk, Record
+from jaxmigrate.lint_run.pieces import Piece
+from jaxmigrate.sources import SourceError, SourceFile, decode
+from jaxmigrate.sources.decoding import os_reason
+from jaxmigrate.suppressions import Mark, marks
+
+LIBRARIES = (b"jax", b"flax", b"haiku")
+SUBJECTS = tuple(
+    word.encode()
+    for word in (
+        *("pmap", "shard_map", "psum", "pmean", "all_gather", "axis_name", "axis_index", "process_index", "host_id"),
+        *("cross_replica_axis", "PartitionSpec", "make_mesh", "Mesh(", "donate_arg"),
+    )
+)
+
+
+class Examined(NamedTuple):
+    """What came out of some files.
+
+    Attributes:
+        findings: What every rule found, whether it is wanted or not, also in files of other pieces.
+        errors: Files that could not be read, decoded or parsed.
+        marks: The comments that ask for silence, by file name.
+    """
+
+    findings: tuple[Finding, ...]
+    errors: tuple[SourceError, ...]
+    marks: Mapping[str, tuple[Mark, ...]]
+
+
+def concerns(raw: bytes) -> bool:
+    """Whether a file can be of interest to a rule by itself; what it is imported for is another matter."""
+    return any(word in raw for word in LIBRARIES) and any(word in raw for word in SUBJECTS)
+
+
+def examine(piece: Piece, names: Mapping[Path, str], cache: Cache | None) -> Examined:
+    """Looks at the files of a piece; `names` are those of the whole project's files."""
+    disk = Disk()
+    errors: list[SourceError] = []
+    marked: dict[str, tuple[Mark, ...]] = {}
+    concerned: list[SourceFile] = []
+    for name, path in piece.files:
+        try:
+            source = _glance(name, path, disk)
+        except SourceError as error:
+            errors.append(error)
+            continue
+        if source is not None:
+            if found := marks(source.text):
+                marked[name] = found
+            if concerns(source.raw):
+                concerned.append(source)
+    record = _linted(concerned, piece, names, disk, cache) if concerned else Record((), ())
+    return Examined(record.findings, (*errors, *record.errors), marked)
+
+
+def examine_text(source: SourceFile) -> Examined:
+    """Looks at a text that is not on the disk, as if it lay where its path says."""
+    if not concerns(source.raw):
+        return Examined((), (), {})
+    from jaxmigrate.linting import ask, parsed, place
+    from jaxmigrate.program.modules import Project
+
+    modules, errors = parsed([source])
+    project = Project(modules, Disk().text, [place(source)], place(source).parent)
+    findings = ask(modules, project, {place(source): source.name})
+    return Examined(tuple(findings), tuple(errors), {source.name: marks(source.text)})
+
+
+def _glance(name: str, path: Path, disk: Disk) -> SourceFile | None:
+    """The file decoded if there is anything in it to look at; its bytes are checked in any case."""
+    try:
+        with open(path, "rb", buffering=0) as stream:
+            raw = stream.read()
+    except OSError as error:
+        raise SourceError(name, os_reason(error)) from error
+    if concerns(raw) or b"jaxmigrate:" in raw:
+        disk.note(path, raw)
+        return decode(raw, name, path)
+    if raw.isascii() and b"\0" not in raw:
+        return None
+    decode(raw, name, path)
+    return None
+
+
+def _linted(
+    sources: Sequence[SourceFile], piece: Piece, names: Mapping[Path, str], disk: Disk, cache: Cache | None
+) -> Record:
+    paths = [(source.name, source.path or Path()) for source in sources]
+    if cache is not None and (known := cache.load(piece, paths, disk)) is not None:
+        return known
+    record = _asked(sources, piece, names, disk)
+    if cache is not None:
+        cache.store(piece, paths, disk, record)
+    return record
+
+
+def _asked(sources: Sequence[SourceFile], piece: Piece, names: Mapping[Path, str], disk: Disk) -> Record:
+    from jaxmigrate.linting import ask, parsed, without_collector
+    from jaxmigrate.program.modules import Project
+
+    with without_collector():
+        modules, errors = parsed(sources)
+        project = Project(modules, disk.text, common=piece.common)
+        findings = ask(modules, project, names)
+        for folder, entries in project.listings.items():
+            disk.note_listing(folder, entries)
+    return Record(tuple(findings), tuple(errors))
+
+
+def workers(files: int) -> int:
+    """How many processes are worth starting for so many files."""
+    available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return min(available, 1 + files // 200)
