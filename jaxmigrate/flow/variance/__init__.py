@@ -2,7 +2,23 @@
 
 from __future__ import annotations
 
+from jaxmigrate.flow.variance.engine import introduces_variance, read
 from jaxmigrate.flow.variance.lattice import EQUAL, MAY, OTHERS, Fields, Level, Var, dict_of, tuple_of
-from jaxmigrate.flow.variance.reader import Divergence, Reading, read
+from jaxmigrate.flow.variance.reading import Divergence, Draw, Reading, Reduction
 
-__all__ = ["EQUAL", "MAY", "OTHERS", "Divergence", "Fields", "Level", "Reading", "Var", "dict_of", "read", "tuple_of"]
+__all__ = [
+    "EQUAL",
+    "MAY",
+    "OTHERS",
+    "Divergence",
+    "Draw",
+    "Fields",
+    "Level",
+    "Reading",
+    "Reduction",
+    "Var",
+    "dict_of",
+    "introduces_variance",
+    "read",
+    "tuple_of",
+]

@@ -40,6 +40,7 @@ class Transformed:
     name: str
     callee: Var
     options: tuple[tuple[str, Var], ...]
+    given: tuple[Var, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ TELLING = re.compile(
     r"process_index|host_id|local_devices|\btime\b|random|getpid|urandom|environ|getenv|uuid|socket|secrets|datetime"
     r"|tempfile|platform|callback|multihost|distributed|\bid\(|\bhash\(|input\(|open\(|next\("
 )
-MOST_STEPS = 400
+MOST_STEPS = 3000
 
 
 class Hosts:
@@ -36,6 +36,14 @@ class Hosts:
             self._steps = 0
             self._answers[node] = self._expression(node, module, set())
         return self._answers[node]
+
+    def name_differs(self, module: Module, name: str) -> bool:
+        """The same of a variable of a module."""
+        return any(
+            self.differs(binding.value, module)
+            for binding in module.table.root.bindings.get(name, ())
+            if binding.value is not None
+        )
 
     def attribute_differs(self, cls: Class, name: str) -> bool:
         """The same of an attribute that the methods of a class assign."""

@@ -42,12 +42,12 @@ class Var:
     The level of a container is that of the least equal thing in it: NO says that all of it is equal, YES that something
     in it differs. `gradient`: holds gradients that nothing has reduced; `inner`: gradients of a loss that was reduced
     before it was differentiated; `updated`: state that unreduced gradients have changed; `reduced`: comes from a
-    reduction over the mapped axis. `parts` are a tuple's or list's elements; `fields` the entries of a
-    dictionary with constant keys or of an object, all others being what "*" is, where that is there. `kind` "array" is
-    one array or number for certain, no container; "tree" is a tree all of whose leaves are at the level. `static` is what it stands for before anything runs: a constant, a
-    module, an instance of a class in sight. `callee` is what it does when called. `places` tells mutable
-    values apart: two values that share none of them are not the same object. `host`: even what is known while tracing,
-    a shape or a flag, may differ between processes.
+    reduction over the mapped axis. `parts` are a tuple's or list's elements; `fields` the entries of a dictionary with
+    constant keys or of an object, all others being what "*" is, where that is there. `kind` "array" is one array or
+    number for certain, no container; "tree" is a tree all of whose leaves are at the level. `static` is what it stands
+    for before anything runs: a constant, a module, an instance of a class in sight. `callee` is what it does when
+    called. `places` tells mutable values apart: two values that share none of them are not the same object. `host`: even
+    what is known while tracing, a shape or a flag, may differ between processes.
     """
 
     level: Level = Level.NO
@@ -179,6 +179,11 @@ def field_of(value: Var, name: str) -> Var:
         if found is not None:
             return found
     return whole(value)
+
+
+def certainly(value: Var) -> Var:
+    """A tree all of whose leaves are at the value's level, as far as can be told."""
+    return replace(value, kind="array" if value.kind == "array" else "tree")
 
 
 def element(value: Var) -> Var:

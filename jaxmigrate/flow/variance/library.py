@@ -22,7 +22,8 @@ PURE_NAMES = frozenset(
     for name in (
         "Array", "ShapeDtypeStruct", "block_until_ready", "checkpoint_name", "closure_convert", "default_backend",
         "device_count", "device_get", "device_put", "ensure_compile_time_eval", "eval_shape", "named_scope",
-        "process_count", "host_count", "typeof", "make_jaxpr", "local_device_count", "devices", "default_matmul_precision",
+        "process_count", "host_count", "typeof", "make_jaxpr", "local_device_count", "devices",
+        "default_matmul_precision",
         "disable_jit", "enable_x64", "profiler.annotate_function", "profiler.TraceAnnotation", "core.ShapedArray",
     )
 )  # fmt: skip
@@ -43,9 +44,7 @@ HOST_SOURCES = (
 )  # fmt: skip
 
 SHARED = frozenset({"jax.lax.all_gather", "jax.lax.all_gather_invariant"})  # every device gets the same
-SPREADING = frozenset(
-    f"jax.lax.{name}" for name in ("all_to_all", "ppermute", "pshuffle", "pswapaxes", "psum_scatter")
-)
+SPREADING = frozenset(f"jax.lax.{name}" for name in ("all_to_all", "ppermute", "pshuffle", "pswapaxes", "psum_scatter"))
 
 EQUAL_RESULTS = frozenset(
     {
@@ -80,7 +79,7 @@ TRANSPARENT = frozenset(
         "jax.jit", "jax.checkpoint", "jax.remat", "jax.named_call", "jax.named_scope", "jax.ad_checkpoint.checkpoint",
         "jax.profiler.annotate_function", "jax.custom_vjp", "jax.custom_jvp", "functools.lru_cache", "functools.cache",
         "functools.wraps", "chex.chexify", "jax.custom_derivatives.custom_vjp", "jax.custom_derivatives.custom_jvp",
-        "jax.numpy.vectorize", "jax.closure_convert", "jax.named_scope", "chex.assert_max_traces", "jax.experimental.pjit.pjit",
+        "jax.numpy.vectorize", "jax.closure_convert", "chex.assert_max_traces", "jax.experimental.pjit.pjit",
         "jax.default_matmul_precision", "jax.enable_custom_prng", "jax.interpreters.ad.custom_jvp",
     }
 )  # fmt: skip
@@ -105,7 +104,8 @@ NOT_ARRAYS = frozenset(
         *(
             f"jax.numpy.{n}"
             for n in (
-                "split", "array_split", "hsplit", "vsplit", "dsplit", "unstack", "meshgrid", "nonzero", "unique", "where",
+                "split", "array_split", "hsplit", "vsplit", "dsplit", "unstack", "meshgrid", "nonzero", "unique",
+                "where",
                 "broadcast_arrays", "frexp", "modf", "divmod", "histogram", "histogram2d", "gradient", "ix_", "indices",
                 "linalg.svd", "linalg.eigh", "linalg.eig", "linalg.qr", "linalg.slogdet", "linalg.lstsq", "average",
                 "finfo", "iinfo", "shape", "ogrid", "mgrid", "polyfit", "tril_indices", "triu_indices", "diag_indices",
@@ -130,7 +130,8 @@ ARRAY_METHODS = frozenset(
     {
         "all", "any", "argmax", "argmin", "argsort", "astype", "clip", "copy", "cumprod", "cumsum", "diagonal", "dot",
         "flatten", "max", "mean", "min", "prod", "ravel", "repeat", "reshape", "round", "sort", "squeeze", "std", "sum",
-        "swapaxes", "take", "transpose", "var", "item", "conj", "ptp", "trace", "searchsorted", "view", "block_until_ready",
+        "swapaxes", "take", "transpose", "var", "item", "conj", "ptp", "trace", "searchsorted", "view",
+        "block_until_ready",
         "tolist", "compress", "choose", "nonzero", "to", "bit_length",
     }
 )  # fmt: skip
@@ -143,7 +144,8 @@ MUTATORS = frozenset(
 IMPURE_METHODS = frozenset(
     {
         "normal", "uniform", "rand", "randn", "randint", "choice", "permutation", "shuffle", "random", "integers",
-        "standard_normal", "now", "time", "today", "next", "read", "readline", "get_next", "__next__", "popleft", "recv",
+        "standard_normal", "now", "time", "today", "next", "read", "readline", "get_next", "__next__", "popleft",
+        "recv",
         "random_sample", "seed", "getrandbits", "sample_batch", "make_rng", "variable", "param", "get_variable",
         "put_variable", "sow", "has_rng", "next_rng_key", "is_initializing",
     }

@@ -1,0 +1,368 @@
+"""What a call gives: finds out what is called, and hands over to who knows about it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from dataclasses import replace
+
+from jaxmigrate.flow.variance import collectives, expressions, externals, methods, statements, transforms
+from jaxmigrate.flow.variance.callees import Bound, Callee, Choice, Closure, Method, Pure, Transformed
+from jaxmigrate.flow.variance.frames import Arguments, Frame
+from jaxmigrate.flow.variance.lattice import (
+    EQUAL,
+    OTHERS,
+    Fields,
+    Level,
+    Var,
+    dict_of,
+    doubtful,
+    element,
+    join,
+    join_all,
+    tuple_of,
+    union,
+    unsure,
+    whole,
+)
+from jaxmigrate.flow.variance.run import DEEPEST, MOST_WORK, OUTSIDE, Run
+from jaxmigrate.program.scopes import FunctionNode
+from jaxmigrate.program.values import (
+    Application,
+    Argument,
+    Class,
+    Constant,
+    External,
+    Function,
+    Instance,
+    Member,
+    Partial,
+    Value,
+)
+
+
+def call(run: Run, node: ast.Call, frame: Frame) -> Var:
+    """The value of a call expression."""
+    receiver = None
+    if isinstance(node.func, ast.Attribute):
+        receiver = expressions.evaluate(run, node.func.value, frame)
+    changes = run.changes
+    arguments = _arguments(run, node, frame)
+    if run.changes != changes:  # an argument changed something that an earlier one may hold
+        arguments = _arguments(run, node, frame)
+    if receiver is not None and isinstance(node.func, ast.Attribute):
+        if run.changes != changes:
+            receiver = expressions.evaluate(run, node.func.value, frame)
+        result = methods.call(run, receiver, node.func.attr, arguments, node, frame)
+    else:
+        result = apply(run, expressions.evaluate(run, node.func, frame), arguments, node, frame)
+    run.hosted += result.host
+    return result
+
+
+def _arguments(run: Run, node: ast.Call, frame: Frame) -> Arguments:
+    given: list[Var] = []
+    rest: list[Var] = []
+    for one in node.args:
+        value = expressions.evaluate(run, one.value if isinstance(one, ast.Starred) else one, frame)
+        if not isinstance(one, ast.Starred):
+            (rest or given).append(value)
+        elif value.parts is not None and not rest:
+            given += value.parts
+        else:
+            rest.append(element(value))
+    named: dict[str, Var] = {}
+    for keyword in node.keywords:
+        value = expressions.evaluate(run, keyword.value, frame)
+        if keyword.arg is not None:
+            named[keyword.arg] = value
+        elif value.fields is not None and OTHERS not in value.fields:
+            named |= value.fields
+        else:
+            rest.append(whole(value))
+    return Arguments(tuple(given), Fields(named), join_all(rest) if rest else None)
+
+
+def apply(run: Run, function: Var, arguments: Arguments, node: ast.Call | None, frame: Frame | None = None) -> Var:
+    """Calls a value."""
+    if run.work > MOST_WORK:
+        return _anything(run, function, arguments)
+    if isinstance(function.static, External):
+        return externals.call(run, function.static.name, arguments, node, frame)
+    callee = known_callee(run, function)
+    if callee is not None:
+        result = dispatch(run, callee, arguments, node, frame)
+        return doubtful(result) if function.host else result
+    if isinstance(function.static, Class):
+        return construct(run, function.static, arguments, node)
+    if function.host or _has_functions(run, arguments):
+        return _anything(run, function, arguments)
+    return fresh(run.hidden(_label(node), union([*arguments.all(), at_rest(function)])), node, arguments)
+
+
+def at_rest(function: Var) -> Var:
+    """What a stored function may hold: nothing that differs for certain."""
+    return replace(function, level=min(function.level, Level.MAY), callee=None, static=None)
+
+
+def _label(node: ast.Call | None) -> str:
+    if node is None:
+        return ""
+    return node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+
+
+def _anything(run: Run, function: Var, arguments: Arguments) -> Var:
+    """Calls something unknown, which may also change whatever it is given."""
+    everything = union([*arguments.all(), replace(function, callee=None)])
+    for one in arguments.all():
+        if one.places:
+            run.change(one, unsure(everything))
+    return unsure(replace(everything, places=_places(arguments)))
+
+
+def _has_functions(run: Run, arguments: Arguments) -> bool:
+    return any(isinstance(known_callee(run, a), Closure | Bound | Transformed | Choice) for a in arguments.all())
+
+
+def _places(arguments: Arguments) -> frozenset[object]:
+    return frozenset[object]().union(*(a.places for a in arguments.all()))
+
+
+def fresh(value: Var, node: ast.AST | None, arguments: Arguments) -> Var:
+    """A result that may be a new object, or one of the arguments."""
+    if value.kind == "array":
+        return value
+    return replace(value, places=value.places | _places(arguments) | {node})
+
+
+def dispatch(run: Run, callee: Callee, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> Var:
+    """Calls what is known."""
+    match callee:
+        case Closure():
+            return enter(run, callee, arguments)
+        case Bound(callee=inner, given=given, named=named):
+            together = Arguments((*given, *arguments.given), Fields({**dict(named), **arguments.named}), arguments.rest)
+            return apply(run, inner, together, node, frame)
+        case Transformed():
+            return transforms.call(run, callee, arguments, node, frame)
+        case Method(receiver=receiver, name=name):
+            return methods.call(run, receiver, name, arguments, node, frame)
+        case Pure(level=level, hidden=hidden):
+            held = union([*arguments.all(), Var(level)])
+            return fresh(
+                run.hidden(_label(node), held) if hidden or _has_functions(run, arguments) else held, node, arguments
+            )
+        case Choice(ways=ways):
+            return join_all([dispatch(run, way, arguments, node, frame) for way in ways])
+
+
+# From what stands in the program to what can be called
+
+
+def known_callee(run: Run, function: Var) -> Callee | None:
+    """What a value does when it is called; None where that is not in sight."""
+    if function.callee is not None:
+        return function.callee
+    static = function.static
+    if isinstance(static, Instance) and not externals.is_network(run, static.cls):
+        found = [v for v in run.resolver.attribute(static, "__call__") if isinstance(v, Function)]
+        return Closure(found[0], receiver=function) if len(found) == 1 else None
+    return _static_callee(run, static) if static is not None else None
+
+
+def _static_callee(run: Run, static: Value) -> Callee | None:
+    match static:
+        case Function(receiver=receiver):
+            return Closure(
+                static, receiver=Var(static=receiver, places=OUTSIDE_PLACE) if receiver is not None else None
+            )
+        case Partial(callee=inner, arguments=arguments):
+            given = _static_arguments(run, arguments)
+            return Bound(_static(run, inner), given.given, tuple(given.named.items())) if given is not None else None
+        case Application(callee=External(name=name), arguments=(mapped, *options)) if name in externals.TRANSFORMS:
+            operands = run.resolver.argument_values(mapped)
+            given = _static_arguments(run, options)
+            if len(operands) != 1 or given is None:
+                return None
+            return Transformed(name, _static(run, operands[0]), tuple(given.named.items()), given.given)
+        case Application(callee=Function() as factory, arguments=arguments) if _makes_function(run, factory):
+            return _made(run, static, factory, arguments)
+        case Member(owner=owner, name=name) if not isinstance(owner, Class):
+            return Method(_static(run, owner), name)
+    return None
+
+
+OUTSIDE_PLACE = frozenset([(OUTSIDE, "receiver")])
+
+
+def _static(run: Run, value: Value) -> Var:
+    return run.static(value, value, lambda: False)
+
+
+def _static_arguments(run: Run, arguments: Sequence[Argument]) -> Arguments | None:
+    """The arguments of a partial or factory call of the host's code; None where a star hides some."""
+    given: list[Var] = []
+    named: dict[str, Var] = {}
+    for one in arguments:
+        if one.keyword in ("*", "**"):
+            return None
+        if one.value is not None:
+            value = _static(run, one.value)
+        elif one.expression is not None:
+            value = expressions.evaluate(run, one.expression, Frame(one.module, None))
+        else:
+            return None
+        if one.keyword is None:
+            given.append(value)
+        else:
+            named[one.keyword] = value
+    return Arguments(tuple(given), Fields(named))
+
+
+def _makes_function(run: Run, factory: Function) -> bool:
+    if isinstance(factory.node, ast.Lambda):
+        return False
+    return any(isinstance(v, Function | Partial | Application) for v in run.resolver.returned(factory))
+
+
+def _made(run: Run, key: Application, factory: Function, arguments: Sequence[Argument]) -> Callee | None:
+    """The function that a factory of the host's code makes."""
+    if key.node in run.active:
+        return None
+    given = _static_arguments(run, arguments)
+    if given is None:
+        return None
+    run.active.append(key.node)
+    try:
+        return enter(run, Closure(factory), given).callee
+    finally:
+        run.active.pop()
+
+
+# Calling a function of the project
+
+
+def enter(run: Run, closure: Closure, arguments: Arguments) -> Var:
+    """Calls a function of the project: reads its body, or remembers what that gave."""
+    node = closure.function.node
+    if len(run.active) > DEEPEST or node in run.active or run.work > MOST_WORK:
+        return _anything(run, EQUAL if closure.receiver is None else closure.receiver, arguments)
+    key = (closure, arguments.given, arguments.named, arguments.rest, run.clearing, run.shadowed, run.doubt > 0)
+    if closure.frame is None and key in run.memo:
+        result, customs = run.memo[key]
+        run.customs += customs
+        return result
+    before = (run.changes, run.customs)
+    result = _read(run, closure, arguments)
+    if closure.frame is None and run.changes == before[0]:
+        run.memo[key] = result, run.customs - before[1]
+    return result
+
+
+def _read(run: Run, closure: Closure, arguments: Arguments) -> Var:
+    function = closure.function
+    node = function.node
+    frame = Frame(function.module, node, closure.frame)
+    frame.names = _parameters(run, closure, arguments)
+    run.active.append(node)
+    run.frames.append(frame)
+    run.entered.add(node)
+    loops = run.doubt
+    try:
+        if isinstance(node, ast.Lambda):
+            return expressions.evaluate(run, node.body, frame)
+        reached = statements.execute(run, node.body, frame)
+        return statements.result(run, frame, reached)
+    finally:
+        run.doubt = loops
+        run.active.pop()
+        run.live(frame)
+
+
+def _parameters(run: Run, closure: Closure, arguments: Arguments) -> dict[str, Var]:
+    node = closure.function.node
+    spec = node.args
+    names = [p.arg for p in (*spec.posonlyargs, *spec.args)]
+    given = arguments.given if closure.receiver is None else (closure.receiver, *arguments.given)
+    found = dict(zip(names, given, strict=False))
+    every = [*names, *(p.arg for p in spec.kwonlyargs)]
+    found |= {name: value for name, value in arguments.named.items() if name in every}
+    defaults = dict(closure.defaults) if closure.defaults is not None else _defaults(run, closure, found)
+    for name in every:
+        if name not in found:
+            found[name] = defaults.get(name, unsure(EQUAL))
+            if arguments.rest is not None:
+                found[name] = join(found[name], arguments.rest) if name in defaults else arguments.rest
+    more = [] if arguments.rest is None else [arguments.rest]
+    if spec.vararg is not None:
+        extra = tuple_of(given[len(names) :])
+        found[spec.vararg.arg] = replace(union([extra, *more]), places=extra.places) if more else extra
+    if spec.kwarg is not None:
+        others = {name: value for name, value in arguments.named.items() if name not in every}
+        found[spec.kwarg.arg] = dict_of({**others, **({OTHERS: more[0]} if more else {})})
+    return found
+
+
+def _defaults(run: Run, closure: Closure, given: dict[str, Var]) -> dict[str, Var]:
+    """The defaults of a function's parameters, evaluated outside of everything."""
+    function = closure.function
+    return {
+        name: _outside(expressions.evaluate(run, default, Frame(function.module, None)), default)
+        for name, default in _default_expressions(function.node)
+        if name not in given
+    }
+
+
+def _outside(value: Var, node: ast.expr) -> Var:
+    """A default that can be changed is one object for all calls."""
+    return replace(value, places=frozenset([(OUTSIDE, node)])) if value.places else value
+
+
+def _default_expressions(node: FunctionNode) -> list[tuple[str, ast.expr]]:
+    spec = node.args
+    names = [p.arg for p in (*spec.posonlyargs, *spec.args)]
+    found = list(zip(names[len(names) - len(spec.defaults) :], spec.defaults, strict=True))
+    return found + [(p.arg, d) for p, d in zip(spec.kwonlyargs, spec.kw_defaults, strict=True) if d is not None]
+
+
+# Making objects
+
+
+def construct(run: Run, cls: Class, arguments: Arguments, node: ast.Call | None) -> Var:
+    """An object of a class of the project: by its fields where it declares them, else by what its __init__ stores."""
+    place = frozenset([node or cls.node])
+    instance = Instance(cls)
+    names = externals.declared_fields(run, cls)
+    starts = [v for v in run.resolver.attribute(instance, "__init__") if isinstance(v, Function)]
+    if len(starts) == 1 and not externals.is_network(run, cls):
+        return _started(run, starts[0], Var(static=instance, fields=Fields(), places=place), arguments)
+    if arguments.rest is None and len(arguments.given) <= len(names):
+        given = dict(zip(names, arguments.given, strict=False)) | dict(arguments.named)
+        made = dict_of(given)
+        return replace(made, static=instance, places=made.places | place)
+    held = union(arguments.all())
+    return replace(held, static=instance, places=_places(arguments) | place)
+
+
+def _started(run: Run, start: Function, made: Var, arguments: Arguments) -> Var:
+    """The object after its __init__ has run."""
+    frame = Frame(start.module, start.node)
+    closure = Closure(start, receiver=made)
+    if start.node in run.active or len(run.active) > DEEPEST:
+        return unsure(union(arguments.all()))
+    frame.names = _parameters(run, closure, arguments)
+    own = start.node.args.args[0].arg if start.node.args.args else ""
+    run.active.append(start.node)
+    run.frames.append(frame)
+    run.entered.add(start.node)
+    try:
+        if not isinstance(start.node, ast.Lambda):
+            statements.execute(run, start.node.body, frame)
+    finally:
+        run.active.pop()
+        run.live(frame)
+    after = frame.names.get(own, made)
+    return replace(after, static=made.static, host=after.host or frame.doubtful)
+
+
+__all__ = ["Constant", "apply", "call", "collectives", "construct", "enter", "fresh", "known_callee"]

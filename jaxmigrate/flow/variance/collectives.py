@@ -1,0 +1,110 @@
+"""Collectives: which make a value equal on all devices, and which make equal values differ."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import replace
+
+from jaxmigrate.flow.axes import axis_names
+from jaxmigrate.flow.variance.frames import Arguments, Frame
+from jaxmigrate.flow.variance.lattice import EQUAL, Level, Var, mapped, union, unsure
+from jaxmigrate.flow.variance.library import SHARED
+from jaxmigrate.flow.variance.reading import Reduction
+from jaxmigrate.flow.variance.run import Run
+from jaxmigrate.program.collectives import AXIS_POSITIONS, REDUCTIONS
+from jaxmigrate.program.values import Constant
+
+
+def call(run: Run, name: str, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> Var:
+    """The result of a collective."""
+    over = axes_of(run, name, arguments, node, frame)
+    operand = arguments.find(0, "x") or EQUAL
+    if name == "jax.lax.axis_size":
+        return Var(kind="array")
+    if name == "jax.lax.axis_index":
+        return _index(run, over)
+    if arguments.rest is not None:
+        return unsure(union(arguments.all()))
+    grouped = "axis_index_groups" in arguments.named and not _is_none(arguments.named["axis_index_groups"])
+    full = not grouped and over is not None and run.axes <= over and None not in run.shadowed
+    apart = over is not None and not (over & run.axes) and None not in run.shadowed
+    if name in REDUCTIONS or name in SHARED:
+        return _reduced(run, name, operand, node, frame, full, apart)
+    return _spread(operand, apart)
+
+
+def axes_of(
+    run: Run, name: str, arguments: Arguments, node: ast.Call | None, frame: Frame | None
+) -> frozenset[str] | None:
+    """The mapped axes that a collective names, those that an inner vmap binds left out; None where not known."""
+    given = arguments.find(AXIS_POSITIONS[name], "axis_name")
+    names: tuple[str, ...] | None = None
+    if given is not None:
+        names = _names(given)
+    if names is None and isinstance(node, ast.Call) and frame is not None:
+        position = AXIS_POSITIONS[name]
+        found = [k.value for k in node.keywords if k.arg == "axis_name"] or node.args[position : position + 1]
+        names = axis_names(found[0], frame.module, run.resolver, {}) if found else None
+    return None if names is None else frozenset(names) - run.shadowed
+
+
+def _names(value: Var) -> tuple[str, ...] | None:
+    if value.parts is not None:
+        inner = [_names(part) for part in value.parts]
+        return None if None in inner else tuple(name for names in inner for name in names or ())
+    if not isinstance(value.static, Constant):
+        return None
+    content = value.static.value
+    names = content if isinstance(content, tuple) else (content,)
+    return names if all(isinstance(n, str) for n in names) else None
+
+
+def _is_none(value: Var) -> bool:
+    return value.static == Constant(None)
+
+
+def _index(run: Run, over: frozenset[str] | None) -> Var:
+    if over is not None and None not in run.shadowed and not (over & run.axes):
+        return Var(kind="array")  # of a vmap's axis, or of one that does not matter here
+    sure = over is not None and None not in run.shadowed
+    return Var(Level.YES if sure else Level.MAY, kind="array")
+
+
+def _reduced(
+    run: Run, name: str, operand: Var, node: ast.Call | None, frame: Frame | None, full: bool, apart: bool
+) -> Var:
+    if full and run.axes and node is not None and frame is not None and not run.quiet() and name in REDUCTIONS:
+        run.reading.reductions.append(Reduction(frame.module, node, name, operand))
+    if not run.clearing:
+        return mapped(operand, lambda v: replace(v, static=None, places=frozenset()))
+    if apart:
+        return mapped(operand, lambda v: replace(v, static=None, places=frozenset()))
+    if not full or not run.axes:
+        return mapped(operand, _partly)
+    return mapped(operand, _cleared)
+
+
+def _cleared(value: Var) -> Var:
+    """Equal on all devices; what it is made of stays."""
+    return Var(
+        parts=value.parts,
+        fields=value.fields,
+        kind=value.kind,
+        reduced=True,
+        host=value.host,
+        level=Level.MAY if value.host else Level.NO,
+    )
+
+
+def _partly(value: Var) -> Var:
+    """Reduced over some of the devices, or over axes that are not known."""
+    level = min(value.level, Level.MAY)
+    return replace(value, level=level, gradient=False, updated=False, static=None, places=frozenset())
+
+
+def _spread(operand: Var, apart: bool) -> Var:
+    """Sent from one device to another: the same for all only over another axis."""
+    if apart:
+        return mapped(operand, lambda v: replace(v, static=None))
+    kept = mapped(operand, lambda v: replace(v, level=max(v.level, Level.MAY), static=None, reduced=False))
+    return replace(kept, gradient=False)

@@ -1,0 +1,76 @@
+"""Reads a function's body under a map: the way in."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from types import MappingProxyType
+
+from jaxmigrate.flow.variance import calls
+from jaxmigrate.flow.variance.frames import Arguments
+from jaxmigrate.flow.variance.hidden import Hidden
+from jaxmigrate.flow.variance.hosts import Hosts
+from jaxmigrate.flow.variance.lattice import Fields, Level, Var, mapped
+from jaxmigrate.flow.variance.reading import Reading
+from jaxmigrate.flow.variance.run import Run, Shared
+from jaxmigrate.program.resolve import Resolver
+from jaxmigrate.program.values import Value
+
+SHARED: weakref.WeakKeyDictionary[Resolver, Shared] = weakref.WeakKeyDictionary()
+
+
+def read(
+    function: Value,
+    arguments: Sequence[Var],
+    axes: frozenset[str],
+    resolver: Resolver,
+    named: Mapping[str, Var] = MappingProxyType({}),
+) -> Reading:
+    """Reads a function called with these arguments on every device of a map over `axes`.
+
+    `function` is anything callable that the resolver gives: a function, a partial, a transformation of one, a bound
+    method, an object with `__call__`. A level NO in what is returned is a proof, for the programs that design.md
+    describes, that all devices hold equal values if they do in every argument at NO. An argument without structure is
+    taken to be at its level in every leaf. What is not understood is at MAY; nothing is raised.
+    """
+    shared = _share(resolver)
+    given = Arguments(
+        tuple(_argument(value, index) for index, value in enumerate(arguments)),
+        Fields({name: _argument(value, name) for name, value in named.items()}),
+    )
+    run = _read(function, given, axes, resolver, shared, spilled=False)
+    if run.spills:  # something outside was changed: read again, trusting nothing that can have been changed
+        run = _read(function, given, axes, resolver, shared, spilled=True)
+    return run.reading
+
+
+def introduces_variance(resolver: Resolver, axes: frozenset[str], name: str = "") -> bool:
+    """Whether a function that the program may have stored somewhere tells devices apart over the axes."""
+    return _share(resolver).hidden.introduces_variance(name, axes)
+
+
+def _share(resolver: Resolver) -> Shared:
+    found = SHARED.get(resolver)
+    if found is None:
+        found = SHARED[resolver] = Shared(Hidden(resolver), Hosts(resolver))
+    return found
+
+
+def _read(
+    function: Value, given: Arguments, axes: frozenset[str], resolver: Resolver, shared: Shared, spilled: bool
+) -> Run:
+    run = Run(axes, resolver, shared, spilled)
+    run.reading.returned = calls.apply(run, Var(static=function), given, None)
+    return run
+
+
+def _argument(value: Var, place: object) -> Var:
+    """An argument: its leaves are at its level, and its containers are its own."""
+
+    def own(one: Var) -> Var:
+        bare = one.parts is None and one.fields is None and one.kind == "unknown"
+        tree = replace(one, kind="tree") if bare and one.level == Level.YES else one
+        return tree if tree.kind == "array" else replace(tree, places=tree.places | {("argument", place)})
+
+    return mapped(value, own)

@@ -1,0 +1,348 @@
+"""What an expression evaluates to: one case for each kind of expression."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from jaxmigrate.flow.variance import calls, objects
+from jaxmigrate.flow.variance.callees import Closure
+from jaxmigrate.flow.variance.frames import Frame
+from jaxmigrate.flow.variance.lattice import (
+    ARRAY,
+    EQUAL,
+    OTHERS,
+    Level,
+    Var,
+    constant,
+    dict_of,
+    doubtful,
+    each,
+    element,
+    join_all,
+    tuple_of,
+    union,
+    unsure,
+    whole,
+)
+from jaxmigrate.flow.variance.run import Run, at_least
+from jaxmigrate.program.scopes import FunctionNode
+from jaxmigrate.program.values import Constant, Function
+
+MOST_UNROLLED = 8
+
+
+def evaluate(run: Run, node: ast.expr, frame: Frame) -> Var:
+    """The value of an expression in a frame."""
+    run.work += 1
+    handler = HANDLERS.get(type(node))
+    return handler(run, node, frame) if handler is not None else _operands(run, node, frame)
+
+
+def _operands(run: Run, node: ast.expr, frame: Frame) -> Var:
+    children = [c for c in ast.iter_child_nodes(node) if isinstance(c, ast.expr)]
+    return union([evaluate(run, child, frame) for child in children])
+
+
+def _name(run: Run, node: ast.Name, frame: Frame) -> Var:
+    holder = frame.holder(node.id)
+    return holder.names[node.id] if holder is not None else run.captured(node, frame)
+
+
+def _constant(_run: Run, node: ast.Constant, _frame: Frame) -> Var:
+    return constant(node.value)
+
+
+def _lambda(run: Run, node: ast.Lambda, frame: Frame) -> Var:
+    return closure(run, node, frame)
+
+
+def closure(run: Run, node: FunctionNode, frame: Frame) -> Var:
+    """The function that a def or lambda makes here."""
+    seen: Frame | None = frame
+    while seen is not None:
+        seen.captured = True
+        seen = seen.parent
+    spec = node.args
+    names = [p.arg for p in (*spec.posonlyargs, *spec.args)]
+    pairs = list(zip(names[len(names) - len(spec.defaults) :], spec.defaults, strict=True))
+    pairs += [(p.arg, d) for p, d in zip(spec.kwonlyargs, spec.kw_defaults, strict=True) if d is not None]
+    defaults = tuple((name, evaluate(run, default, frame)) for name, default in pairs)
+    made = Function(frame.module, node)
+    return Var(callee=Closure(made, frame, defaults), host=bool(run.doubt))
+
+
+def _display(run: Run, node: ast.Tuple | ast.List, frame: Frame) -> Var:
+    parts: list[Var] | None = []
+    loose: list[Var] = []
+    for item in node.elts:
+        value = evaluate(run, item.value if isinstance(item, ast.Starred) else item, frame)
+        loose.append(element(value) if isinstance(item, ast.Starred) else value)
+        if not isinstance(item, ast.Starred):
+            parts = [*parts, value] if parts is not None else None
+        else:
+            parts = [*parts, *value.parts] if parts is not None and value.parts is not None else None
+    made = tuple_of(parts) if parts is not None else each(join_all(loose))
+    return replace(made, places=made.places | {node}) if isinstance(node, ast.List) else made
+
+
+def _set(run: Run, node: ast.Set, frame: Frame) -> Var:
+    inner = join_all([evaluate(run, e, frame) for e in node.elts])
+    return each(inner, frozenset([node]))
+
+
+def _dict(run: Run, node: ast.Dict, frame: Frame) -> Var:
+    fields: dict[str, Var] = {}
+    for key, entry in zip(node.keys, node.values, strict=True):
+        value = evaluate(run, entry, frame)
+        known = evaluate(run, key, frame) if key is not None else EQUAL
+        match key, known.static:
+            case None, _ if value.fields is not None:
+                fields |= value.fields
+            case None, _:
+                fields = {name: join_all([old, whole(value)]) for name, old in fields.items()}
+                fields[OTHERS] = join_all([fields[OTHERS], whole(value)]) if OTHERS in fields else whole(value)
+            case _, Constant(value=str(text)):
+                fields[text] = value
+            case _:
+                value = union([value, known])
+                fields[OTHERS] = join_all([fields[OTHERS], value]) if OTHERS in fields else value
+    made = dict_of(fields)
+    return replace(made, places=made.places | {node})
+
+
+def _attribute(run: Run, node: ast.Attribute, frame: Frame) -> Var:
+    return objects.attribute(run, evaluate(run, node.value, frame), node.attr)
+
+
+def _subscript(run: Run, node: ast.Subscript, frame: Frame) -> Var:
+    value, index = evaluate(run, node.value, frame), evaluate(run, node.slice, frame)
+    return item(value, index, node.slice)
+
+
+def item(value: Var, index: Var, node: ast.expr | None = None) -> Var:
+    """What `value[index]` is."""
+    key = index.static.value if isinstance(index.static, Constant) else None
+    found: Var | None = None
+    if value.parts is not None and isinstance(key, int) and -len(value.parts) <= key < len(value.parts):
+        found = value.parts[key]
+    elif value.parts is not None and isinstance(node, ast.Slice):
+        bounds = _bounds(node)
+        found = tuple_of(value.parts[bounds]) if bounds is not None else each(element(value), value.places)
+    elif value.fields is not None and isinstance(key, str):
+        found = objects.field(value, key)
+    elif value.parts is None and value.fields is None and isinstance(value.static, Constant):
+        found = replace(value, static=None)
+    elif value.kind == "array":
+        return replace(union([value, index]), kind="array", static=value.static)
+    if found is None:
+        found = whole(value) if value.parts is None or value.fields is not None else element(value)
+    return doubtful(found) if index.host else at_least(found, index.level)
+
+
+def _bounds(node: ast.Slice) -> slice | None:
+    found: list[int | None] = []
+    for bound in (node.lower, node.upper, node.step):
+        match bound:
+            case None:
+                found.append(None)
+            case ast.Constant(value=int(number)):
+                found.append(number)
+            case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int(number))):
+                found.append(-number)
+            case _:
+                return None
+    return slice(*found)
+
+
+def _call(run: Run, node: ast.Call, frame: Frame) -> Var:
+    return calls.call(run, node, frame)
+
+
+def _conditional(run: Run, node: ast.IfExp, frame: Frame) -> Var:
+    doubt = uncertain(run, node.test, frame)
+    run.doubt += doubt
+    result = join_all([evaluate(run, node.body, frame), evaluate(run, node.orelse, frame)])
+    run.doubt -= doubt
+    return doubtful(result) if doubt else result
+
+
+def uncertain(run: Run, test: ast.expr, frame: Frame) -> bool:
+    """Whether processes may not agree on a test; arrays cannot be tested, so that what is tested is of the host."""
+    value = evaluate(run, test, frame)
+    return value.host or (value.level == Level.MAY and value.parts is None and value.fields is None)
+
+
+def _boolean(run: Run, node: ast.BoolOp, frame: Frame) -> Var:
+    found = [evaluate(run, operand, frame) for operand in node.values]
+    result = join_all(found)
+    return doubtful(result) if any(v.host for v in found) else result
+
+
+def _compare(run: Run, node: ast.Compare, frame: Frame) -> Var:
+    found = [evaluate(run, operand, frame) for operand in (node.left, *node.comparators)]
+    structural = all(isinstance(op, ast.Is | ast.IsNot) for op in node.ops)
+    membership = all(isinstance(op, ast.In | ast.NotIn) for op in node.ops) and _is_text(found[0])
+    if structural or membership:
+        host = any(v.host for v in found)
+        return replace(unsure(EQUAL) if host else ARRAY, kind="array")
+    return replace(union(found), kind="array")
+
+
+def _is_text(value: Var) -> bool:
+    return isinstance(value.static, Constant) and isinstance(value.static.value, str)
+
+
+def _arithmetic(run: Run, node: ast.BinOp, frame: Frame) -> Var:
+    left, right = evaluate(run, node.left, frame), evaluate(run, node.right, frame)
+    return operated(run, node, node.op, left, right, frame)
+
+
+def operated(run: Run, node: ast.expr, op: ast.operator, left: Var, right: Var, frame: Frame) -> Var:
+    """What `left op right` is."""
+    if isinstance(op, ast.Add) and left.parts is not None and right.parts is not None:
+        return tuple_of([*left.parts, *right.parts])
+    if isinstance(op, ast.BitOr) and left.fields is not None and right.fields is not None:
+        return dict_of({**left.fields, **right.fields})
+    result = union([left, right])
+    repeated = isinstance(op, ast.Mult | ast.Add) and not (_is_array(left) or _is_array(right))
+    places = left.places | right.places if repeated else frozenset()
+    result = replace(result, kind="unknown" if repeated else "array", places=places)
+    if isinstance(op, ast.Sub) and right.gradient and not left.gradient:
+        if not run.quiet():
+            run.reading.updates.append((frame.module, node))
+        return replace(result, updated=True)
+    return result
+
+
+def _is_array(value: Var) -> bool:
+    return value.kind == "array" and not isinstance(value.static, Constant)
+
+
+def _unary(run: Run, node: ast.UnaryOp, frame: Frame) -> Var:
+    value = evaluate(run, node.operand, frame)
+    if isinstance(node.op, ast.Not):
+        return replace(union([value]), kind="array")
+    static = value.static
+    if isinstance(node.op, ast.USub) and isinstance(static, Constant) and isinstance(static.value, int | float):
+        return constant(-static.value)
+    return replace(union([value]), kind=value.kind)
+
+
+def _walrus(run: Run, node: ast.NamedExpr, frame: Frame) -> Var:
+    value = evaluate(run, node.value, frame)
+    holder = frame
+    while holder.node is None and holder.parent is not None:
+        holder = holder.parent
+    objects.bind_name(run, node.target.id, run.settle(value), holder)
+    return value
+
+
+def _comprehension(run: Run, node: ast.ListComp | ast.GeneratorExp | ast.SetComp, frame: Frame) -> Var:
+    found, known = _generated(run, node.generators, frame, lambda inner: evaluate(run, node.elt, inner))
+    if known and not isinstance(node, ast.SetComp):
+        made = tuple_of(found)
+    else:
+        made = each(join_all(found))
+    return replace(made, places=made.places | {node})
+
+
+def _dict_comprehension(run: Run, node: ast.DictComp, frame: Frame) -> Var:
+    entries: list[tuple[Var, Var]] = []
+
+    def entry(inner: Frame) -> Var:
+        entries.append((evaluate(run, node.key, inner), evaluate(run, node.value, inner)))
+        return entries[-1][1]
+
+    found, known = _generated(run, node.generators, frame, entry)
+    if known and all(_is_text(key) for key, _ in entries):
+        made = dict_of({str(key.static.value): v for key, v in entries if isinstance(key.static, Constant)})
+    else:
+        made = dict_of({OTHERS: join_all([at_least(v, key.level) for key, v in entries])}) if found else dict_of({})
+        made = doubtful(made) if any(key.host for key, _ in entries) else made
+    return replace(made, places=made.places | {node})
+
+
+def _generated(
+    run: Run, generators: Sequence[ast.comprehension], frame: Frame, make: Callable[[Frame], Var]
+) -> tuple[list[Var], bool]:
+    """What a comprehension makes, and whether that is one value for each element in turn."""
+    inner = Frame(frame.module, None, frame, loops=frame.loops)
+    run.frames.append(inner)
+    first, *more = generators
+    source = evaluate(run, first.iter, frame)
+    known = source.parts is not None and len(source.parts) <= MOST_UNROLLED and not more and not first.ifs
+    found: list[Var] = []
+    for one in source.parts if known and source.parts is not None else [element(source)]:
+        objects.assign(run, first.target, one, inner)
+        doubt = source.host | _tested(run, first, inner)
+        for generator in more:
+            objects.assign(run, generator.target, element(evaluate(run, generator.iter, inner)), inner)
+            doubt |= _tested(run, generator, inner)
+        value = make(inner)
+        found.append(doubtful(value) if doubt else value)
+    run.live(inner)
+    return found, known
+
+
+def _tested(run: Run, generator: ast.comprehension, frame: Frame) -> bool:
+    """Whether processes may not agree on which elements a comprehension takes."""
+    doubts = [uncertain(run, test, frame) for test in generator.ifs]
+    return any(doubts)
+
+
+def _text(run: Run, node: ast.JoinedStr, frame: Frame) -> Var:
+    return replace(_operands(run, node, frame), kind="array")
+
+
+def _yield(run: Run, node: ast.Yield, frame: Frame) -> Var:
+    value = evaluate(run, node.value, frame) if node.value is not None else EQUAL
+    _function_frame(frame).yielded.append(run.settle(value))
+    return unsure(EQUAL)
+
+
+def _yield_from(run: Run, node: ast.YieldFrom, frame: Frame) -> Var:
+    _function_frame(frame).yielded.append(run.settle(element(evaluate(run, node.value, frame))))
+    return unsure(EQUAL)
+
+
+def _function_frame(frame: Frame) -> Frame:
+    while frame.node is None and frame.parent is not None:
+        frame = frame.parent
+    return frame
+
+
+def _inner(run: Run, node: ast.Starred | ast.Await, frame: Frame) -> Var:
+    return evaluate(run, node.value, frame)
+
+
+Handler = Callable[[Run, Any, Frame], Var]
+HANDLERS: dict[type[ast.expr], Handler] = {
+    ast.Name: _name,
+    ast.Constant: _constant,
+    ast.Lambda: _lambda,
+    ast.Tuple: _display,
+    ast.List: _display,
+    ast.Set: _set,
+    ast.Dict: _dict,
+    ast.Attribute: _attribute,
+    ast.Subscript: _subscript,
+    ast.Call: _call,
+    ast.IfExp: _conditional,
+    ast.BoolOp: _boolean,
+    ast.Compare: _compare,
+    ast.BinOp: _arithmetic,
+    ast.UnaryOp: _unary,
+    ast.NamedExpr: _walrus,
+    ast.ListComp: _comprehension,
+    ast.GeneratorExp: _comprehension,
+    ast.SetComp: _comprehension,
+    ast.DictComp: _dict_comprehension,
+    ast.JoinedStr: _text,
+    ast.Yield: _yield,
+    ast.YieldFrom: _yield_from,
+    ast.Starred: _inner,
+    ast.Await: _inner,
+}

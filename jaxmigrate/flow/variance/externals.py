@@ -1,0 +1,371 @@
+"""Calls of functions outside the project: what the library's tables say, and the few that need a case of their own."""
+# ruff: noqa: ARG001 - handlers of one table take the same arguments
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from dataclasses import replace
+
+from jaxmigrate.flow.variance import calls, collectives, library, loops, methods, transforms
+from jaxmigrate.flow.variance.callees import Bound, Pure, Transformed
+from jaxmigrate.flow.variance.frames import Arguments, Frame
+from jaxmigrate.flow.variance.lattice import (
+    EQUAL,
+    OTHERS,
+    Level,
+    Var,
+    certainly,
+    dict_of,
+    each,
+    element,
+    join_all,
+    mapped,
+    tuple_of,
+    union,
+    unsure,
+    whole,
+    with_fields,
+)
+from jaxmigrate.flow.variance.library import TRANSFORMS
+from jaxmigrate.flow.variance.reading import Draw
+from jaxmigrate.flow.variance.run import Run
+from jaxmigrate.program.collectives import AXIS_POSITIONS
+from jaxmigrate.program.resolve import PARTIALS
+from jaxmigrate.program.values import Class, Constant, External, Function
+
+Case = Callable[[Run, Arguments, "ast.Call | None", "Frame | None"], Var]
+
+
+def call(run: Run, name: str, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> Var:
+    """The result of calling something outside the project by its full name."""
+    if name in AXIS_POSITIONS:
+        return collectives.call(run, name, arguments, node, frame)
+    if name in CASES:
+        return CASES[name](run, arguments, node, frame)
+    if name in PARTIALS and arguments.given:
+        first, *given = arguments.given
+        return Var(callee=Bound(first, tuple(given), tuple(arguments.named.items())), host=first.host)
+    if name in TRANSFORMS:
+        return _transformed(name, arguments)
+    if name in library.EQUAL_RESULTS or name.startswith(library.SILENT):
+        return _structural(name, arguments)
+    if library.is_host_source(name) or not library.is_pure(name):
+        return _unknown(run, name, arguments)
+    return _pure(run, name, arguments, node, frame)
+
+
+def _transformed(name: str, arguments: Arguments) -> Var:
+    options = tuple((k, v) for k, v in arguments.named.items() if k not in ("fun", "f"))
+    function = arguments.find(0, "fun", "f")
+    if function is None:  # @jax.jit(static_argnums=...): a decorator is made
+        return Var(callee=Bound(Var(static=External(name)), (), options))
+    return Var(callee=Transformed(name, function, options, arguments.given[1:]), host=function.host)
+
+
+def _structural(name: str, arguments: Arguments) -> Var:
+    """What depends on shapes and types only."""
+    everything = union(arguments.all())
+    array = name.rpartition(".")[2] in (
+        "zeros_like",
+        "ones_like",
+        "empty_like",
+        "axis_size",
+        "len",
+        "ndim",
+        "isinstance",
+    )
+    if name.startswith(library.SILENT):
+        return EQUAL
+    return replace(unsure(EQUAL) if everything.host else EQUAL, kind="array" if array else "unknown")
+
+
+def _unknown(run: Run, name: str, arguments: Arguments) -> Var:
+    """A function that may do anything; one that gives what the processes do not share at least changes nothing."""
+    if not library.is_host_source(name) or name == "random.shuffle":
+        for one in arguments.all():
+            if one.places:
+                run.change(one, unsure(union(arguments.all())))
+    return unsure(replace(union(arguments.all()), places=frozenset([name])))
+
+
+def _pure(run: Run, name: str, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> Var:
+    if any(calls.known_callee(run, a) is not None for a in arguments.all()):
+        if name.startswith("jax.") and not name.startswith("jax.nn.initializers"):
+            return loops.unknown_order(run, arguments, node, frame)
+        held = union([replace(a, callee=None) for a in arguments.all()])
+        return calls.fresh(replace(held, callee=Pure(held.level, hidden=True)), node, arguments)
+    if name in library.DRAWS:
+        _draw(run, name, arguments, node, frame)
+    result = union(arguments.all())
+    if name.startswith(library.ARRAYS) and name not in library.NOT_ARRAYS:
+        return replace(result, kind="array")
+    if name.startswith(("numpy.", "jax.numpy.", "jax.lax.")):
+        return calls.fresh(certainly(result), node, arguments)
+    return calls.fresh(replace(result, callee=Pure(result.level)), node, arguments)
+
+
+def _draw(run: Run, name: str, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> None:
+    key = arguments.find(0, "key")
+    if key is not None and node is not None and frame is not None and not run.quiet():
+        run.reading.draws.append(Draw(frame.module, node, name, key))
+
+
+# Classes of the project that libraries know
+
+
+def is_network(run: Run, cls: Class) -> bool:
+    """Whether a class derives from a library's module class, whose methods do not mean what they say."""
+    bases = [v for c in run.resolver.lineage(cls) for b in c.node.bases for v in run.resolver.values(b, c.module)]
+    return any(isinstance(v, External) and "Module" in v.name.rpartition(".")[2] for v in bases)
+
+
+def declared_fields(run: Run, cls: Class) -> list[str]:
+    """The fields that a dataclass or NamedTuple, and its bases in the project, declare, in order."""
+    found: dict[str, None] = {}
+    for one in reversed(run.resolver.lineage(cls)):
+        for statement in one.node.body:
+            if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
+                found[statement.target.id] = None
+    return list(found)
+
+
+# Cases of their own
+
+
+def _preserving(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> Var:
+    value = arguments.find(0) if arguments.given else None
+    if value is None:
+        return calls.fresh(dict_of(arguments.named) if arguments.named else EQUAL, node, Arguments())
+    rest = union([*arguments.given[1:], *arguments.named.values()])
+    if value.host or rest.host:
+        return unsure(union(arguments.all()))
+    return calls.fresh(replace(value, callee=None, static=None), node, arguments)
+
+
+def _cast(_run: Run, arguments: Arguments, _node: ast.Call | None, _frame: Frame | None) -> Var:
+    return arguments.given[-1] if arguments.given else EQUAL
+
+
+def _listed(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> Var:
+    value = arguments.find(0) or EQUAL
+    if (value.parts is None and value.fields is None) or (value.fields is not None and value.parts is None):
+        value = each(element(value), value.places)
+    return calls.fresh(replace(value, callee=None, static=None, kind="unknown"), node, arguments)
+
+
+def _sorted(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> Var:
+    return calls.fresh(each(element(arguments.find(0) or EQUAL)), node, arguments)
+
+
+def _dictionary(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> Var:
+    fields = dict(arguments.named)
+    if arguments.given:
+        first = arguments.given[0]
+        fields = {**(first.fields if first.fields is not None else {OTHERS: whole(element(first))}), **fields}
+    if arguments.rest is not None:
+        fields[OTHERS] = join_all([*fields.values(), arguments.rest])
+    return calls.fresh(dict_of(fields), node, arguments)
+
+
+def _zip(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> Var:
+    columns = arguments.given
+    if columns and arguments.rest is None and all(c.parts is not None for c in columns):
+        rows = zip(*(c.parts or () for c in columns), strict=False)
+        return calls.fresh(tuple_of([tuple_of(row) for row in rows]), node, arguments)
+    more = [arguments.rest] if arguments.rest is not None else []
+    return calls.fresh(each(tuple_of([element(c) for c in (*columns, *more)])), node, arguments)
+
+
+def _enumerate(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> Var:
+    items = arguments.find(0) or EQUAL
+    number = Var(kind="array")
+    if items.parts is not None:
+        return calls.fresh(tuple_of([tuple_of([number, part]) for part in items.parts]), node, arguments)
+    return calls.fresh(each(tuple_of([number, element(items)])), node, arguments)
+
+
+def _map(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> Var:
+    function, *columns = arguments.given or (EQUAL,)
+    if columns and all(c.parts is not None for c in columns):
+        rows = list(zip(*(c.parts or () for c in columns), strict=False))
+        return tuple_of([calls.apply(run, function, Arguments(row), node, frame) for row in rows])
+    return each(calls.apply(run, function, Arguments(tuple(element(c) for c in columns)), node, frame))
+
+
+def _sum(_run: Run, arguments: Arguments, _node: ast.Call | None, _frame: Frame | None) -> Var:
+    first = arguments.find(0) or EQUAL
+    items = first.parts if first.parts is not None else (element(first),)
+    result = union([*items, *arguments.given[1:]])
+    array = all(i.kind == "array" for i in items)
+    return replace(result, kind="array" if array else "unknown", host=result.host or first.host)
+
+
+def _number(_run: Run, arguments: Arguments, _node: ast.Call | None, _frame: Frame | None) -> Var:
+    items = [i for a in arguments.given for i in (a.parts if a.parts is not None else (a,))]
+    return replace(union([*items, *arguments.named.values()]), kind="array")
+
+
+def _range(_run: Run, arguments: Arguments, _node: ast.Call | None, _frame: Frame | None) -> Var:
+    bounds = union(arguments.all())
+    numbers = [a.static.value for a in arguments.given if isinstance(a.static, Constant)]
+    if len(numbers) == len(arguments.given) and all(isinstance(n, int) for n in numbers):
+        found = range(*[n for n in numbers if isinstance(n, int)][:3]) if numbers else range(0)
+        if len(found) <= 4:
+            return tuple_of([Var(kind="array", static=Constant(n)) for n in found])
+    return replace(each(replace(bounds, kind="array")), host=bounds.host)
+
+
+def _getattr(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> Var:
+    from jaxmigrate.flow.variance import objects
+
+    value, name = arguments.find(0) or EQUAL, arguments.find(1)
+    static = name.static.value if name is not None and isinstance(name.static, Constant) else None
+    if not isinstance(static, str):
+        return replace(whole(value), callee=None) if not value.host else unsure(value)
+    found = objects.attribute(run, value, static)
+    default = arguments.find(2)
+    return found if default is None else join_all([found, default])
+
+
+def _setattr(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> Var:
+    if len(arguments.given) == 3:
+        run.change(arguments.given[0], arguments.given[2])
+    return EQUAL
+
+
+def _replace(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> Var:
+    value = arguments.find(0) or EQUAL
+    if arguments.rest is not None:
+        return unsure(union(arguments.all()))
+    return calls.fresh(with_fields(value, arguments.named), node, arguments)
+
+
+def _leaves(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> Var:
+    return loops.leaves(arguments.find(0, "tree") or EQUAL)
+
+
+def _flatten(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> Var:
+    tree = arguments.find(0, "tree") or EQUAL
+    return tuple_of([loops.leaves(tree), Var(host=tree.host)])
+
+
+def _unflatten(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> Var:
+    items = arguments.find(1, "leaves") or EQUAL
+    return calls.fresh(certainly(union([items])) if items.parts is None else whole(items), node, arguments)
+
+
+def _map_paths(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> Var:
+    return loops.tree_map(run, arguments, node, frame, with_path=True)
+
+
+def _reduce(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> Var:
+    return loops.associative(run, arguments, node, frame)
+
+
+def _full_like(_run: Run, arguments: Arguments, _node: ast.Call | None, _frame: Frame | None) -> Var:
+    return replace(union(list(arguments.all())[1:]), kind="array")
+
+
+def _vjp(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> Var:
+    function, given = arguments.find(0, "fun") or EQUAL, Arguments(arguments.given[1:], rest=arguments.rest)
+    out = calls.apply(run, function, given, node, frame)
+    depends = transforms.unreduced(run, function, given, node, frame)
+    back = Var(callee=Pure(depends.level), host=depends.host)
+    if arguments.named.get("has_aux", EQUAL).static == Constant(True):
+        return tuple_of([_part(out, 0), back, _part(out, 1)])
+    return tuple_of([out, back])
+
+
+def _jvp(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> Var:
+    function = arguments.find(0, "fun") or EQUAL
+    primals, tangents = arguments.find(1, "primals") or EQUAL, arguments.find(2, "tangents") or EQUAL
+    if primals.parts is None:
+        return loops.unknown_order(run, arguments, node, frame)
+    given = Arguments(primals.parts)
+    out = calls.apply(run, function, given, node, frame)
+    depends = transforms.unreduced(run, function, given, node, frame)
+    return tuple_of([out, certainly(union([depends, tangents]))])
+
+
+def _linearize(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> Var:
+    return tuple_of(list(_vjp(run, arguments, node, frame).parts or ())[:2])
+
+
+def _part(value: Var, index: int) -> Var:
+    return value.parts[index] if value.parts is not None and index < len(value.parts) else element(value)
+
+
+def _stop(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> Var:
+    value = arguments.find(0, "x") or EQUAL
+    return mapped(value, lambda v: replace(v, static=None))
+
+
+def _split(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> Var:
+    """Keys, or pieces of an array: as many of them as the program takes."""
+    return replace(union(arguments.all()), kind="array")
+
+
+def _apply_updates(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> Var:
+    """`optax.apply_updates(params, updates)`."""
+    params, updates = arguments.find(0, "params") or EQUAL, arguments.find(1, "updates") or EQUAL
+    if updates.gradient and not run.quiet() and node is not None and frame is not None:
+        run.reading.updates.append((frame.module, node))
+    result = certainly(union([params, updates]))
+    if updates.gradient:
+        result = replace(result, updated=True)
+    return calls.fresh(result, node, arguments)
+
+
+CASES: dict[str, Case] = {
+    "jax.lax.scan": loops.scan,
+    "jax.lax.fori_loop": loops.fori_loop,
+    "jax.lax.while_loop": loops.while_loop,
+    "jax.lax.cond": loops.cond,
+    "jax.lax.switch": loops.switch,
+    "jax.lax.map": loops.over_rows,
+    "jax.lax.associative_scan": loops.associative,
+    **dict.fromkeys(library.TREE_MAPS, loops.tree_map),
+    **dict.fromkeys(library.PATH_MAPS, _map_paths),
+    **dict.fromkeys(library.TREE_LEAVES, _leaves),
+    **dict.fromkeys(library.TREE_FLATTEN, _flatten),
+    **dict.fromkeys(library.TREE_UNFLATTEN, _unflatten),
+    **dict.fromkeys(library.TREE_REDUCE, _reduce),
+    **dict.fromkeys(library.PRESERVING, _preserving),
+    "jax.lax.stop_gradient": _stop,
+    "typing.cast": _cast,
+    "builtins.list": _listed,
+    "builtins.tuple": _listed,
+    "builtins.iter": _listed,
+    "builtins.reversed": _sorted,
+    "builtins.sorted": _sorted,
+    "builtins.set": _sorted,
+    "builtins.frozenset": _sorted,
+    "builtins.filter": lambda run, arguments, node, frame: _sorted(
+        run, Arguments(arguments.given[1:]), node, frame
+    ),
+    "builtins.dict": _dictionary,
+    "collections.OrderedDict": _dictionary,
+    "types.SimpleNamespace": _dictionary,
+    "builtins.zip": _zip,
+    "builtins.enumerate": _enumerate,
+    "builtins.map": _map,
+    "builtins.sum": _sum,
+    **dict.fromkeys(
+        ("builtins.max", "builtins.min", "builtins.abs", "builtins.float", "builtins.int", "builtins.bool",
+         "builtins.round", "builtins.pow", "builtins.any", "builtins.all", "builtins.complex", "builtins.str"),
+        _number,
+    ),
+    "builtins.range": _range,
+    "builtins.getattr": _getattr,
+    "builtins.setattr": _setattr,
+    "dataclasses.replace": _replace,
+    "jax.numpy.full_like": _full_like,
+    "jax.vjp": _vjp,
+    "jax.jvp": _jvp,
+    "jax.linearize": _linearize,
+    "jax.random.split": _split,
+    "optax.apply_updates": _apply_updates,
+}  # fmt: skip
+
+__all__ = ["TRANSFORMS", "Function", "Level", "call", "declared_fields", "is_network", "methods"]

@@ -1,0 +1,228 @@
+"""JAX's structured control flow: scan, loops, branches, maps over trees."""
+# ruff: noqa: ARG001 - handlers of one table take the same arguments
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from jaxmigrate.flow.operations import function_operations, same_sequence
+from jaxmigrate.flow.variance import calls
+from jaxmigrate.flow.variance.frames import Arguments, Frame
+from jaxmigrate.flow.variance.lattice import (
+    ARRAY,
+    EQUAL,
+    Kind,
+    Level,
+    Var,
+    dict_of,
+    element,
+    join,
+    join_all,
+    mapped,
+    shallow,
+    tuple_of,
+    union,
+    unsure,
+    whole,
+)
+from jaxmigrate.flow.variance.reading import Divergence
+from jaxmigrate.flow.variance.run import Run, at_least, widened
+from jaxmigrate.program.values import UNKNOWN
+
+MOST_ROUNDS = 6
+
+
+def fixpoint(run: Run, start: Var, around: Callable[[Var], Var]) -> tuple[Var, Var]:
+    """What a carried value can be at the start of any round, and what a round then gives."""
+    carry = start
+    given = around(carry)
+    for count in range(MOST_ROUNDS):
+        after = shallow(join(carry, given), 4)
+        if after == carry:
+            break
+        carry = widened(carry, after) if count == MOST_ROUNDS - 2 else after
+        given = around(carry)
+    return carry, given
+
+
+def carried(start: Var, given: Var) -> Var:
+    """A loop's result: what a round gives; certain to be equal only if it is so without any round, too."""
+    if start.parts is not None and given.parts is not None and len(start.parts) == len(given.parts):
+        return tuple_of([carried(a, b) for a, b in zip(start.parts, given.parts, strict=True)])
+    if given.level == Level.NO and start.level != Level.NO:
+        return join(start, given)
+    return given
+
+
+def scan(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> Var:
+    """`scan(f, init, xs)`."""
+    function, start = arguments.find(0, "f") or EQUAL, arguments.find(1, "init") or EQUAL
+    rows = arguments.find(2, "xs") or EQUAL
+
+    def around(carry: Var) -> Var:
+        return calls.apply(run, function, Arguments((carry, rows)), node, frame)
+
+    carry, _ = fixpoint(run, start, lambda c: _part(around(c), 0))
+    last = around(carry)
+    return tuple_of([carried(start, _part(last, 0)), _part(last, 1)])
+
+
+def fori_loop(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> Var:
+    """`fori_loop(lower, upper, body, init)`."""
+    bounds = union([arguments.find(0, "lower") or EQUAL, arguments.find(1, "upper") or EQUAL])
+    body, start = arguments.find(2, "body_fun") or EQUAL, arguments.find(3, "init_val") or EQUAL
+    index = replace(bounds, kind="array")
+    _, given = fixpoint(run, start, lambda c: calls.apply(run, body, Arguments((index, c)), node, frame))
+    return at_least(carried(start, given), bounds.level)
+
+
+def while_loop(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> Var:
+    """`while_loop(cond, body, init)`: devices may go round it unlike numbers of times."""
+    test, body = arguments.find(0, "cond_fun") or EQUAL, arguments.find(1, "body_fun") or EQUAL
+    start = arguments.find(2, "init_val") or EQUAL
+    carry, given = fixpoint(run, start, lambda c: calls.apply(run, body, Arguments((c,)), node, frame))
+    again = calls.apply(run, test, Arguments((carry,)), node, frame)
+    if again.level == Level.YES and node is not None and frame is not None:
+        _diverging(run, [*node.args[:2]], node, frame, alone=True)
+    return at_least(join(start, given), again.level)
+
+
+def cond(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> Var:
+    """`cond(pred, true_fun, false_fun, *operands)`, or its old form with an operand for each."""
+    predicate, *rest = arguments.given or (arguments.find(0, "pred") or EQUAL,)
+    ways = [
+        arguments.find(1, "true_fun") or EQUAL,
+        arguments.find(2, "false_fun") or EQUAL,
+    ]
+    operands = [tuple(rest[2:])] * 2
+    if "operand" in arguments.named:
+        operands = [(arguments.named["operand"],)] * 2
+    if len(rest) == 4 and calls.known_callee(run, rest[3]) is not None:
+        ways, operands = [rest[1], rest[3]], [(rest[0],), (rest[2],)]
+    if predicate.level == Level.YES and node is not None and frame is not None and ways == list(rest[:2]):
+        _diverging(run, node.args[1:3], node, frame)
+    found = [
+        calls.apply(run, way, Arguments(given, rest=arguments.rest), node, frame)
+        for way, given in zip(ways, operands, strict=True)
+    ]
+    return at_least(join_all(found), min(predicate.level, Level.MAY))
+
+
+def switch(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> Var:
+    """`switch(index, branches, *operands)`."""
+    index, branches = arguments.find(0, "index") or EQUAL, arguments.find(1, "branches") or EQUAL
+    ways = branches.parts if branches.parts is not None else (element(branches),)
+    if index.level == Level.YES and node is not None and frame is not None and len(node.args) > 1:
+        listed = node.args[1].elts if isinstance(node.args[1], ast.Tuple | ast.List) else []
+        _diverging(run, listed, node, frame)
+    operands = Arguments(arguments.given[2:], rest=arguments.rest)
+    found = [calls.apply(run, way, operands, node, frame) for way in ways]
+    return at_least(join_all(found), min(index.level, Level.MAY))
+
+
+def _diverging(run: Run, ways: Sequence[ast.expr], node: ast.Call, frame: Frame, alone: bool = False) -> None:
+    """Notes a branch that devices take differently, where its ways differ in their collectives."""
+    values = [run.resolver.value(way, frame.module) for way in ways]
+    found = [function_operations(value, run.resolver) if value != UNKNOWN else None for value in values]
+    known = [operations for operations in found if operations is not None]
+    if run.quiet() or not known or (not alone and len(known) != len(found)):
+        return
+    first = known[0]
+    other = next((o for o in known if (o and alone) or not same_sequence(first, o)), None)
+    if other is not None:
+        run.reading.divergences.append(Divergence(frame.module, node, max(first, other, key=len)[0]))
+
+
+def associative(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> Var:
+    """A binary function over the elements of something: `associative_scan`, `reduce`, `tree_reduce`."""
+    function, items = arguments.find(0, "fn", "function") or EQUAL, arguments.find(1, "elems", "tree") or EQUAL
+    one = element(items) if items.parts is not None or items.fields is not None else whole(items)
+    first = arguments.find(2, "initializer")
+    start = first if first is not None else one
+    _, given = fixpoint(run, start, lambda c: calls.apply(run, function, Arguments((c, one)), node, frame))
+    return carried(start, given)
+
+
+def tree_map(
+    run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | None, with_path: bool = False
+) -> Var:
+    """A function over the leaves of trees, keeping the structure of the first."""
+    function = arguments.find(0, "f") or EQUAL
+    trees = [*arguments.given[1:], *([arguments.named["tree"]] if "tree" in arguments.named else [])]
+    leaf = "is_leaf" not in arguments.named
+    front = (EQUAL,) if with_path else ()
+
+    def over(values: Sequence[Var]) -> Var:
+        first = values[0]
+        if first.parts is not None:
+            rows = [v.parts if v.parts is not None and len(v.parts) == len(first.parts) else None for v in values]
+            return tuple_of(
+                [over([r[i] if r is not None else whole(v) for r, v in zip(rows, values, strict=True)])
+                 for i in range(len(first.parts))]
+            )  # fmt: skip
+        if first.fields is not None:
+            return replace(
+                dict_of({n: over([v.fields[n] if v.fields is not None and n in v.fields else whole(v) for v in values])
+                         for n in first.fields}),
+                static=first.static,
+            )  # fmt: skip
+        inner = [replace(whole(v), kind="array", places=frozenset()) if leaf else whole(v) for v in values]
+        more = (arguments.rest,) if arguments.rest is not None else ()
+        result = calls.apply(run, function, Arguments((*front, *inner, *more)), node, frame)
+        return replace(result, kind="tree") if result.kind == "array" and first.kind != "array" else result
+
+    if not trees:
+        return unsure(union(arguments.all()))
+    return calls.fresh(over(trees), node, Arguments())
+
+
+def over_rows(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> Var:
+    """`jax.lax.map(f, xs)`, and the like: a function of one row."""
+    function, rows = arguments.find(0, "f") or EQUAL, arguments.find(1, "xs") or EQUAL
+    return calls.apply(run, function, Arguments((rows,)), node, frame)
+
+
+def leaves(value: Var) -> Var:
+    """The leaves of a tree, in a list."""
+    found: list[Var] = []
+    if not _collect(value, found):
+        kind: Kind = "tree" if value.kind in ("array", "tree") else "unknown"
+        return Var(value.level, value.gradient, value.updated, value.inner, kind=kind, host=value.host)
+    return tuple_of(found)
+
+
+def _collect(value: Var, found: list[Var]) -> bool:
+    held = [*(value.parts or ()), *(value.fields or {}).values()]
+    if value.parts is None and value.fields is None:
+        if value.kind != "array":
+            return False
+        found.append(value)
+        return True
+    return all(_collect(one, found) for one in held) and len(found) <= 16
+
+
+def unknown_order(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> Var:
+    """A function of JAX that calls what it is given, in some way: equal only if nothing that it sees differs."""
+    data = [a for a in arguments.all() if calls.known_callee(run, a) is None]
+    functions = [a for a in arguments.all() if calls.known_callee(run, a) is not None]
+    everything = whole(union(data))
+    before = run.clearing
+    run.clearing = False
+    try:
+        for _ in range(2):
+            results = [calls.apply(run, f, Arguments(rest=everything), node, frame) for f in functions]
+            everything = union([everything, *results])
+    finally:
+        run.clearing = before
+    if everything.level == Level.NO and not everything.host:
+        return calls.fresh(EQUAL, node, Arguments())
+    return replace(unsure(everything), host=everything.host)
+
+
+def _part(value: Var, index: int) -> Var:
+    return value.parts[index] if value.parts is not None and index < len(value.parts) else element(value)
+
+
+__all__ = ["ARRAY", "mapped"]

@@ -1,0 +1,270 @@
+"""Method calls on values: those of arrays, containers and training states, and those of objects out of sight."""
+# ruff: noqa: ARG001 - handlers of one table take the same arguments
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from dataclasses import replace
+
+from jaxmigrate.flow.variance import calls, externals, objects
+from jaxmigrate.flow.variance.callees import Method, Pure
+from jaxmigrate.flow.variance.frames import Arguments, Frame
+from jaxmigrate.flow.variance.lattice import (
+    EACH,
+    EQUAL,
+    OTHERS,
+    Level,
+    Var,
+    certainly,
+    dict_of,
+    each,
+    element,
+    join_all,
+    tuple_of,
+    union,
+    unsure,
+    whole,
+    with_fields,
+)
+from jaxmigrate.flow.variance.library import ARRAY_METHODS, IMPURE_METHODS, MUTATORS
+from jaxmigrate.flow.variance.reading import Draw
+from jaxmigrate.flow.variance.run import Run, at_least, weaker
+from jaxmigrate.program.values import Application, Class, Constant, External, Instance, Member, ModuleValue, Value
+
+UPDATES = frozenset({"update", "apply_gradients", "apply_updates"})
+Method_ = Callable[[Run, Var, Arguments, "ast.Call | None", "Frame | None"], Var]
+
+
+def call(run: Run, receiver: Var, name: str, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> Var:
+    """The result of `receiver.name(...)`."""
+    if receiver.static == objects.UPDATED_AT:
+        return replace(union([receiver, *arguments.all()]), kind="array")
+    known = objects.attribute(run, receiver, name)
+    method = known.callee
+    hidden = isinstance(method, Method) and method.name == name and method.receiver == receiver
+    if not hidden and (known.callee is not None or known.static is not None):
+        if isinstance(known.static, Member) and isinstance(known.static.owner, Class):
+            return _class_method(run, name, arguments, node)
+        return calls.apply(run, known, arguments, node, frame)
+    if receiver.fields is not None and name in receiver.fields:
+        return calls.apply(run, receiver.fields[name], arguments, node, frame)
+    _note_update(run, name, receiver, arguments, node, frame)
+    if name in CASES and not (run.shared.hidden.is_defined(name) and name in OVERRIDABLE):
+        return CASES[name](run, receiver, arguments, node, frame)
+    if name in MUTATORS and _is_container(receiver, name, arguments):
+        return _mutate(run, receiver, name, arguments, node, frame)
+    return _unseen(run, receiver, name, arguments, node, frame)
+
+
+def _unseen(
+    run: Run, receiver: Var, name: str, arguments: Arguments, node: ast.Call | None, frame: Frame | None
+) -> Var:
+    """A method of an object whose class is not in sight."""
+    held = [receiver, *arguments.all()]
+    everything = replace(union(held), callee=None)
+    if name in IMPURE_METHODS or receiver.host or _is_stateful(run, receiver):
+        for one in held:
+            if one.places:
+                run.change(one, unsure(everything))
+        return unsure(everything)
+    if name in ARRAY_METHODS and not run.shared.hidden.is_defined(name):
+        return replace(everything, kind="array")
+    _note_keys(run, arguments, node, frame)
+    if isinstance(receiver.callee, Pure) and not receiver.callee.hidden and not _has_functions(run, arguments):
+        result = replace(everything, kind="unknown")
+    else:
+        around = replace(receiver, level=min(receiver.level, Level.MAY), callee=None, static=None)
+        result = run.hidden(name, union([around, *arguments.all()]))
+        everything = result
+    if name == "update" and len(list(arguments.all())) > 1:
+        result = tuple_of([_updated(result, arguments)] * 2)
+    elif "mutable" in arguments.named and arguments.named["mutable"].static != Constant(False):
+        result = tuple_of([result, result])
+    return calls.fresh(result, node, Arguments((receiver, *arguments.given), arguments.named, arguments.rest))
+
+
+def _updated(result: Var, arguments: Arguments) -> Var:
+    gradient = any(a.gradient for a in arguments.all())
+    return replace(certainly(result), gradient=gradient, updated=gradient or result.updated)
+
+
+def _has_functions(run: Run, arguments: Arguments) -> bool:
+    return any(calls.known_callee(run, a) is not None for a in arguments.all())
+
+
+def _is_stateful(run: Run, receiver: Var) -> bool:
+    """Whether an object comes from a library whose objects are not functions of what they are given."""
+    from jaxmigrate.flow.variance import library
+
+    value: Value | None = receiver.static
+    while isinstance(value, Application | Member):
+        value = value.callee if isinstance(value, Application) else value.owner
+    if isinstance(value, External) and not isinstance(receiver.static, External | ModuleValue):
+        return library.is_host_source(value.name) or value.name.startswith(("flax.nnx", "builtins.open"))
+    return False
+
+
+def _class_method(run: Run, name: str, arguments: Arguments, node: ast.Call | None) -> Var:
+    """A class method that a base outside the project gives: `TrainState.create(...)`."""
+    if name == "create" and arguments.rest is None and not arguments.given:
+        state = {**arguments.named, OTHERS: certainly(union(arguments.all()))}
+        return calls.fresh(dict_of(state), node, arguments)
+    return calls.fresh(run.hidden(name, union(arguments.all())), node, arguments)
+
+
+def _note_update(
+    run: Run, name: str, receiver: Var, arguments: Arguments, node: ast.Call | None, frame: Frame | None
+) -> None:
+    """A call that applies gradients that nothing has reduced."""
+    everything = list(arguments.all())
+    applies = name in UPDATES and any(v.gradient for v in everything) and len(everything) >= 1 + (name == "update")
+    if applies and node is not None and frame is not None and not run.quiet():
+        run.reading.updates.append((frame.module, node))
+
+
+def _note_keys(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> None:
+    """A network that draws random bits: `apply(..., rngs={"dropout": key})`."""
+    given = arguments.named.get("rngs")
+    if given is None or node is None or frame is None or run.quiet():
+        return
+    for name, key in (given.fields or {"": given}).items():
+        if name != "params":
+            run.reading.draws.append(Draw(frame.module, node, f"rngs {name}".strip(), key))
+
+
+# Containers
+
+
+def _is_container(receiver: Var, name: str, arguments: Arguments) -> bool:
+    if receiver.parts is not None or receiver.fields is not None:
+        return True
+    if name in ("update", "add", "sort", "pop", "fill", "write", "put"):
+        return name == "update" and len(arguments.given) <= 1 and bool(receiver.places) and not arguments.named
+    return receiver.kind != "array"
+
+
+def _mutate(
+    run: Run, receiver: Var, name: str, arguments: Arguments, node: ast.Call | None, frame: Frame | None
+) -> Var:
+    """A method that changes a list, set or dictionary in place."""
+    stored = union(arguments.all())
+    stored = replace(stored, places=frozenset[object]().union(*(a.places for a in arguments.all())))
+    result = _taken(receiver, name, arguments)
+    after = _after(receiver, name, arguments, stored)
+    if node is not None and frame is not None and isinstance(node.func, ast.Attribute):
+        objects.replace_object(run, node.func.value, receiver, run.settle(after), run.settle(stored), frame)
+    else:
+        run.change(receiver, run.settle(stored))
+        run.spills |= not receiver.places
+    return result
+
+
+def _after(receiver: Var, name: str, arguments: Arguments, stored: Var) -> Var:
+    places = receiver.places | stored.places
+    if name == "append" and receiver.parts is not None and len(arguments.given) == 1:
+        return replace(tuple_of([*receiver.parts, arguments.given[0]]), places=places)
+    if name == "append" and len(arguments.given) == 1 and receiver.fields is not None and EACH in receiver.fields:
+        return replace(each(join_all([receiver.fields[EACH], arguments.given[0]])), places=places)
+    if name == "update" and receiver.fields is not None and arguments.rest is None:
+        given = arguments.given[0] if arguments.given else None
+        if given is None or given.fields is not None:
+            changed = {**((given.fields if given is not None else None) or {}), **arguments.named}
+            return with_fields(receiver, changed)
+    if name in ("pop", "popitem", "remove", "discard", "clear") and receiver.fields is not None:
+        return receiver
+    return weaker(receiver, stored)
+
+
+def _taken(receiver: Var, name: str, arguments: Arguments) -> Var:
+    if name not in ("pop", "popitem", "setdefault", "popleft"):
+        return EQUAL
+    key = arguments.given[0].static if arguments.given else None
+    if receiver.fields is not None and isinstance(key, Constant) and isinstance(key.value, str):
+        return join_all([objects.field(receiver, key.value), *arguments.given[1:]])
+    return replace(join_all([whole(receiver), *arguments.given[1:]]), host=receiver.host)
+
+
+def _items(run: Run, receiver: Var, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> Var:
+    if receiver.fields is not None and OTHERS not in receiver.fields and EACH not in receiver.fields:
+        pairs = [tuple_of([Var(static=Constant(n)), v]) for n, v in receiver.fields.items()]
+        return replace(tuple_of(pairs), host=receiver.host)
+    return replace(each(tuple_of([EQUAL, whole(receiver)]), receiver.places), host=receiver.host)
+
+
+def _values(run: Run, receiver: Var, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> Var:
+    if receiver.fields is not None and OTHERS not in receiver.fields and EACH not in receiver.fields:
+        return replace(tuple_of(list(receiver.fields.values())), host=receiver.host)
+    return replace(each(whole(receiver), receiver.places), host=receiver.host)
+
+
+def _keys(run: Run, receiver: Var, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> Var:
+    return unsure(EQUAL) if receiver.host else each(EQUAL)
+
+
+def _get(run: Run, receiver: Var, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> Var:
+    key = arguments.given[0].static if arguments.given else None
+    if isinstance(key, Constant) and isinstance(key.value, str) and not receiver.host:
+        return join_all([objects.field(receiver, key.value), *arguments.given[1:]])
+    if receiver.fields is None and not isinstance(key, Constant):
+        return _unseen(run, receiver, "get", arguments, node, frame)
+    return at_least(join_all([whole(receiver), *arguments.given[1:]]), union(arguments.given[:1]).level)
+
+
+def _replace(run: Run, receiver: Var, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> Var:
+    if arguments.rest is not None or arguments.given:
+        return calls.fresh(_one(run, receiver, arguments), node, arguments)
+    changed = with_fields(receiver, arguments.named)
+    return calls.fresh(changed, node, Arguments((receiver, *arguments.given), arguments.named))
+
+
+def _one(run: Run, receiver: Var, arguments: Arguments) -> Var:
+    total = union([receiver, *arguments.all()])
+    return unsure(total) if total.host else certainly(total)
+
+
+def _copy(run: Run, receiver: Var, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> Var:
+    added = arguments.find(0, "add_or_replace")
+    if added is None:
+        return calls.fresh(replace(receiver, callee=None), node, Arguments())
+    if added.fields is not None and EACH not in added.fields and OTHERS not in added.fields:
+        return calls.fresh(with_fields(receiver, added.fields), node, arguments)
+    return calls.fresh(_one(run, receiver, arguments), node, arguments)
+
+
+def _apply_gradients(run: Run, receiver: Var, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> Var:
+    """flax's TrainState: parameters and optimiser state change, and what is given by name; the rest stays."""
+    if arguments.rest is not None or arguments.given or "grads" not in arguments.named:
+        return _unseen(run, receiver, "apply_gradients", arguments, node, frame)
+    grads = arguments.named["grads"]
+    given = {n: v for n, v in arguments.named.items() if n not in ("grads", "value")}
+    before = union([objects.field(receiver, n) for n in ("params", "opt_state", "step")])
+    after = run.hidden("update", union([before, *arguments.named.values()]) if not given else union([before, grads]))
+    gradient = grads.gradient
+    after = replace(certainly(after), gradient=gradient, updated=gradient or before.updated, places=receiver.places)
+    step = objects.field(receiver, "step")
+    changed = {"params": after, "opt_state": after, "step": replace(step, kind="array"), **given}
+    return calls.fresh(with_fields(receiver, changed), node, Arguments((receiver,), arguments.named))
+
+
+def _has_key(run: Run, receiver: Var, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> Var:
+    return unsure(EQUAL) if receiver.host else EQUAL
+
+
+CASES: dict[str, Method_] = {
+    "items": _items,
+    "values": _values,
+    "keys": _keys,
+    "get": _get,
+    "replace": _replace,
+    "_replace": _replace,
+    "copy": _copy,
+    "unfreeze": _copy,
+    "apply_gradients": _apply_gradients,
+    "_asdict": _copy,
+    "startswith": _has_key,
+    "endswith": _has_key,
+}
+OVERRIDABLE = frozenset({"replace", "copy", "apply_gradients", "get", "values", "items", "keys"})
+
+__all__ = ["Class", "Instance", "call", "element", "externals"]

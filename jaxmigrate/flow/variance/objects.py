@@ -1,0 +1,236 @@
+"""Objects and variables: attributes and entries read, and what storing something changes."""
+# ruff: noqa: ARG001 - handlers of one table take the same arguments
+
+from __future__ import annotations
+
+import ast
+from dataclasses import replace
+
+from jaxmigrate.flow.variance import expressions
+from jaxmigrate.flow.variance.callees import Closure, Method
+from jaxmigrate.flow.variance.frames import Arguments, Frame
+from jaxmigrate.flow.variance.lattice import (
+    EQUAL,
+    OTHERS,
+    Level,
+    Var,
+    element,
+    join_all,
+    mapped,
+    tuple_of,
+    union,
+    unsure,
+    whole,
+    with_fields,
+)
+from jaxmigrate.flow.variance.run import OUTSIDE, Run, at_least, weaker
+from jaxmigrate.program.values import (
+    Application,
+    Class,
+    Constant,
+    External,
+    Function,
+    Instance,
+    ModuleValue,
+    Value,
+)
+
+SHAPES = frozenset({"shape", "ndim", "dtype", "weak_type", "aval", "sharding"})
+UPDATED_AT = External("jax.numpy.ndarray.at")
+PROPERTIES = frozenset({"builtins.property", "functools.cached_property"})
+
+
+# Reading
+
+
+def field(value: Var, name: str) -> Var:
+    """An entry of an object or dictionary by its name."""
+    if value.fields is not None:
+        found = value.fields.get(name, value.fields.get(OTHERS))
+        if found is not None:
+            return found if found.places else replace(found, places=value.places)
+    return whole(value)
+
+
+def attribute(run: Run, value: Var, name: str) -> Var:
+    """What `value.name` is."""
+    if value.fields is not None and name in value.fields:
+        return value.fields[name]
+    if name in SHAPES and not _is_instance(value):
+        return replace(EQUAL if not value.host else unsure(EQUAL), kind="array" if name == "ndim" else "unknown")
+    if name == "at":
+        return replace(union([value]), kind="array", static=UPDATED_AT)
+    if name == "size" and value.kind == "array":
+        return Var(kind="array", host=value.host, level=Level.MAY if value.host else Level.NO)
+    if name in ("T", "mT", "real", "imag") and value.kind in ("array", "tree"):
+        return replace(union([value]), kind="array")
+    known = _known(run, value, name)
+    if known is not None:
+        return known
+    inner = field(value, name)
+    return replace(inner, callee=Method(value, name), places=inner.places | value.places)
+
+
+def _is_instance(value: Var) -> bool:
+    return isinstance(value.static, Instance | ModuleValue | External | Class)
+
+
+def _known(run: Run, value: Var, name: str) -> Var | None:
+    """An attribute of a module, a class or an object of a class of the project."""
+    owner = value.static
+    if isinstance(owner, External | ModuleValue | Class):
+        values = run.resolver.attribute(owner, name)
+        return _of_values(run, owner, name, values)
+    if not isinstance(owner, Instance):
+        return None
+    values = run.resolver.attribute(owner, name)
+    if len(values) != 1:
+        return None
+    match values[0]:
+        case Function() as function if function.receiver is not None:
+            return Var(callee=Closure(function, receiver=value), host=value.host)
+        case Application(callee=External(name=decorator), arguments=(one,)) if decorator in PROPERTIES:
+            getter = run.resolver.argument_values(one)
+            if len(getter) == 1 and isinstance(getter[0], Function):
+                made = Var(callee=Closure(getter[0], receiver=value))
+                return run_call(run, made, Arguments())
+            return None
+        case Application(callee=External(), arguments=(one,)) if isinstance(one.value, Function):
+            return None
+    if value.fields is not None:
+        return None
+    return _of_values(run, owner, name, values)
+
+
+def _of_values(run: Run, owner: Value, name: str, values: tuple[Value, ...]) -> Var | None:
+    if len(values) != 1:
+        return None
+    hosts = run.shared.hosts
+    cls = owner.cls if isinstance(owner, Instance) else owner if isinstance(owner, Class) else None
+    module = owner.module if isinstance(owner, ModuleValue) else None
+
+    def differs() -> bool:
+        if cls is not None:
+            return hosts.attribute_differs(cls, name)
+        return module is not None and hosts.name_differs(module, name)
+
+    return run.static(values[0], (owner, name), differs)
+
+
+def run_call(run: Run, function: Var, arguments: Arguments) -> Var:
+    """Calls something that no call expression calls."""
+    from jaxmigrate.flow.variance import calls
+
+    return calls.apply(run, function, arguments, None)
+
+
+# Storing
+
+
+def bind_name(run: Run, name: str, value: Var, frame: Frame) -> None:
+    """Assigns a variable of a frame."""
+    for watched in frame.watching:
+        before = [v for v in (watched.get(name), frame.names.get(name)) if v is not None]
+        watched[name] = join_all([*before, value])
+    frame.names[name] = value
+
+
+def assign(run: Run, target: ast.expr, value: Var, frame: Frame) -> None:
+    """Binds the names of an assignment's target, or stores into the object that it names."""
+    match target:
+        case ast.Name(id=name):
+            _assign_name(run, target, name, run.settle(value), frame)
+        case ast.Tuple(elts=elements) | ast.List(elts=elements):
+            for one, part in zip(elements, _unpacked(value, elements), strict=True):
+                assign(run, one, part, frame)
+        case ast.Starred(value=inner):
+            assign(run, inner, value, frame)
+        case ast.Subscript(value=owner, slice=index):
+            key = expressions.evaluate(run, index, frame)
+            store(run, owner, _key(key), at_least(value, key.level), frame)
+        case ast.Attribute(value=owner, attr=name):
+            store(run, owner, name, value, frame)
+
+
+def _assign_name(run: Run, node: ast.Name, name: str, value: Var, frame: Frame) -> None:
+    scope = frame.module.table.scope_of.get(node)
+    if scope is not None and name in scope.outer_names:
+        holder = frame.parent.holder(name) if frame.parent is not None else None
+        if holder is None:
+            run.spills = True
+            return
+        run.changes += 1
+        value = join_all([holder.names[name], value])  # whoever reads it may do so before or after
+        frame = holder
+    bind_name(run, name, value, frame)
+
+
+def _unpacked(value: Var, elements: list[ast.expr]) -> list[Var]:
+    stars = [i for i, e in enumerate(elements) if isinstance(e, ast.Starred)]
+    if value.parts is None or len(value.parts) < len(elements) - len(stars):
+        return [element(value)] * len(elements)
+    if not stars:
+        return list(value.parts) if len(value.parts) == len(elements) else [element(value)] * len(elements)
+    first = stars[0]
+    behind = len(elements) - first - 1
+    middle = value.parts[first : len(value.parts) - behind]
+    return [*value.parts[:first], tuple_of(middle), *value.parts[len(value.parts) - behind :]]
+
+
+def _key(index: Var) -> str | None:
+    return index.static.value if isinstance(index.static, Constant) and isinstance(index.static.value, str) else None
+
+
+def store(run: Run, owner: ast.expr, key: str | None, value: Var, frame: Frame) -> None:
+    """`owner[key] = value` or `owner.key = value`: precise for what the expression names, doubtful for all aliases."""
+    before = expressions.evaluate(run, owner, frame)
+    value = run.settle(value)
+    if key is not None and (before.fields is not None or before.places or before.kind != "array"):
+        after = with_fields(before, {key: value})
+    else:
+        after = weaker(before, value)
+    replace_object(run, owner, before, after, value, frame)
+
+
+def replace_object(run: Run, owner: ast.expr, before: Var, after: Var, stored: Var, frame: Frame) -> None:
+    """An object is changed in place: the expression that names it now gives `after`, its aliases are doubtful."""
+    run.change(before, stored)
+    if run.doubt:
+        after = weaker(after, stored)
+    match owner:
+        case ast.Name(id=name):
+            holder = frame.holder(name)
+            if holder is not None:
+                bind_name(run, name, after, holder)
+            else:
+                run.spills = True
+        case ast.Attribute(value=outer, attr=name):
+            _store_inner(run, outer, name, after, frame)
+        case ast.Subscript(value=outer, slice=index):
+            _store_inner(run, outer, _key(expressions.evaluate(run, index, frame)), after, frame)
+        case _:
+            if not before.places:
+                run.spills = True
+
+
+def _store_inner(run: Run, outer: ast.expr, key: str | None, inner: Var, frame: Frame) -> None:
+    holder = expressions.evaluate(run, outer, frame)
+    after = with_fields(holder, {key: inner}) if key is not None else weaker(holder, inner)
+    if isinstance(outer, ast.Name):
+        found = frame.holder(outer.id)
+        if found is not None:
+            bind_name(run, outer.id, after, found)
+        else:
+            run.spills = True
+    elif isinstance(outer, ast.Attribute):
+        _store_inner(run, outer.value, outer.attr, after, frame)
+    elif isinstance(outer, ast.Subscript):
+        _store_inner(run, outer.value, _key(expressions.evaluate(run, outer.slice, frame)), after, frame)
+
+
+def placed(value: Var, place: object) -> Var:
+    """An object that was made somewhere, with everything in it made there too."""
+    return mapped(value, lambda v: v if v.kind == "array" else replace(v, places=v.places | {place}))
+
+
+__all__ = ["OUTSIDE", "assign", "attribute", "bind_name", "field", "placed", "replace_object", "store"]

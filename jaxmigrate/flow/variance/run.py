@@ -1,0 +1,203 @@
+"""The state of one reading: its frames, what it found, and what it need not read again."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+from jaxmigrate.flow.variance.frames import Arguments, Frame
+from jaxmigrate.flow.variance.hidden import Hidden
+from jaxmigrate.flow.variance.hosts import Hosts
+from jaxmigrate.flow.variance.lattice import (
+    ARRAY,
+    EQUAL,
+    Level,
+    Var,
+    doubtful,
+    inside,
+    join,
+    mapped,
+    union,
+    unsure,
+)
+from jaxmigrate.flow.variance.reading import Reading
+from jaxmigrate.program.modules import Module
+from jaxmigrate.program.resolve import Resolver
+from jaxmigrate.program.values import (
+    UNKNOWN,
+    Application,
+    Class,
+    Constant,
+    External,
+    Function,
+    Instance,
+    ModuleValue,
+    Parameter,
+    Partial,
+    Value,
+)
+
+DEEPEST = 24
+MOST_WORK = 60_000  # expressions evaluated in one reading, after which every call is unknown
+OUTSIDE = "outside"
+
+
+@dataclass(slots=True)
+class Shared:
+    """What all readings of one project share."""
+
+    hidden: Hidden
+    hosts: Hosts
+    free: dict[ast.AST, tuple[str, ...]] = field(default_factory=dict)
+
+
+@dataclass(slots=True, eq=False)
+class Run:
+    """One reading of one function.
+
+    `clearing`: whether reductions make values equal; off while a gradient's dependence is asked for. `shadowed`: axes
+    that an inner vmap binds again, None standing for unknown ones. `doubt`: how many branches deep that processes may
+    not agree on. `spilled`: whether something outside of what is read was changed, so that what is read from there is
+    not known.
+    """
+
+    axes: frozenset[str]
+    resolver: Resolver
+    shared: Shared
+    spilled: bool = False
+    reading: Reading = field(default_factory=Reading)
+    active: list[ast.AST] = field(default_factory=list)
+    frames: list[Frame] = field(default_factory=list)
+    entered: set[ast.AST] = field(default_factory=set)
+    memo: dict[object, tuple[Var, int]] = field(default_factory=dict)
+    outside: dict[ast.expr, Var] = field(default_factory=dict)
+    clearing: bool = True
+    shadowed: frozenset[str | None] = frozenset()
+    doubt: int = 0
+    changes: int = 0
+    customs: int = 0
+    hosted: int = 0
+    work: int = 0
+    spills: bool = False
+
+    def quiet(self) -> bool:
+        """Whether events are not recorded: a body is being read a second time, for its gradient."""
+        return not self.clearing
+
+    # Values from outside of what is read
+
+    def captured(self, node: ast.Name, frame: Frame) -> Var:
+        """What a name stands for that no frame holds."""
+        module = frame.module
+        if node not in self.outside:
+            self.outside[node] = self._captured(node, module)
+        return self.outside[node]
+
+    def _captured(self, node: ast.Name, module: Module) -> Var:
+        scope = module.table.scope_of.get(node)
+        holder = scope.lookup(node.id) if scope is not None else None
+        if holder is not None and holder.node in self.entered:
+            return unsure(EQUAL)  # a variable of a call that is not in sight any more
+        values = self.resolver.values(node, module)
+        value = values[0] if len(values) == 1 else UNKNOWN
+        return self.static(value, ("name", id(holder), node.id), lambda: self.shared.hosts.differs(node, module))
+
+    def static(self, value: Value, key: object, differs: Callable[[], bool]) -> Var:
+        """A value known before anything runs, or at least captured from where nothing is mapped."""
+        match value:
+            case Constant(value=content):
+                return replace(ARRAY if isinstance(content, int | float | complex) else EQUAL, static=value)
+            case External() | ModuleValue() | Class() | Function():
+                return Var(static=value)
+        if differs():
+            return replace(unsure(EQUAL), static=value)
+        place = frozenset([(OUTSIDE, key)])
+        if self.spilled and not isinstance(value, Partial):
+            return replace(unsure(EQUAL), places=place)
+        return Var(static=value, places=place)
+
+    # Doubt
+
+    def settle(self, value: Var) -> Var:
+        """A value as it is stored here: not certain in a branch that processes may not agree on."""
+        return doubtful(value) if self.doubt else value
+
+    # Calls of what is not in sight
+
+    def hidden(self, name: str, inputs: Var) -> Var:
+        """The result of a function of its inputs whose code is somewhere in the program, or in a library."""
+        if inputs.host:
+            return unsure(inputs)
+        level = inputs.level
+        if level == Level.NO and self.shared.hidden.introduces_variance(name, self.axes):
+            return unsure(inputs)
+        if level == Level.YES and self.shared.hidden.reduces(name, self.axes):
+            level = Level.MAY
+        return replace(inputs, level=level, parts=None, fields=None, kind="unknown", callee=None, static=None)
+
+    # Mutation
+
+    def change(self, target: Var, stored: Var) -> None:
+        """Something is stored in an object: every variable that may hold it, or a part of it, is no longer certain."""
+        self.changes += 1
+        stored = self.settle(stored)
+        if any(isinstance(p, tuple) and p and p[0] == OUTSIDE for p in target.places):
+            self.spills = True
+        if not target.places:
+            return
+        for frame in self.frames:
+            for name, value in frame.names.items():
+                if not value.places.isdisjoint(target.places):
+                    frame.names[name] = weaker(value, stored)
+
+    def live(self, frame: Frame) -> None:
+        """Drops the frames of calls that have ended, but for those that a function made there still sees."""
+        if not frame.captured:
+            self.frames.remove(frame)
+
+
+def weaker(value: Var, stored: Var) -> Var:
+    """A value in which something may have been replaced by another, or to which it may have been added."""
+    level = value.level if inside(value) == inside(stored) == value.level else Level.MAY
+    flat = replace(value, parts=None, fields=None, static=None, callee=None, kind="unknown", reduced=False)
+    both = union([flat, stored])
+    return replace(flat, level=level, gradient=both.gradient, host=both.host, places=value.places | stored.places)
+
+
+def certain(value: Var, level: Level) -> Var:
+    """A value all of which is at a level, with its structure kept."""
+    return mapped(value, lambda v: replace(v, level=level))
+
+
+def at_least(value: Var, level: Level) -> Var:
+    """A value that also depends on something at this level."""
+    if level == Level.NO:
+        return value
+    return mapped(value, lambda v: replace(v, level=max(v.level, level), reduced=False))
+
+
+def widened(before: Var, after: Var) -> Var:
+    """The limit of a loop that does not settle."""
+    return before if before == after else unsure(union([before, after]))
+
+
+def argument_values(value: Value) -> tuple[Value, tuple[object, ...]]:
+    """The callee and arguments of a partial or application."""
+    assert isinstance(value, Partial | Application)
+    return value.callee, value.arguments
+
+
+__all__ = [
+    "Arguments",
+    "Frame",
+    "Instance",
+    "Parameter",
+    "Run",
+    "Shared",
+    "at_least",
+    "certain",
+    "join",
+    "weaker",
+    "widened",
+]

@@ -1,0 +1,275 @@
+"""What statements do to the variables of a frame. Each says whether what follows it is reached."""
+# ruff: noqa: ARG001 - handlers of one table take the same arguments
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from jaxmigrate.flow.variance import calls, objects
+from jaxmigrate.flow.variance.expressions import MOST_UNROLLED, closure, evaluate, operated, uncertain
+from jaxmigrate.flow.variance.frames import Arguments, Frame, Loop, Names
+from jaxmigrate.flow.variance.lattice import EQUAL, Var, doubtful, each, element, join, join_all, shallow, whole
+from jaxmigrate.flow.variance.run import Run, weaker, widened
+
+MOST_ROUNDS = 6
+
+
+def execute(run: Run, body: Sequence[ast.stmt], frame: Frame) -> bool:
+    """Runs statements; whether their end is reached."""
+    for statement in body:
+        handler = HANDLERS.get(type(statement))
+        if handler is not None and not handler(run, statement, frame):
+            return False
+    return True
+
+
+def _assign(run: Run, node: ast.Assign, frame: Frame) -> bool:
+    value = evaluate(run, node.value, frame)
+    for target in node.targets:
+        objects.assign(run, target, value, frame)
+    return True
+
+
+def _annotated(run: Run, node: ast.AnnAssign, frame: Frame) -> bool:
+    if node.value is not None:
+        objects.assign(run, node.target, evaluate(run, node.value, frame), frame)
+    return True
+
+
+def _augmented(run: Run, node: ast.AugAssign, frame: Frame) -> bool:
+    before, value = evaluate(run, node.target, frame), evaluate(run, node.value, frame)
+    if before.places and before.kind != "array":
+        after = weaker(before, value)
+        objects.replace_object(run, node.target, before, after, value, frame)
+        if not isinstance(node.target, ast.Name):
+            objects.assign(run, node.target, after, frame)
+        return True
+    objects.assign(run, node.target, operated(run, node.target, node.op, before, value, frame), frame)
+    return True
+
+
+def _return(run: Run, node: ast.Return, frame: Frame) -> bool:
+    value = evaluate(run, node.value, frame) if node.value is not None else EQUAL
+    frame.returned.append(run.settle(value))
+    frame.doubtful |= bool(run.doubt)
+    return False
+
+
+def _expression(run: Run, node: ast.Expr, frame: Frame) -> bool:
+    evaluate(run, node.value, frame)
+    return True
+
+
+def _raise(run: Run, node: ast.Raise, frame: Frame) -> bool:
+    return False
+
+
+def _leave(run: Run, node: ast.Break | ast.Continue, frame: Frame) -> bool:
+    if frame.loops:
+        loop = frame.loops[-1]
+        names = {n: run.settle(v) for n, v in frame.names.items()} if run.doubt else dict(frame.names)
+        (loop.left if isinstance(node, ast.Break) else loop.again).append(names)
+    return False
+
+
+def _if(run: Run, node: ast.If, frame: Frame) -> bool:
+    doubt = uncertain(run, node.test, frame)
+    return _ways(run, [lambda: execute(run, node.body, frame), lambda: execute(run, node.orelse, frame)], frame, doubt)
+
+
+def _match(run: Run, node: ast.Match, frame: Frame) -> bool:
+    subject = evaluate(run, node.subject, frame)
+    doubt = uncertain(run, node.subject, frame)
+
+    def way(case: ast.match_case) -> Callable[[], bool]:
+        def taken() -> bool:
+            for pattern in ast.walk(case.pattern):
+                name = getattr(pattern, "name", None) or getattr(pattern, "rest", None)
+                if isinstance(name, str):
+                    objects.bind_name(run, name, run.settle(whole(subject)), frame)
+            return execute(run, case.body, frame)
+
+        return taken
+
+    return _ways(run, [*[way(case) for case in node.cases], lambda: True], frame, doubt)
+
+
+def _ways(run: Run, ways: Sequence[Callable[[], bool]], frame: Frame, doubt: bool) -> bool:
+    """Runs alternatives from one start and joins what they leave; doubtful where processes may take different ones."""
+    start, ends = frame.names, list[Names]()
+    run.doubt += doubt
+    for way in ways:
+        frame.names = dict(start)
+        if way():
+            ends.append(frame.names)
+    run.doubt -= doubt
+    frame.names = joined(ends) if ends else dict(start)
+    stopped = len(ends) < len(ways)
+    if doubt and stopped and ends:
+        # the rest is reached only by some processes: what it stores and returns is not certain either
+        frame.doubtful = True
+    return bool(ends)
+
+
+def joined(ends: Sequence[Names]) -> Names:
+    """What the names hold where several ways meet."""
+    result = dict(ends[0])
+    for other in ends[1:]:
+        for name, value in other.items():
+            mine = result.get(name)
+            result[name] = value if mine is None or mine is value else join(mine, value)
+    return result
+
+
+def _for(run: Run, node: ast.For | ast.AsyncFor, frame: Frame) -> bool:
+    source = evaluate(run, node.iter, frame)
+    if source.parts is not None and len(source.parts) <= MOST_UNROLLED and not source.host and not _leaves(node):
+        for part in source.parts:
+            objects.assign(run, node.target, part, frame)
+            if not execute(run, node.body, frame):
+                return False
+        return execute(run, node.orelse, frame)
+
+    def around() -> bool:
+        objects.assign(run, node.target, element(source), frame)
+        return execute(run, node.body, frame)
+
+    _rounds(run, around, frame, source.host)
+    return execute(run, node.orelse, frame)
+
+
+def _leaves(node: ast.For | ast.AsyncFor) -> bool:
+    """Whether a loop may be left, or gone round, from its middle."""
+    return any(isinstance(inner, ast.Break | ast.Continue) for statement in node.body for inner in ast.walk(statement))
+
+
+def _while(run: Run, node: ast.While, frame: Frame) -> bool:
+    def around() -> bool:
+        evaluate(run, node.test, frame)
+        return execute(run, node.body, frame)
+
+    _rounds(run, around, frame, uncertain(run, node.test, frame), node.test)
+    return execute(run, node.orelse, frame)
+
+
+def _rounds(run: Run, around: Callable[[], bool], frame: Frame, doubt: bool, test: ast.expr | None = None) -> None:
+    """Goes round a loop until what the names hold no longer changes."""
+    before, changes = frame.names, run.changes
+    for count in range(MOST_ROUNDS):
+        loop = Loop()
+        frame.loops.append(loop)
+        run.doubt += doubt
+        frame.names = dict(before)
+        ends = [frame.names] if around() else []
+        run.doubt -= doubt
+        frame.loops.pop()
+        after = joined([before, *ends, *loop.again, *loop.left])
+        if count >= 1:
+            after = {name: shallow(value) for name, value in after.items()}
+        if count == MOST_ROUNDS - 2:
+            after = {n: v if n not in before else widened(before[n], v) for n, v in after.items()}
+        settled = after == before and (count > 1 or run.changes == changes)
+        before = after
+        doubt = doubt or (test is not None and uncertain(run, test, frame))
+        if settled:
+            break
+    frame.names = before
+
+
+def _with(run: Run, node: ast.With | ast.AsyncWith, frame: Frame) -> bool:
+    swallows = False
+    for item in node.items:
+        value = evaluate(run, item.context_expr, frame)
+        swallows |= "suppress" in ast.unparse(item.context_expr)
+        if item.optional_vars is not None:
+            objects.assign(run, item.optional_vars, whole(value), frame)
+    if not swallows:
+        return execute(run, node.body, frame)
+    return _interrupted(run, node.body, [lambda: True], frame)
+
+
+def _try(run: Run, node: ast.Try | ast.TryStar, frame: Frame) -> bool:
+    handlers: list[Callable[[], bool]] = []
+    for handler in node.handlers:
+
+        def handled(handler: ast.ExceptHandler = handler) -> bool:
+            if handler.name is not None:
+                objects.bind_name(run, handler.name, EQUAL, frame)
+            return execute(run, handler.body, frame)
+
+        handlers.append(handled)
+    reached = _interrupted(run, [*node.body, *node.orelse], handlers, frame)
+    return execute(run, node.finalbody, frame) and reached
+
+
+def _interrupted(run: Run, body: Sequence[ast.stmt], handlers: Sequence[Callable[[], bool]], frame: Frame) -> bool:
+    """A body that may end anywhere, and what is then done instead."""
+    start, watched, hosted = frame.names, dict(frame.names), run.hosted
+    frame.watching.append(watched)
+    frame.names = dict(start)
+    reached = execute(run, body, frame)
+    frame.watching.remove(watched)
+    ends = [frame.names] if reached else []
+    for handler in handlers:
+        frame.names = dict(watched)
+        if handler():
+            ends.append(frame.names)
+    frame.names = joined(ends) if ends else dict(start)
+    if run.hosted > hosted:  # processes may not agree on whether it was interrupted
+        frame.names = {n: v if start.get(n) is v else doubtful(v) for n, v in frame.names.items()}
+        frame.doubtful |= bool(frame.returned)
+    return bool(ends) or not handlers
+
+
+def _define(run: Run, node: ast.FunctionDef | ast.AsyncFunctionDef, frame: Frame) -> bool:
+    value = closure(run, node, frame)
+    for decorator in reversed(node.decorator_list):
+        value = calls.apply(run, evaluate(run, decorator, frame), Arguments((value,)), None)
+    objects.bind_name(run, node.name, run.settle(value) if run.doubt else value, frame)
+    return True
+
+
+def _delete(run: Run, node: ast.Delete, frame: Frame) -> bool:
+    for target in node.targets:
+        if isinstance(target, ast.Subscript | ast.Attribute):
+            owner = evaluate(run, target.value, frame)
+            objects.replace_object(run, target.value, owner, weaker(owner, owner), owner, frame)
+    return True
+
+
+def result(run: Run, frame: Frame, reached: bool) -> Var:
+    """What a function's call gives: one of what it returned, or an iterator over what it yielded."""
+    found = [*frame.returned, *([EQUAL] if reached and frame.returned else [])]
+    value = join_all(found)
+    if frame.yielded:
+        value = each(join_all(frame.yielded))
+    if frame.doubtful:
+        value = doubtful(value)
+    return replace(value, host=value.host or frame.doubtful)
+
+
+Handler = Callable[[Run, Any, Frame], bool]
+HANDLERS: dict[type[ast.stmt], Handler] = {
+    ast.Assign: _assign,
+    ast.AnnAssign: _annotated,
+    ast.AugAssign: _augmented,
+    ast.Return: _return,
+    ast.Expr: _expression,
+    ast.Raise: _raise,
+    ast.Break: _leave,
+    ast.Continue: _leave,
+    ast.If: _if,
+    ast.Match: _match,
+    ast.For: _for,
+    ast.AsyncFor: _for,
+    ast.While: _while,
+    ast.With: _with,
+    ast.AsyncWith: _with,
+    ast.Try: _try,
+    ast.FunctionDef: _define,
+    ast.AsyncFunctionDef: _define,
+    ast.Delete: _delete,
+}

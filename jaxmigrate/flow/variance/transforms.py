@@ -1,0 +1,117 @@
+"""Functions under a transformation of JAX: jit, vmap, grad and their kin."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import replace
+
+from jaxmigrate.flow.variance import calls
+from jaxmigrate.flow.variance.callees import Transformed
+from jaxmigrate.flow.variance.frames import Arguments, Frame
+from jaxmigrate.flow.variance.lattice import Level, Var, element, tuple_of, union, unsure, whole
+from jaxmigrate.flow.variance.library import CUSTOM, GRADIENTS, JACOBIANS, VMAPS
+from jaxmigrate.flow.variance.run import Run
+from jaxmigrate.program.values import Constant
+
+
+def call(run: Run, made: Transformed, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> Var:
+    """Calls a transformed function."""
+    if made.name in VMAPS:
+        return _mapped(run, made, arguments, node, frame)
+    if made.name in GRADIENTS:
+        return _gradient(run, made, arguments, node, frame)
+    if made.name in JACOBIANS:
+        return _jacobian(run, made, arguments, node, frame)
+    run.customs += made.name in CUSTOM
+    result = calls.apply(run, made.callee, arguments, node, frame)
+    return element(result) if made.name == "jax.custom_gradient" else result
+
+
+def _mapped(run: Run, made: Transformed, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> Var:
+    """Under vmap; its axis hides one of the same name around it."""
+    options = dict(made.options)
+    name = options.get("axis_name", made.given[0] if made.name == "jax.pmap" and made.given else None)
+    hidden: frozenset[str | None] = frozenset()
+    if name is not None:
+        known = isinstance(name.static, Constant) and isinstance(name.static.value, str | None)
+        static = name.static.value if isinstance(name.static, Constant) else None
+        hidden = frozenset([static if known and isinstance(static, str) else None])
+        if known and static is None:
+            hidden = frozenset()
+    before = run.shadowed
+    run.shadowed = before | hidden
+    try:
+        return calls.apply(run, made.callee, arguments, node, frame)
+    finally:
+        run.shadowed = before
+
+
+def unreduced(run: Run, callee: Var, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> Var:
+    """What a function gives where no reduction makes anything equal: what its derivatives depend on."""
+    before, customs = run.clearing, run.customs
+    run.clearing = False
+    try:
+        result = calls.apply(run, callee, arguments, node, frame)
+    finally:
+        run.clearing = before
+    if run.customs > customs and (
+        result.level == Level.YES or run.shared.hidden.introduces_variance("defvjp", run.axes)
+    ):
+        return unsure(result)  # its derivative is a function of its own, which is not read
+    return result
+
+
+def _gradient(run: Run, made: Transformed, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> Var:
+    options = dict(made.options)
+    has_aux = _is_true(options.get("has_aux", _nth(made.given, 1)))
+    count = len(run.reading.reductions)
+    out = calls.apply(run, made.callee, arguments, node, frame)
+    reduces = len(run.reading.reductions) > count
+    depends = unreduced(run, made.callee, arguments, node, frame)
+    loss, aux = (_part(out, 0), _part(out, 1)) if has_aux else (out, None)
+    source = _part(depends, 0) if has_aux else depends
+    in_sight = not source.host and calls.known_callee(run, made.callee) is not None
+    one = Var(
+        source.level,
+        gradient=in_sight and not reduces and source.level != Level.NO,
+        inner=loss.reduced and loss.level == Level.NO,
+        host=source.host,
+        kind="tree",
+    )
+    grads = _by_argument(one, options.get("argnums", _nth(made.given, 0)), arguments)
+    loss = replace(loss, kind="array", parts=None, fields=None)
+    if made.name == "jax.grad":
+        return tuple_of([grads, aux]) if aux is not None else grads
+    return tuple_of([tuple_of([loss, aux]) if aux is not None else loss, grads])
+
+
+def _by_argument(one: Var, argnums: Var | None, arguments: Arguments) -> Var:
+    """A gradient for each differentiated argument."""
+    static = argnums.static if argnums is not None else None
+    numbers = static.value if isinstance(static, Constant) else None
+    if argnums is not None and argnums.parts is not None:
+        return tuple_of([one] * len(argnums.parts))
+    if isinstance(numbers, tuple):
+        return tuple_of([one] * len(numbers))
+    if argnums is not None and not isinstance(numbers, int):
+        return replace(one, kind="unknown")
+    number = numbers if isinstance(numbers, int) else 0
+    given = arguments.find(number)
+    return replace(one, kind="array") if given is not None and given.kind == "array" else one
+
+
+def _jacobian(run: Run, made: Transformed, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> Var:
+    calls.apply(run, made.callee, arguments, node, frame)
+    return whole(replace(union([unreduced(run, made.callee, arguments, node, frame)]), kind="tree"))
+
+
+def _nth(values: tuple[Var, ...], index: int) -> Var | None:
+    return values[index] if index < len(values) else None
+
+
+def _part(value: Var, index: int) -> Var:
+    return value.parts[index] if value.parts is not None and index < len(value.parts) else element(value)
+
+
+def _is_true(value: Var | None) -> bool:
+    return value is not None and value.static == Constant(True)
