@@ -35,7 +35,7 @@ ALIASES = frozenset({"alias_here", "alias_elsewhere", "wrapper_here", "wrapper_e
 KEYWORDS = ("in_axes", "out_axes", "static", "donate", "devices", "axis_size", "backend", "kwargs")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Excluded:
     """Combinations with one of these values in each of these dimensions, and why they are not run.
 

@@ -465,12 +465,10 @@ def _call(combination: Combination, rows: int) -> list[str]:
         lines.append(f"args = ({', '.join(arguments)},)")
         arguments = ["*args"]
     lines += _called(combination, arguments, keyword, layout)
-    if make == "placed":
-        lines += [
-            f"shapes = {{leaf.shape for leaf in {jax}.tree.leaves(out)}}",
-            f"donated = {jax}.tree.leaves((x, z, y))",
-            "out.append([leaf.is_deleted() for leaf in donated if leaf.shape in shapes])",
-        ]
+    if make == "placed" and combination["donate"] == "int":  # of several donors XLA takes which it likes
+        fits = f"{{leaf.shape for leaf in {jax}.tree.leaves(out)}}"
+        lines.append(f"gone = [leaf.is_deleted() for leaf in {jax}.tree.leaves(x) if leaf.shape in {fits}]")
+        lines.append("out.append(np.array(gone))")
     return lines
 
 
