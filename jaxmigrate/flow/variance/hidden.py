@@ -47,14 +47,34 @@ WRAPPERS = frozenset(
 )  # fmt: skip
 
 
-@dataclass(slots=True)
-class Unit:
-    """All functions, classes and aliases of one name: what they mention, and where they tell devices apart."""
+# These fail on what is traced, or inside a map: a function that mentions one runs on the host.
+HOST_ONLY = frozenset(
+    {
+        "pmap", "unreplicate", "replicate", "prefetch_to_device", "device_put_replicated", "device_put_sharded",
+        "device_get", "block_until_ready", "sync_global_devices", "ArgumentParser", "make_mesh",
+    }
+)  # fmt: skip
 
+
+@dataclass(slots=True, eq=False)
+class Unit:
+    """A function, class or alias: what it mentions, and where it tells devices apart."""
+
+    name: str
     mentions: set[str] = field(default_factory=set)
     introducing: list[tuple[ast.expr, Module]] = field(default_factory=list)
     reducing: bool = False
     is_network: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Mention:
+    """A name used in an expression, in a unit."""
+
+    name: str
+    node: ast.expr
+    module: Module
+    owner: Unit
 
 
 class Hidden:
@@ -62,11 +82,15 @@ class Hidden:
 
     def __init__(self, resolver: Resolver) -> None:
         self.resolver = resolver
-        self._units: dict[str, Unit] | None = None
+        self._units: dict[str, list[Unit]] = {}
+        self._of_node: dict[ast.AST, Unit] = {}
+        self._mentions: list[_Mention] = []
         self._stored: set[str] = set()
         self._factories: set[str] = set()
-        self._made: list[tuple[str, ast.expr, Module]] = []
+        self._methods: dict[str, set[str]] = defaultdict(set)
+        self._bases: dict[str, set[str]] = defaultdict(set)
         self._answers: dict[tuple[str, frozenset[str]], tuple[bool, bool]] = {}
+        self._made = False
 
     def introduces_variance(self, name: str, axes: frozenset[str]) -> bool:
         """Whether calling something called `name` could make equal arguments differ over the axes."""
@@ -80,24 +104,35 @@ class Hidden:
         """Whether the program has a function, class or method of this name."""
         return name in self.units()
 
+    def is_overridden(self, cls: str, method: str) -> bool:
+        """Whether a class that derives from one of this name has a method of this name of its own."""
+        self.units()
+        return any(
+            method in methods and name != cls and cls in self._line(name) for name, methods in self._methods.items()
+        )
+
     def _answer(self, name: str, axes: frozenset[str]) -> tuple[bool, bool]:
         key = (name, axes)
         if key not in self._answers:
-            units = self.units()
-            reached = [units[n] for n in self._reach(name)]
+            reached = self.reached(name)
             introducing = any(self._over(node, module, axes) for u in reached for node, module in u.introducing)
             self._answers[key] = introducing, any(u.reducing for u in reached)
         return self._answers[key]
 
-    def _reach(self, name: str) -> set[str]:
+    def reached(self, name: str) -> list[Unit]:
+        """All that may run where something called `name` is called, and is not in sight."""
         units = self.units()
-        pending = [name, "__call__", *self._stored, *(n for n, u in units.items() if u.is_network)]
-        reached: set[str] = set()
+        pending = [name, "__call__", *self._stored]
+        pending += [u.name for found in units.values() for u in found if u.is_network]
+        names: set[str] = set()
+        reached: list[Unit] = []
         while pending:
             current = pending.pop()
-            if current not in reached and current in units:
-                reached.add(current)
-                pending.extend(units[current].mentions)
+            if current not in names:
+                names.add(current)
+                found = [u for u in units.get(current, ()) if u.mentions.isdisjoint(HOST_ONLY)]
+                reached += found
+                pending += [m for u in found for m in u.mentions]
         return reached
 
     def _over(self, node: ast.expr, module: Module, axes: frozenset[str]) -> bool:
@@ -113,102 +148,117 @@ class Hidden:
 
     # The index
 
-    def units(self) -> dict[str, Unit]:
-        """Everything that has a name in the program."""
-        if self._units is None:
-            self._units = defaultdict(Unit)
-            modules = list(_all_modules(self.resolver))
-            for module in modules:
-                self._index(module, self._units)
+    def units(self) -> dict[str, list[Unit]]:
+        """Everything that has a name in the program, by name."""
+        if not self._made:
+            self._made = True
+            for module in _all_modules(self.resolver):
+                self._define(module)
+                self._index(module)
+            for mention in (*self._mentions, *self._mentions):  # twice, for aliases that are made later on
+                self._place(mention)
             self._follow_factories()
-            self._units = dict(self._units)
-            self._inherit(self._units, modules)
+            for found in self._units.values():
+                for unit in found:
+                    unit.is_network = any("Module" in base for base in self._line(unit.name) if base != unit.name)
         return self._units
 
-    def _index(self, module: Module, units: dict[str, Unit]) -> None:
+    def _unit(self, name: str, node: ast.AST) -> Unit:
+        if node not in self._of_node:
+            self._of_node[node] = Unit(name)
+            self._units.setdefault(name, []).append(self._of_node[node])
+        return self._of_node[node]
+
+    def _define(self, module: Module) -> None:
+        for node in module.table.own_scope:
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                decorators = [
+                    n for d in node.decorator_list for n in ast.walk(d) if isinstance(n, ast.Name | ast.Attribute)
+                ]
+                self._unit(node.name, node).mentions.update(_last(n) for n in decorators)
+            elif isinstance(node, ast.ClassDef):
+                methods = {s.name for s in node.body if isinstance(s, ast.FunctionDef | ast.AsyncFunctionDef)}
+                self._unit(node.name, node).mentions.update(methods)
+                self._methods[node.name] |= methods
+                self._bases[node.name] |= {_last(base) for base in node.bases}
+        for alias in ast.walk(module.tree) if " as " in module.text else ():
+            if isinstance(alias, ast.alias) and alias.asname:
+                self._unit(alias.asname, alias).mentions.add(alias.name.rpartition(".")[2])
+
+    def _line(self, name: str) -> set[str]:
+        """The names of a class and of everything that it derives from."""
+        line, pending = set[str](), [name]
+        while pending:
+            current = pending.pop()
+            if current not in line:
+                line.add(current)
+                pending.extend(self._bases.get(current, ()))
+        return line
+
+    def _owner(self, scope: Scope | None, module: Module) -> Unit:
+        """The unit that a scope belongs to; the module's own statements are in one that nothing names."""
+        while scope is not None:
+            if isinstance(scope.node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+                return self._unit(scope.node.name, scope.node)
+            scope = scope.parent
+        return self._unit("<module>", module.tree)
+
+    def _index(self, module: Module) -> None:
         table = module.table
         for node in table.references:
             name = node.id if isinstance(node, ast.Name) else node.attr
-            owner = _owner(table.scope_of.get(node))
-            for unit in (units[owner], *(units[alias] for alias in _aliases(node, module))):
-                unit.mentions.add(name)
-                if name in INTRODUCERS:
-                    unit.introducing.append((node, module))
-                unit.reducing |= name in REDUCERS
-            self._place(name, node, module)
+            owner = self._owner(table.scope_of.get(node), module)
+            if name in INTRODUCERS:
+                owner.introducing.append((node, module))
+            owner.reducing |= name in REDUCERS
+            if isinstance(node, ast.Attribute) or _is_function(node, module):
+                owner.mentions.add(name)
+                self._mentions.append(_Mention(name, node, module, owner))
         for call in table.calls:
             words = {k.arg for k in call.keywords if k.arg and not _is_none(k.value)}
-            unit = units[_owner(table.scope_of.get(call))]
-            unit.reducing |= not words.isdisjoint(REDUCERS)
-            if "axis_index_groups" in words:
-                unit.introducing.append((call, module))
-        self._definitions(module, units)
+            if not words.isdisjoint(REDUCERS) or "axis_index_groups" in words:
+                unit = self._owner(table.scope_of.get(call), module)
+                unit.reducing |= not words.isdisjoint(REDUCERS)
+                if "axis_index_groups" in words:
+                    unit.introducing.append((call, module))
 
-    def _definitions(self, module: Module, units: dict[str, Unit]) -> None:
-        for node in module.table.own_scope:
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-                units[node.name].mentions.update(())
-            elif isinstance(node, ast.ClassDef):
-                methods = {s.name for s in ast.walk(node) if isinstance(s, ast.FunctionDef)}
-                units[node.name].mentions.update(methods)
-        for alias in ast.walk(module.tree) if " as " in module.text else ():
-            if isinstance(alias, ast.alias) and alias.asname:
-                units[alias.asname].mentions.add(alias.name.rpartition(".")[2])
+    def _place(self, mention: _Mention) -> None:
+        """Notes a mention of a function that stores it, or hands it out."""
+        parent = mention.module.table.parents.get(mention.node)
+        called = isinstance(parent, ast.Call) and parent.func is mention.node
+        if not called and not isinstance(parent, ast.Attribute) and mention.name in self._units:
+            self._follow(mention.node, mention)
 
-    def _inherit(self, units: dict[str, Unit], modules: list[Module]) -> None:
-        """Marks the classes of networks: those that derive, however far up, from something called a module."""
-        bases: dict[str, set[str]] = defaultdict(set)
-        for module in modules:
-            for node in module.table.own_scope:
-                if isinstance(node, ast.ClassDef):
-                    bases[node.name] |= {_last(base) for base in node.bases}
-        for name in bases:
-            line, pending = set[str](), [name]
-            while pending:
-                current = pending.pop()
-                if current not in line:
-                    line.add(current)
-                    pending.extend(bases.get(current, ()))
-            if name in units and any("Module" in base for base in line):
-                units[name].is_network = True
-
-    def _place(self, name: str, node: ast.expr, module: Module) -> None:
-        """Notes a mention of a name that stores what it stands for, or hands it out."""
-        parent = module.table.parents.get(node)
-        if isinstance(parent, ast.Call) and parent.func is node:
-            self._made.append((name, parent, module))
-        elif isinstance(parent, ast.Attribute):
-            return
-        elif self._escapes(node, module):
-            self._stored.add(name)
-
-    def _escapes(self, node: ast.expr, module: Module) -> bool:
-        """Whether a value goes where calls of it cannot be seen."""
-        table = module.table
+    def _follow(self, node: ast.expr, mention: _Mention) -> None:
+        """Follows a function, or something made of it, to where it is mapped, run, named, returned or stored."""
+        table = mention.module.table
         while True:
             parent = table.parents.get(node)
-            if isinstance(parent, ast.keyword):
-                return True
-            if isinstance(parent, ast.Call) and node is parent.func:
-                return False
-            if isinstance(parent, ast.Call):
+            if isinstance(parent, ast.Call) and node is not parent.func:
                 callee = _last(parent.func)
-                if callee in MAPS or (callee in RUNNERS and node in parent.args):
-                    return False
+                if callee in MAPS or (callee in RUNNERS and node in parent.args) or _starts(parent.func):
+                    return
+                if callee in WRAPPERS and any(_last(a) in MAPS for a in parent.args):
+                    return
                 if callee not in WRAPPERS:
-                    return True
-                if any(_last(a) in MAPS for a in parent.args):
-                    return False
+                    break
                 node = parent
-            elif isinstance(parent, ast.Return | ast.Lambda):
-                self._factories.add(_owner(table.scope_of.get(node)))
-                return False
-            elif isinstance(parent, ast.Assign):
-                return not all(isinstance(t, ast.Name) for t in parent.targets)
             elif isinstance(parent, ast.IfExp):
                 node = parent
+            elif isinstance(parent, ast.Return | ast.Lambda):
+                self._factories.add(self._owner(table.scope_of.get(node), mention.module).name)
+                return
+            elif isinstance(parent, ast.Assign) and all(
+                isinstance(t, ast.Name | ast.Attribute) for t in parent.targets
+            ):
+                for target in parent.targets:
+                    self._unit(_last(target), target).mentions.add(mention.name)
+                return
             else:
-                return not isinstance(parent, ast.Expr | ast.FunctionDef | ast.ClassDef | ast.Compare | ast.arguments)
+                if isinstance(parent, ast.Call | ast.Expr | ast.Compare | ast.ClassDef | ast.FunctionDef | ast.arg):
+                    return
+                break
+        self._stored.add(mention.name)
 
     def _follow_factories(self) -> None:
         """What a factory's call gives is stored where the call's value is."""
@@ -216,9 +266,29 @@ class Hidden:
         while not self._factories <= done:
             new = self._factories - done
             done |= new
-            for name, call, module in self._made:
-                if name in new and self._escapes(call, module):
-                    self._stored.add(name)
+            for mention in self._mentions:
+                parent = mention.module.table.parents.get(mention.node)
+                if mention.name in new and isinstance(parent, ast.Call) and parent.func is mention.node:
+                    self._follow(parent, mention)
+
+
+def _is_function(node: ast.Name, module: Module) -> bool:
+    """Whether a name can stand for a function by itself: what a parameter holds was stored by whoever passed it."""
+    scope = module.table.scope_of.get(node)
+    holder = scope.lookup(node.id) if scope is not None else None
+    if holder is None:
+        return True
+    for binding in holder.bindings[node.id]:
+        if binding.kind in ("def", "class", "import", "from"):
+            return True
+        if binding.kind == "assign" and not isinstance(binding.value, ast.Constant | ast.BinOp | ast.Compare):
+            return True
+    return False
+
+
+def _starts(callee: ast.expr) -> bool:
+    """Whether a call hands the program's main function over to be run: `app.run(main)`."""
+    return isinstance(callee, ast.Attribute) and callee.attr == "run" and _last(callee.value) == "app"
 
 
 def _all_modules(resolver: Resolver) -> Iterator[Module]:
@@ -246,28 +316,6 @@ def _imports(module: Module, resolver: Resolver) -> Iterator[Module]:
             found = resolver.project.imported(module, name, level)
             if found is not None:
                 yield found
-
-
-def _owner(scope: Scope | None) -> str:
-    """The name of the function that a scope belongs to; a class body's is the class's, a module's is empty."""
-    while scope is not None:
-        if isinstance(scope.node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            return scope.node.name
-        scope = scope.parent
-    return ""
-
-
-def _aliases(node: ast.expr, module: Module) -> Iterator[str]:
-    """The names that the assignment around a mention binds."""
-    current: ast.AST | None = node
-    while isinstance(current, ast.expr | ast.keyword):
-        current = module.table.parents.get(current)
-    if isinstance(current, ast.Assign):
-        for target in current.targets:
-            if isinstance(target, ast.Name):
-                yield target.id
-            elif isinstance(target, ast.Attribute):
-                yield target.attr
 
 
 def _last(node: ast.expr) -> str:

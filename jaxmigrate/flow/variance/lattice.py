@@ -46,8 +46,8 @@ class Var:
     constant keys or of an object, all others being what "*" is, where that is there. `kind` "array" is one array or
     number for certain, no container; "tree" is a tree all of whose leaves are at the level. `static` is what it stands
     for before anything runs: a constant, a module, an instance of a class in sight. `callee` is what it does when
-    called. `places` tells mutable values apart: two values that share none of them are not the same object. `host`: even
-    what is known while tracing, a shape or a flag, may differ between processes.
+    called. `places` tells mutable values apart: two values that share none of them are not the same object. `host`:
+    even what is known while tracing, a shape or a flag, may differ between processes.
     """
 
     level: Level = Level.NO
