@@ -43,7 +43,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _fix_group(group: Inputs, options: argparse.Namespace, from_stdin: bool) -> FixResult:
-    planned, broken = plan_files(group.sources)
+    planned, broken = plan_files(group.sources, options.layout or group.config.layout)
     evidence, withheld = _verified(planned, group, options) if options.verify else (None, {})
     files = [_fix_file(file, withheld, options) for file in planned]
     if from_stdin and not (options.diff or options.check):

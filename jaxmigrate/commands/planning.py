@@ -31,14 +31,16 @@ class PlannedFile:
         return self.plan.sites
 
 
-def plan_files(sources: Sequence[SourceFile]) -> tuple[list[PlannedFile], list[SourceError]]:
+def plan_files(
+    sources: Sequence[SourceFile], layout: str = "auto"
+) -> tuple[list[PlannedFile], list[SourceError]]:
     """Plans the migration of the files of one project.
 
     Returns:
         The files that parse, in their order, and the errors of those that do not or that could not be written back.
     """
     by_name = {source.name: source for source in sources}
-    plan, broken = plan_sources([(source.name, place(source), source.text) for source in sources])
+    plan, broken = plan_sources([(source.name, place(source), source.text) for source in sources], layout=layout)
     errors = [unparsable(name, error) for name, error in broken.items()]
     planned = []
     for file in plan.files:

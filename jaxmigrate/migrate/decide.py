@@ -32,6 +32,7 @@ PROCESS_WORDS = re.compile(
     r"\b(process_index|process_count|host_id|host_count|local_device_count|local_devices|multihost_utils"
     r"|make_array_from_process_local_data|jax\.distributed)\b"
 )
+GUARD_WORDS = re.compile(r"\b(process_index|process_count|host_id|host_count|multihost_utils|jax\.distributed)\b")
 LOWER_CALL = re.compile(r"\.lower\(\s*[^)\s]")  # with arguments, which str.lower does not take
 
 
@@ -59,10 +60,12 @@ class Surroundings:
     """What the whole project says that a single file does not.
 
     `processes`: it asks for its process or its local devices somewhere, so that it may run as several processes.
+    `guarded`: it asks which process it is, so that some code may run on one of them only.
     `lower`, `wrapped`: it reads attributes of those names. `words`: the keywords of pmap that it mentions anywhere.
     """
 
     processes: bool
+    guarded: bool
     lower: bool
     wrapped: bool
     words: frozenset[str]
@@ -72,6 +75,7 @@ def surroundings(texts: Sequence[str]) -> Surroundings:
     """Reads the whole project's text for what the helper has to provide."""
     return Surroundings(
         processes=any(PROCESS_WORDS.search(text) for text in texts),
+        guarded=any(GUARD_WORDS.search(text) for text in texts),
         lower=any(LOWER_CALL.search(text) for text in texts),
         wrapped=any("__wrapped__" in text for text in texts),
         words=frozenset(w for w in KEYWORDS if any(_passed(w).search(text) for text in texts)),

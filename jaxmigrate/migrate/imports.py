@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import ast
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from jaxmigrate.migrate.edits import Edit, Positions
+from jaxmigrate.migrate.global_helpers import PREFETCH, REPLICATE, SHARD, SHARD_MAP, GlobalNames
 from jaxmigrate.migrate.helper import HELPER_NAME, NESTED_NAME, Names, Needs
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.scopes import Binding
@@ -18,6 +19,7 @@ WANTED = {
     "Mesh": ("jax.sharding", "Mesh", ("Mesh",)),
     "PartitionSpec": ("jax.sharding", "PartitionSpec", ("P", "PartitionSpec")),
     "multihost_utils": ("jax.experimental", "multihost_utils", ("multihost_utils",)),
+    "NamedSharding": ("jax.sharding", "NamedSharding", ("NamedSharding",)),
 }
 
 
@@ -75,6 +77,64 @@ def plan_imports(module: Module, needs: Needs, default_axis: str) -> Imports:
         imports=(*numpy_import, *(statements if local else ())),
     )
     return Imports(names, () if local else statements)
+
+
+def has_jax_import(module: Module) -> bool:
+    """Whether a module imports something of jax among its first statements, beside which imports can be added."""
+    return _jax_import(module) is not None
+
+
+def names_for(
+    module: Module, wanted: Iterable[str], numpy: bool, planned: Iterable[str]
+) -> tuple[GlobalNames, tuple[str, ...]]:
+    """The names for a rewrite with global arrays, and what to import; `planned` are imports already to be added."""
+    bound = dict(_bound_by(one) for statement in planned for one in _each(statement))
+    taken = set(used_names(module)) | set(bound.values())
+    jax, added = (bound["jax"], ()) if "jax" in bound else _jax_name(module, taken)
+    chosen: dict[str, str] = {}
+    missing: list[tuple[str, str, str]] = []
+    for key in sorted(wanted):
+        source, name, proposals = WANTED[key]
+        present = bound.get(f"{source}.{name}") or _bound_name(module, f"{source}.{name}")
+        chosen[key] = present or _free(proposals, taken)
+        taken.add(chosen[key])
+        if present is None:
+            missing.append((source, name, chosen[key]))
+    present_numpy = _bound_name(module, "numpy")
+    local = "" if present_numpy or not numpy else "import numpy as np" if "np" not in taken else "import numpy as _np"
+    names = GlobalNames(
+        jax=jax,
+        numpy=present_numpy or local.rpartition(" ")[2] or "np",
+        mesh_class=chosen.get("Mesh", "Mesh"),
+        spec=chosen.get("PartitionSpec", "P"),
+        sharding=chosen.get("NamedSharding", "NamedSharding"),
+        multihost=chosen.get("multihost_utils", "multihost_utils"),
+        mesh=_free(("mesh", "device_mesh"), taken),
+        shard_map=_free((SHARD_MAP,), taken),
+        replicate=_free((REPLICATE,), taken),
+        shard=_free((SHARD,), taken),
+        prefetch=_free((PREFETCH,), taken),
+        numpy_import=local,
+    )
+    return names, (*added, *_statements(missing))
+
+
+def _each(statement: str) -> Iterator[str]:
+    """An import statement as one for each name."""
+    node = ast.parse(statement).body[0]
+    assert isinstance(node, IMPORTS)
+    for alias in node.names:
+        source = f"from {node.module} " if isinstance(node, ast.ImportFrom) else ""
+        yield f"{source}import {alias.name}" + (f" as {alias.asname}" if alias.asname else "")
+
+
+def _bound_by(statement: str) -> tuple[str, str]:
+    """The dotted name that an import of one name brings in, and what it binds it to."""
+    node = ast.parse(statement).body[0]
+    assert isinstance(node, IMPORTS)
+    alias = node.names[0]
+    prefix = f"{node.module}." if isinstance(node, ast.ImportFrom) else ""
+    return prefix + alias.name, alias.asname or alias.name
 
 
 def _numpy_name(module: Module, needs: Needs, taken: set[str]) -> tuple[str, tuple[str, ...]]:

@@ -11,10 +11,18 @@ Status = Literal["rewritten", "left"]
 
 @dataclass(frozen=True, slots=True)
 class ArrayLayout:
-    """The layout of one argument or output of a site: its name, or its position where it has none in sight."""
+    """The layout of one argument or output of a site: its name, or its position where it has none in sight.
+
+    `reason` says why it stays stacked, where global arrays were asked for.
+    """
 
     name: str
     layout: Layout
+    reason: str = ""
+
+    def to_json(self) -> dict[str, str]:
+        """The layout as `fix --report` writes it."""
+        return {"name": self.name, "layout": self.layout, **({"reason": self.reason} if self.reason else {})}
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +69,8 @@ class SitePlan:
             "mapped": self.mapped,
             "status": self.status,
             **({"code": self.code, "reason": self.reason} if self.status == "left" else {}),
-            "arguments": [{"name": a.name, "layout": a.layout} for a in self.arguments],
-            "outputs": [{"name": o.name, "layout": o.layout} for o in self.outputs],
+            "arguments": [a.to_json() for a in self.arguments],
+            "outputs": [o.to_json() for o in self.outputs],
         }
 
 

@@ -17,8 +17,10 @@ from jaxmigrate.migrate.decide import (
     surroundings,
 )
 from jaxmigrate.migrate.edits import Positions, apply_edits
+from jaxmigrate.migrate.global_arrays import global_rewrite
+from jaxmigrate.migrate.layouts import Chosen, choose
 from jaxmigrate.migrate.plan import FilePlan, Plan, SitePlan
-from jaxmigrate.migrate.rewriting import Mark, marked, rewrite
+from jaxmigrate.migrate.rewriting import Mark, marked, planned_imports, rewrite
 from jaxmigrate.migrate.sites import Outcome, site_plan
 from jaxmigrate.program.modules import Module, Project, parse_module, read_utf8
 from jaxmigrate.program.resolve import PARTIALS, Resolver
@@ -30,11 +32,12 @@ RENAMED = re.compile(r"\bpmap\s+as\s+\w")
 
 
 def plan_sources(
-    sources: Sequence[tuple[str, Path, str]], explicit: Collection[str] = ()
+    sources: Sequence[tuple[str, Path, str]], explicit: Collection[str] = (), layout: str = "stacked"
 ) -> tuple[Plan, dict[str, SyntaxError]]:
     """Plans the migration of files given as (name, absolute path, text).
 
-    A file is parsed if it can hold a site, or if its name is in `explicit`; the rest cost a search for a word.
+    A file is parsed if it can hold a site, or if its name is in `explicit`; the rest cost a search for a word. With the
+    layout "auto" arrays become global ones wherever that is proven, with "stacked" every caller stays as it is.
 
     Returns:
         The plan, with a file for each source in the order given, and by name the errors of those that do not parse.
@@ -59,24 +62,30 @@ def plan_sources(
         if path not in modules and name not in errors and any(stem in text for stem in stems):
             parse(name, path, text)
     project = Project(modules.values(), lambda path: texts.get(path) or read_utf8(path), texts)
-    return _plan(sources, modules, project), errors
+    return _plan(sources, modules, project, layout == "auto"), errors
 
 
-def fix_files(files: Mapping[str, str]) -> dict[str, str]:
-    """The texts of a project's files after a migration in the stacked layout, by relative path."""
+def fix_files(files: Mapping[str, str], layout: str = "stacked") -> dict[str, str]:
+    """The texts of a project's files after a migration, by relative path."""
     root = Path("/project")
-    plan, errors = plan_sources([(name, root / name, text) for name, text in files.items()])
+    plan, errors = plan_sources([(name, root / name, text) for name, text in files.items()], layout=layout)
     return {**{name: files[name] for name in errors}, **{file.path: file.after for file in plan.files}}
 
 
-def _plan(sources: Sequence[tuple[str, Path, str]], modules: Mapping[Path, Module], project: Project) -> Plan:
+def _plan(
+    sources: Sequence[tuple[str, Path, str]], modules: dict[Path, Module], project: Project, is_auto: bool
+) -> Plan:
     resolver = Resolver(project)
+    texts = {path: text for _, path, text in sources}
     around = surroundings([text for _, _, text in sources])
     sites = {module: mapped_sites(module, resolver) for module in modules.values()}
     decisions = {module: decide(module, sites[module], resolver) for module in modules.values()}
     roots = {d.reference.node: d for ds in decisions.values() for d in ds}
     leaned_on = _leaned_on(sites, roots, resolver)
     imported = _imported_names(tuple(modules.values()), resolver)
+    chosen = choose(modules, sites, decisions, resolver, around, texts) if is_auto else None
+    for more in chosen.more if chosen is not None else ():
+        modules[more.path], sites[more], decisions[more] = more, [], []
     files = []
     for name, path, text in sources:
         module = modules.get(path)
@@ -85,7 +94,9 @@ def _plan(sources: Sequence[tuple[str, Path, str]], modules: Mapping[Path, Modul
         else:
             kept = imported.get(module, frozenset())
             files.append(
-                _plan_file(name, module, sites[module], decisions[module], roots, leaned_on, resolver, around, kept)
+                _plan_file(
+                    name, module, sites[module], decisions[module], roots, leaned_on, resolver, around, kept, chosen
+                )
             )
     return Plan(tuple(files))
 
@@ -124,23 +135,35 @@ def _plan_file(
     resolver: Resolver,
     around: Surroundings,
     imported: frozenset[str],
+    chosen: Chosen | None,
 ) -> FilePlan:
-    needs = needs_of(decisions, around, resolver)
-    edits = rewrite(module, decisions, needs, default_axis(module), imported)
+    stacked = [d for d in decisions if chosen is None or not chosen.covers(d)]
+    needs = needs_of(stacked, around, resolver)
+    arrays = None
+    if chosen is not None:
+        planned = planned_imports(module, stacked, needs, default_axis(module))
+        arrays = global_rewrite(module, chosen.layouts, chosen.program, resolver, planned)
+    edits = rewrite(module, stacked, needs, default_axis(module), imported, arrays)
     plans: list[SitePlan] = []
     marks: list[Mark] = []
+    marks_after: list[Mark] = []
     positions = Positions(module.text)
     for outcome in _outcomes(module, sites, decisions, roots, leaned_on, resolver):
-        plan = site_plan(outcome, name, positions, resolver)
+        choice = (
+            chosen.layouts.sites.get(outcome.site.node) if chosen is not None and outcome.site is not None else None
+        )
+        plan = site_plan(outcome, name, positions, resolver, choice)
         plans.append(plan)
         marks.append(Mark(plan.id, outcome.marked))
+        whole = outcome.site is not None and arrays is not None and outcome.site.node in arrays.calls
+        marks_after.append(Mark(plan.id, outcome.site.node, True) if whole and outcome.site else marks[-1])
     plans.sort(key=lambda p: (p.line, p.column))
     return FilePlan(
         path=name,
         before=module.text,
         after=apply_edits(module.text, edits),
         marked_before=marked(module, [], marks) if marks else module.text,
-        marked_after=marked(module, edits, marks) if marks else apply_edits(module.text, edits),
+        marked_after=marked(module, edits, marks_after) if marks else apply_edits(module.text, edits),
         sites=tuple(plans),
     )
 

@@ -8,32 +8,64 @@ from dataclasses import dataclass
 
 from jaxmigrate.migrate.decide import Decision
 from jaxmigrate.migrate.edits import Edit, Positions, apply_edits
+from jaxmigrate.migrate.global_arrays import GlobalRewrite
 from jaxmigrate.migrate.helper import Needs, helper_lines, nested_lines
 from jaxmigrate.migrate.imports import Imports, insertions, leading, plan_imports, removals
 from jaxmigrate.migrate.style import Style, style_of
 from jaxmigrate.program.modules import Module
-from jaxmigrate.program.sites import Reference
 
-TRANSFORM_MARK = "__jaxmigrate_transform__"
+TRANSFORM_MARK, MAPPED_MARK = "__jaxmigrate_transform__", "__jaxmigrate_mapped__"
 
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A place whose value a verification records: the callee of a site, under the site's id."""
+    """A place whose value a verification records: the callee of a site, under the site's id.
+
+    `mapped` says that the expression gives the mapped function itself.
+    """
 
     site: str
     node: ast.expr
+    mapped: bool = False
 
 
 def rewrite(
-    module: Module, decisions: Sequence[Decision], needs: Needs, default_axis: str, kept: frozenset[str]
+    module: Module,
+    decisions: Sequence[Decision],
+    needs: Needs,
+    default_axis: str,
+    kept: frozenset[str],
+    arrays: GlobalRewrite | None = None,
 ) -> list[Edit]:
-    """The edits that replace references by the helper and add it with its imports; none where nothing is replaced."""
+    """The edits that replace references by the helper and add it with its imports; none where nothing is replaced.
+
+    `arrays` is what global arrays change in the file beside; decisions of sites that it rewrites are not among these.
+    """
     replaced = [d for d in decisions if d.refusal is None]
-    if not replaced:
-        return []
     positions = Positions(module.text)
     style = style_of(module)
+    edits = [] if arrays is None else [*arrays.edits, *insertions(module, positions, arrays.added, style.newline)]
+    helpers = [] if arrays is None else list(arrays.helpers)
+    uses = [] if arrays is None else list(arrays.uses)
+    if replaced:
+        more, lines = _stacked(module, replaced, needs, default_axis, positions, style)
+        edits, helpers, uses = edits + more, helpers + lines, uses + [d.reference.node for d in replaced]
+    gone = {d.reference.node for d in replaced} | (arrays.replaced if arrays is not None else set())
+    edits += removals(module, positions, gone, kept)
+    if helpers:
+        edits.append(_helper_edit(module, positions, style, helpers, uses))
+    return edits
+
+
+def _stacked(
+    module: Module,
+    replaced: Sequence[Decision],
+    needs: Needs,
+    default_axis: str,
+    positions: Positions,
+    style: Style,
+) -> tuple[list[Edit], list[list[str]]]:
+    """The edits and helpers for what stays stacked."""
     plan = plan_imports(module, needs, default_axis)
     plain = [d.reference for d in replaced if d.nested is None and not d.inner]
     nested = [d for d in replaced if d.nested is not None]
@@ -41,10 +73,14 @@ def rewrite(
     for decision in nested:
         edits += _nested_edits(decision, module, positions, plan)
     edits += insertions(module, positions, plan.added, style.newline)
-    edits += removals(module, positions, {d.reference.node for d in replaced}, kept)
     helpers = [*([helper_lines(needs, plan.names)] if plain else []), *([nested_lines(plan.names)] if nested else [])]
-    edits.append(_helper_edit(module, positions, style, helpers, [d.reference for d in replaced]))
-    return edits
+    return edits, helpers
+
+
+def planned_imports(module: Module, decisions: Sequence[Decision], needs: Needs, default_axis: str) -> tuple[str, ...]:
+    """The import statements that the stacked helper of a file will add to it."""
+    replaced = any(d.refusal is None for d in decisions)
+    return plan_imports(module, needs, default_axis).added if replaced else ()
 
 
 def _nested_edits(decision: Decision, module: Module, positions: Positions, plan: Imports) -> list[Edit]:
@@ -65,14 +101,14 @@ def _nested_edits(decision: Decision, module: Module, positions: Positions, plan
 def marked(text_of: Module, edits: Iterable[Edit], marks: Sequence[Mark]) -> str:
     """The text after `edits` with marks put around the places that `marks` name; lines do not move."""
     positions = Positions(text_of.text)
-    spans = [(positions.span(mark.node), mark.site) for mark in marks]
+    spans = [(positions.span(m.node), f"{MAPPED_MARK if m.mapped else TRANSFORM_MARK}({m.site!r}, ") for m in marks]
     return apply_edits(text_of.text, _with_marks(list(edits), spans))
 
 
 def _with_marks(edits: list[Edit], spans: Sequence[tuple[tuple[int, int], str]]) -> list[Edit]:
     """A mark around a replaced place goes into the replacement, others are insertions before and after."""
-    for (start, end), site in spans:
-        opening, closing = f"{TRANSFORM_MARK}({site!r}, ", ")"
+    closing = ")"
+    for (start, end), opening in spans:
         same = next((e for e in edits if (e.start, e.end) == (start, end)), None)
         if same is not None:
             edits.remove(same)
@@ -83,10 +119,10 @@ def _with_marks(edits: list[Edit], spans: Sequence[tuple[tuple[int, int], str]])
 
 
 def _helper_edit(
-    module: Module, positions: Positions, style: Style, helpers: Sequence[list[str]], replaced: Sequence[Reference]
+    module: Module, positions: Positions, style: Style, helpers: Sequence[list[str]], uses: Sequence[ast.expr]
 ) -> Edit:
     text = (style.newline * 2).join(style.render(lines) for lines in helpers)
-    last = _last_import_line(module, replaced)
+    last = _last_import_line(module, uses)
     if last == 0:
         return Edit(0, 0, text + style.newline * 2)
     last = _past_comments(module, last)
@@ -97,9 +133,9 @@ def _helper_edit(
     return Edit(end, end, ("" if ended else style.newline) + style.newline * 2 + text + after)
 
 
-def _last_import_line(module: Module, replaced: Sequence[Reference]) -> int:
+def _last_import_line(module: Module, uses: Sequence[ast.expr]) -> int:
     """The last line of the imports (and docstring) after which the helper goes, before anything that uses it."""
-    first_use = min(r.node.lineno for r in replaced)
+    first_use = min(use.lineno for use in uses)
     last = 0
     for index, statement in enumerate(leading(module)):
         end = statement.end_lineno or statement.lineno

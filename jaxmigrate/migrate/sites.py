@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
+import itertools
+from dataclasses import dataclass, replace
 from typing import Literal
 
+from jaxmigrate.flow.layout.solve import Choice, SiteChoice
 from jaxmigrate.migrate.decide import Decision, Refusal
 from jaxmigrate.migrate.edits import Positions
 from jaxmigrate.migrate.plan import ArrayLayout, Layout, SitePlan
@@ -37,8 +39,10 @@ class Outcome:
         return self.decision.refusal if self.decision is not None else ELSEWHERE
 
 
-def site_plan(outcome: Outcome, path: str, positions: Positions, resolver: Resolver) -> SitePlan:
-    """What `fix` reports of a site."""
+def site_plan(
+    outcome: Outcome, path: str, positions: Positions, resolver: Resolver, choice: SiteChoice | None = None
+) -> SitePlan:
+    """What `fix` reports of a site; `choice` are its layouts where global arrays were asked for."""
     node = outcome.site.node if outcome.site is not None else outcome.marked
     column = positions.column(node)
     refusal = outcome.refusal
@@ -54,9 +58,33 @@ def site_plan(outcome: Outcome, path: str, positions: Positions, resolver: Resol
         status=status,
         code=refusal.code if refusal is not None else "",
         reason=refusal.reason if refusal is not None else "",
-        arguments=_arguments(outcome.site, resolver) if outcome.site is not None else (),
-        outputs=_outputs(outcome.site, resolver) if outcome.site is not None else (),
+        arguments=_chosen_arguments(outcome.site, resolver, choice) if outcome.site is not None else (),
+        outputs=_chosen_outputs(outcome.site, resolver, choice) if outcome.site is not None else (),
     )
+
+
+def _chosen_arguments(site: MappedSite, resolver: Resolver, choice: SiteChoice | None) -> tuple[ArrayLayout, ...]:
+    """Layouts of the arguments; what stays stacked says why."""
+    plain = _arguments(site, resolver)
+    if choice is None:
+        return plain
+    if not choice.is_global:
+        return tuple(_with_reason(a, c) for a, c in itertools.zip_longest(plain, choice.arguments) if a is not None)
+    names = {i: a.name for i, a in enumerate(plain) if a.name != "*"}
+    return tuple(ArrayLayout(names.get(i, str(i)), c.layout, c.reason) for i, c in enumerate(choice.arguments))
+
+
+def _chosen_outputs(site: MappedSite, resolver: Resolver, choice: SiteChoice | None) -> tuple[ArrayLayout, ...]:
+    if choice is None or not choice.is_global:
+        reason = choice.blocked if choice is not None else ""
+        return tuple(replace(o, reason=reason) for o in _outputs(site, resolver))
+    names = ["*"] if choice.whole else [str(i) for i in range(len(choice.outputs))]
+    return tuple(ArrayLayout(n, c.layout, c.reason) for n, c in zip(names, choice.outputs, strict=True))
+
+
+def _with_reason(array: ArrayLayout, choice: Choice | None) -> ArrayLayout:
+    reason = choice.reason if choice is not None and array.layout == "stacked" else ""
+    return replace(array, reason=reason)
 
 
 def _axis(site: MappedSite, resolver: Resolver) -> str | None:

@@ -10,6 +10,7 @@ from jaxmigrate.flow.layout import containers, expressions, library, mapped, ope
 from jaxmigrate.flow.layout.idioms import Idiom
 from jaxmigrate.flow.layout.state import Given
 from jaxmigrate.flow.layout.values import (
+    NONE,
     NOTHING,
     PLAIN,
     Abstract,
@@ -214,7 +215,7 @@ def _defaults(it: Interpreter, function: Function, given: set[str], node: ast.ex
     for parameter, default in pairs:
         if parameter.arg not in given:
             nothing = isinstance(default, ast.Constant) and default.value is None
-            value: Abstract = NOTHING if nothing else PLAIN
+            value: Abstract = NONE if nothing else PLAIN
             if isinstance(default, ast.Name | ast.Attribute):
                 found = it.resolver.value(default, function.module)
                 value = func(found) if isinstance(found, Function | Class) else PLAIN

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from jaxmigrate.flow.layout import expressions
 from jaxmigrate.flow.layout.state import Given
 from jaxmigrate.flow.layout.values import (
+    NONE,
     NOTHING,
     PLAIN,
     Abstract,
@@ -49,19 +50,19 @@ def _of_list(it: Interpreter, owner: Seq, name: str, given: Given, node: ast.exp
     match name, len(values):
         case (("append" | "appendleft" | "put" | "add"), 1):
             it.fill(box, values[0], node, frame.module)
-            return NOTHING
+            return NONE
         case "insert", 2:
             it.fill(box, values[1], node, frame.module)
-            return NOTHING
+            return NONE
         case "extend", 1:
             it.fill(box, expressions.element(it, values[0], node, frame), node, frame.module)
-            return NOTHING
+            return NONE
         case (("pop" | "popleft" | "get" | "__next__"), _):
             return box.element
         case (("copy" | "__iter__"), 0):
             return owner
         case (("clear" | "reverse" | "close"), 0):
-            return NOTHING
+            return NONE
     return None
 
 
@@ -107,7 +108,7 @@ def _of_dict(it: Interpreter, owner: Dct, name: str, given: Given, node: ast.exp
                     it.fill(box, PLAIN, node, frame.module)
             for field, one in given.named.items():
                 it.fill(box, one, node, frame.module, field)
-            return NOTHING
+            return NONE
     return None
 
 

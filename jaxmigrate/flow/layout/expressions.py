@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, cast
 
 from jaxmigrate.flow.layout import calls, operations
 from jaxmigrate.flow.layout.values import (
+    NONE,
     NOTHING,
     PLAIN,
     Abstract,
@@ -50,11 +51,19 @@ PYTREE_MARKS = frozenset(
 )
 
 
-def evaluate(it: Interpreter, node: ast.expr, frame: Frame) -> Abstract:  # noqa: C901
-    """The value of an expression; what it does to variables is done."""
+def evaluate(it: Interpreter, node: ast.expr, frame: Frame) -> Abstract:
+    """The value of an expression; what it does to variables is done.
+
+    What has had no value when nothing changed any more comes about in a way that is not followed.
+    """
+    value = _evaluate(it, node, frame)
+    return PLAIN if it.final and value == NOTHING and not isinstance(node, ast.Name) else value
+
+
+def _evaluate(it: Interpreter, node: ast.expr, frame: Frame) -> Abstract:  # noqa: C901 - one case a kind of expression
     match node:
         case ast.Constant(value=value):
-            return NOTHING if value is None else PLAIN
+            return NONE if value is None else PLAIN
         case ast.Name(id=name):
             return it.load_name(name, node, frame)
         case ast.Call():
@@ -379,6 +388,8 @@ def _object_attribute(it: Interpreter, cls: Class, name: str, node: ast.Attribut
             receiver = None if is_static(binding.node) else Instance(cls)
             method = Function(holder.module, binding.node, receiver)
             result = it.join(result, _method(it, method, node, frame), node, frame.module)
+    if isinstance(result, Nothing) and not it.is_assigned(name):
+        return PLAIN
     if name in ("__dict__", "__getstate__", "__reduce__"):
         it.pin_all([Obj(cls)], f"is read through {name}", node, frame.module)
         return PLAIN

@@ -7,13 +7,14 @@ that some other function reads, attributes, parameters and results are one value
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from jaxmigrate.flow.layout import calls, expressions
 from jaxmigrate.flow.layout.idioms import Idioms
 from jaxmigrate.flow.layout.state import Env, State
 from jaxmigrate.flow.layout.values import (
+    NONE,
     NOTHING,
     PLAIN,
     Abstract,
@@ -62,7 +63,12 @@ class Interpreter(State):
     """Interprets the host code of some modules."""
 
     def __init__(
-        self, resolver: Resolver, modules: Sequence[Module], sites: dict[ast.expr, MappedSite], idioms: Idioms
+        self,
+        resolver: Resolver,
+        modules: Sequence[Module],
+        sites: dict[ast.expr, MappedSite],
+        idioms: Idioms,
+        editable: Callable[[Module], bool],
     ) -> None:
         super().__init__(resolver, sites, idioms)
         self.modules = list(modules)
@@ -70,7 +76,8 @@ class Interpreter(State):
         self.shared = {key for module in modules for key in _shared(module)}
         self.imported = {name for module in modules for name in _imported(module)}
         self.loads: set[ast.expr] = set()
-        self.editable: set[Module] = set(modules)
+        self.editable = editable
+        self.final = False
         self.plain_ops: set[ast.expr] = set()
         self.readings: dict[tuple[ast.expr, tuple[Level, ...]], tuple[tuple[Value, ...], Var | None]] = {}
         self._members: tuple[int, frozenset[str], frozenset[str], list[Class]] | None = None
@@ -86,8 +93,9 @@ class Interpreter(State):
             if not self.changed:
                 self.start_uncalled()
                 self.sweep()
-            if not self.changed:
+            if not self.changed and self.final:
                 return True
+            self.final |= not self.changed
         return False
 
     def join_module(self, module: Module) -> None:
@@ -148,6 +156,8 @@ class Interpreter(State):
             self.returned(node, expressions.evaluate(self, node.body, frame), node.body, frame)
             return
         self.block(node.body, frame)
+        if frame.env is not None:
+            self.returned(node, NONE, node, frame)
 
     def _receiver(self, function: Function) -> Abstract | None:
         scope = function.module.table.scope_of[function.node]
@@ -187,7 +197,7 @@ class Interpreter(State):
             case ast.AugAssign():
                 self.augmented(node, frame)
             case ast.Return(value=value):
-                result = expressions.evaluate(self, value, frame) if value is not None else NOTHING
+                result = expressions.evaluate(self, value, frame) if value is not None else NONE
                 if frame.function is not None:
                     self.returned(frame.function.node, result, node, frame)
                 frame.env = None
@@ -358,8 +368,8 @@ class Interpreter(State):
         """Binds a function's name to it under its decorators."""
         for default in [*node.args.defaults, *node.args.kw_defaults]:
             if default is not None:
-                value = expressions.evaluate(self, default, frame)
-                self.pin_all([value], "is a parameter's default", default, frame.module)
+                given = expressions.evaluate(self, default, frame)
+                self.pin_all([given], "is a parameter's default", default, frame.module)
         function = Function(frame.module, node)
         value: Abstract = func(function)
         if frame.scope.kind == "class":
@@ -527,7 +537,8 @@ class Interpreter(State):
             return func(Ext(value.name)) if isinstance(value, External) else PLAIN
         if holder.node is frame.scope.node:
             return NOTHING  # not assigned on this way
-        return self.load(("variable", holder.node, name))
+        value = self.load(("variable", holder.node, name))
+        return PLAIN if self.final and value == NOTHING else value
 
     # What runs on devices
 
@@ -597,6 +608,12 @@ class Interpreter(State):
         """Whether some class in sight has a method of that name."""
         return name in self._survey()[1]
 
+    def is_assigned(self, name: str) -> bool:
+        """Whether some module in sight assigns an attribute of that name, or declares it in a class."""
+        return any(attribute.attr == name for module in self.modules for attribute in module.table.attributes) or any(
+            name in cls.module.table.own_scope[cls.node].bindings for cls in self.classes()
+        )
+
     def is_property(self, name: str) -> bool:
         """Whether some class in sight computes an attribute of that name."""
         return name in self._survey()[2]
@@ -620,9 +637,9 @@ class Interpreter(State):
                     continue
                 if isinstance(node, ast.Name):
                     holder = module.table.scope_of[node].lookup(node.id)
-                    value = names.get((holder.node, node.id)) if holder is not None else None
-                    if value is not None:
-                        self.pin(value, Pin(f"{node.id} is read by code that runs on devices", module, node))
+                    read = names.get((holder.node, node.id)) if holder is not None else None
+                    if read is not None:
+                        self.pin(read, Pin(f"{node.id} is read by code that runs on devices", module, node))
                 elif node.attr in attributes:
                     for value in attributes[node.attr]:
                         if is_tracked(value):

@@ -90,7 +90,7 @@ def record(it: Interpreter, kind: Kind, node: ast.expr, operand: ast.expr, cell:
     if frame.function is not None and frame.function.node in it.device:
         reason = "is made or taken apart in a function that also runs inside a map"
         it.changed |= cell.pin(Pin(reason, frame.module, node))
-    if frame.module not in it.editable:
+    if not it.editable(frame.module):
         cell.pin(Pin("is made or taken apart in a file that was not among the paths given", frame.module, node))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, cast
 
@@ -69,10 +69,18 @@ class Layouts:
 
 
 def layouts(
-    resolver: Resolver, modules: Sequence[Module], sites: dict[ast.expr, MappedSite], processes: bool, axis: str
+    resolver: Resolver,
+    modules: Sequence[Module],
+    sites: dict[ast.expr, MappedSite],
+    processes: bool,
+    axis: str,
+    editable: Callable[[Module], bool],
 ) -> Layouts:
-    """Follows stacked arrays through the host code of modules. `axis` names the axes that have no name."""
-    interpreter = Interpreter(resolver, modules, sites, Idioms(resolver, processes))
+    """Follows stacked arrays through the host code of modules.
+
+    `axis` names the axes that have no name; `editable` says which modules may change.
+    """
+    interpreter = Interpreter(resolver, modules, sites, Idioms(resolver, processes), editable)
     if not interpreter.run():
         return Layouts()
     return _Solver(interpreter, axis).solve()

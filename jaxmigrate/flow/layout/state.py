@@ -228,10 +228,10 @@ class State:
 
     def join(self, one: Abstract, other: Abstract, node: ast.AST, module: Module) -> Abstract:
         """What a name holds that may hold either; arrays of both then share one representation."""
+        if isinstance(one, Nothing):
+            return one if isinstance(other, Nothing) and one.none else other
         if one is other or isinstance(other, Nothing):
             return one
-        if isinstance(one, Nothing):
-            return other
         match one, other:
             case Ref(), Ref():
                 self.changed |= one.cell.unify(other.cell)

@@ -82,7 +82,9 @@ class Plain:
 
 @dataclass(frozen=True, slots=True)
 class Nothing:
-    """No value yet, or None: it takes part in nothing."""
+    """No value yet, or, if `none`, Python's None: it takes part in nothing."""
+
+    none: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -183,7 +185,7 @@ class Mixed:
 
 
 Abstract: TypeAlias = Plain | Nothing | Ref | Tup | Seq | Dct | Obj | Func | Mixed
-PLAIN, NOTHING = Plain(), Nothing()
+PLAIN, NOTHING, NONE = Plain(), Nothing(), Nothing(none=True)
 
 
 def func(item: Item) -> Func:

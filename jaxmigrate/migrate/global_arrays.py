@@ -1,0 +1,380 @@
+"""The text of a rewrite with global arrays: maps with specs, and the operations that made and undid the device axis."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from jaxmigrate.flow.layout.solve import Layouts, OpChoice, SiteChoice
+from jaxmigrate.migrate import global_helpers as helpers
+from jaxmigrate.migrate.edits import Edit, Positions
+from jaxmigrate.migrate.global_helpers import MapNeeds
+from jaxmigrate.migrate.imports import has_jax_import, names_for
+from jaxmigrate.migrate.placement import Holder, holder_of, line_start, statement_before
+from jaxmigrate.migrate.style import Style, style_of
+from jaxmigrate.program.modules import Module
+from jaxmigrate.program.resolve import Resolver
+from jaxmigrate.program.sites import is_decorator
+from jaxmigrate.program.values import Constant
+
+WIDTH = 88
+ATOMS = (ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.Tuple, ast.Dict, ast.List)
+
+
+@dataclass(slots=True)
+class GlobalRewrite:
+    """What a file's rewrite with global arrays adds to it."""
+
+    edits: list[Edit] = field(default_factory=list)
+    added: tuple[str, ...] = ()
+    helpers: list[list[str]] = field(default_factory=list)
+    uses: list[ast.expr] = field(default_factory=list)
+    calls: set[ast.expr] = field(default_factory=set)
+    replaced: set[ast.AST] = field(default_factory=set)
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """What the whole program says: whether it may run as several processes, and whether some code asks which it is."""
+
+    processes: bool
+    guarded: bool
+
+
+def can_hold(module: Module) -> bool:
+    """Whether a file can be given the imports that global arrays need."""
+    return has_jax_import(module)
+
+
+def global_rewrite(
+    module: Module, choices: Layouts, program: Program, resolver: Resolver, taken: Iterable[str]
+) -> GlobalRewrite | None:
+    """The edits of one file; None where it has neither a site nor an operation over global arrays."""
+    sites = [c for c in choices.sites.values() if c.is_global and c.site.module is module]
+    ops = [c for c in choices.ops if c.op.module is module]
+    if not sites and not ops:
+        return None
+    return _Writer(module, sites, ops, program, resolver, taken).write()
+
+
+class _Writer:
+    """Writes one file."""
+
+    def __init__(
+        self,
+        module: Module,
+        sites: Sequence[SiteChoice],
+        ops: Sequence[OpChoice],
+        program: Program,
+        resolver: Resolver,
+        taken: Iterable[str],
+    ) -> None:
+        self.module = module
+        self.sites = sites
+        self.ops = ops
+        self.program = program
+        self.resolver = resolver
+        self.positions = Positions(module.text)
+        self.style: Style = style_of(module)
+        self.axes = {axis: self._axis_text(axis) for axis in {*(c.axis for c in sites), *(c.axis for c in ops)}}
+        self.result = GlobalRewrite()
+        self.wanted: set[str] = {"Mesh"} if self._mesh_users() or any(self._is_deferred(c) for c in sites) else set()
+        self.wanted |= {"PartitionSpec"} if sites else set()
+        if any(self._helper_of(c) for c in ops):
+            self.wanted |= {"NamedSharding", "PartitionSpec"}
+        if program.processes and any(self._has_stacked(c) for c in sites):
+            self.wanted.add("multihost_utils")
+        numpy = any(c.op.kind == "replicate" for c in ops)
+        self.names, self.result.added = names_for(module, self.wanted, numpy, taken)
+
+    def write(self) -> GlobalRewrite:
+        self._mesh_statements()
+        for choice in self.sites:
+            self._site(choice)
+        for op in self.ops:
+            self.result.edits += self._operation(op)
+            self.result.uses.append(op.op.node)
+        self.result.helpers = [list(lines) for lines in self._helpers()]
+        return self.result
+
+    # What is needed
+
+    def _axis_text(self, axis: str) -> str:
+        """The source of an axis name: a constant of the module that stands for it, or the literal."""
+        for choice in self.sites:
+            argument = choice.site.keyword("axis_name")
+            expression = argument.expression if argument is not None else None
+            if choice.axis == axis and isinstance(expression, ast.Name) and self._is_constant(expression, axis):
+                return expression.id
+        return f"{self.style.quote}{axis}{self.style.quote}"
+
+    def _is_constant(self, node: ast.Name, axis: str) -> bool:
+        bindings = self.module.table.root.bindings.get(node.id, [])
+        used = node in self.module.table.scope_of and self.module.table.scope_of[node].lookup(node.id)
+        fits = used is self.module.table.root and len(bindings) == 1
+        return fits and self.resolver.value(node, self.module) == Constant(axis)
+
+    @staticmethod
+    def _has_stacked(choice: SiteChoice) -> bool:
+        return any(c.layout == "stacked" for c in (*choice.arguments, *choice.outputs))
+
+    def _is_deferred(self, choice: SiteChoice) -> bool:
+        """Whether a site's mesh cannot be built where the site stands."""
+        node = choice.site.node
+        at_import = isinstance(holder_of(node, self.module), ast.Module | None)
+        return at_import or is_decorator(node, self.module) or self._has_stacked(choice)
+
+    def _mesh_users(self) -> list[ast.expr]:
+        direct = [c.site.node for c in self.sites if not self._is_deferred(c)]
+        return [*direct, *(c.op.node for c in self.ops if self._helper_of(c))]
+
+    def _helper_of(self, choice: OpChoice) -> str:
+        """Which helper an operation calls, an empty string for none."""
+        if choice.op.kind == "replicate":
+            return "replicate"
+        if choice.op.kind == "split":
+            return "shard"
+        return ""
+
+    # Meshes
+
+    def _mesh_statements(self) -> None:
+        """Binds `mesh` once in each function that needs it; elsewhere it is written out where it is used."""
+        self.inline: set[ast.expr] = set()
+        groups: dict[Holder | None, list[ast.expr]] = {}
+        for node in self._mesh_users():
+            groups.setdefault(holder_of(node, self.module), []).append(node)
+        for holder, nodes in groups.items():
+            statement = statement_before(holder, nodes, self.module) if holder is not None else None
+            place = line_start(statement, self.module, self.positions) if statement is not None else None
+            if place is None:
+                self.inline.update(nodes)
+                continue
+            start, indent = place
+            text = f"{indent}{self.names.mesh} = {self._mesh_text(nodes)}{self.style.newline}"
+            self.result.edits.append(Edit(start, start, text))
+
+    def _mesh_text(self, nodes: Sequence[ast.expr]) -> str:
+        chosen = {id(c.site.node): c.axis for c in self.sites} | {id(c.op.node): c.axis for c in self.ops}
+        axis = next(chosen[id(n)] for n in nodes)
+        return helpers.mesh_text(self.names, self.axes[axis], self.program.processes and self.program.guarded)
+
+    def _mesh(self, node: ast.expr) -> str:
+        return self._mesh_text([node]) if node in self.inline else self.names.mesh
+
+    # Sites
+
+    def _site(self, choice: SiteChoice) -> None:
+        node = choice.site.node
+        self.result.uses.append(node)
+        if choice.site.reference is not None:
+            self.result.replaced.add(choice.site.reference.node)
+        if is_decorator(node, self.module):
+            self.result.edits.append(Edit(*self.positions.span(node), self._decorator(choice)))
+            return
+        self.result.calls.add(node)
+        mapped = choice.site.mapped
+        assert mapped is not None
+        assert mapped.expression is not None
+        start, end = self.positions.span(node)
+        inner = self.positions.span(mapped.expression)
+        before, after = self._call(choice, self.module.text[inner[0] : inner[1]])
+        self.result.edits += [Edit(start, inner[0], before), Edit(inner[1], end, after)]
+
+    def _specs(self, choice: SiteChoice) -> tuple[str, str]:
+        split = f"{self.names.spec}({self.axes[choice.axis]})"
+        texts = {"replicated": f"{self.names.spec}()", "broadcast": f"{self.names.spec}()"}
+        ins = [texts.get(c.layout, split) for c in choice.arguments]
+        outs = [texts.get(c.layout, split) for c in choice.outputs]
+        return _display(ins), outs[0] if choice.whole else _display(outs)
+
+    def _donated(self, choice: SiteChoice) -> str:
+        argument = choice.site.keyword("donate_argnums")
+        if argument is None or argument.expression is None:
+            return ""
+        if argument.module is not self.module:
+            value = self.resolver.value(argument.expression, argument.module)
+            return repr(value.value) if isinstance(value, Constant) else ast.unparse(argument.expression)
+        return argument.module.segment(argument.expression)
+
+    def _keywords(self, choice: SiteChoice) -> list[str]:
+        """The keywords of `_shard_map`."""
+        in_specs, out_specs = self._specs(choice)
+        found = [f"in_specs={in_specs}", f"out_specs={out_specs}"]
+        stacked = [i for i, c in enumerate(choice.arguments) if c.layout == "stacked"]
+        outputs = [i for i, c in enumerate(choice.outputs) if c.layout == "stacked"]
+        if stacked:
+            found.append(f"stacked={_display([str(i) for i in stacked])}")
+        if outputs:
+            whole = "True" if choice.whole else _display([str(i) for i in outputs])
+            found.append(f"stacked_outputs={whole}")
+        donated = self._donated(choice)
+        return [*found, *([f"donate_argnums={donated}"] if donated else [])]
+
+    def _call(self, choice: SiteChoice, mapped: str) -> tuple[str, str]:
+        """What stands before and after the mapped function."""
+        unit, newline = self.style.indent, self.style.newline
+        indent = self._indent(choice.site.node)
+        comments = self._comments(choice)
+        if self._is_deferred(choice):
+            keywords = self._keywords(choice)
+            line = f"{self.names.shard_map}({mapped}, {', '.join(keywords)})"
+            if self._fits(choice.site.node, line) and not comments:
+                return f"{self.names.shard_map}(", f", {', '.join(keywords)})"
+            inner = f"{newline}{indent}{unit}"
+            after = "".join(f",{inner}{keyword}" for keyword in keywords)
+            noted = "".join(f"{inner}{comment}" for comment in comments)
+            return f"{self.names.shard_map}({noted}{inner}", f"{after},{newline}{indent})"
+        in_specs, out_specs = self._specs(choice)
+        arguments = [f"mesh={self._mesh(choice.site.node)}", f"in_specs={in_specs}", f"out_specs={out_specs}"]
+        arguments.append("check_vma=False")
+        donated = self._donated(choice)
+        jax = self.names.jax
+        deep = f"{newline}{indent}{unit}{unit}"
+        inner = f"{newline}{indent}{unit}"
+        noted = "".join(f"{inner}{comment}" for comment in comments)
+        before = f"{jax}.jit({noted}{inner}{jax}.shard_map({deep}"
+        after = "".join(f",{deep}{argument}" for argument in arguments) + f",{inner}),"
+        after += f"{inner}donate_argnums={donated}," if donated else ""
+        one = f"{jax}.shard_map({mapped}, {', '.join(arguments)})"
+        if newline not in mapped and len(indent + unit + one) < WIDTH:
+            before = f"{jax}.jit({noted}{inner}{jax}.shard_map("
+            after = f", {', '.join(arguments)})," + (f"{inner}donate_argnums={donated}," if donated else "")
+        return before, f"{after}{newline}{indent})"
+
+    def _decorator(self, choice: SiteChoice) -> str:
+        keywords = ", ".join(self._keywords(choice))
+        partial = self._partial()
+        if partial is None:
+            return f"lambda fun: {self.names.shard_map}(fun, {keywords})"
+        line = f"{partial}({self.names.shard_map}, {keywords})"
+        indent = self._indent(choice.site.node)
+        if len(indent) + len(line) < WIDTH:
+            return line
+        newline = self.style.newline
+        inner = f"{newline}{indent}{self.style.indent}"
+        parts = "".join(f"{inner}{keyword}," for keyword in self._keywords(choice))
+        return f"{partial}({inner}{self.names.shard_map},{parts}{newline}{indent})"
+
+    def _partial(self) -> str | None:
+        """What the file calls functools.partial."""
+        for name, bindings in self.module.table.root.bindings.items():
+            for binding in bindings:
+                if isinstance(binding.node, ast.alias):
+                    if binding.kind == "import" and binding.node.name == "functools":
+                        return f"{name}.partial"
+                    statement = self.module.table.parents.get(binding.node)
+                    source = getattr(statement, "module", "")
+                    if binding.kind == "from" and source == "functools" and binding.node.name == "partial":
+                        return name
+        return None
+
+    def _comments(self, choice: SiteChoice) -> list[str]:
+        """Comments between the arguments of a call that is written anew."""
+        mapped = choice.site.mapped
+        if mapped is None or mapped.expression is None:
+            return []
+        start, end = self.positions.span(choice.site.node)
+        low, high = self.positions.span(mapped.expression)
+        outside = self.module.text[start:low] + "\n" + self.module.text[high:end]
+        found = []
+        for line in outside.splitlines():
+            quoted = line.split("#")[0].count("'") % 2 or line.split("#")[0].count('"') % 2
+            if "#" in line and not quoted:
+                found.append("#" + line.partition("#")[2].rstrip())
+        return found
+
+    def _indent(self, node: ast.expr) -> str:
+        start, end = self.positions.line_span(node.lineno)
+        line = self.module.text[start:end]
+        return line[: len(line) - len(line.lstrip(" \t"))]
+
+    def _fits(self, node: ast.expr, text: str) -> bool:
+        start, _ = self.positions.line_span(node.lineno)
+        return self.positions.span(node)[0] - start + len(text) < WIDTH and "\n" not in text
+
+    # Operations
+
+    def _operation(self, choice: OpChoice) -> list[Edit]:
+        op = choice.op
+        match op.kind:
+            case "replicate":
+                return self._around(op.node, op.operand, f"{self.names.replicate}(", f", {self._mesh(op.node)})")
+            case "split":
+                return self._around(op.node, op.operand, f"{self.names.shard}(", f", {self._mesh(op.node)})")
+            case "prefetch":
+                assert isinstance(op.node, ast.Call)
+                return [Edit(*self.positions.span(op.node.func), self.names.prefetch)]
+            case "metrics":
+                return self._metrics(op.node)
+        return self._first(choice)
+
+    def _around(self, node: ast.expr, operand: ast.expr, before: str, after: str) -> list[Edit]:
+        start, end = self.positions.span(node)
+        low, high = self.positions.span(operand)
+        return [Edit(start, low, before), Edit(high, end, after)]
+
+    def _metrics(self, node: ast.expr) -> list[Edit]:
+        """`get_metrics(m)` without its `x[0]`."""
+        assert isinstance(node, ast.Call)
+        func, jax = node.func, self.names.jax
+        if isinstance(func, ast.Attribute):
+            owner = self.module.segment(func.value)
+            return self._around(node, node.args[0], f"{owner}.stack_forest({jax}.device_get(", "))")
+        opening = f"{jax}.tree.map(lambda *xs: {self.names.numpy}.stack(xs), *{jax}.device_get("
+        return self._around(node, node.args[0], opening, "))")
+
+    def _first(self, choice: OpChoice) -> list[Edit]:
+        op = choice.op
+        local, copied = self.program.guarded and not op.fetched, choice.donated and not op.fetched
+        one = "{}.addressable_data(0)" if local else "{}"
+        one = f"{self.names.jax}.numpy.copy({one})" if copied else one
+        if not (local or copied):
+            return self._around(op.node, op.operand, *_parentheses(op.operand, self.module, op.node))
+        if op.form != "tree":
+            before, after = one.split("{}")
+            opening, closing = _parentheses(op.operand, self.module, op.node)
+            return self._around(op.node, op.operand, before + opening, closing + after)
+        opening = f"{self.names.jax}.tree.map(lambda x: {one.format('x')}, "
+        return self._around(op.node, op.operand, opening, ")")
+
+    # Helpers
+
+    def _helpers(self) -> Iterator[Iterable[str]]:
+        deferred = [c for c in self.sites if self._is_deferred(c)]
+        several = self.program.processes
+        if deferred:
+            needs = MapNeeds(
+                stacked=any(c.layout == "stacked" for s in deferred for c in s.arguments),
+                stacked_outputs=any(c.layout == "stacked" for s in deferred for c in s.outputs),
+                donate=any(self._donated(s) for s in deferred),
+                processes=several,
+            )
+            yield helpers.shard_map_lines(self.names, needs, self._double(deferred[0].axis))
+        used = {self._helper_of(c) for c in self.ops}
+        if "replicate" in used:
+            yield helpers.replicate_lines(self.names)
+        if "shard" in used:
+            axis = next(c.axis for c in self.ops if c.op.kind == "split")
+            yield helpers.shard_lines(self.names, self._double(axis), several)
+        if any(c.op.kind == "prefetch" for c in self.ops):
+            yield helpers.prefetch_lines(self.names)
+
+    def _double(self, axis: str) -> str:
+        """An axis in a helper's source, which the file's style has yet to be given to."""
+        text = self.axes[axis]
+        return f'"{axis}"' if text.startswith(("'", '"')) else text
+
+
+def _display(parts: Sequence[str]) -> str:
+    return f"({parts[0]},)" if len(parts) == 1 else f"({', '.join(parts)})"
+
+
+def _parentheses(operand: ast.expr, module: Module, node: ast.expr) -> tuple[str, str]:
+    """Parentheses where an operand that takes its expression's place would bind less tightly, or span lines."""
+    parent = module.table.parents.get(node)
+    tight = isinstance(operand, ATOMS) or not isinstance(parent, ast.Attribute | ast.Subscript | ast.BinOp | ast.Call)
+    inside = isinstance(parent, ast.Call) and parent.func is not node
+    lines = operand.end_lineno is not None and operand.lineno != operand.end_lineno and not isinstance(operand, ATOMS)
+    return ("", "") if (tight or inside) and not lines else ("(", ")")

@@ -1,0 +1,191 @@
+"""The few small functions that a rewrite with global arrays adds, each only where one or two specs do not say it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+SHARD_MAP, REPLICATE, SHARD, PREFETCH = "_shard_map", "_replicate", "_shard", "_prefetch"
+
+
+@dataclass(frozen=True, slots=True)
+class GlobalNames:
+    """What a file calls the things that rewritten code uses."""
+
+    jax: str = "jax"
+    numpy: str = "np"
+    mesh_class: str = "Mesh"
+    spec: str = "P"
+    sharding: str = "NamedSharding"
+    multihost: str = "multihost_utils"
+    mesh: str = "mesh"
+    shard_map: str = SHARD_MAP
+    replicate: str = REPLICATE
+    shard: str = SHARD
+    prefetch: str = PREFETCH
+    numpy_import: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class MapNeeds:
+    """What the sites of a file ask of its `_shard_map`: stacked arguments or outputs, donation, several processes."""
+
+    stacked: bool = False
+    stacked_outputs: bool = False
+    donate: bool = False
+    processes: bool = False
+
+
+def devices(names: GlobalNames, processes: bool) -> str:
+    """The devices of a mesh in the order in which pmap numbers them."""
+    if not processes:
+        return f"{names.jax}.devices()"
+    return f"sorted({names.jax}.devices(), key=lambda d: d.process_index)"
+
+
+def mesh_text(names: GlobalNames, axis: str, processes: bool) -> str:
+    """The expression that builds the mesh; `axis` is the source of its axis name."""
+    return f"{names.mesh_class}({devices(names, processes)}, ({axis},))"
+
+
+def replicate_lines(names: GlobalNames) -> Iterator[str]:
+    """Copies, since `device_put` may alias its operand, which a later donation would delete."""
+    jax = names.jax
+    yield f"def {names.replicate}(tree, mesh):"
+    yield '    """Copies every array to all devices of the mesh."""'
+    if names.numpy_import:
+        yield f"    {names.numpy_import}"
+        yield ""
+    yield f"    sharding = {names.sharding}(mesh, {names.spec}())"
+    yield ""
+    yield "    def put(x):"
+    yield f"        x = {jax}.numpy.copy(x) if isinstance(x, {jax}.Array) else {names.numpy}.array(x)"
+    yield f"        return {jax}.device_put(x, sharding)"
+    yield ""
+    yield f"    return {jax}.tree.map(put, tree)"
+
+
+def shard_lines(names: GlobalNames, axis: str, processes: bool) -> Iterator[str]:
+    """A host's batch as one array over all devices, and over all processes where there may be several."""
+    jax = names.jax
+    yield f"def {names.shard}(tree, mesh):"
+    yield '    """Splits the leading axis of every array of this host\'s batch over the devices of the mesh."""'
+    yield f"    sharding = {names.sharding}(mesh, {names.spec}({axis}))"
+    if processes:
+        yield f"    return {jax}.tree.map("
+        yield f"        lambda x: {jax}.make_array_from_process_local_data(sharding, x), tree"
+        yield "    )"
+    else:
+        yield f"    return {jax}.device_put(tree, sharding)"
+
+
+def prefetch_lines(names: GlobalNames) -> Iterator[str]:
+    """What flax's `prefetch_to_device` does beside putting arrays on devices: it asks for them ahead of their use."""
+    yield f"def {names.prefetch}(iterator, size):"
+    yield '    """Takes size elements, whose arrays are on their way to the devices, ahead of their use."""'
+    yield "    iterator = iter(iterator)"
+    yield "    queue = []"
+    yield "    for element in iterator:"
+    yield "        queue.append(element)"
+    yield "        if len(queue) >= size:"
+    yield "            yield queue.pop(0)"
+    yield "    yield from queue"
+
+
+def shard_map_lines(names: GlobalNames, needs: MapNeeds, axis: str) -> Iterator[str]:
+    """`jax.shard_map` whose mesh is built at the first call, and whose function may take and give stacked arrays."""
+    yield from _signature(names, needs)
+    yield from _block(names, needs)
+    fun = "block" if needs.stacked or needs.stacked_outputs else "fun"
+    yield "    def mapped(*args):"
+    yield f"        mesh = {mesh_text(names, axis, needs.processes)}"
+    yield f"        return {names.jax}.shard_map("
+    yield f"            {fun}, mesh=mesh, in_specs=in_specs, out_specs=out_specs, check_vma=False"
+    yield "        )(*args)"
+    yield ""
+    donate = ", donate_argnums=donate_argnums" if needs.donate else ""
+    jitted = f"{names.jax}.jit(mapped{donate})"
+    if needs.processes and (needs.stacked or needs.stacked_outputs):
+        yield from _host_local(names, needs, axis, jitted)
+    else:
+        yield f"    return {jitted}"
+
+
+def _signature(names: GlobalNames, needs: MapNeeds) -> Iterator[str]:
+    keywords = ["in_specs", "out_specs"]
+    keywords += ["stacked=()"] if needs.stacked else []
+    keywords += ["stacked_outputs=()"] if needs.stacked_outputs else []
+    keywords += ["donate_argnums=()"] if needs.donate else []
+    line = f"def {names.shard_map}(fun, *, {', '.join(keywords)}):"
+    if len(line) <= 88:
+        yield line
+    else:
+        yield f"def {names.shard_map}("
+        yield f"    fun, *, {', '.join(keywords)}"
+        yield "):"
+    if needs.stacked or needs.stacked_outputs:
+        yield '    """Maps fun over all devices; stacked arrays hold one slice for each of them."""'
+    else:
+        yield '    """Maps fun over all devices; the mesh is built at the first call, not at import."""'
+    yield ""
+
+
+def _block(names: GlobalNames, needs: MapNeeds) -> Iterator[str]:
+    if not (needs.stacked or needs.stacked_outputs):
+        return
+    jax = names.jax
+    if needs.stacked:
+        yield "    def squeeze(tree):"
+        yield f"        return {jax}.tree.map(lambda x: x.squeeze(0), tree)"
+        yield ""
+    if needs.stacked_outputs:
+        yield "    def expand(tree):"
+        yield f"        return {jax}.tree.map(lambda x: {jax}.numpy.expand_dims(x, 0), tree)"
+        yield ""
+    yield "    def block(*args):"
+    if needs.stacked:
+        yield "        args = [squeeze(x) if i in stacked else x for i, x in enumerate(args)]"
+    if needs.stacked_outputs:
+        yield "        out = fun(*args)"
+        yield "        if stacked_outputs is True:"
+        yield "            return expand(out)"
+        yield "        if not stacked_outputs:"
+        yield "            return out"
+        yield "        return tuple(expand(x) if i in stacked_outputs else x for i, x in enumerate(out))"
+    else:
+        yield "        return fun(*args)"
+    yield ""
+
+
+def _host_local(names: GlobalNames, needs: MapNeeds, axis: str, jitted: str) -> Iterator[str]:
+    """Stacked arrays of several processes hold the slices of a process's own devices."""
+    yield f"    compiled = {jitted}"
+    yield ""
+    yield "    def host_local(*args):"
+    yield f"        if {names.jax}.process_count() == 1:"
+    yield "            return compiled(*args)"
+    yield f"        mesh = {mesh_text(names, axis, needs.processes)}"
+    spec = f"{names.spec}({axis})"
+    if needs.stacked:
+        yield "        args = ["
+        yield f"            {names.multihost}.host_local_array_to_global_array(x, mesh, {spec})"
+        yield "            if i in stacked"
+        yield "            else x"
+        yield "            for i, x in enumerate(args)"
+        yield "        ]"
+    if not needs.stacked_outputs:
+        yield "        return compiled(*args)"
+    else:
+        yield "        out = compiled(*args)"
+        yield "        if stacked_outputs is True:"
+        yield f"            return {names.multihost}.global_array_to_host_local_array(out, mesh, {spec})"
+        yield "        if not stacked_outputs:"
+        yield "            return out"
+        yield "        return tuple("
+        yield f"            {names.multihost}.global_array_to_host_local_array(x, mesh, {spec})"
+        yield "            if i in stacked_outputs"
+        yield "            else x"
+        yield "            for i, x in enumerate(out)"
+        yield "        )"
+    yield ""
+    yield "    return host_local"

@@ -1,0 +1,85 @@
+"""Which sites of a project are rewritten with global arrays."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from jaxmigrate.flow.layout.solve import Layouts, layouts
+from jaxmigrate.migrate.decide import Decision, Surroundings, default_axis
+from jaxmigrate.migrate.global_arrays import Program, can_hold
+from jaxmigrate.program.modules import Module, Project
+from jaxmigrate.program.resolve import Resolver
+from jaxmigrate.program.sites import MappedSite
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """The layouts of a project and the facts that their text depends on.
+
+    `more` are modules without a site that change as well.
+    """
+
+    layouts: Layouts
+    program: Program
+    more: tuple[Module, ...]
+
+    def covers(self, decision: Decision) -> bool:
+        """Whether all sites of a reference are rewritten with global arrays, so that it needs no helper."""
+        return bool(decision.sites) and all(self._is_global(site.node) for site in decision.sites)
+
+    def _is_global(self, node: ast.expr) -> bool:
+        choice = self.layouts.sites.get(node)
+        return choice is not None and choice.is_global
+
+
+def choose(
+    modules: Mapping[Path, Module],
+    sites: Mapping[Module, Sequence[MappedSite]],
+    decisions: Mapping[Module, Sequence[Decision]],
+    resolver: Resolver,
+    around: Surroundings,
+    texts: Mapping[Path, str],
+) -> Chosen:
+    """Follows stacked arrays through a project; what cannot be proven is left to the stacked helper.
+
+    `texts` are the files that may be rewritten.
+    """
+    program = Program(around.processes, around.guarded)
+    left = [d for ds in decisions.values() for d in ds if d.refusal is not None or d.nested is not None or d.inner]
+    refused = {s.node for d in left for s in d.sites}
+    candidates = {s.node: s for m, found in sites.items() if can_hold(m) for s in found if s.node not in refused}
+    if not candidates:
+        return Chosen(Layouts(), program, ())
+    active = [*modules.values(), *_importers(modules, resolver.project, texts)]
+    axis = default_axis(active[0])
+    found = layouts(resolver, active, candidates, around.processes, axis, lambda m: m.path in texts and can_hold(m))
+    more = {c.op.module for c in found.ops} - set(modules.values())
+    return Chosen(found, program, tuple(sorted(more, key=lambda m: m.path)))
+
+
+def _importers(modules: Mapping[Path, Module], project: Project, texts: Mapping[Path, str]) -> list[Module]:
+    """The modules that import one of these, and those that import one of them: what they do with values counts."""
+    waiting = {_stem(path) for path in modules}
+    seen: set[str] = set()
+    found: dict[Path, Module] = {}
+    while waiting:
+        stem = waiting.pop()
+        seen.add(stem)
+        imports = re.compile(rf"^[ \t]*(?:from|import)\b[^\n(]*(?:\([^)]*)?\b{re.escape(stem)}\b", re.MULTILINE)
+        for path, text in texts.items():
+            if path in modules or path in found or stem not in text or not imports.search(text):
+                continue
+            module = project.module(path)
+            if module is not None:
+                found[path] = module
+                waiting |= {_stem(path)} - seen
+    return list(found.values())
+
+
+def _stem(path: Path) -> str:
+    """The name under which a file is imported."""
+    return path.parent.name if path.stem == "__init__" else path.stem
