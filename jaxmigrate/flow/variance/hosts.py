@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from jaxmigrate.flow.variance.library import is_host_source
 from jaxmigrate.program.modules import Module
-from jaxmigrate.program.resolve import Resolver
+from jaxmigrate.program.resolve import Resolver, own_statements
 from jaxmigrate.program.scopes import Binding, FunctionNode, Scope
 from jaxmigrate.program.values import Application, Class, External, Function, Value
 
@@ -19,6 +19,7 @@ TELLING = re.compile(
     r"process_index|host_id|local_devices|\btime\b|random|getpid|urandom|environ|getenv|uuid|socket|secrets|datetime"
     r"|tempfile|platform|callback|multihost|distributed|\bid\(|\bhash\(|input\(|open\(|next\("
 )
+STORED = frozenset({"apply", "init", "tx", "shape", "dtype", "ndim"})
 MOST_STEPS = 3000
 
 
@@ -123,12 +124,13 @@ def _is_source(value: Value) -> bool:
 
 
 def _evaluated(node: ast.expr) -> Iterator[ast.AST]:
-    """The expressions that are evaluated for one; bodies of lambdas are not."""
+    """The expressions that are evaluated for one; bodies of lambdas are not, nor what a stored function hangs on."""
     pending: list[ast.AST] = [node]
     while pending:
         current = pending.pop()
         yield current
-        if not isinstance(current, ast.Lambda):
+        stored = isinstance(current, ast.Attribute) and (current.attr.endswith("_fn") or current.attr in STORED)
+        if not isinstance(current, ast.Lambda) and not stored:
             pending.extend(ast.iter_child_nodes(current))
 
 
@@ -136,7 +138,7 @@ def _returned(function: FunctionNode) -> Iterator[ast.expr]:
     if isinstance(function, ast.Lambda):
         yield function.body
         return
-    for node in ast.walk(function):
+    for node in own_statements(function):
         if isinstance(node, ast.Return) and node.value is not None:
             yield node.value
 
