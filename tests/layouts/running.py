@@ -37,7 +37,7 @@ class Program:
 def plan(files: Files) -> Plan:
     """What fix will do to a program by default."""
     root = Path("/project")
-    found, errors = plan_sources([(name, root / name, text) for name, text in files.items()])
+    found, errors = plan_sources([(name, root / name, text) for name, text in files.items()], layout="auto")
     assert not errors
     return found
 
