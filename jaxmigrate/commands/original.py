@@ -3,19 +3,42 @@
 from __future__ import annotations
 
 import io
+import os
 import subprocess
 import tarfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from jaxmigrate.commands import Failure
 from jaxmigrate.commands.planning import PlannedFile, plan_files
 from jaxmigrate.commands.scope import located
 from jaxmigrate.sources import SourceFile, decode, read_source
+from jaxmigrate.verify.scratch import SKIPPED
+
+# What decides how a program runs; data is the same for both sides, and may be large.
+_SOURCES = (".py", ".pyi", ".toml", ".cfg", ".ini", ".json", ".yaml", ".yml", ".gin")
+_LARGEST = 4 << 20
 
 
-def plan_from_original(path: str, original: str, migrated: Sequence[SourceFile]) -> list[PlannedFile]:
-    """Plans the migration of the original, and sees that the files under `path` are what comes of it.
+@dataclass(frozen=True)
+class Origin:
+    """What a migrated program was before.
+
+    Attributes:
+        planned: The original's files, with what `fix` would make of them.
+        by_hand: Whether what was made of them is anything else.
+        others: Files that are no part of the plan and differ from, or lack among, the migrated ones; by path below
+            the migrated folder.
+    """
+
+    planned: list[PlannedFile]
+    by_hand: bool
+    others: Mapping[str, bytes]
+
+
+def find_original(path: str, original: str, migrated: Sequence[SourceFile]) -> Origin:
+    """Reads the original, plans its migration, and sees whether the files under `path` are what comes of that.
 
     Args:
         path: The migrated file or folder, as the user named it.
@@ -23,29 +46,44 @@ def plan_from_original(path: str, original: str, migrated: Sequence[SourceFile])
         migrated: The files under `path`.
 
     Raises:
-        Failure: There is no such original, or a file is not what `fix` makes of it.
+        Failure: There is no such original, or it holds nothing of the program.
         SourceError: A file of the original cannot be read.
     """
     top = located(Path(path))
     inside = {_inside(source, top): source for source in migrated}
-    found = _in_folder(Path(original), inside, top) if Path(original).exists() else _in_git(original, top)
-    sources = [_named_like(inside[name], raw) for name, raw in found.items() if name in inside]
-    if not sources:
+    found = _in_folder(Path(original), top) if Path(original).exists() else _in_git(original, top)
+    if not any(name in inside or name.endswith(".py") for name in found):
         raise Failure(f"{original} has none of the files of {path}")
+    sources = [
+        _named_like(inside[name], raw) if name in inside else _named_below(top, name, raw)
+        for name, raw in found.items()
+        if name.endswith(".py")
+    ]
     planned, errors = plan_files(sources)
     if errors:
         raise errors[0]
-    for file in planned:
-        _check(file, {source.name: source for source in migrated})
-    return planned
+    by_hand = any(_is_changed(file, inside, top) for file in planned)
+    if not by_hand:
+        planned = [file for file in planned if _inside(file.source, top) in inside]
+    return Origin(planned, by_hand, _others(found, top) if by_hand else {})
 
 
-def _check(file: PlannedFile, migrated: Mapping[str, SourceFile]) -> None:
-    if file.after != migrated[file.source.name].raw:
-        raise Failure(
-            f"{file.source.name} is not what `jaxmigrate fix` makes of its original; "
-            "migrations made by hand cannot be compared yet"
-        )
+def _is_changed(file: PlannedFile, migrated: Mapping[str, SourceFile], top: Path) -> bool:
+    source = migrated.get(_inside(file.source, top))
+    if source is None:
+        return file.plan.changed
+    return file.after != source.raw
+
+
+def _others(found: Mapping[str, bytes], top: Path) -> dict[str, bytes]:
+    return {name: raw for name, raw in found.items() if not name.endswith(".py") and _content(top / name) != raw}
+
+
+def _content(path: Path) -> bytes | None:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return None
 
 
 def _inside(source: SourceFile, top: Path) -> str:
@@ -57,11 +95,31 @@ def _named_like(migrated: SourceFile, raw: bytes) -> SourceFile:
     return decode(raw, migrated.name, migrated.path)
 
 
-def _in_folder(original: Path, wanted: Mapping[str, SourceFile], top: Path) -> dict[str, bytes]:
+def _named_below(top: Path, name: str, raw: bytes) -> SourceFile:
+    """A file that the migrated program no longer has."""
+    place = top / name if top.is_dir() else top.with_name(name)
+    return decode(raw, os.path.relpath(place), place)
+
+
+def _in_folder(original: Path, top: Path) -> dict[str, bytes]:
     if original.is_file():
         return {top.name: read_source(original).raw}
-    files = {name: original / name for name in wanted}
-    return {name: read_source(file).raw for name, file in files.items() if file.is_file()}
+    if top.is_file():
+        return {top.name: read_source(original / top.name).raw} if (original / top.name).is_file() else {}
+    return {file.relative_to(original).as_posix(): file.read_bytes() for file in _walk(original)}
+
+
+def _walk(folder: Path) -> Iterator[Path]:
+    for place, folders, files in os.walk(folder):
+        folders[:] = sorted(name for name in folders if name not in SKIPPED and not _is_environment(Path(place, name)))
+        for name in sorted(files):
+            file = Path(place, name)
+            if name.endswith(_SOURCES) and file.stat().st_size <= _LARGEST:
+                yield file
+
+
+def _is_environment(folder: Path) -> bool:
+    return folder.name == "node_modules" or (folder / "pyvenv.cfg").is_file()
 
 
 def _in_git(revision: str, top: Path) -> dict[str, bytes]:
@@ -77,5 +135,6 @@ def _in_git(revision: str, top: Path) -> dict[str, bytes]:
             f"{revision} is neither a folder nor a git revision: {said[-1] if said else 'git failed'}"
         ) from None
     with tarfile.open(fileobj=io.BytesIO(archive)) as members:
-        files = {member.name.removeprefix("./"): members.extractfile(member) for member in members if member.isfile()}
+        kept = [m for m in members if m.isfile() and m.name.endswith(_SOURCES) and m.size <= _LARGEST]
+        files = {member.name.removeprefix("./"): members.extractfile(member) for member in kept}
         return {name: file.read() for name, file in files.items() if file is not None}

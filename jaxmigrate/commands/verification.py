@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from jaxmigrate.commands import Failure
+from jaxmigrate.commands.original import Origin
 from jaxmigrate.commands.planning import PlannedFile
 from jaxmigrate.commands.progress import progress_display
 from jaxmigrate.commands.scope import located, project_root
@@ -57,19 +58,52 @@ def verify_planned(
     root = project_root([Path(file.source.name) for file in planned])
     request = VerifyRequest(
         root=root,
-        cwd=located(Path.cwd()).relative_to(root).as_posix(),
-        command=command(config, options),
         original={_inside(file, root): file.source.encode(file.plan.marked_before) for file in planned},
         migrated={_inside(file, root): _marked(file, rewritten) for file in planned},
         sites=tuple(_in_question(planned, rewritten)),
-        devices=options.devices or config.verify.devices,
+        **_how_to_run(root, config, options),
+    )
+    return _verified(request)
+
+
+def verify_by_hand(origin: Origin, path: str, config: Config, options: argparse.Namespace) -> Evidence:
+    """Runs a program as it was and as somebody has migrated it.
+
+    Raises:
+        Failure: There is no command, or the verification could not be carried out.
+    """
+    root = project_root([Path(path)])
+    top = located(Path(path)).relative_to(root)
+    request = VerifyRequest(
+        root=root,
+        original={
+            **{(top / name).as_posix(): raw for name, raw in origin.others.items()},
+            **{_inside(file, root): file.source.encode(file.plan.marked_before) for file in origin.planned},
+        },
+        migrated={},
+        sites=tuple(_site(site) for file in origin.planned for site in file.sites),
+        by_hand=True,
+        **_how_to_run(root, config, options),
+    )
+    return _verified(request)
+
+
+def _how_to_run(root: Path, config: Config, options: argparse.Namespace) -> dict[str, Any]:
+    """What the user says about the runs, whatever is verified."""
+    return {
+        "cwd": located(Path.cwd()).relative_to(root).as_posix(),
+        "command": command(config, options),
+        "devices": options.devices or config.verify.devices,
         **_given(
             timeout=options.timeout or config.verify.timeout,
             processes=getattr(options, "processes", None),
             twice=getattr(options, "twice", None),
             original_python=getattr(options, "original_python", None),
         ),
-    )
+    }
+
+
+def _verified(request: VerifyRequest) -> Evidence:
     try:
         with progress_display() as progress:
             return verify(request, progress)
@@ -111,8 +145,10 @@ def _in_question(planned: Sequence[PlannedFile], rewritten: Collection[str]) -> 
 
 
 def _site(site: SitePlan) -> SiteInfo:
-    planned = [tuple((array.name, array.layout) for array in arrays) for arrays in (site.arguments, site.outputs)]
-    return SiteInfo(site.id, site.path, site.line, site.column, site.axis or "", site.mapped, *planned)
+    arguments, outputs = (
+        tuple((array.name, array.layout) for array in arrays) for arrays in (site.arguments, site.outputs)
+    )
+    return SiteInfo(site.id, site.path, site.line, site.column, site.axis or "", site.mapped, arguments, outputs)
 
 
 def _refused(evidence: Evidence, candidates: Sequence[PlannedFile]) -> dict[str, str]:

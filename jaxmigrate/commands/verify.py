@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import shutil
 import sys
 
 from jaxmigrate.commands import Failure
-from jaxmigrate.commands.inputs import load
-from jaxmigrate.commands.original import plan_from_original
+from jaxmigrate.commands.inputs import Inputs, load
+from jaxmigrate.commands.original import Origin, find_original
 from jaxmigrate.commands.planning import PlannedFile, plan_files, with_diff
 from jaxmigrate.commands.reporting import write_reports
-from jaxmigrate.commands.verification import command, verify_planned
-from jaxmigrate.config import Config
+from jaxmigrate.commands.verification import command, verify_by_hand, verify_planned
 from jaxmigrate.reports import verify_text
+from jaxmigrate.reports.diff import unified_diff
+from jaxmigrate.reports.fix_result import FixedFile
 from jaxmigrate.reports.report import report_of_verify
 from jaxmigrate.reports.writing import WRITERS
 from jaxmigrate.terminal import say, wants_colour
+from jaxmigrate.verify.model import Evidence
 
 
 def run(options: argparse.Namespace) -> int:
@@ -25,31 +28,63 @@ def run(options: argparse.Namespace) -> int:
     Raises:
         Failure: There is nothing to compare or to run, or the verification could not be carried out.
     """
-    planned, config = _planned(options)
-    command(config, options)
-    changed = {file.source.name for file in planned if file.plan.changed}
-    if not changed:
-        raise Failure(
-            f"there is no pmap in {options.path} that `fix` would rewrite; "
-            "if it is migrated already, name what it was with --original DIR or --original GITREF"
-        )
-    evidence = verify_planned(planned, changed, config, options)
-    files = [with_diff(file, "shown", file.sites) for file in planned if file.plan.changed]
+    inputs = _inputs(options)
+    command(inputs.config, options)
+    origin = find_original(options.path, options.original, inputs.sources) if options.original is not None else None
+    if origin is not None and origin.by_hand:
+        evidence, files = _verify_by_hand(origin, inputs, options)
+    else:
+        evidence, files = _verify_rewrite(origin.planned if origin is not None else _planned(inputs), inputs, options)
     report = report_of_verify(evidence, files)
     write_reports(report, options.report, WRITERS)
     sys.stdout.write(verify_text.write(report, wants_colour(sys.stdout), shutil.get_terminal_size((100, 24)).columns))
     return 0 if evidence.ok else 1
 
 
-def _planned(options: argparse.Namespace) -> tuple[list[PlannedFile], Config]:
+def _verify_rewrite(
+    planned: list[PlannedFile], inputs: Inputs, options: argparse.Namespace
+) -> tuple[Evidence, list[FixedFile]]:
+    """Verifies what `fix` makes of a program."""
+    changed = {file.source.name for file in planned if file.plan.changed}
+    if not changed:
+        raise Failure(
+            f"there is no pmap in {options.path} that `fix` would rewrite; "
+            "if it is migrated already, name what it was with --original DIR or --original GITREF"
+        )
+    evidence = verify_planned(planned, changed, inputs.config, options)
+    return evidence, [with_diff(file, "shown", file.sites) for file in planned if file.plan.changed]
+
+
+def _verify_by_hand(origin: Origin, inputs: Inputs, options: argparse.Namespace) -> tuple[Evidence, list[FixedFile]]:
+    """Verifies what somebody made of a program; every site of the original must have something that stands for it."""
+    if not any(file.sites for file in origin.planned):
+        raise Failure(f"there is no pmap in {options.original}, so there is nothing to compare {options.path} with")
+    evidence = verify_by_hand(origin, options.path, inputs.config, options)
+    migrated = {source.name: source.raw for source in inputs.sources}
+    files = [
+        FixedFile(
+            file.source.name,
+            "shown",
+            tuple(dataclasses.replace(site, status="rewritten") for site in file.sites),
+            unified_diff(file.source.name, file.source.raw, migrated.get(file.source.name, b"")),
+            file.source.encoding,
+        )
+        for file in origin.planned
+    ]
+    return evidence, [file for file in files if file.diff or file.sites]
+
+
+def _inputs(options: argparse.Namespace) -> Inputs:
     if options.path == "-":
         raise Failure("a program on standard input cannot be verified; name its file or folder")
     (group,) = load([options.path])
     if group.errors and not group.sources:
         raise group.errors[0]
-    if options.original is not None:
-        return plan_from_original(options.path, options.original, group.sources), group.config
-    planned, broken = plan_files(group.sources)
-    for error in [*group.errors, *broken]:
+    return group
+
+
+def _planned(inputs: Inputs) -> list[PlannedFile]:
+    planned, broken = plan_files(inputs.sources, inputs.config.layout)
+    for error in [*inputs.errors, *broken]:
         say(str(error))
-    return planned, group.config
+    return planned

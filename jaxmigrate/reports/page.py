@@ -138,6 +138,7 @@ def _facts(row: SiteRow) -> Iterator[str]:
     seen = (found.arguments, found.results) if found is not None and found.calls else ((), ())
     yield pairs(
         [
+            ("In the migration", code(found.site.counterpart) if found is not None else ""),
             ("Planned arguments", _layouts(row.arguments)),
             ("Planned results", _layouts(row.outputs)),
             ("Arguments in the runs", _layouts(seen[0])),

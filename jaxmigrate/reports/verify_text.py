@@ -54,10 +54,12 @@ def _measured(found: SiteEvidence | None) -> str:
 
 
 def _layouts(found: SiteEvidence | None, width: int) -> list[str]:
-    """How the rewritten program held its arrays, where that is not how pmap did."""
-    if found is None or not held_differently(found):
+    """Where a migration made by hand has the site, and how it held arrays where that is not how pmap did."""
+    if found is None:
         return []
-    return _wrapped(f"{layouts_line(found.arguments)} -> {layouts_line(found.results)}", width)
+    place = f"now {found.site.counterpart}" if found.site.counterpart else ""
+    layouts = f"{layouts_line(found.arguments)} -> {layouts_line(found.results)}" if held_differently(found) else ""
+    return _wrapped("; ".join(filter(None, (place, layouts))), width)
 
 
 def _explained(row: SiteRow, width: int) -> Iterator[str]:

@@ -38,11 +38,17 @@ def align(
     rewritten: Signature,
     parameters: Sequence[str] = (),
     parameters_rewritten: Sequence[str] = (),
+    lenient: bool = False,
 ) -> Alignment:
-    """The leaves of two calls side by side; arguments by keyword are matched with those by position."""
+    """The leaves of two calls side by side; arguments by keyword are matched with those by position.
+
+    A lenient alignment leaves out arguments that only one side has.
+    """
     paths = [plain_path(where, leaf.path, parameters) for leaf in original.leaves]
     others = [plain_path(where, leaf.path, parameters_rewritten) for leaf in rewritten.leaves]
     places = _places(where, paths, others, original, rewritten)
+    if places is None and lenient and where == "input":
+        return _common(original, rewritten, paths, others, parameters, parameters_rewritten)
     if places is None:
         return Alignment((), _missing(paths, others))
     if where == "output" and original.nodes != rewritten.nodes:
@@ -65,6 +71,26 @@ def _places(
         return [*range(len(paths))]
     pairs = [_pair(n, n, *leaves) for n, leaves in enumerate(zip(original.leaves, rewritten.leaves, strict=True))]
     return None if where == "output" or any(pair.problem for pair in pairs) else [*range(len(paths))]
+
+
+def _common(
+    original: Signature,
+    rewritten: Signature,
+    paths: Sequence[str],
+    others: Sequence[str],
+    parameters: Sequence[str],
+    parameters_rewritten: Sequence[str],
+) -> Alignment:
+    """The arguments that both sides have, by the names of their parameters, or by position where there are none."""
+    names = [named_path("input", path, parameters) for path in paths]
+    position = {named_path("input", path, parameters_rewritten): number for number, path in enumerate(others)}
+    return Alignment(
+        tuple(
+            _pair(n, position[name], original.leaves[n], rewritten.leaves[position[name]])
+            for n, name in enumerate(names)
+            if name in position
+        )
+    )
 
 
 def plain_path(where: str, path: str, parameters: Sequence[str]) -> str:

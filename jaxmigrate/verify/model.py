@@ -73,7 +73,8 @@ DEFAULT_TOLERANCES: Mapping[str, Tolerance] = {
 class SiteInfo:
     """One marked place where a function is mapped; `id` is the name that its mark carries.
 
-    `arguments` and `outputs` are what the rewrite planned: names, or positions, each with its layout.
+    `arguments` and `outputs` are what the rewrite planned: names, or positions, each with its layout. `counterpart` is
+    the place that stands for it in a migration made by hand.
     """
 
     id: str
@@ -84,6 +85,7 @@ class SiteInfo:
     name: str = ""
     arguments: tuple[tuple[str, str], ...] = ()
     outputs: tuple[tuple[str, str], ...] = ()
+    counterpart: str = ""
 
     def __str__(self) -> str:
         place = f"{self.path}:{self.line}" if self.path else self.id
@@ -105,7 +107,8 @@ class VerifyRequest:
     `timeout`, `idle_timeout` and `collective_timeout` are seconds: of a whole run; of a mapped call during which the
     program computes nothing; and until XLA itself gives a collective up. `twice` runs the original a second time
     before the rewrite, to tell a program that differs from itself. `keep_bytes` bounds the arrays that one run leaves
-    on disk. `original_python` names another interpreter for the original side.
+    on disk. `original_python` names another interpreter for the original side. `by_hand` says that the migrated files
+    carry no marks, so that what stands for which site of the original is found out from the runs.
     """
 
     root: Path
@@ -126,6 +129,7 @@ class VerifyRequest:
     stdin: bytes = b""
     seed: int | None = 0
     keep_bytes: int = 256 << 20
+    by_hand: bool = False
 
 
 @dataclass(frozen=True)

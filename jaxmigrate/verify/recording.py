@@ -51,7 +51,11 @@ class Values:
 
 @dataclass
 class Call:
-    """One mapped call, as far as it came. `order` counts the calls of the process, `number` those of the site."""
+    """One mapped call, as far as it came.
+
+    `order` counts the calls of the process, `number` those of the site. `function` is the name of what is mapped. In a
+    migration made by hand, `place` is where that is done, and `site` the site of the original that it stands for.
+    """
 
     site: str
     number: int
@@ -65,6 +69,8 @@ class Call:
     traced: bool = False
     seconds: float = 0.0
     stage: str = "enter"
+    function: str = ""
+    place: str = ""
 
     @property
     def ended(self) -> bool:
@@ -129,6 +135,7 @@ class ProcessLog:
         order = record["n"]
         if kind == "enter":
             call = Call(record["site"], record["i"], order, record["thread"], tuple(record["within"]))
+            call.function = record.get("f", "")
             self.calls.append(call)
             self.open_calls[order] = call
             return

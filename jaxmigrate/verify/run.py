@@ -10,14 +10,15 @@ import math
 import os
 import time
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import takewhile
 from pathlib import Path
 
 from jaxmigrate.verify import environment as env
 from jaxmigrate.verify.compare import MEASURED, CallKey, CallPair, Delta, SiteComparison, compare
 from jaxmigrate.verify.judge import Case, Errors, Found, gravest, judge
-from jaxmigrate.verify.keep import choose
+from jaxmigrate.verify.keep import Wanted, choose
+from jaxmigrate.verify.match import Callee, at_places, match, renamed, with_counterparts
 from jaxmigrate.verify.measure import ArrayPair, measure
 from jaxmigrate.verify.model import (
     ORIGINAL,
@@ -72,18 +73,31 @@ class _Session:
 
     workshop: Workshop
     runs: tuple[Run, ...] = ()
+    # Of a migration made by hand: for each callee that stands for one of the original, the site of the latter.
+    places: Mapping[Callee, str] = field(default_factory=dict)
 
     def of(self, side: str) -> list[Run]:
         return [run for run in self.runs if run.summary.side == side]
 
-    def plus(self, side: str, wanted: object = None) -> _Session:
+    def plus(self, side: str, wanted: Wanted | None = None) -> _Session:
         expected = next((run.summary.calls for run in self.runs), None)
-        run = self.workshop.run(side, len(self.of(side)) + 1, expected, wanted)  # type: ignore[arg-type]
-        return replace(self, runs=(*self.runs, run))
+        if side == ORIGINAL or not self.workshop.request.by_hand:
+            run = self.workshop.run(side, len(self.of(side)) + 1, expected, wanted)
+            return replace(self, runs=(*self.runs, run))
+        run = self.workshop.run(side, len(self.of(side)) + 1, None, wanted)
+        places = self.places or match(self.of(ORIGINAL)[0].recording, run.recording)
+        return replace(self, runs=(*self.runs, _as_sites(run, places)), places=places)
 
     @property
     def failed(self) -> RunSummary | None:
         return next((run.summary for run in self.runs if not run.summary.ok), None)
+
+
+def _as_sites(run: Run, places: Mapping[Callee, str]) -> Run:
+    """A run of a migration made by hand, with the names of sites in place of those of places."""
+    recording = renamed(run.recording, places)
+    flying = tuple(call.in_flight() for _, call in recording.in_flight())
+    return replace(run, recording=recording, summary=replace(run.summary, in_flight=flying))
 
 
 def _verify(workshop: Workshop) -> Evidence:
@@ -103,7 +117,8 @@ def _verify(workshop: Workshop) -> Evidence:
 
 
 def _compare_runs(session: _Session, attempt: int) -> dict[str, SiteComparison]:
-    return compare(session.of(ORIGINAL)[attempt].recording, session.of(REWRITTEN)[attempt].recording)
+    ours, theirs = session.of(ORIGINAL)[attempt].recording, session.of(REWRITTEN)[attempt].recording
+    return compare(ours, theirs, session.workshop.request.by_hand)
 
 
 def _look_closer(
@@ -116,10 +131,10 @@ def _look_closer(
     wanted = choose(missing, session.workshop.request.keep_bytes)
     session = session.plus(ORIGINAL, wanted)
     if missing and not session.failed:
-        session = session.plus(REWRITTEN, wanted)
+        by_hand = session.workshop.request.by_hand
+        session = session.plus(REWRITTEN, at_places(wanted, missing) if by_hand else wanted)
         if not session.failed:
-            again = compare(session.of(ORIGINAL)[-1].recording, session.of(REWRITTEN)[-1].recording)
-            errors = _measure(session, again, errors)
+            errors = _measure(session, _compare_runs(session, -1), errors)
     return session, errors
 
 
@@ -235,7 +250,8 @@ def _case(session: _Session, comparison: Mapping[str, SiteComparison], errors: E
 def _sites(session: _Session, seen: Iterable[str]) -> dict[str, SiteInfo]:
     """The sites that were asked for, and those that marks name besides."""
     known = {site.id: site for site in session.workshop.request.sites}
-    return known | {id_: SiteInfo(id_) for id_ in seen if id_ not in known}
+    found = known | {id_: SiteInfo(id_) for id_ in seen if id_ not in known}
+    return with_counterparts(found, session.places) if session.places else found
 
 
 def _instability(runs: list[Run]) -> dict[str, int]:

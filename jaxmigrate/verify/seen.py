@@ -29,7 +29,7 @@ def seen_layouts(site: SiteComparison, where: str, devices: int) -> tuple[SeenLa
     layouts: dict[str, dict[str, None]] = {}
     positions: dict[str, str] = {}
     for original, rewritten in site.signatures[where]:
-        for path, position, layout in _leaves(where, original, rewritten, site.parameters, devices):
+        for path, position, layout in _leaves(where, original, rewritten, site, devices):
             layouts.setdefault(path, {})[layout] = None
             positions[path] = position
     leaves = [_Seen(path, _steps(path), positions[path], " or ".join(found)) for path, found in layouts.items()]
@@ -40,18 +40,18 @@ def _leaves(
     where: str,
     original: Signature,
     rewritten: Signature,
-    parameters: tuple[Sequence[str], Sequence[str]],
+    site: SiteComparison,
     devices: int,
 ) -> Iterator[tuple[str, str, str]]:
     pairs = [
         (original.leaves[pair.ours], rewritten.leaves[pair.theirs], pair.layout)
-        for pair in align(where, original, rewritten, *parameters).pairs
+        for pair in align(where, original, rewritten, *site.parameters, site.lenient).pairs
     ]
     pairs = [pair for pair in pairs if pair[0].kind in (*NUMBERS, "scalar")]
     mapped = _mapped_size(pairs, devices)
-    names = max(parameters, key=len)
+    names = max(site.parameters, key=len)
     for leaf, _, layout in pairs:
-        plain = plain_path(where, leaf.path, parameters[0])
+        plain = plain_path(where, leaf.path, site.parameters[0])
         position = _STEP.findall(plain)[1:2] if where == "input" else []
         yield named_path(where, plain, names), "".join(position).strip("[]"), _word(leaf, layout, mapped)
 

@@ -84,6 +84,7 @@ class Workshop:
         request = self.request
         return {
             "original": side == ORIGINAL,
+            "watch": request.by_hand and side != ORIGINAL,
             "records": str(folder / "records"),
             "arrays": str(folder / "arrays"),
             "keep": wanted,

@@ -34,11 +34,11 @@ class Log:
             self.write(k="sig", id=self.signatures[key], nodes=nodes, leaves=leaves)
         return self.signatures[key]
 
-    def enter(self, site: str, thread: str = "", within: Sequence[str] = ()) -> int:
+    def enter(self, site: str, thread: str = "", within: Sequence[str] = (), function: str = "") -> int:
         order, self.order = self.order, self.order + 1
         number = self.numbers.get((site, thread), 0)
         self.numbers[site, thread] = number + 1
-        self.write(k="enter", n=order, site=site, i=number, thread=thread, within=within)
+        self.write(k="enter", n=order, site=site, f=function, i=number, thread=thread, within=within)
         return order
 
     def values(self, kind: str, order: int, digests: str, leaves: Sequence[Any] = (ARRAY,), nodes: str = "*") -> None:
@@ -46,8 +46,10 @@ class Log:
         seconds = {"s": 0.1} if kind == "out" else {}
         self.write(k=kind, n=order, sig=signature, digest=f"all {digests}", leaves=digests, **seconds)
 
-    def call(self, site: str, given: str = "in", got: str = "out", thread: str = "", **shape: Any) -> None:
-        order = self.enter(site, thread)
+    def call(
+        self, site: str, given: str = "in", got: str = "out", thread: str = "", function: str = "", **shape: Any
+    ) -> None:
+        order = self.enter(site, thread, function=function)
         self.values("in", order, given)
         self.values("out", order, got, **shape)
 

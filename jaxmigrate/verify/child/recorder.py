@@ -23,6 +23,19 @@ _said: dict[str, int] = {}
 _made: set[tuple[int, str]] = set()
 
 
+class Place(str):
+    """Where something is mapped, for programs without marks; `outer` also says on whose behalf."""
+
+    __slots__ = ("outer",)
+    outer: str
+
+    def __new__(cls, text: str, outer: str) -> Place:  # noqa: PYI034 - Python 3.9 has no Self
+        """The place as text."""
+        place = super().__new__(cls, text)
+        place.outer = outer
+        return place
+
+
 def transform(site: str, original: Any) -> Any:
     """Something that maps functions as `original` does and records the calls of what it returns."""
     if not callable(original):
@@ -65,6 +78,9 @@ def mapped(site: str, *original: Any) -> Any:
     if not callable(original[0]):
         return original[0]
     flags.repeat()
+    if isinstance(site, Place) and _name(original[0]) == "<lambda>":
+        # The lambdas that go through a helper have nothing but its caller to tell them apart.
+        site = site.outer
     _say_made(site, original[0])
     return Recorded(site, original[0])
 
@@ -101,12 +117,12 @@ class Recorded:
     """A mapped callable whose calls are recorded; everything else about it is the callable's own."""
 
     def __init__(self, site: str, original: Any) -> None:
-        self.__dict__.update(_jaxmigrate_site=site, _jaxmigrate_original=original)
+        self.__dict__.update(_jaxmigrate_site=site, _jaxmigrate_original=original, _jaxmigrate_name=_name(original))
         self.__dict__.update(__doc__=original.__doc__, __module__=getattr(original, "__module__", None))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the mapped function and record the call."""
-        return _call(self._jaxmigrate_site, self._jaxmigrate_original, args, kwargs)
+        return _call(self._jaxmigrate_site, self._jaxmigrate_name, self._jaxmigrate_original, args, kwargs)
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         if instance is None or not hasattr(type(self._jaxmigrate_original), "__get__"):
@@ -171,11 +187,11 @@ def _record_compiled(site: str, compile_stage: Callable[..., Any]) -> Callable[.
     return compiled
 
 
-def _call(site: str, function: Any, args: Any, kwargs: Any) -> Any:
+def _call(site: str, name: str, function: Any, args: Any, kwargs: Any) -> Any:
     if digest.holds_tracer((args, kwargs)):
         _say_traced(site)
         return function(*args, **kwargs)
-    call = _Call(site)
+    call = _Call(site, name)
     call.record("in", (args, kwargs))
     try:
         result = call.run(function, args, kwargs)
@@ -204,14 +220,15 @@ def _say_traced(site: str) -> None:
 class _Call:
     """One call while it runs: numbered when it begins, so that the log names it if it never ends."""
 
-    def __init__(self, site: str) -> None:
+    def __init__(self, site: str, name: str) -> None:
         self.site = site
         self.log = log.current()
         self.thread = _thread()
-        self.order, self.number = self.log.number(site, self.thread)
-        self.log.write(
-            {"k": "enter", "n": self.order, "site": site, "i": self.number, "thread": self.thread, "within": _stack()}
-        )
+        # Without marks, a place may be that of a helper, which says little without the name of what it maps.
+        self.key = f"{site} {name}" if log.CONFIG["watch"] else site
+        self.order, self.number = self.log.number(self.key, self.thread)
+        place = {"site": site, "f": name, "i": self.number, "thread": self.thread, "within": _stack()}
+        self.log.write({"k": "enter", "n": self.order, **place})
 
     def run(self, function: Any, args: Any, kwargs: Any) -> Any:
         """Call the function and wait for its results: unwaited collectives of many steps can exhaust the threads."""
@@ -251,7 +268,7 @@ class _Call:
         chosen = log.CONFIG["keep"]
         leaves = None
         if chosen is not None:
-            leaves = chosen.get(self.site, {}).get(str(self.number), {where: ()})[where]
+            leaves = chosen.get(self.key, {}).get(str(self.number), {where: ()})[where]
         elif self.number >= log.CONFIG["keep_first"]:
             return None
         prefix = os.path.join(log.CONFIG["arrays"], f"{os.getpid()}-{self.order}-{where}-")

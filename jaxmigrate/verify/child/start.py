@@ -10,7 +10,7 @@ import random
 import time
 from typing import Any
 
-from . import flags, log, overlay, recorder, seeds
+from . import flags, log, overlay, recorder, seeds, watch
 
 CONFIG = "JAXMIGRATE_VERIFY"
 
@@ -25,6 +25,8 @@ def start() -> None:
     overlay.redirect_imports(config["root"], config["copy"], config["marked"])
     overlay.protect(config["links"])
     _seed(config["seed"])
+    if config["watch"]:
+        watch.watch(config["copy"])
     builtins.__dict__["__jaxmigrate_transform__"] = recorder.transform
     builtins.__dict__["__jaxmigrate_mapped__"] = recorder.mapped
 
