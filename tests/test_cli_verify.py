@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -202,13 +203,55 @@ def test_the_original_may_be_elsewhere(
 def test_originals_that_cannot_be_used_are_refused(program: Path, capsys: pytest.CaptureFixture[str]) -> None:
     commit(program)
     main(["fix", "."])
-    (program / "tools.py").write_text((program / "tools.py").read_text() + "# by hand\n")
-    for original, words in (("HEAD", "tools.py is not what `jaxmigrate fix` makes"), ("v9", "neither a folder nor a")):
-        assert main(["verify", ".", "--original", original, *COMMAND]) == 2
-        assert words in capsys.readouterr().err
+    assert main(["verify", ".", "--original", "v9", *COMMAND]) == 2
+    assert "neither a folder nor a" in capsys.readouterr().err
     (program / "empty").mkdir()
     assert main(["verify", ".", "--original", "empty", *COMMAND]) == 2
     assert "empty has none of the files" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("kind", ["folder", "revision"])
+def test_migrations_made_by_hand_are_compared_without_marks(
+    program: Path,
+    tmp_path_factory: pytest.TempPathFactory,
+    requests: list[VerifyRequest],
+    capsys: pytest.CaptureFixture[str],
+    kind: str,
+) -> None:
+    (program / "settings.json").write_text("{}")
+    (program / "old.py").write_text(TOOLS)
+    original = "HEAD"
+    if kind == "revision":
+        commit(program)
+    else:
+        original = str(tmp_path_factory.mktemp("original"))
+        shutil.copytree(program, original, dirs_exist_ok=True)
+    main(["fix", "train.py"])
+    by_hand = (program / "train.py").read_text() + "# by hand\n"
+    (program / "train.py").write_text(by_hand)
+    (program / "settings.json").write_text("{1: 2}")
+    (program / "old.py").unlink()
+    main(["verify", ".", "--original", original, "--report", "r.json", *COMMAND])
+    (request,) = requests
+    assert request.by_hand
+    assert request.migrated == {}
+    assert {*request.original} == {"train.py", "tools.py", "old.py", "settings.json"}
+    assert b"__jaxmigrate_transform__" in request.original["train.py"]
+    assert request.original["settings.json"] == b"{}"
+    assert sorted(site.path for site in request.sites) == ["old.py", "tools.py", "train.py"]
+    (diff,) = (
+        file["diff"] for file in json.loads((program / "r.json").read_text())["files"] if "train" in file["path"]
+    )
+    assert "+# by hand" in diff
+
+
+def test_an_original_without_pmap_says_nothing(
+    program: Path, tmp_path_factory: pytest.TempPathFactory, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path_factory.mktemp("original")
+    (folder / "train.py").write_text("print(1)\n")
+    assert main(["verify", ".", "--original", str(folder), *COMMAND]) == 2
+    assert "there is no pmap in" in capsys.readouterr().err
 
 
 class TestProjectRoot:

@@ -13,6 +13,7 @@ from pathlib import Path
 from jaxmigrate.commands import Failure
 from jaxmigrate.commands.planning import PlannedFile, plan_files
 from jaxmigrate.commands.scope import located
+from jaxmigrate.config import LAYOUTS
 from jaxmigrate.sources import SourceFile, decode, read_source
 from jaxmigrate.verify.scratch import SKIPPED
 
@@ -59,13 +60,13 @@ def find_original(path: str, original: str, migrated: Sequence[SourceFile]) -> O
         for name, raw in found.items()
         if name.endswith(".py")
     ]
-    planned, errors = plan_files(sources)
-    if errors:
-        raise errors[0]
-    by_hand = any(_is_changed(file, inside, top) for file in planned)
-    if not by_hand:
-        planned = [file for file in planned if _inside(file.source, top) in inside]
-    return Origin(planned, by_hand, _others(found, top) if by_hand else {})
+    for layout in LAYOUTS:
+        planned, errors = plan_files(sources, layout)
+        if errors:
+            raise errors[0]
+        if not any(_is_changed(file, inside, top) for file in planned):
+            return Origin([file for file in planned if _inside(file.source, top) in inside], by_hand=False, others={})
+    return Origin(planned, by_hand=True, others=_others(found, top))
 
 
 def _is_changed(file: PlannedFile, migrated: Mapping[str, SourceFile], top: Path) -> bool:

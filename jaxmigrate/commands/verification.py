@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import shlex
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -81,7 +82,7 @@ def verify_by_hand(origin: Origin, path: str, config: Config, options: argparse.
             **{_inside(file, root): file.source.encode(file.plan.marked_before) for file in origin.planned},
         },
         migrated={},
-        sites=tuple(_site(site) for file in origin.planned for site in file.sites),
+        sites=tuple(replace(_site(site), arguments=(), outputs=()) for file in origin.planned for site in file.sites),
         by_hand=True,
         **_how_to_run(root, config, options),
     )
