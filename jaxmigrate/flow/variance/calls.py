@@ -20,6 +20,7 @@ from jaxmigrate.flow.variance.lattice import (
     element,
     join,
     join_all,
+    made_at,
     tuple_of,
     union,
     unsure,
@@ -117,14 +118,15 @@ def _anything(run: Run, function: Var, arguments: Arguments) -> Var:
     for one in arguments.all():
         if one.places:
             run.change(one, unsure(everything))
-    return unsure(replace(everything, places=_places(arguments)))
+    return unsure(replace(everything, places=reachable(arguments)))
 
 
 def _has_functions(run: Run, arguments: Arguments) -> bool:
     return any(isinstance(known_callee(run, a), Closure | Bound | Transformed | Choice) for a in arguments.all())
 
 
-def _places(arguments: Arguments) -> frozenset[object]:
+def reachable(arguments: Arguments) -> frozenset[object]:
+    """Where all that arguments can reach may have been made."""
     return frozenset[object]().union(*(a.places for a in arguments.all()))
 
 
@@ -132,7 +134,8 @@ def fresh(value: Var, node: ast.AST | None, arguments: Arguments) -> Var:
     """A result that may be a new object, or one of the arguments."""
     if value.kind == "array":
         return value
-    return replace(value, places=value.places | _places(arguments) | {node})
+    own = None if value.own is None else value.own | {node}
+    return replace(value, places=value.places | reachable(arguments) | {node}, own=own)
 
 
 def dispatch(run: Run, callee: Callee, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> Var:
@@ -296,10 +299,17 @@ def _parameters(run: Run, closure: Closure, arguments: Arguments) -> dict[str, V
     more = [] if arguments.rest is None else [arguments.rest]
     if spec.vararg is not None:
         extra = tuple_of(given[len(names) :])
-        found[spec.vararg.arg] = replace(union([extra, *more]), places=extra.places) if more else extra
+        found[spec.vararg.arg] = (
+            replace(
+                union([extra, *more]),
+                places=extra.places | arguments.rest.places if arguments.rest is not None else extra.places,
+            )
+            if more
+            else extra
+        )
     if spec.kwarg is not None:
         others = {name: value for name, value in arguments.named.items() if name not in every}
-        found[spec.kwarg.arg] = dict_of({**others, **({OTHERS: more[0]} if more else {})})
+        found[spec.kwarg.arg] = made_at(dict_of({**others, **({OTHERS: more[0]} if more else {})}), (node, "**"))
     return found
 
 
@@ -307,15 +317,15 @@ def _defaults(run: Run, closure: Closure, given: dict[str, Var]) -> dict[str, Va
     """The defaults of a function's parameters, evaluated outside of everything."""
     function = closure.function
     return {
-        name: _outside(expressions.evaluate(run, default, Frame(function.module, None)), default)
+        name: _outside(run, expressions.evaluate(run, default, Frame(function.module, None)), default)
         for name, default in _default_expressions(function.node)
         if name not in given
     }
 
 
-def _outside(value: Var, node: ast.expr) -> Var:
+def _outside(run: Run, value: Var, node: ast.expr) -> Var:
     """A default that can be changed is one object for all calls."""
-    return replace(value, places=frozenset([(OUTSIDE, node)])) if value.places else value
+    return run.kept(value, node) if value.places else value
 
 
 def _default_expressions(node: FunctionNode) -> list[tuple[str, ast.expr]]:
@@ -335,13 +345,13 @@ def construct(run: Run, cls: Class, arguments: Arguments, node: ast.Call | None)
     names = externals.declared_fields(run, cls)
     starts = [v for v in run.resolver.attribute(instance, "__init__") if isinstance(v, Function)]
     if len(starts) == 1 and not externals.is_network(run, cls):
-        return _started(run, starts[0], Var(static=instance, fields=Fields(), places=place), arguments)
+        return _started(run, starts[0], Var(static=instance, fields=Fields(), places=place, own=place), arguments)
     if arguments.rest is None and len(arguments.given) <= len(names):
         given = dict(zip(names, arguments.given, strict=False)) | dict(arguments.named)
         made = dict_of(given)
-        return replace(made, static=instance, places=made.places | place)
+        return replace(made, static=instance, places=made.places | place, own=place)
     held = union(arguments.all())
-    return replace(held, static=instance, places=_places(arguments) | place)
+    return replace(held, static=instance, places=reachable(arguments) | place, own=place)
 
 
 def _started(run: Run, start: Function, made: Var, arguments: Arguments) -> Var:

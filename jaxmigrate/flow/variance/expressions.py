@@ -22,6 +22,7 @@ from jaxmigrate.flow.variance.lattice import (
     each,
     element,
     join_all,
+    made_at,
     tuple_of,
     union,
     unsure,
@@ -71,7 +72,8 @@ def closure(run: Run, node: FunctionNode, frame: Frame) -> Var:
     pairs += [(p.arg, d) for p, d in zip(spec.kwonlyargs, spec.kw_defaults, strict=True) if d is not None]
     defaults = tuple((name, evaluate(run, default, frame)) for name, default in pairs)
     made = Function(frame.module, node)
-    return Var(callee=Closure(made, frame, defaults), host=bool(run.doubt))
+    places = frozenset[object]().union(*(value.places for _, value in defaults))
+    return Var(callee=Closure(made, frame, defaults), host=bool(run.doubt), places=places)
 
 
 def _display(run: Run, node: ast.Tuple | ast.List, frame: Frame) -> Var:
@@ -85,7 +87,7 @@ def _display(run: Run, node: ast.Tuple | ast.List, frame: Frame) -> Var:
         else:
             parts = [*parts, *value.parts] if parts is not None and value.parts is not None else None
     made = tuple_of(parts) if parts is not None else each(join_all(loose))
-    return replace(made, places=made.places | {node}) if isinstance(node, ast.List) else made
+    return made_at(made, node) if isinstance(node, ast.List) else made
 
 
 def _set(run: Run, node: ast.Set, frame: Frame) -> Var:
@@ -109,8 +111,7 @@ def _dict(run: Run, node: ast.Dict, frame: Frame) -> Var:
             case _:
                 value = union([value, known])
                 fields[OTHERS] = join_all([fields[OTHERS], value]) if OTHERS in fields else value
-    made = dict_of(fields)
-    return replace(made, places=made.places | {node})
+    return made_at(dict_of(fields), node)
 
 
 def _attribute(run: Run, node: ast.Attribute, frame: Frame) -> Var:
@@ -242,11 +243,22 @@ def _walrus(run: Run, node: ast.NamedExpr, frame: Frame) -> Var:
 
 def _comprehension(run: Run, node: ast.ListComp | ast.GeneratorExp | ast.SetComp, frame: Frame) -> Var:
     found, known = _generated(run, node.generators, frame, lambda inner: evaluate(run, node.elt, inner))
-    if known and not isinstance(node, ast.SetComp):
-        made = tuple_of(found)
-    else:
-        made = each(join_all(found))
-    return replace(made, places=made.places | {node})
+    made = tuple_of(found) if known and not isinstance(node, ast.SetComp) else each(join_all(found))
+    if isinstance(node, ast.GeneratorExp) and not _is_consumed(node, frame):
+        return unsure(made)  # what it reads may change before it does
+    return made_at(made, node)
+
+
+CONSUMERS = frozenset({"sum", "tuple", "list", "dict", "set", "max", "min", "any", "all", "sorted", "join", "stack"})
+
+
+def _is_consumed(node: ast.GeneratorExp, frame: Frame) -> bool:
+    """Whether a generator is run to its end where it is made."""
+    call = frame.module.table.parents.get(node)
+    if not isinstance(call, ast.Call):
+        return False
+    name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+    return name in CONSUMERS
 
 
 def _dict_comprehension(run: Run, node: ast.DictComp, frame: Frame) -> Var:
@@ -262,7 +274,7 @@ def _dict_comprehension(run: Run, node: ast.DictComp, frame: Frame) -> Var:
     else:
         made = dict_of({OTHERS: join_all([at_least(v, key.level) for key, v in entries])}) if found else dict_of({})
         made = doubtful(made) if any(key.host for key, _ in entries) else made
-    return replace(made, places=made.places | {node})
+    return made_at(made, node)
 
 
 def _generated(

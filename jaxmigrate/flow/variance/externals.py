@@ -20,6 +20,7 @@ from jaxmigrate.flow.variance.lattice import (
     each,
     element,
     join_all,
+    made_at,
     mapped,
     tuple_of,
     union,
@@ -45,7 +46,8 @@ def call(run: Run, name: str, arguments: Arguments, node: ast.Call | None, frame
         return CASES[name](run, arguments, node, frame)
     if name in PARTIALS and arguments.given:
         first, *given = arguments.given
-        return Var(callee=Bound(first, tuple(given), tuple(arguments.named.items())), host=first.host)
+        bound = Bound(first, tuple(given), tuple(arguments.named.items()))
+        return Var(callee=bound, host=first.host, places=calls.reachable(arguments))
     if name in TRANSFORMS:
         return _transformed(name, arguments)
     if name in library.EQUAL_RESULTS or name.startswith(library.SILENT):
@@ -60,7 +62,9 @@ def _transformed(name: str, arguments: Arguments) -> Var:
     function = arguments.find(0, "fun", "f")
     if function is None:  # @jax.jit(static_argnums=...): a decorator is made
         return Var(callee=Bound(Var(static=External(name)), (), options))
-    return Var(callee=Transformed(name, function, options, arguments.given[1:]), host=function.host)
+    return Var(
+        callee=Transformed(name, function, options, arguments.given[1:]), host=function.host, places=function.places
+    )
 
 
 def _structural(name: str, arguments: Arguments) -> Var:
@@ -151,7 +155,7 @@ def _listed(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame 
     value = arguments.find(0) or EQUAL
     if (value.parts is None and value.fields is None) or (value.fields is not None and value.parts is None):
         value = each(element(value), value.places)
-    return calls.fresh(replace(value, callee=None, static=None, kind="unknown"), node, arguments)
+    return made_at(replace(value, callee=None, static=None, kind="unknown"), node)
 
 
 def _sorted(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> Var:
@@ -165,7 +169,7 @@ def _dictionary(run: Run, arguments: Arguments, node: ast.Call | None, frame: Fr
         fields = {**(first.fields if first.fields is not None else {OTHERS: whole(element(first))}), **fields}
     if arguments.rest is not None:
         fields[OTHERS] = join_all([*fields.values(), arguments.rest])
-    return calls.fresh(dict_of(fields), node, arguments)
+    return made_at(dict_of(fields), node)
 
 
 def _zip(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> Var:
@@ -190,7 +194,9 @@ def _map(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | N
     if columns and all(c.parts is not None for c in columns):
         rows = list(zip(*(c.parts or () for c in columns), strict=False))
         return tuple_of([calls.apply(run, function, Arguments(row), node, frame) for row in rows])
-    return each(calls.apply(run, function, Arguments(tuple(element(c) for c in columns)), node, frame))
+    return calls.fresh(
+        each(calls.apply(run, function, Arguments(tuple(element(c) for c in columns)), node, frame)), node, arguments
+    )
 
 
 def _sum(_run: Run, arguments: Arguments, _node: ast.Call | None, _frame: Frame | None) -> Var:

@@ -31,12 +31,14 @@ REDUCERS = frozenset(
     {"psum", "pmean", "pmax", "pmin", "all_gather", "axis_name", "cross_replica_axis", "pmap_axis_name", "bn_axis_name"}
 )
 TELLING = re.compile("|".join(sorted(INTRODUCERS, key=len, reverse=True)))
+DEFINERS = frozenset({"defvjp", "defjvp", "defjvps"})
+DERIVATIVES = "derivatives"  # what is asked about where a function with a derivative of its own is differentiated
 MAPS = frozenset({"pmap", "shard_map", "xmap", "smap"})
 RUNNERS = frozenset(
     {
         "scan", "cond", "while_loop", "fori_loop", "switch", "tree_map", "map", "tree_multimap", "associative_scan",
         "eval_shape", "jvp", "vjp", "linearize", "map_with_path", "tree_map_with_path", "reduce", "tree_reduce",
-        "defvjp", "defjvp", "filter", "sorted",
+        "filter", "sorted",
     }
 )  # fmt: skip
 WRAPPERS = frozenset(
@@ -87,6 +89,7 @@ class Hidden:
         self._mentions: list[_Mention] = []
         self._stored: set[str] = set()
         self._factories: set[str] = set()
+        self._derivatives: set[str] = set()
         self._methods: dict[str, set[str]] = defaultdict(set)
         self._bases: dict[str, set[str]] = defaultdict(set)
         self._answers: dict[tuple[str, frozenset[str]], tuple[bool, bool]] = {}
@@ -122,7 +125,7 @@ class Hidden:
     def reached(self, name: str) -> list[Unit]:
         """All that may run where something called `name` is called, and is not in sight."""
         units = self.units()
-        pending = [name, "__call__", *self._stored]
+        pending = [name, "__call__", *self._stored, *(self._derivatives if name == DERIVATIVES else ())]
         pending += [u.name for found in units.values() for u in found if u.is_network]
         names: set[str] = set()
         reached: list[Unit] = []
@@ -176,6 +179,8 @@ class Hidden:
                     n for d in node.decorator_list for n in ast.walk(d) if isinstance(n, ast.Name | ast.Attribute)
                 ]
                 self._unit(node.name, node).mentions.update(_last(n) for n in decorators)
+                if any(_last(d) in DEFINERS or "custom" in _last(d) for d in node.decorator_list):
+                    self._derivatives.add(node.name)
             elif isinstance(node, ast.ClassDef):
                 methods = {s.name for s in node.body if isinstance(s, ast.FunctionDef | ast.AsyncFunctionDef)}
                 self._unit(node.name, node).mentions.update(methods)
@@ -236,6 +241,9 @@ class Hidden:
             parent = table.parents.get(node)
             if isinstance(parent, ast.Call) and node is not parent.func:
                 callee = _last(parent.func)
+                if callee in DEFINERS:
+                    self._derivatives.add(mention.name)
+                    return
                 if callee in MAPS or (callee in RUNNERS and node in parent.args) or _starts(parent.func):
                     return
                 if callee in WRAPPERS and any(_last(a) in MAPS for a in parent.args):

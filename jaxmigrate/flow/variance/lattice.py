@@ -46,8 +46,10 @@ class Var:
     constant keys or of an object, all others being what "*" is, where that is there. `kind` "array" is one array or
     number for certain, no container; "tree" is a tree all of whose leaves are at the level. `static` is what it stands
     for before anything runs: a constant, a module, an instance of a class in sight. `callee` is what it does when
-    called. `places` tells mutable values apart: two values that share none of them are not the same object. `host`:
-    even what is known while tracing, a shape or a flag, may differ between processes.
+    called. `places` are where the mutable objects that can be reached from a value may have been made, `own`
+    where it itself may have been, None for any of them: whatever changes an object made in one of `own` changes all
+    that have that among their `places`. `host`: even what is known while tracing, a shape or a flag, may differ between
+    processes.
     """
 
     level: Level = Level.NO
@@ -62,6 +64,12 @@ class Var:
     static: Value | None = None
     callee: Callee | None = None
     places: frozenset[object] = frozenset()
+    own: frozenset[object] | None = None
+
+    @property
+    def origins(self) -> frozenset[object]:
+        """Where the object itself may have been made."""
+        return self.places if self.own is None else self.own
 
 
 EQUAL = Var()
@@ -106,6 +114,7 @@ def join(one: Var, other: Var) -> Var:
         one.static if one.static == other.static else None,
         join_callees(one, other),
         one.places | other.places,
+        one.own | other.own if one.own is not None and other.own is not None else None,
     )
 
 
@@ -147,7 +156,7 @@ def join_all(values: Sequence[Var]) -> Var:
 def tuple_of(parts: Sequence[Var]) -> Var:
     """A tuple."""
     places = frozenset[object]().union(*(p.places for p in parts))
-    return replace(union(parts), parts=tuple(parts), places=places)
+    return replace(union(parts), parts=tuple(parts), places=places, own=frozenset())
 
 
 def dict_of(fields: Mapping[str, Var]) -> Var:
@@ -160,7 +169,7 @@ def whole(value: Var) -> Var:
     """Something in a value of which nothing else is known."""
     kind: Kind = value.kind if value.kind == "array" else "tree" if value.kind == "tree" else "unknown"
     level = inside(value)
-    return replace(value, level=level, parts=None, fields=None, kind=kind, static=None, callee=None)
+    return replace(value, level=level, parts=None, fields=None, kind=kind, static=None, callee=None, own=None)
 
 
 def inside(value: Var) -> Level:
@@ -196,6 +205,11 @@ def element(value: Var) -> Var:
     return whole(value)
 
 
+def made_at(value: Var, place: object) -> Var:
+    """A new mutable object, made at a place in the program."""
+    return replace(value, places=value.places | {place}, own=frozenset([place]))
+
+
 def each(one: Var, places: frozenset[object] = frozenset()) -> Var:
     """An iterator that gives `one` every time."""
     return replace(dict_of({EACH: one}), places=one.places | places)
@@ -205,7 +219,7 @@ def with_fields(value: Var, changed: Mapping[str, Var]) -> Var:
     """An object with some of its entries replaced; what is known of the others stays."""
     before = value.fields if value.fields is not None else {OTHERS: whole(value)}
     made = dict_of({**before, **changed})
-    return replace(made, static=value.static, places=made.places | value.places)
+    return replace(made, static=value.static, places=made.places | value.places, own=value.own)
 
 
 def unsure(value: Var) -> Var:

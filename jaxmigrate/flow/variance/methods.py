@@ -80,7 +80,7 @@ def _unseen(
     if name == "update" and len(list(arguments.all())) > 1:
         result = tuple_of([_updated(result, arguments)] * 2)
     elif "mutable" in arguments.named and arguments.named["mutable"].static != Constant(False):
-        result = tuple_of([result, result])
+        result = tuple_of([result, certainly(result)])
     return calls.fresh(result, node, Arguments((receiver, *arguments.given), arguments.named, arguments.rest))
 
 
@@ -163,9 +163,9 @@ def _mutate(
 def _after(receiver: Var, name: str, arguments: Arguments, stored: Var) -> Var:
     places = receiver.places | stored.places
     if name == "append" and receiver.parts is not None and len(arguments.given) == 1:
-        return replace(tuple_of([*receiver.parts, arguments.given[0]]), places=places)
+        return replace(tuple_of([*receiver.parts, arguments.given[0]]), places=places, own=receiver.own)
     if name == "append" and len(arguments.given) == 1 and receiver.fields is not None and EACH in receiver.fields:
-        return replace(each(join_all([receiver.fields[EACH], arguments.given[0]])), places=places)
+        return replace(each(join_all([receiver.fields[EACH], arguments.given[0]])), places=places, own=receiver.own)
     if name == "update" and receiver.fields is not None and arguments.rest is None:
         given = arguments.given[0] if arguments.given else None
         if given is None or given.fields is not None:

@@ -21,6 +21,7 @@ from jaxmigrate.flow.variance.lattice import (
     union,
     unsure,
 )
+from jaxmigrate.flow.variance.library import is_host_source
 from jaxmigrate.flow.variance.reading import Reading
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver
@@ -101,21 +102,29 @@ class Run:
             return unsure(EQUAL)  # a variable of a call that is not in sight any more
         values = self.resolver.values(node, module)
         value = values[0] if len(values) == 1 else UNKNOWN
-        return self.static(value, ("name", id(holder), node.id), lambda: self.shared.hosts.differs(node, module))
+        key = ("name", id(holder), node.id)
+        listed = isinstance(value, Constant) and isinstance(value.value, tuple)
+        if listed and holder is not None and any(isinstance(b.value, ast.List) for b in holder.bindings[node.id]):
+            return self.kept(Var(static=value), key)
+        return self.static(value, key, lambda: self.shared.hosts.differs(node, module))
+
+    def kept(self, value: Var, key: object) -> Var:
+        """An object that outlives what is read: not known any more once something outside has been changed."""
+        place = frozenset([(OUTSIDE, key)])
+        return replace(unsure(EQUAL) if self.spilled else value, places=place, own=None)
 
     def static(self, value: Value, key: object, differs: Callable[[], bool]) -> Var:
         """A value known before anything runs, or at least captured from where nothing is mapped."""
         match value:
             case Constant(value=content):
                 return replace(ARRAY if isinstance(content, int | float | complex) else EQUAL, static=value)
+            case External(name=name) if is_host_source(name):
+                return replace(unsure(EQUAL), static=value)
             case External() | ModuleValue() | Class() | Function():
                 return Var(static=value)
         if differs():
             return replace(unsure(EQUAL), static=value)
-        place = frozenset([(OUTSIDE, key)])
-        if self.spilled and not isinstance(value, Partial):
-            return replace(unsure(EQUAL), places=place)
-        return Var(static=value, places=place)
+        return self.kept(Var(static=value), key)
 
     # Doubt
 
@@ -142,13 +151,14 @@ class Run:
         """Something is stored in an object: every variable that may hold it, or a part of it, is no longer certain."""
         self.changes += 1
         stored = self.settle(stored)
-        if any(isinstance(p, tuple) and p and p[0] == OUTSIDE for p in target.places):
+        if any(isinstance(p, tuple) and p and p[0] == OUTSIDE for p in target.origins):
             self.spills = True
-        if not target.places:
+        origins = target.origins
+        if not origins:
             return
         for frame in self.frames:
             for name, value in frame.names.items():
-                if not value.places.isdisjoint(target.places):
+                if not value.places.isdisjoint(origins):
                     frame.names[name] = weaker(value, stored)
 
     def live(self, frame: Frame) -> None:

@@ -8,9 +8,10 @@ from dataclasses import replace
 from jaxmigrate.flow.variance import calls
 from jaxmigrate.flow.variance.callees import Transformed
 from jaxmigrate.flow.variance.frames import Arguments, Frame
-from jaxmigrate.flow.variance.lattice import Level, Var, element, tuple_of, union, unsure, whole
+from jaxmigrate.flow.variance.hidden import DERIVATIVES
+from jaxmigrate.flow.variance.lattice import Level, Var, element, tuple_of, union, whole
 from jaxmigrate.flow.variance.library import CUSTOM, GRADIENTS, JACOBIANS, VMAPS
-from jaxmigrate.flow.variance.run import Run
+from jaxmigrate.flow.variance.run import Run, certain
 from jaxmigrate.program.values import Constant
 
 
@@ -55,9 +56,9 @@ def unreduced(run: Run, callee: Var, arguments: Arguments, node: ast.Call | None
     finally:
         run.clearing = before
     if run.customs > customs and (
-        result.level == Level.YES or run.shared.hidden.introduces_variance("defvjp", run.axes)
+        result.level == Level.YES or run.shared.hidden.introduces_variance(DERIVATIVES, run.axes)
     ):
-        return unsure(result)  # its derivative is a function of its own, which is not read
+        return certain(result, Level.MAY)  # its derivative is a function of its own, which is not read
     return result
 
 

@@ -1,0 +1,259 @@
+"""What the engine makes of single traps: each line is a body, and the levels of what it returns.
+
+Arguments called x, y or z differ between devices, one called m may, all others are equal.
+"""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from jaxmigrate.flow.variance import EQUAL, MAY, Level, Reading, Var, introduces_variance, read
+from jaxmigrate.program.modules import Project, parse_module
+from jaxmigrate.program.resolve import Resolver
+from jaxmigrate.program.values import Function
+
+PRELUDE = """
+import dataclasses, functools, os, random, time
+from typing import Any, NamedTuple
+import flax, flax.linen as nn, jax, jax.numpy as jnp, numpy as np, optax
+from flax.training import train_state
+from jax import lax
+from jax.experimental import io_callback
+import elsewhere
+"""
+
+BY_HAND = """
+@jax.custom_vjp
+def g(v): return v
+def back(r, t): return ({},)
+g.defvjp(lambda v: (v, v), back)
+def f(p): return jax.grad(lambda w: g(w).sum())(p)
+"""
+
+
+def reading(text: str, axes: tuple[str, ...] = ("i",)) -> Reading:
+    """Reads the function `f` of a module."""
+    module = parse_module(Path("/nowhere/a.py"), PRELUDE + text)
+    resolver = Resolver(Project([module]))
+    node = next(n for n in module.tree.body if isinstance(n, ast.FunctionDef) and n.name == "f")
+    given = [Var(Level.YES) if a.arg[0] in "xyz" else MAY if a.arg[0] == "m" else EQUAL for a in node.args.args]
+    return read(Function(module, node), given, frozenset(axes), resolver)
+
+
+def levels(text: str, axes: tuple[str, ...] = ("i",)) -> str:
+    """N, M or Y for each element of what `f` returns, or for all of it."""
+    returned = reading(text, axes).returned
+    return "".join("NMY"[v.level] for v in (returned.parts if returned.parts is not None else [returned]))
+
+
+@pytest.mark.parametrize(
+    ("expression", "expected"),
+    [
+        ("lax.psum(x, 'i'), lax.pmean(x, axis_name='i'), lax.pmax(x, ('i',)), lax.pmin(x, 'i')", "NNNN"),
+        ("lax.psum(x, 'j'), lax.psum(p, 'j'), lax.psum(x, ('i', 'j'))", "YNN"),
+        ("lax.psum(x, elsewhere.AXIS), lax.psum(p, elsewhere.AXIS)", "MN"),
+        ("lax.psum(x, 'i', axis_index_groups=[[0, 1], [2, 3]])", "M"),
+        ("lax.psum(x, 'i', axis_index_groups=None)", "N"),
+        ("lax.all_gather(x, 'i'), lax.all_gather(x, 'j')", "NY"),
+        ("lax.ppermute(p, 'i', [(0, 1)]), lax.all_to_all(p, 'i', 0, 0), lax.psum_scatter(p, 'i')", "MMM"),
+        ("lax.axis_index('i'), lax.axis_index('j'), lax.psum(1, 'i'), lax.axis_size('i')", "YNNN"),
+        ("jax.process_index(), time.time(), np.random.rand(), os.environ['A'], random.random()", "MMMMM"),
+        ("io_callback(abs, p, p), jax.pure_callback(abs, p, p)", "MM"),
+        ("elsewhere.f(p), elsewhere.f(p).mean(), elsewhere.C().g(p)", "MMM"),
+        ("jax.random.normal(p, (3,)), jax.random.normal(x), jax.random.fold_in(p, lax.axis_index('i'))", "NYY"),
+        ("x.shape[0], len(x), x.dtype, jnp.zeros_like(x), jnp.zeros(x.shape)", "NNNNN"),
+        ("jax.vmap(lambda v: lax.psum(v, 'i'), axis_name='i')(x)", "Y"),
+        ("jax.vmap(lambda v: lax.axis_index('i') + v, axis_name='i')(p)", "N"),
+        ("jax.vmap(lambda v: lax.psum(v, ('i', 'b')), axis_name='b')(x)", "N"),
+        ("jax.vmap(lambda v: lax.psum(v, 'i'), axis_name=elsewhere.AXIS)(x)", "M"),
+        ("jax.grad(lambda w: (w * x).sum())(p), jax.grad(lambda w: lax.pmean((w * x).sum(), 'i'))(p)", "YY"),
+        ("jax.grad(lambda w: w.sum())(p), lax.pmean(jax.grad(lambda w: (w * x).sum())(p), 'i')", "NN"),
+        ("lax.cond(x[0] > 0, lambda: p, lambda: 2 * p), lax.cond(p[0] > 0, lambda: p, lambda: 2 * p)", "MN"),
+        (
+            "lax.while_loop(lambda c: c[0] < x[0], lambda c: c + 1, p), lax.fori_loop(0, x[0], lambda k, c: c + 1, p)",
+            "YY",
+        ),
+        ("lax.scan(lambda c, v: (c + v, c), p, x)[0], lax.scan(lambda c, v: (c, c + v), p, x)[0]", "YN"),
+        ("optax.adam(1e-3).update(p, p, p)[0], optax.adam(1e-3).update(x, p, p)[0]", "NY"),
+        ("optax.apply_updates(p, p), optax.apply_updates(p, x), optax.global_norm(p)", "NYN"),
+        ("nn.relu(p), nn.Dense(3).apply(p, x), nn.Dense(3).apply(p, p)", "NYN"),
+        ("jax.tree.map(lambda a, b: a + b, p, p), jax.tree.map(lambda a, b: a - b, p, x)", "NY"),
+        ("jax.tree.map(lambda a: a + x, p), jax.tree.map(jnp.sin, p), jax.tree.map(elsewhere.g, p)", "YNM"),
+        ("functools.reduce(jnp.add, [p, x]), functools.reduce(lambda a, b: a + b, [p, p])", "MN"),
+        ("dict(a=p, b=x)['a'], {'a': p, **{'b': x}}['b'], (p, x)[0], [x, p][-1], (lambda *a: a[1])(x, p)", "NYNNN"),
+        ("getattr(p, 'a'), getattr(x, 'a'), sum([p, p]), max(x, 1), sorted([p])[0]", "NYNYN"),
+        ("lax.pmean({'a': x, 'b': p}, 'i')['a'], lax.pmean((x, p), 'i')[0]", "NN"),
+        ("jnp.mean(x), [v for v in (p, x)][0], next(iter([p])), lax.pmean(elsewhere.f(x), 'i'), x", "YNMMM"),
+        ("p if os.path.exists('a') else p + 1, p if p.ndim > 1 else p + 1, p if jax.process_index() else p", "MNM"),
+        ("x.at[0].set(p), p.at[0].set(x), p.at[0].add(1), p.at[x].get()", "YYNY"),
+        ("jax.eval_shape(elsewhere.f, p), jax.jit(lambda v: v)(p), jax.checkpoint(lambda v: v + x)(p)", "NNY"),
+        ("jax.lax.ragged_all_to_all(p, p, p, p, p, p, axis_name='i'), nn.Foo, jax.experimental.pallas.f(p)", "MNM"),
+    ],
+)
+def test_expressions(expression: str, expected: str) -> None:
+    assert levels(f"def f(p, x, m):\n    return {expression}\n") == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        # branches and loops that processes take differently
+        ("def f(p):\n if jax.process_index() == 0:\n  p = p + 1\n return p", "M"),
+        ("def f(p):\n if jax.process_index() == 0:\n  return p\n return p + 1", "M"),
+        ("def f(p):\n for k in range(jax.process_index()):\n  p = p + 1\n return p", "M"),
+        ("def f(p):\n while time.time() < 3:\n  p = p + 1\n return p", "M"),
+        ("def f(p):\n for k in range(9):\n  if elsewhere.g():\n   break\n  p = p + 1\n return p", "M"),
+        ("def f(p):\n try:\n  open('a')\n  q = p\n except OSError:\n  q = p + 1\n return q", "M"),
+        ("def f(p, x):\n q = p\n for k in range(9):\n  q, p = p, x\n return q", "M"),
+        ("def f(p, x):\n for v in (p, p):\n  p = p + v\n return p", "N"),
+        ("def f(p, train):\n if train:\n  return p\n return p + 1", "N"),
+        ("def f(p, kind):\n match kind:\n  case 'a':\n   return p\n  case other:\n   return p + 1", "N"),
+        ("def f(p, x):\n try:\n  p = x\n  p = lax.psum(p, 'i')\n except ValueError:\n  pass\n return p", "M"),
+        ("def f(p):\n d = {}\n if jax.process_index():\n  d['a'] = p\n return d", "M"),
+        ("def f(p):\n q = [p]\n if jax.process_index():\n  q.append(p)\n return len(q) * p", "M"),
+        # aliases
+        ("def f(p, x):\n a = [p]\n b = a\n b[0] = x\n return a[0]", "M"),
+        ("def f(p, x):\n a = {'k': [p]}\n a['k'].append(x)\n return a['k'][0], a['k'][1]", "NY"),
+        ("def f(p, x):\n a = [p]\n b = (a, 1)\n b[0].append(x)\n return sum(a)", "M"),
+        ("def g(d, v): d['k'] = v\ndef f(p, x):\n a = dict(k=p)\n g(a, x)\n return a['k']", "M"),
+        ("def f(p, x):\n a = [p]\n g = a.append\n g(x)\n return sum(a)", "M"),
+        ("def f(p, x):\n a = [p]\n g = functools.partial(sum, a)\n a.append(x)\n return g()", "M"),
+        ("def f(p, x):\n a = [p]\n elsewhere.g(a, x)\n return sum(a)", "M"),
+        ("def f(p, x):\n a = dict(k=p)\n setattr(a, 'k', x)\n return a['k']", "M"),
+        ("def f(p, x):\n a = dict(k=p)\n a.update(l=x)\n return a['k'], a['l'], p", "NYN"),
+        ("def f(p, x):\n a = p\n p += x\n return a, p", "MM"),
+        ("def f(s, x):\n t = s\n t.k = x\n return s.k", "M"),
+        ("def f(p, x):\n g = (v for v in [p])\n return sum(g)", "M"),
+        # state that outlives a call
+        ("seen = []\ndef f(p, x):\n r = sum(seen) + p\n seen.append(x)\n return r", "M"),
+        ("last = None\ndef f(p, x):\n global last\n r = last\n last = x\n return r", "M"),
+        ("class A:\n def g(self, v):\n  self.v = v\na = A()\ndef f(p, x):\n a.g(x)\n return a.v", "M"),
+        ("def g(v, seen=[]):\n seen.append(v)\n return seen[0]\ndef f(p, x):\n return g(x), g(p)", "MM"),
+        ("def f(p, x):\n def g():\n  nonlocal p\n  p = x\n g()\n return p", "M"),
+        ("def f(p, x):\n q = p\n def g():\n  return q\n q = x\n return g()", "Y"),
+        # captured values
+        ("rank = jax.process_index()\ndef f(p):\n return p + rank", "M"),
+        ("rank = jax.process_index()\nscale = 2 if rank else 3\ndef f(p):\n return p + scale", "M"),
+        ("def make(n):\n def f(p):\n  return p * n\n return f\ndef f(p): return make(jax.process_index())(p)", "M"),
+        ("scale = 3.\ndef f(p):\n return p * scale", "N"),
+        ("noise = np.random.rand(3)\ndef f(p):\n return p * noise", "M"),
+        # recursion, and what calls functions in some way of its own
+        ("def g(v, n): return v if n == 0 else g(v, n - 1)\ndef f(p): return g(p, 3)", "M"),
+        ("def f(p, x): return jax.scipy.optimize.minimize(lambda v: v * x, p, method='BFGS').x", "M"),
+        ("def f(p): return jax.scipy.optimize.minimize(lambda v: v * lax.axis_index('i'), p, method='BFGS').x", "M"),
+        ("def f(p): return jnp.apply_along_axis(lambda v: v + 1, 0, p)", "N"),
+        # derivatives given by hand
+        (BY_HAND.format("t * lax.axis_index('i')"), "M"),
+        (BY_HAND.format("t * 2"), "N"),
+        # unknown stars
+        ("def g(a, b): return a\ndef f(p, x):\n return g(*[p, x]), g(**dict(a=p, b=x)), g(*elsewhere.g(p)), p", "NNMM"),
+        ("def g(a, b=0): return b\ndef f(p, x):\n return g(p, *x)", "M"),
+    ],
+)  # fmt: skip
+def test_bodies(text: str, expected: str) -> None:
+    assert levels(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("rest", "expected"),
+    [
+        ("", "NN"),
+        ("def other(x): return lax.axis_index('i') * x\np = jax.pmap(other, axis_name='i')", "NN"),
+        ("def net(v, x): return x + lax.axis_index('i')\nstate = make(apply_fn=net)", "MM"),
+        ("def net(v, x): return x + lax.axis_index('j')\nstate = make(apply_fn=net)", "NN"),
+        ("def inner(x): return lax.ppermute(x, AXIS, [(0, 1)])\ndef net(v, x): return inner(x)\nhooks = [net]", "MM"),
+        ("class Net(nn.Module):\n def __call__(self, x): return x + lax.axis_index('i')", "MM"),
+        ("class Net(nn.Module):\n def __call__(self, x): return nn.BatchNorm(axis_name='i')(x)", "NN"),
+        ("class Opt:\n def update(self, g, s, p): return g + jax.process_index(), s", "NM"),
+        ("def make(k):\n def net(v, x): return x + lax.axis_index('i')\n return net\nstate = State(make(3))", "MM"),
+        ("def main():\n print(jax.process_index())\n p = jax.pmap(other)\nif __name__ == '__main__':\n main()", "NN"),
+    ],
+)
+def test_what_is_stored_out_of_sight(rest: str, expected: str) -> None:
+    """The functions of a state are trusted only where nothing that they can be tells devices apart."""
+    step = """
+def f(state, p):
+    out = state.apply_fn({'params': state.params}, p)
+    updates, _ = state.tx.update(p, state.opt_state, state.params)
+    return out, updates
+"""
+    assert levels(step + rest + "\n") == expected
+
+
+def test_fields_of_a_training_state() -> None:
+    step = """
+def f(state, x):
+    def loss_fn(params):
+        logits, new = state.apply_fn({'params': params, 'batch_stats': state.batch_stats}, x, mutable=['batch_stats'])
+        return logits.mean(), new
+    (loss, new), grads = jax.value_and_grad(loss_fn, has_aux=True)(state.params)
+    grads = lax.pmean(grads, 'i')
+    state = state.apply_gradients(grads=grads, batch_stats=new['batch_stats'])
+    return state.replace(ema=optax.incremental_update(state.params, state.ema, 0.1)), {'loss': loss}
+"""
+    returned = reading(step).returned
+    assert returned.parts is not None
+    state, metrics = returned.parts
+    assert state.fields is not None
+    assert {name: value.level.name for name, value in state.fields.items()} == {
+        "*": "NO", "params": "NO", "opt_state": "NO", "step": "NO", "batch_stats": "YES", "ema": "NO",
+    }  # fmt: skip
+    assert metrics.fields is not None
+    assert (metrics.fields["loss"].level, metrics.fields["loss"].kind) == (Level.YES, "array")
+
+
+def test_objects_keep_their_fields_apart() -> None:
+    text = """
+class Batch(NamedTuple):
+    a: Any
+    b: Any = 0
+
+@dataclasses.dataclass(frozen=True)
+class State:
+    p: Any
+    q: Any
+    @property
+    def both(self): return self.p + self.q
+    def moved(self, v): return dataclasses.replace(self, q=v)
+
+def f(p, x):
+    s = State(p, q=x)
+    t = State(p, p).moved(p)
+    return s.p, s.q, s.both, t.both, Batch(p, b=x)._replace(a=x).b, Batch(p).a
+"""
+    assert levels(text) == "NYYNYN"
+
+
+def test_several_axes_and_none() -> None:
+    assert levels("def f(x): return lax.psum(x, 'i'), lax.psum(x, ('i', 'j'))", axes=("i", "j")) == "MN"
+    assert levels("def f(x, p): return x + 1, p + 1", axes=()) == "YN"
+
+
+def test_any_callable_is_read() -> None:
+    text = "def g(a, p, x): return p, x\nclass A:\n def __call__(self, p): return p\n def m(self, p): return p\n"
+    text += "h = functools.partial(g, 1)\nk = jax.jit(jax.vmap(g))\na = A()\nm = a.m\nn = len\n"
+    module = parse_module(Path("/nowhere/a.py"), PRELUDE + text)
+    resolver = Resolver(Project([module]))
+
+    def returned(name: str, *given: Var, **named: Var) -> str:
+        value = resolver.module_attribute(module, name)[0]
+        found = read(value, given, frozenset("i"), resolver, named).returned
+        return "".join("NMY"[v.level] for v in (found.parts if found.parts is not None else [found]))
+
+    varying = Var(Level.YES)
+    assert returned("g", EQUAL, EQUAL, varying) == "NY"
+    assert returned("g", EQUAL, p=varying, x=EQUAL) == "YN"
+    assert returned("h", EQUAL, varying) == "NY"
+    assert returned("k", EQUAL, varying, EQUAL) == "YN"
+    assert returned("a", EQUAL) == "N"
+    assert returned("m", varying) == "Y"
+
+
+def test_the_program_is_asked_once_for_what_tells_devices_apart() -> None:
+    module = parse_module(Path("/nowhere/a.py"), PRELUDE + "def g(x): return lax.axis_index('i')\nhooks = {'a': g}\n")
+    resolver = Resolver(Project([module]))
+    assert introduces_variance(resolver, frozenset("i"))
+    assert not introduces_variance(resolver, frozenset("j"))
