@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from jaxmigrate.migrate.helper import DEFAULT_AXIS, Needs
-from jaxmigrate.migrate.nesting import InPlace, in_place, inner_map
+from jaxmigrate.migrate.inside import Inside, inside
+from jaxmigrate.migrate.nesting import InPlace, in_place
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.sites import MappedSite, Reference, axis_of, is_decorator, references
@@ -46,13 +47,23 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Decision:
-    """A reference and, where it is left, why; `nested` where it maps a map, `inner` where it is the map so mapped."""
+    """A reference and, where it is left, why; `nested` where it maps a map, `inner` where it is the map so mapped.
+
+    `around` where what it maps calls maps itself, `inside` where it is such a map.
+    """
 
     reference: Reference
     sites: tuple[MappedSite, ...]
     refusal: Refusal | None
     nested: InPlace | None = None
     inner: bool = False
+    around: bool = False
+    inside: bool = False
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether the helper for one map takes its place."""
+        return self.refusal is None and self.nested is None and not self.inner and not self.inside
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,18 +98,49 @@ def _passed(word: str) -> re.Pattern[str]:
     return re.compile(rf"[(,]\s*{word}\s*=(?!=)|[\"\']{word}[\"\']")
 
 
-def decide(module: Module, sites: Sequence[MappedSite], resolver: Resolver) -> list[Decision]:
-    """A decision for each reference of a module that has these sites."""
+def decide(module: Module, sites: Sequence[MappedSite], resolver: Resolver, processes: bool = False) -> list[Decision]:
+    """A decision for each reference of a module that has these sites; `processes` if there may be several of them."""
     found = references(module, resolver)
     own = {r.node: tuple(s for s in sites if s.reference is not None and s.reference.node is r.node) for r in found}
     nested = {r.node: _in_place(r, own[r.node], found) for r in found}
     inner = {n.call for n in nested.values() if n is not None}
-    return [
+    plain = [
         Decision(r, own[r.node], _refusal(r, own[r.node], module, resolver), nested[r.node], r.call in inner)
         if nested[r.node] is None
         else Decision(r, own[r.node], None, nested[r.node])
         for r in found
     ]
+    return _nest(plain, sites, resolver, processes)
+
+
+def _nest(
+    decisions: list[Decision], sites: Sequence[MappedSite], resolver: Resolver, processes: bool
+) -> list[Decision]:
+    """The decisions where some maps hold others, which one mesh of two axes replaces."""
+    by_node = {site.node: site for site in sites}
+    found = {d: _insides(d, by_node, resolver, processes) for d in decisions if d.nested is None and not d.inner}
+    held = {site.reference.node for i in found.values() for one in i for site in one.sites if site.reference}
+    return [
+        replace(
+            d,
+            refusal=d.refusal or _first_refusal(found.get(d, ())),
+            around=bool(found.get(d)),
+            inside=d.reference.node in held,
+        )
+        for d in decisions
+    ]
+
+
+def _insides(
+    decision: Decision, by_node: Mapping[ast.expr, MappedSite], resolver: Resolver, processes: bool
+) -> tuple[Inside, ...]:
+    found = (inside(site, by_node, resolver, processes) for site in decision.sites)
+    return tuple(one for one in found if one is not None)
+
+
+def _first_refusal(insides: Sequence[Inside]) -> Refusal | None:
+    reason = next((one.reason for one in insides if one.reason), "")
+    return Refusal("JM405", reason) if reason else None
 
 
 def _in_place(reference: Reference, sites: Sequence[MappedSite], found: Sequence[Reference]) -> InPlace | None:
@@ -133,7 +175,7 @@ def _refusal(reference: Reference, sites: Sequence[MappedSite], module: Module, 
                 f"{name} holds {negative}; jax.pmap itself no longer maps negative axes correctly; "
                 "write the axis counted from the front and run fix again",
             )
-    return _nesting_refusal(sites, resolver)
+    return None
 
 
 def _value_refusal(reference: Reference, module: Module) -> Refusal | None:
@@ -166,23 +208,11 @@ def _leaves(value: object) -> list[object]:
     return [leaf for item in value for leaf in _leaves(item)] if isinstance(value, tuple) else [value]
 
 
-def _nesting_refusal(sites: Sequence[MappedSite], resolver: Resolver) -> Refusal | None:
-    for site in sites:
-        inner = inner_map(site, resolver)
-        if inner is not None:
-            return Refusal(
-                "JM405",
-                f"maps a function that itself calls pmap ({inner}); jax.pmap refuses nested maps since jax 0.8: "
-                "map once over a mesh of two axes",
-            )
-    return None
-
-
 def needs_of(decisions: Iterable[Decision], around: Surroundings, resolver: Resolver) -> Needs:
     """What the helper of a file must be able to do for the references that are replaced."""
     needs: Needs | None = None
     for decision in decisions:
-        if decision.refusal is None and decision.nested is None and not decision.inner:
+        if decision.is_plain:
             one = _needs_of_one(decision, around, resolver)
             needs = one if needs is None else _merge(needs, one)
     needs = needs or Needs()
@@ -205,6 +235,7 @@ def _needs_of_one(decision: Decision, around: Surroundings, resolver: Resolver) 
         devices="devices" in given,
         backend="backend" in given,
         axis_size="axis_size" in given,
+        inner=decision.around,
     )
 
 

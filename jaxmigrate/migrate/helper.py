@@ -14,6 +14,8 @@ from typing import Literal
 
 HELPER_NAME = "_shard_map_stacked"
 NESTED_NAME = "_shard_map_nested"
+INSIDE_NAME = "_shard_map_inside"
+INNER_NAME = "_InnerAxis"
 DEFAULT_AXIS = "mapped_axis"
 WIDTH = 88
 
@@ -24,7 +26,8 @@ class Needs:
 
     `axis_name` is "given" where every site passes a string, "optional" where one may pass None or nothing, "absent"
     where none passes any. `list_axes` says that an `in_axes` may be a list. `processes` asks for host-local arrays in
-    programs of several processes, `lower` and `wrapped` for the attributes of those names on the result.
+    programs of several processes, `lower` and `wrapped` for the attributes of those names on the result. `inner` says
+    that what is mapped may hold maps itself, which share the mesh.
     """
 
     axis_name: Literal["given", "optional", "absent"] = "given"
@@ -39,6 +42,7 @@ class Needs:
     processes: bool = False
     lower: bool = False
     wrapped: bool = False
+    inner: bool = False
 
     @property
     def axes(self) -> bool:
@@ -52,6 +56,8 @@ class Names:
 
     helper: str = HELPER_NAME
     nested: str = NESTED_NAME
+    inside: str = INSIDE_NAME
+    inner: str = INNER_NAME
     jax: str = "jax"
     mesh: str = "Mesh"
     spec: str = "P"
@@ -251,12 +257,36 @@ def _mapped_body(needs: Needs, names: Names) -> Iterator[str]:
         yield ""
     yield from _block(needs, names, arrays)
     yield ""
+    if needs.inner:
+        yield from _over_one_mesh_or_another(needs, names, arrays)
+        return
     yield from _mesh_statement(needs, names, arrays)
+    yield from _sharded(needs, names, arrays)
+
+
+def _sharded(needs: Needs, names: Names, arrays: str) -> Iterator[str]:
     if not needs.axes:
         yield f"spec = {names.spec}(axis_name)"
     yield f"return {names.jax}.shard_map("
     yield from _indent(_shard_map_arguments(needs, arrays))
     yield f")({arrays}, kwargs)"
+
+
+def _over_one_mesh_or_another(needs: Needs, names: Names, arrays: str) -> Iterator[str]:
+    """Traces on a mesh of one axis, and where a map inside asks for its own, once more on a mesh of two."""
+    yield "def sharded(mesh):"
+    yield from _indent(_sharded(needs, names, arrays))
+    yield ""
+    yield _rows_statement(needs, names, arrays)
+    yield from _mesh_lines(needs, names)
+    if not needs.devices:
+        yield f"chosen = {names.jax}.devices({'backend' if needs.backend else ''})"
+    yield "try:"
+    yield f"    return sharded({names.mesh}(chosen[:rows], (axis_name,)))"
+    yield f"except {names.inner} as asked:"
+    yield "    inner_name, inner = asked.args"
+    yield "grid = [chosen[i * inner : (i + 1) * inner] for i in range(rows)]"
+    yield f"return sharded({names.mesh}(grid, (axis_name, inner_name)))"
 
 
 def _shard_map_arguments(needs: Needs, arrays: str) -> Iterator[str]:
@@ -303,10 +333,14 @@ def _mesh_statement(needs: Needs, names: Names, arrays: str) -> Iterator[str]:
     if needs.processes:
         yield f"mesh = mesh_of(rows_of({arrays}, kwargs))"
         return
-    leading = f"{names.jax}.tree.leaves(({arrays}, kwargs))[0].shape[0]"
-    yield f"rows = rows_of({arrays}, kwargs)" if needs.in_axes else f"rows = {leading}"
+    yield _rows_statement(needs, names, arrays)
     yield from _mesh_lines(needs, names)
     yield f"mesh = {_mesh(needs, names)}"
+
+
+def _rows_statement(needs: Needs, names: Names, arrays: str) -> str:
+    leading = f"{names.jax}.tree.leaves(({arrays}, kwargs))[0].shape[0]"
+    return f"rows = rows_of({arrays}, kwargs)" if needs.in_axes else f"rows = {leading}"
 
 
 def _jit(needs: Needs, names: Names) -> str:

@@ -49,7 +49,7 @@ def choose(
     `texts` are the files that may be rewritten.
     """
     program = Program(around.processes, around.guarded)
-    left = [d for ds in decisions.values() for d in ds if d.refusal is not None or d.nested is not None or d.inner]
+    left = [d for ds in decisions.values() for d in ds if not d.is_plain or d.around]
     refused = {s.node for d in left for s in d.sites}
     candidates = {s.node: s for m, found in sites.items() if can_hold(m) for s in found if s.node not in refused}
     if not candidates:

@@ -55,26 +55,42 @@ def _only_axis(call: ast.Call, allowed: set[str]) -> ast.expr | None:
     return next(iter([*named, *call.args[1:2]]), None)
 
 
-def inner_map(site: MappedSite, resolver: Resolver) -> str | None:
-    """Where the function that a site maps calls pmap itself, as `file:line`; None where no such call is in sight."""
-    pending: list[Value] = _certain(mapped_values(site, resolver), site)
-    seen: set[Value] = set()
+def maps_reached(values: Values, resolver: Resolver) -> dict[Application, None]:
+    """The maps that calling one of `values` comes to, as far as the calls can be followed; what they map is not."""
+    pending, seen = list(values), set[Value]()
+    found: dict[Application, None] = {}
     while pending and len(seen) < MOST_FUNCTIONS:
         value = pending.pop()
         if value in seen:
             continue
         seen.add(value)
-        if is_map(value):
-            assert isinstance(value, Application)
-            return f"{value.module.path.name}:{value.node.lineno}"
-        pending.extend(v for v in _reached(value, resolver) if not _made_by(v, site))
-    return None
+        if isinstance(value, Application) and is_map(value):
+            found[value] = None
+        else:
+            pending.extend(reached(value, resolver))
+    return found
 
 
-def _certain(values: Values, site: MappedSite) -> list[Value]:
-    """The one thing that is called, if there is one: `step = pmap(step)` binds a name to both, and is no nesting."""
-    found = [v for v in values if not _made_by(v, site)]
-    return found if len(found) == 1 else []
+def functions_reached(values: Values, resolver: Resolver) -> list[Function]:
+    """The functions that calling one of `values` comes to, itself included, down to the maps on the way."""
+    pending, seen = list(values), dict[Value, None]()
+    while pending and len(seen) < MOST_FUNCTIONS:
+        value = pending.pop()
+        if value not in seen and not is_map(value):
+            seen[value] = None
+            pending.extend(reached(value, resolver))
+    return [value for value in seen if isinstance(value, Function)]
+
+
+def certain(site: MappedSite, resolver: Resolver) -> Values:
+    """The one thing that is mapped, if there is one: `step = pmap(step)` binds a name to both, and is no nesting."""
+    found = tuple(v for v in mapped_values(site, resolver) if not _made_by(v, site))
+    return found if len(found) == 1 else ()
+
+
+def maps_inside(site: MappedSite, resolver: Resolver) -> list[Application]:
+    """The maps that what a site maps comes to."""
+    return [m for m in maps_reached(certain(site, resolver), resolver) if not _made_by(m, site)]
 
 
 def _made_by(value: Value, site: MappedSite) -> bool:
@@ -86,7 +102,7 @@ def is_map(value: Value) -> bool:
     return isinstance(value, Application) and value.callee == External(PMAP)
 
 
-def _reached(value: Value, resolver: Resolver) -> Iterator[Value]:
+def reached(value: Value, resolver: Resolver) -> Iterator[Value]:
     """The functions that calling `value` may call."""
     match value:
         case Application(callee=callee, arguments=arguments):
@@ -106,8 +122,9 @@ def _reached(value: Value, resolver: Resolver) -> Iterator[Value]:
 
 
 def _called(tree: ast.AST, module: Module, resolver: Resolver) -> Iterator[Value]:
+    """What a body calls, and what it hands to something else that may call it, such as a scan."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Call):
-            yield from (
-                v for v in resolver.values(node.func, module) if isinstance(v, Application | Function | Partial)
-            )
+            for expression in (node.func, *node.args, *(keyword.value for keyword in node.keywords)):
+                values = resolver.values(expression, module)
+                yield from (v for v in values if isinstance(v, Application | Function | Partial))

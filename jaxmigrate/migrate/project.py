@@ -22,6 +22,7 @@ from jaxmigrate.migrate.layouts import Chosen, choose
 from jaxmigrate.migrate.plan import FilePlan, Plan, SitePlan
 from jaxmigrate.migrate.rewriting import Mark, marked, planned_imports, rewrite
 from jaxmigrate.migrate.sites import Outcome, site_plan
+from jaxmigrate.migrate.together import leave_together
 from jaxmigrate.program.modules import Module, Project, parse_module, read_utf8
 from jaxmigrate.program.resolve import PARTIALS, Resolver
 from jaxmigrate.program.scopes import Binding
@@ -79,7 +80,9 @@ def _plan(
     texts = {path: text for _, path, text in sources}
     around = surroundings([text for _, _, text in sources])
     sites = {module: mapped_sites(module, resolver) for module in modules.values()}
-    decisions = {module: decide(module, sites[module], resolver) for module in modules.values()}
+    decisions = {module: decide(module, sites[module], resolver, around.processes) for module in modules.values()}
+    roots = {d.reference.node: d for ds in decisions.values() for d in ds}
+    decisions = leave_together(decisions, sites, resolver, lambda site: _reference_of(site, resolver, roots))
     roots = {d.reference.node: d for ds in decisions.values() for d in ds}
     leaned_on = _leaned_on(sites, roots, resolver)
     imported = _imported_names(tuple(modules.values()), resolver)
@@ -183,7 +186,7 @@ def _outcomes(
             yield Outcome(site, None, roots.get(root) if root is not None else None, site.callee, "alias")
         else:
             decision = roots[site.reference.node]
-            if decision.inner:
+            if decision.inner or (decision.inside and decision.refusal is None):
                 continue  # reported as a part of the site that maps it
             yield Outcome(site, decision.reference, decision, site.reference.node, site.reference.use)
     for decision in decisions:
@@ -226,6 +229,13 @@ def root_of(
             return None
         node, module = step
     return None
+
+
+def _reference_of(
+    site: MappedSite, resolver: Resolver, roots: Mapping[ReferenceNode, Decision]
+) -> ReferenceNode | None:
+    """The reference that a site stands under, its own or that of the alias that it uses."""
+    return site.reference.node if site.reference else root_of(site.callee, site.module, resolver, roots)
 
 
 def _is_partial(call: ast.Call, module: Module, resolver: Resolver) -> bool:

@@ -11,6 +11,7 @@ from jaxmigrate.migrate.edits import Edit, Positions, apply_edits
 from jaxmigrate.migrate.global_arrays import GlobalRewrite
 from jaxmigrate.migrate.helper import Needs, helper_lines, nested_lines
 from jaxmigrate.migrate.imports import Imports, insertions, leading, plan_imports, removals
+from jaxmigrate.migrate.inside import inner_axis_lines, inside_lines, inside_names
 from jaxmigrate.migrate.style import Style, style_of
 from jaxmigrate.program.modules import Module
 
@@ -67,13 +68,19 @@ def _stacked(
 ) -> tuple[list[Edit], list[list[str]]]:
     """The edits and helpers for what stays stacked."""
     plan = plan_imports(module, needs, default_axis)
-    plain = [d.reference for d in replaced if d.nested is None and not d.inner]
+    plain = [d.reference for d in replaced if d.is_plain]
     nested = [d for d in replaced if d.nested is not None]
-    edits = [Edit(*positions.span(r.node), plan.names.helper) for r in plain]
+    inside = [d for d in replaced if d.inside]
+    names = inside_names(module, plan.names) if inside else plan.names
+    edits = [Edit(*positions.span(r.node), names.helper) for r in plain]
+    edits += [Edit(*positions.span(d.reference.node), names.inside) for d in inside]
     for decision in nested:
         edits += _nested_edits(decision, module, positions, plan)
     edits += insertions(module, positions, plan.added, style.newline)
-    helpers = [*([helper_lines(needs, plan.names)] if plain else []), *([nested_lines(plan.names)] if nested else [])]
+    helpers = [*([helper_lines(needs, names)] if plain else []), *([nested_lines(names)] if nested else [])]
+    if inside:
+        sites = [site for d in inside for site in d.sites]
+        helpers = [inner_axis_lines(names), *helpers, inside_lines(names, sites)]
     return edits, helpers
 
 

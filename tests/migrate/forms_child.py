@@ -2,7 +2,8 @@
 
 Reads lines `{"name": ..., "before": {path: text}, "after": {path: text}}` from standard input and answers each with
 `{"name": ..., "verdict": ..., "text": ...}`. Each program has a module `main` with a function `main()` that returns a
-pytree of arrays. The rewritten program runs with a `jax.pmap` that raises; where there is none, only the original runs.
+pytree of arrays. The rewritten program runs with a `jax.pmap` that raises. Where there is none, only the original runs,
+and the text is its results in JSON.
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ PROGRAMS_A_CACHE = 64  # so that what JAX keeps of the programs behind does not 
 PLACED = tuple(int(part) for part in jax.__version__.split(".")[:2]) >= (0, 8)  # before, pmap had shardings of its own
 
 
-def run(files: dict[str, str]) -> object:
-    """Imports `main` from files written to a new folder and returns what its `main()` returns."""
+def run(files: dict[str, str]) -> list[tuple[str, ...]]:
+    """Imports `main` from files written to a new folder and describes what its `main()` returns."""
     with tempfile.TemporaryDirectory() as folder:
         for name, text in files.items():
             path = Path(folder) / name
@@ -67,7 +68,7 @@ def compare(before: dict[str, str], after: dict[str, str] | None) -> tuple[str, 
     except Exception:  # noqa: BLE001 - whatever a program raises is this case's verdict
         return "original raises", traceback.format_exc(limit=-4)
     if after is None:
-        return "agrees", ""
+        return "agrees", json.dumps(expected)
     real = jax.pmap
     jax.pmap = refuse
     try:

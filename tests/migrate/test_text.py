@@ -118,14 +118,13 @@ def test_an_import_that_another_module_leans_on_stays() -> None:
         ("import jax\np = jax.pmap(abs, 'i', global_arg_shapes=None)\n", "JM403"),
         ("import jax\ndef f(g): return g is jax.pmap\n", "JM404"),
         ("import jax\nprint(jax.pmap.__doc__)\n", "JM404"),
-        ("import jax\np = jax.pmap(jax.pmap(abs, 'j', in_axes=1), 'i')\n", "JM405"),
-        ("import jax\ndef f(x): return jax.pmap(abs, 'j')(x)\np = jax.pmap(f, 'i')\n", "JM405"),
+        ("import jax\np = jax.pmap(jax.vmap(jax.pmap(abs, 'j', axis_size=2)), 'i')\n", "JM405"),
     ],
 )
 def test_left_with_a_reason(text: str, code: str) -> None:
     plan = planned(text)
     left = [site for site in plan.sites if site.status == "left"]
-    assert [site.code for site in left] == [code]
+    assert {site.code for site in left} == {code}
     assert all(site.reason for site in left)
     if len(plan.sites) == 1:
         assert plan.files[0].after == text

@@ -103,7 +103,6 @@ EXCLUDED: tuple[Excluded, ...] = (
         "pmap needs an argument that it maps",
         _where(in_axes="none", call=("positional", "defaults", "star", "fewer", "changing")),
     ),
-    Excluded("pmap", "pmap wants as many rows as devices given", _where(devices="given", call="changing")),
     Excluded("pmap", "pmap wants as many rows as axis_size says", _where(axis_size="given", call="changing")),
 )  # fmt: skip
 

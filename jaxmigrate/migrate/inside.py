@@ -1,0 +1,317 @@
+"""A map in the body of what another one maps: whether one mesh of two axes can replace both, and the code that does.
+
+The map around gets a mesh of two axes, over the second of which all that it holds is replicated. The map inside takes
+the row of its own place along that axis, and gathers its results so that they are replicated again, which is what
+jax.pmap itself did before 0.8. How many rows there are shows only when the body is traced, so the map inside asks for
+its axis by an exception, and the map around traces once more with it.
+
+A gradient through that would count each device's share of a replicated value as if it were all of it; the emitted code
+refuses it at run time, and a gradient that can be seen is a reason to leave the maps as they are.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from jaxmigrate.migrate.helper import Names
+from jaxmigrate.migrate.imports import used_names
+from jaxmigrate.migrate.nesting import certain, functions_reached, maps_inside, maps_reached
+from jaxmigrate.program.modules import Module
+from jaxmigrate.program.resolve import Resolver
+from jaxmigrate.program.scopes import FunctionNode
+from jaxmigrate.program.sites import MappedSite, axis_of
+from jaxmigrate.program.values import Application, Constant, External
+
+INNER_AXIS, UNNAMED = "inner_axis", "none"
+KEYWORDS = frozenset({"axis_name", "in_axes", "out_axes", None})
+DIFFERENTIATIONS = frozenset(
+    f"jax.{name}"
+    for name in ("grad", "value_and_grad", "vjp", "jvp", "linearize", "jacfwd", "jacrev", "jacobian", "hessian")
+)
+MOST_STEPS = 200
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Inside:
+    """The maps inside what a site maps, and why one mesh of two axes cannot replace them; empty where it can."""
+
+    sites: tuple[MappedSite, ...]
+    reason: str
+
+
+def inside(
+    site: MappedSite, by_node: Mapping[ast.expr, MappedSite], resolver: Resolver, processes: bool
+) -> Inside | None:
+    """What a site's function maps itself; None where it maps nothing. `by_node` holds the sites of the module."""
+    maps = maps_inside(site, resolver)
+    if not maps:
+        return None
+    where = f"{maps[0].module.path.name}:{maps[0].node.lineno}"
+    sites = tuple(by_node[m.node] for m in maps if m.node in by_node)
+    reason = (
+        _reason_at(maps, sites, site, resolver)
+        or ("; fix does not share out the devices of several processes between two axes" if processes else "")
+        or _reason_around(maps, sites, site, _around(maps, by_node, resolver), resolver)
+    )
+    return Inside(sites, reason and f"maps a function that itself calls pmap ({where}){reason}")
+
+
+def _around(
+    maps: Sequence[Application], by_node: Mapping[ast.expr, MappedSite], resolver: Resolver
+) -> frozenset[ast.expr]:
+    """Every site of the module that maps something which comes to one of these maps."""
+    nodes = {m.node for m in maps}
+    return frozenset(n for n, site in by_node.items() if any(m.node in nodes for m in maps_inside(site, resolver)))
+
+
+def _reason_at(maps: Sequence[Application], sites: Sequence[MappedSite], site: MappedSite, resolver: Resolver) -> str:
+    """What one of the maps inside has that cannot be replaced."""
+    if len(sites) < len(maps):
+        return " in another module; move that map beside this one and run fix again"
+    if any(inner.reference is None for inner in sites):
+        return " through a name of the project's own; call jax.pmap there by its name and run fix again"
+    given = {a.keyword for inner in sites for a in inner.arguments} - KEYWORDS
+    if given:
+        return f" with {_listed(given)}, which only an outermost map can have; remove it and run fix again"
+    if any(maps_inside(inner, resolver) for inner in sites):
+        return " around a third one; map once over a mesh of as many axes"
+    names = {_axis(inner, resolver) for inner in sites}
+    if len(names) > 1:
+        return f" over axes of different names ({_listed(names)}); give them one name and run fix again"
+    if names == {_axis(site, resolver)} != {UNNAMED}:
+        return " over an axis of the same name; give it another name and run fix again"
+    return ""
+
+
+def _listed(names: Collection[str | None]) -> str:
+    return ", ".join(sorted({"*": "starred arguments", "**": "starred arguments"}.get(n or "", n or "") for n in names))
+
+
+def _axis(site: MappedSite, resolver: Resolver) -> str:
+    axis = axis_of(site, resolver)
+    if axis is None:
+        return f"None in line {site.node.lineno}" if site.keyword("axis_name") else UNNAMED
+    if isinstance(axis, Constant):
+        return repr(axis.value)
+    argument = site.keyword("axis_name")
+    expression = argument.expression if argument is not None else None
+    return site.module.segment(expression) if expression is not None else "unknown"
+
+
+def _reason_around(
+    maps: Sequence[Application],
+    sites: Sequence[MappedSite],
+    site: MappedSite,
+    around: frozenset[ast.expr],
+    resolver: Resolver,
+) -> str:
+    """What the program does with the maps that a mesh of two axes does not allow."""
+    nodes = {*around, *(m.node for m in maps)}
+    for module in resolver.project.named:
+        for call in module.table.calls:
+            callee = resolver.value(call.func, module)
+            if isinstance(callee, External) and callee.name in DIFFERENTIATIONS and call.args:
+                values = resolver.values(call.args[0], module)
+                if any(m.node in nodes for m in maps_reached(values, resolver)):
+                    line = f"{module.path.name}:{call.lineno}"
+                    return f", through which a gradient is taken ({line}); map the gradient's function instead"
+    use = _Use(site, around, {m.node for m in maps}, resolver)
+    if not all(use.stays(inner) for inner in sites):
+        return ", and what leads there is used elsewhere too; give each use a function of its own and run fix again"
+    return ""
+
+
+class _Use:
+    """Follows where the functions between two maps go: all of it has to end inside a map around."""
+
+    def __init__(
+        self, site: MappedSite, around: frozenset[ast.expr], inner: Collection[ast.expr], resolver: Resolver
+    ) -> None:
+        self.around = around
+        self.module = site.module
+        self.resolver = resolver
+        functions = functions_reached(certain(site, resolver), resolver)
+        self.between = [f.node for f in functions if any(m.node in inner for m in maps_reached((f,), resolver))]
+        self.steps = 0
+
+    def stays(self, inner: MappedSite) -> bool:
+        """Whether a map inside, and every function on the way to it, is used under the map around only."""
+        return self._goes(inner.node, False) and all(self._kept(function) for function in self.between)
+
+    def _kept(self, function: FunctionNode) -> bool:
+        if isinstance(function, ast.Lambda):
+            return self._goes(function, False)
+        if self._within(function):
+            return True
+        if function.decorator_list:
+            return not self.around.isdisjoint(function.decorator_list)
+        return self._named(function.name, False)
+
+    def _within(self, node: ast.AST) -> bool:
+        """Whether a node stands in the body of a function between the maps."""
+        below, above = node, self.module.table.parents.get(node)
+        while above is not None:
+            if above in self.between and below not in getattr(above, "decorator_list", ()):
+                return True
+            below, above = above, self.module.table.parents.get(above)
+        return False
+
+    def _named(self, name: str, made: bool) -> bool:
+        """Whether all uses of a name stay; `made` says that it is called to make what is followed."""
+        word = re.compile(rf"\b{re.escape(name)}\b")
+        stem = self.module.path.stem
+        if any(m is not self.module and stem in m.text and word.search(m.text) for m in self.resolver.project.named):
+            return False
+        uses = [n for n in self.module.table.references if _last_name(n) == name]
+        return all(self._goes(n, made) for n in uses if isinstance(n.ctx, ast.Load))
+
+    def _goes(self, node: ast.expr, made: bool) -> bool:
+        """Whether the value of an expression ends up inside the map around."""
+        self.steps += 1
+        if self.steps > MOST_STEPS:
+            return False
+        if self._within(node):
+            return True
+        parent = self.module.table.parents.get(node)
+        match parent:
+            case ast.keyword():
+                return self._passed(self.module.table.parents.get(parent))
+            case ast.Call(func=func):
+                return (made and self._goes(parent, False)) if func is node else self._passed(parent)
+            case ast.Assign(targets=[ast.Name(id=name)]) if not self._of_class(parent):
+                return self._named(name, made)
+            case ast.Return():
+                return self._returned(parent)
+            case ast.FunctionDef(decorator_list=decorators, name=name) if node in decorators:
+                return not self.around.isdisjoint(decorators) or self._named(name, made)
+        return False
+
+    def _of_class(self, statement: ast.AST) -> bool:
+        return isinstance(self.module.table.parents.get(statement), ast.ClassDef)
+
+    def _passed(self, call: ast.AST | None) -> bool:
+        """As the map around's argument all has to end; as that of partial, jit or vmap it goes on with the result."""
+        return call in self.around or (isinstance(call, ast.Call) and self._goes(call, False))
+
+    def _returned(self, statement: ast.AST) -> bool:
+        above = self.module.table.parents.get(statement)
+        while above is not None and not isinstance(above, ast.FunctionDef):
+            above = self.module.table.parents.get(above)
+        return above is not None and not above.decorator_list and self._named(above.name, True)
+
+
+def _last_name(node: ast.Name | ast.Attribute) -> str:
+    return node.id if isinstance(node, ast.Name) else node.attr
+
+
+def inside_names(module: Module, names: Names) -> Names:
+    """The names with free ones for what a map inside a map needs."""
+    used = used_names(module)
+    return replace(names, inside=_free(names.inside, used), inner=_free(names.inner, used))
+
+
+def _free(name: str, used: Collection[str]) -> str:
+    while name in used:
+        name += "_"
+    return name
+
+
+def inner_axis_lines(names: Names) -> list[str]:
+    """The source of the exception by which a map inside asks for its axis."""
+    return [
+        f"class {names.inner}(Exception):",
+        '    """Asks the map around a map for a second mesh axis: its name and size."""',
+    ]
+
+
+def inside_lines(names: Names, sites: Sequence[MappedSite]) -> list[str]:
+    """The source of the helper for maps inside; it takes the keywords that some of these sites is given."""
+    given = {a.keyword for site in sites for a in site.arguments}
+    in_axes, out_axes = "in_axes" in given, "out_axes" in given
+    unnamed = any(site.keyword("axis_name") is None for site in sites)
+    axis = f'axis_name="{INNER_AXIS}"' if unnamed else "axis_name"
+    keywords = [*(["in_axes=0"] if in_axes else []), *(["out_axes=0"] if out_axes else [])]
+    parameters = ["fun", axis, *(["*", *keywords] if keywords else [])]
+    return [
+        f"def {names.inside}({', '.join(parameters)}):",
+        '    """Maps fun inside a map, over a second mesh axis, and gathers its results there."""',
+        "",
+        *([] if not keywords else [f"    {line}" if line else "" for line in _per_axis_lines(names)]),
+        *(f"    {line}" if line else "" for line in _gather_lines(names, out_axes)),
+        "",
+        *(f"    {line}" if line else "" for line in _mapped_lines(names, in_axes)),
+        "",
+        "    return mapped",
+    ]
+
+
+def _per_axis_lines(names: Names) -> list[str]:
+    return [
+        "def per_axis(f, axes, *trees):",
+        f"    return {names.jax}.tree.map(f, axes, *trees, is_leaf=lambda axis: axis is None)",
+        "",
+    ]
+
+
+def _gather_lines(names: Names, out_axes: bool) -> Iterator[str]:
+    jax = names.jax
+    yield f"@{jax}.custom_jvp"
+    yield "def gathered(out):"
+    if out_axes:
+        yield "    def gather(axis, tree):"
+        yield "        if axis is None:"
+        yield "            return tree"
+        yield f"        return {jax}.tree.map("
+        yield f"            lambda x: {jax}.lax.all_gather(x, axis_name, axis=axis), tree"
+        yield "        )"
+        yield ""
+        yield "    return per_axis(gather, out_axes, out)"
+    else:
+        yield f"    return {jax}.tree.map(lambda x: {jax}.lax.all_gather(x, axis_name), out)"
+    yield ""
+    yield "@gathered.defjvp"
+    yield "def no_gradient(primals, tangents):"
+    yield '    raise NotImplementedError("a gradient through a map inside a map")'
+
+
+def _mapped_lines(names: Names, in_axes: bool) -> Iterator[str]:
+    jax = names.jax
+    yield "def mapped(*args, **kwargs):"
+    if in_axes:
+        yield from (f"    {line}" if line else "" for line in _axis_lines(jax))
+        yield "    rows = per_axis(sizes, (in_axes, 0), (args, kwargs))"
+        yield f"    rows = {jax}.tree.leaves(rows)[0]"
+    else:
+        yield f"    rows = {jax}.tree.leaves((args, kwargs))[0].shape[0]"
+    yield "    try:"
+    yield f"        size = {jax}.lax.axis_size(axis_name)"
+    yield "    except NameError:"
+    yield f"        raise {names.inner}(axis_name, rows) from None"
+    yield "    if size != rows:"
+    yield '        raise ValueError(f"maps inside a map have {size} and {rows} rows")'
+    yield f"    index = {jax}.lax.axis_index(axis_name)"
+    if in_axes:
+        yield "    args, kwargs = per_axis(row, (in_axes, 0), (args, kwargs))"
+    else:
+        yield f"    args, kwargs = {jax}.tree.map("
+        yield f"        lambda x: {jax}.lax.dynamic_index_in_dim(x, index, keepdims=False),"
+        yield "        (args, kwargs),"
+        yield "    )"
+    yield "    return gathered(fun(*args, **kwargs))"
+
+
+def _axis_lines(jax: str) -> Iterator[str]:
+    yield "def sizes(axis, tree):"
+    yield "    if axis is None:"
+    yield "        return []"
+    yield f"    return [x.shape[axis] for x in {jax}.tree.leaves(tree)]"
+    yield ""
+    yield "def row(axis, tree):"
+    yield "    if axis is None:"
+    yield "        return tree"
+    yield f"    take = {jax}.lax.dynamic_index_in_dim"
+    yield f"    return {jax}.tree.map(lambda x: take(x, index, axis, keepdims=False), tree)"
+    yield ""

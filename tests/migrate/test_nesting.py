@@ -1,0 +1,111 @@
+"""Maps inside maps: rewritten ones give what jax.pmap gave when it still took them; others are left with a reason."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jaxmigrate.migrate import Plan, fix_files
+from jaxmigrate.migrate.project import plan_sources
+from tests.migrate.forms.running import Program, Verdict, run
+from tests.migrate.nested_programs import PRELUDE, programs, recorded
+
+
+def fixed(text: str) -> str:
+    return fix_files({"main.py": text})["main.py"]
+
+
+def verdicts_of(texts: dict[str, str]) -> dict[str, Verdict]:
+    return {v.name: v for v in run(Program(name, {"main.py": text}, None) for name, text in texts.items())}
+
+
+def planned(files: dict[str, str]) -> Plan:
+    plan, errors = plan_sources([(name, Path("/project") / name, text) for name, text in files.items()])
+    assert not errors
+    return plan
+
+
+@pytest.fixture(scope="module")
+def found() -> dict[str, Any]:
+    """What each rewritten program returns."""
+    verdicts = verdicts_of({name: fixed(text) for name, text in programs().items()})
+    return {name: json.loads(v.text) if v.verdict == "agrees" else v.text for name, v in verdicts.items()}
+
+
+@pytest.mark.parametrize("name", programs())
+def test_gives_what_pmap_gave(name: str, found: dict[str, Any]) -> None:
+    after = fixed(programs()[name])
+    assert "pmap" not in after, after
+    assert isinstance(found[name], list), found[name]
+    assert [row[:4] for row in found[name]] == recorded()[name]
+    assert fixed(after) == after
+
+
+RAISING = {
+    "gradient": "call = getattr(jax, 'grad')\n"
+    "def f(x): return call(lambda v: jax.pmap(lambda y: y * y, 'j')(v).sum())(x)\n"
+    "def main(): return jax.pmap(f, 'i')(X)",
+    "rows": "def f(x): return jax.pmap(lambda y: y, 'j')(x), jax.pmap(lambda y: y, 'j')(x[:2])\n"
+    "def main(): return jax.pmap(f, 'i')(X)",
+}
+
+
+def test_what_cannot_be_seen_raises() -> None:
+    """A gradient through a map inside, or two numbers of rows there, would give wrong numbers."""
+    after = {name: fixed(PRELUDE + text + "\n") for name, text in RAISING.items()}
+    assert not any("jax.pmap" in text for text in after.values())
+    verdicts = verdicts_of(after)
+    assert "NotImplementedError: a gradient through a map inside a map" in verdicts["gradient"].text
+    assert "ValueError: maps inside a map have 4 and 2 rows" in verdicts["rows"].text
+
+
+INNER = "def f(x): return jax.pmap(abs, 'j')(x)\n"
+LEFT = {
+    "an alias": ("mapper = jax.pmap\ndef f(x): return mapper(abs, 'j')(x)\np = jax.pmap(f, 'i')\n", "own"),
+    "an alias around": ("mapper = jax.pmap\n" + INNER + "p = mapper(f, 'i')\n", "own"),
+    "a keyword": ("def f(x): return jax.pmap(abs, 'j', axis_size=4)(x)\np = jax.pmap(f, 'i')\n", "axis_size"),
+    "three": (
+        "def g(x): return jax.pmap(abs, 'k')(x)\ndef f(x): return jax.pmap(g, 'j')(x)\np = jax.pmap(f, 'i')\n",
+        "third",
+    ),
+    "two names": ("def f(x): return jax.pmap(abs, 'j')(x) + jax.pmap(abs, 'k')(x)\np = jax.pmap(f, 'i')\n", "'j', 'k'"),
+    "one name": ("def f(x): return jax.pmap(abs, 'i')(x)\np = jax.pmap(f, 'i')\n", "same name"),
+    "a gradient": (
+        "def f(x): return jax.grad(lambda v: jax.pmap(abs, 'j')(v).sum())(x)\np = jax.pmap(f, 'i')\n",
+        "main.py:2",
+    ),
+    "a gradient around": (INNER + "p = jax.pmap(f, 'i')\nq = jax.grad(lambda x: p(x).sum())\n", "main.py:4"),
+    "another use": (INNER + "p = jax.pmap(f, 'i')\nq = f(3)\n", "elsewhere"),
+    "another use inside": (
+        "g = jax.pmap(abs, 'j')\ndef f(x): return g(x)\np = jax.pmap(f, 'i')\nq = g(3)\n",
+        "elsewhere",
+    ),
+    "a use by a method": (INNER + "class A:\n    call = f\np = jax.pmap(f, 'i')\n", "elsewhere"),
+    "processes": (INNER + "p = jax.pmap(f, 'i')\nrank = jax.process_index()\n", "processes"),
+    "an axis from the end": (INNER + "p = jax.pmap(f, 'i', in_axes=-1)\n", "front"),
+}
+
+
+@pytest.mark.parametrize("name", LEFT)
+def test_left_with_a_reason(name: str) -> None:
+    text, reason = LEFT[name]
+    plan = planned({"main.py": "import jax\n" + text})
+    left = [site for site in plan.sites if site.status == "left"]
+    assert plan.files[0].after == plan.files[0].before
+    assert "JM405" in {site.code for site in left}
+    assert any(reason in site.reason for site in left), [site.reason for site in left]
+
+
+def test_a_map_inside_in_another_module_is_left() -> None:
+    files = {"model.py": "import jax\n" + INNER, "main.py": "import jax\nimport model\np = jax.pmap(model.f, 'i')\n"}
+    plan = planned(files)
+    assert {s.id: s.code for s in plan.sites} == {"model.py:2:18": "JM405", "main.py:3:5": "JM405"}
+
+
+def test_names_that_the_file_uses_are_not_shadowed() -> None:
+    text = "import jax\n_InnerAxis = 1\ndef _shard_map_inside(): pass\n" + INNER + "p = jax.pmap(f, 'i')\n"
+    assert "class _InnerAxis_(Exception)" in fixed(text)
+    assert "return _shard_map_inside_(abs, 'j')(x)" in fixed(text)
