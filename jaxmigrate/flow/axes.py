@@ -80,6 +80,17 @@ class AxisUse:
     way: tuple[Step, ...]
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Rebinding:
+    """A map over an axis whose name a map around it has bound already."""
+
+    module: Module
+    node: ast.expr
+    name: str
+    axis: str
+    way: tuple[Step, ...]
+
+
 Bindings = Mapping[tuple[FunctionNode, str], Values]
 
 
@@ -90,21 +101,35 @@ class AxisWalk:
     resolver: Resolver
     leads: Leads
     uses: list[AxisUse] = field(default_factory=list)
+    rebindings: list[Rebinding] = field(default_factory=list)
     seen: set[object] = field(default_factory=set)
     active: set[ast.expr] = field(default_factory=set)
 
 
-def axis_uses(modules: Iterable[Module], resolver: Resolver, leads: Leads) -> list[AxisUse]:
+def walk_axes(modules: Iterable[Module], resolver: Resolver, leads: Leads) -> AxisWalk:
     """Every use of an axis by a collective inside a map, once for each environment in which it can run."""
     walk = AxisWalk(resolver, leads)
     for module in modules:
         for call in module.table.calls:
-            if walk.leads.may_lead(call, module) and not _is_mapped_in_place(call, module, resolver):
+            if _is_of_interest(call, module, leads) and not _is_mapped_in_place(call, module, resolver):
                 _call(walk, call, module, Environment(), {}, ())
         for node in module.table.own_scope:
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and may_be_mapped(node, module, leads):
                 _enter(walk, resolver.decorated(node, module), module, Environment(), {}, ())
-    return walk.uses
+    return walk
+
+
+def _is_of_interest(call: ast.Call, module: Module, leads: Leads) -> bool:
+    """Whether a walk should start at a call: at what may lead to a map over devices, and at a vmap with a name."""
+    names_axis = any(keyword.arg == "axis_name" for keyword in call.keywords)
+    return leads.may_lead(call, module) or (names_axis and last_name(call.func) == "vmap")
+
+
+def last_name(node: ast.expr) -> str:
+    """The name after the last dot of a name, empty for anything else."""
+    if isinstance(node, ast.Attribute):
+        return node.attr
+    return node.id if isinstance(node, ast.Name) else ""
 
 
 def may_be_mapped(node: ast.FunctionDef | ast.AsyncFunctionDef, module: Module, leads: Leads) -> bool:
@@ -210,6 +235,7 @@ def _map(
     exact = Environment(around.axes | (axes or frozenset()), axes is not None)
     inside = around.with_axes(axes) if name == VMAP else exact
     step = Step(module, node, f"{name.rpartition('.')[2]} maps it over {shown(axes)}")
+    walk.rebindings += [Rebinding(module, node, name, axis, way) for axis in sorted((axes or set()) & around.axes)]
     mapped = argument(arguments, 0, "fun", "f")
     for operand in _operands([mapped] if mapped is not None else [], walk.resolver, bindings):
         _enter(walk, operand, module, inside, bindings, (*way, step))

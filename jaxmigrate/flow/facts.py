@@ -9,8 +9,9 @@ from functools import cached_property
 from pathlib import Path
 
 from jaxmigrate.findings import Finding, Note
-from jaxmigrate.flow.axes import AxisUse, Step, axis_uses, map_axes, may_be_mapped
+from jaxmigrate.flow.axes import AxisUse, AxisWalk, Step, last_name, map_axes, may_be_mapped, walk_axes
 from jaxmigrate.flow.leads import Leads
+from jaxmigrate.flow.meshes import MeshCall, mesh_call
 from jaxmigrate.flow.processes import ProcessBranch, process_branches
 from jaxmigrate.flow.specs import out_vars, spec_axes, spec_var
 from jaxmigrate.flow.variance import Level, Reading, Var, read
@@ -41,6 +42,7 @@ class Facts:
         self.modules = modules
         self.resolver = resolver
         self.names = names
+        self._by_name: dict[Module, dict[str, list[ast.Call]]] = {}
 
     @cached_property
     def leads(self) -> Leads:
@@ -48,9 +50,28 @@ class Facts:
         return Leads(self.resolver.project)
 
     @cached_property
+    def axes(self) -> AxisWalk:
+        """Which axes are bound where."""
+        return walk_axes(self.modules, self.resolver, self.leads)
+
+    @property
     def axis_uses(self) -> list[AxisUse]:
         """Every use of an axis by a collective, once for each environment in which it can run."""
-        return axis_uses(self.modules, self.resolver, self.leads)
+        return self.axes.uses
+
+    @cached_property
+    def meshes(self) -> list[MeshCall]:
+        """Every call that makes a mesh."""
+        found = [mesh_call(call, module, self.resolver) for module, call in self.calls("Mesh", "make_mesh")]
+        return [mesh for mesh in found if mesh is not None]
+
+    def calls(self, *names: str) -> Iterator[tuple[Module, ast.Call]]:
+        """The calls of the modules whose callee's last name is one of these, or an import of one by another name."""
+        for module in self.modules:
+            if module not in self._by_name:
+                self._by_name[module] = _calls_by_name(module)
+            for name in names:
+                yield from ((module, call) for call in self._by_name[module].get(name, ()))
 
     @cached_property
     def process_branches(self) -> list[ProcessBranch]:
@@ -149,6 +170,15 @@ class Facts:
         line, column = start(module, node)
         end_line, end_column = end(module, node)
         return Finding(name, line, column, code, message, end_line, end_column, notes)
+
+
+def _calls_by_name(module: Module) -> dict[str, list[ast.Call]]:
+    found: dict[str, list[ast.Call]] = {}
+    renamed = {b.name: b.node.name for b in module.table.imports() if isinstance(b.node, ast.alias) and b.node.asname}
+    for call in module.table.calls:
+        name = last_name(call.func)
+        found.setdefault(renamed.get(name, name), []).append(call)
+    return found
 
 
 def start(module: Module, node: ast.expr) -> tuple[int, int]:

@@ -53,12 +53,11 @@ class Leads:
             own = self.own(module)
             imported = set(own)
             dotted = set(own)
-            for bindings in _imports(module):
-                for binding in bindings:
-                    if binding.kind == "from" and self._brings(binding, module, 0):
-                        imported.add(binding.name)
-                    if (source := self._source(binding, module)) is not None:
-                        dotted |= self.own(source)
+            for binding in module.table.imports():
+                if binding.kind == "from" and self._brings(binding, module, 0):
+                    imported.add(binding.name)
+                if (source := self._source(binding, module)) is not None:
+                    dotted |= self.own(source)
             self._visible[module] = Names(frozenset(imported), frozenset(dotted | imported))
         return self._visible[module]
 
@@ -106,8 +105,7 @@ class Leads:
             source = self.project.module(path) if path is not None and depth < _DEEPEST else None
             if source is not None and source is not module:
                 found |= self.own(source, depth + 1)
-        for bindings in _imports(module):
-            found |= {b.name for b in bindings if isinstance(b.node, ast.alias) and b.node.name in MAPS}
+        found |= {b.name for b in module.table.imports() if isinstance(b.node, ast.alias) and b.node.name in MAPS}
         for _ in range(_DEEPEST):
             before = len(found)
             for reference in module.table.references:
@@ -116,13 +114,6 @@ class Leads:
             if len(found) == before:
                 break
         return frozenset(found)
-
-
-def _imports(module: Module) -> Iterator[list[Binding]]:
-    """The import bindings of a module, those inside functions included."""
-    for scope in module.table.own_scope.values():
-        if scope.kind != "comprehension":
-            yield from (found for found in scope.bindings.values() if found[0].kind in ("import", "from"))
 
 
 def _leads(callee: ast.expr, names: Names) -> bool:

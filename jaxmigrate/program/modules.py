@@ -47,6 +47,14 @@ class Module:
         """Whether this is an `__init__.py`."""
         return self.path.name == "__init__.py"
 
+    @property
+    def is_test(self) -> bool:
+        """Whether this is a test, by its name or its folder."""
+        name = self.path.stem
+        return (
+            name.startswith(("test_", "conftest")) or name.endswith(("_test", "_tests")) or "tests" in self.path.parts
+        )
+
     def segment(self, node: ast.expr) -> str:
         """The source of an expression."""
         return ast.get_source_segment(self.text, node) or ast.unparse(node)
@@ -129,9 +137,13 @@ class Project:
 
     def find(self, importer: Module, name: str, level: int = 0) -> Path | None:
         """Where the module lies that an import loads; nothing is read."""
-        key = (importer.path, name, level)
+        return self.find_from(importer.path, name, level)
+
+    def find_from(self, importer: Path, name: str, level: int = 0) -> Path | None:
+        """As `find`, for a module that has not been parsed."""
+        key = (importer, name, level)
         if key not in self._imports:
-            self._imports[key] = self._find(importer.path, name, level)
+            self._imports[key] = self._find(importer, name, level)
         return self._imports[key]
 
     def imported_path(self, alias: ast.alias, importer: Module) -> Path | None:

@@ -94,6 +94,12 @@ class ScopeTable:
     attributes: list[Attribute]
     star_imports: list[ast.ImportFrom]
 
+    def imports(self) -> Iterator[Binding]:
+        """Every name that an import binds, in functions too."""
+        for scope in self.own_scope.values():
+            for bindings in scope.bindings.values() if scope.kind != "comprehension" else ():
+                yield from (binding for binding in bindings if binding.kind in ("import", "from"))
+
 
 def build_scopes(tree: ast.Module, text: str | None = None) -> ScopeTable:
     """The scope table of a module's tree; the text, where it is at hand, spares a search for declarations."""
@@ -122,6 +128,8 @@ def child_fields(kind: type[ast.AST]) -> tuple[str, ...]:
 
 
 _LEAVES = frozenset({"ctx", "op", "ops", "id", "attr", "arg", "kind", "type_comment", "lineno", "level", "module"})
+
+
 def children(node: ast.AST) -> Iterator[ast.AST]:
     """The nodes right below a node in the order of its fields, but for contexts and operators."""
     for name in _CHILD_FIELDS[type(node)]:

@@ -1,31 +1,26 @@
-"""JM101: a collective or a PartitionSpec names an axis that nothing around it binds."""
+"""JM101: a collective names an axis that nothing around it binds."""
 
 from __future__ import annotations
 
 import ast
-import difflib
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 
 from jaxmigrate.findings import Finding
-from jaxmigrate.flow.axes import AxisUse, shown
-from jaxmigrate.flow.facts import DeviceMap, Facts
-from jaxmigrate.flow.specs import spec_calls
-from jaxmigrate.program.collectives import SHARD_MAPS
+from jaxmigrate.flow.axes import AxisUse, Step, shown
+from jaxmigrate.flow.facts import Facts
+from jaxmigrate.flow.near import near_miss
 from jaxmigrate.program.values import Parameter
 
 CODE = "JM101"
 
 
 def check(facts: Facts) -> Iterator[Finding]:
-    """Collectives that are certain to run where their axis is not bound, and specs that name no axis of their mesh."""
+    """Collectives that are certain to run where their axis is not bound."""
     reported: set[tuple[ast.AST, str]] = set()
     for use in facts.axis_uses:
         if is_unbound(use, facts) and (use.call, use.axis) not in reported:
             reported.add((use.call, use.axis))
             yield from _at_collective(use, facts)
-    for found in facts.device_maps:
-        if found.name in SHARD_MAPS and found.axes is not None:
-            yield from _in_specs(found, found.axes, facts)
 
 
 def is_unbound(use: AxisUse, facts: Facts) -> bool:
@@ -33,7 +28,7 @@ def is_unbound(use: AxisUse, facts: Facts) -> bool:
     environment = use.environment
     if not environment.complete or use.axis in environment.axes:
         return False
-    return bool(suggestion(use.axis, environment.axes)) or not is_guarded(use, facts)
+    return bool(near_miss(use.axis, environment.axes)) or not is_guarded(use, facts)
 
 
 def is_guarded(use: AxisUse, facts: Facts) -> bool:
@@ -55,32 +50,22 @@ def _depends_on_caller(test: ast.expr, use: AxisUse, facts: Facts) -> bool:
     return any(isinstance(n, ast.Attribute) for n in names) or any(isinstance(v, Parameter) for v in values)
 
 
-def suggestion(axis: str, axes: Collection[str]) -> str:
-    """A bound axis that the name may have been meant for."""
-    return next(iter(difflib.get_close_matches(axis, sorted(axes), 1, 0.6)), "")
-
-
-def _message(axis: str, axes: Collection[str], who: str) -> str:
-    near = suggestion(axis, axes)
+def unbound(axis: str, axes: Collection[str], who: str) -> str:
+    """The sentence that says so, with what the name may have been meant for."""
+    near = near_miss(axis, axes)
     hint = f"; did you mean {near!r}?" if near else f" ({who} {shown(frozenset(axes))})"
     return f"axis {axis!r} is not bound here{hint}"
 
 
 def _at_collective(use: AxisUse, facts: Facts) -> Iterator[Finding]:
-    message = f"{use.name.rpartition('.')[2]}: " + _message(use.axis, use.environment.axes, "what is bound is")
-    finding = facts.finding(use.module, use.call, CODE, message, use.way)
+    message = f"{use.name.rpartition('.')[2]}: " + unbound(use.axis, use.environment.axes, "what is bound is")
+    finding = facts.finding(use.module, use.call, CODE, message + _chain(use.way), use.way)
     if finding is not None:
         yield finding
 
 
-def _in_specs(found: DeviceMap, axes: frozenset[str], facts: Facts) -> Iterator[Finding]:
-    for keyword, position in (("in_specs", 2), ("out_specs", 3)):
-        given = found.keyword(keyword, position)
-        if given is None or given.expression is None:
-            continue
-        for module, node, named in spec_calls(given.expression, given.module, facts.resolver):
-            for axis in sorted(named - axes):
-                message = f"{keyword}: " + _message(axis, axes, "the mesh has")
-                finding = facts.finding(module, node, CODE, message)
-                if finding is not None:
-                    yield finding
+def _chain(way: Sequence[Step]) -> str:
+    """The calls from the innermost map to the collective; their places are in the notes."""
+    maps = [number for number, step in enumerate(way) if " maps it over " in step.what]
+    names = [step.what.removeprefix("calls ") for step in way[maps[-1] + 1 :]] if maps else []
+    return f" (reached through {' -> '.join(names)})" if names else ""

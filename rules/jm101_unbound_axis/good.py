@@ -1,6 +1,5 @@
 import jax
 import jax.numpy as jnp
-from jax.sharding import Mesh, PartitionSpec as P
 
 
 def mean_loss(x, axis_name=None):
@@ -15,8 +14,5 @@ def step(x):
 p_step = jax.pmap(step, axis_name="batch")
 one_device = jax.jit(mean_loss)
 
-
-def total(x):
-    mesh = Mesh(jax.devices(), ("data",))
-    add = jax.shard_map(lambda y: jax.lax.psum(y, "data"), mesh=mesh, in_specs=P("data"), out_specs=P())
-    return jax.jit(add)(x)
+if __name__ == "__main__":
+    print(p_step(jnp.ones((8, 2))), one_device(jnp.ones(2)))

@@ -1,0 +1,184 @@
+"""Arrays that are given away by `donate_argnums`, and where they are read again before their name holds another."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from jaxmigrate.flow.axes import last_name
+from jaxmigrate.flow.mapped_calls import JITS
+from jaxmigrate.program.collectives import PMAP, argument
+from jaxmigrate.program.modules import Module
+from jaxmigrate.program.resolve import Resolver, own_statements
+from jaxmigrate.program.values import Application, Constant, External, Function
+
+METADATA = frozenset({"shape", "dtype", "ndim", "size", "sharding", "is_deleted", "aval"})
+UPDATES = frozenset({"replace", "_replace", "apply_gradients", "apply_updates", "map", "tree_map", "pmean"})
+_LEAVES = ast.Return | ast.Raise | ast.Continue | ast.Break
+
+
+class Reuse(NamedTuple):
+    """A name whose array a call was given to keep, and where it is read again; in a loop that is the call itself."""
+
+    module: Module
+    call: ast.Call
+    name: str
+    read: ast.expr
+
+
+def reuses(modules: Iterable[Module], resolver: Resolver) -> Iterator[Reuse]:
+    """Every name that is read after its array was donated."""
+    for module in modules:
+        if "donate_arg" in module.text:
+            for call in module.table.calls:
+                for name in _donated(call, module, resolver):
+                    read = _read_again(call, name.id, module)
+                    if read is not None:
+                        yield Reuse(module, call, name.id, read)
+
+
+def _donated(call: ast.Call, module: Module, resolver: Resolver) -> Iterator[ast.Name]:
+    """The plain names among the arguments that a call donates."""
+    if not any(isinstance(one, ast.Name) for one in call.args):
+        return
+    value = resolver.value(call.func, module)
+    if not isinstance(value, Application) or not isinstance(value.callee, External):
+        return
+    if value.callee.name not in JITS | {PMAP}:
+        return
+    given = argument(value.arguments, 99, "donate_argnums")
+    numbers = resolver.argument_values(given) if given is not None else ()
+    if len(numbers) != 1 or not isinstance(numbers[0], Constant):
+        return
+    wanted = numbers[0].value if isinstance(numbers[0].value, tuple) else (numbers[0].value,)
+    wanted = [number for number in wanted if isinstance(number, int) and _gives_back(value, number, resolver)]
+    for number, one in enumerate(call.args):
+        if isinstance(one, ast.Starred):
+            return
+        if number in wanted and isinstance(one, ast.Name) and not _is_numpy(one, module, resolver):
+            yield one
+
+
+def _gives_back(made: Application, number: int, resolver: Resolver) -> bool:
+    """Whether a function in sight returns what it makes of a parameter: else no output could take the memory."""
+    mapped = argument(made.arguments, 0, "fun")
+    functions = resolver.argument_values(mapped) if mapped is not None else ()
+    if len(functions) != 1 or not isinstance(functions[0], Function):
+        return False
+    function = functions[0]
+    spec = function.node.args
+    names = [p.arg for p in (*spec.posonlyargs, *spec.args)][function.receiver is not None :]
+    if number >= len(names):
+        return False
+    made_of = {names[number]}
+    if isinstance(function.node, ast.Lambda):
+        return bool(_kept(function.node.body, made_of))
+    statements = list(own_statements(function.node))
+    for node in sorted((n for n in statements if isinstance(n, ast.Assign)), key=lambda n: n.lineno):
+        if _kept(node.value, made_of):
+            made_of |= {n.id for target in node.targets for n in ast.walk(target) if isinstance(n, ast.Name)}
+    return any(isinstance(n, ast.Return) and n.value is not None and _kept(n.value, made_of) for n in statements)
+
+
+def _kept(node: ast.expr, names: set[str]) -> bool:
+    """Whether an expression is one of some names, or an update of it that has its shape."""
+    match node:
+        case ast.Name(id=name):
+            return name in names
+        case ast.Tuple(elts=elements) | ast.List(elts=elements):
+            return any(_kept(element, names) for element in elements)
+        case ast.BinOp(left=left, right=right):
+            return _kept(left, names) or _kept(right, names)
+        case ast.Call(func=ast.Attribute(value=owner, attr=method)) if method in UPDATES and _kept(owner, names):
+            return True
+        case ast.Call(func=func, args=args) if last_name(func) in UPDATES:
+            return any(_kept(one, names) for one in args)
+    return False
+
+
+def _is_numpy(name: ast.Name, module: Module, resolver: Resolver) -> bool:
+    """Whether a name may hold something of the host's, which cannot be donated."""
+    for value in resolver.values(name, module):
+        callee = value.callee if isinstance(value, Application) else None
+        if isinstance(value, Constant) or (isinstance(callee, External) and callee.name.startswith("numpy.")):
+            return True
+    return False
+
+
+def _read_again(call: ast.Call, name: str, module: Module) -> ast.expr | None:
+    """Where a name is read after a call and before it is bound again, going outward block by block."""
+    parents = module.table.parents
+    node: ast.AST = call
+    while not isinstance(node, ast.stmt):
+        if isinstance(node, ast.Lambda | ast.ListComp | ast.GeneratorExp | ast.DictComp | ast.SetComp):
+            return None
+        node = parents[node]
+    if _binds(node, name) or isinstance(node, ast.Return | ast.Raise):
+        return None
+    if not isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign | ast.Expr):
+        return None
+    while True:
+        parent = parents.get(node)
+        block = _block_of(node, parent)
+        if block is None:
+            return None
+        after = block[block.index(node) + 1 :]
+        read, ended = _in_sequence(after, name)
+        if read is not None or ended:
+            return read
+        if isinstance(parent, ast.For | ast.AsyncFor | ast.While):
+            return _in_next_round(parent, call, name)
+        if parent is None or isinstance(parent, ast.Module | ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            return None
+        node = parent
+
+
+def _block_of(node: ast.AST, parent: ast.AST | None) -> Sequence[ast.stmt] | None:
+    for field in ("body", "orelse", "finalbody", "handlers"):
+        block = getattr(parent, field, None)
+        if isinstance(block, list) and node in block:
+            return block
+    return None
+
+
+def _in_sequence(statements: Sequence[ast.stmt], name: str) -> tuple[ast.expr | None, bool]:
+    """The first read of a name in some statements, and whether none can follow them."""
+    for statement in statements:
+        simple = isinstance(statement, ast.Assign | ast.AnnAssign | ast.AugAssign | ast.Expr | ast.Return | ast.Delete)
+        bound = _binds(statement, name)
+        if bound and not simple:
+            return None, True  # in some way through it; who knows which comes first
+        read = _read_in(statement, name)
+        if read is not None or bound or isinstance(statement, _LEAVES):
+            return read, True
+    return None, False
+
+
+def _in_next_round(loop: ast.For | ast.AsyncFor | ast.While, call: ast.Call, name: str) -> ast.expr | None:
+    """The argument itself where the loop never binds the name again, and goes round."""
+    if _binds(loop, name) or any(isinstance(node, ast.Break | ast.Return | ast.Raise) for node in ast.walk(loop)):
+        return None
+    return next(one for one in call.args if isinstance(one, ast.Name) and one.id == name)
+
+
+def _read_in(statement: ast.stmt, name: str) -> ast.expr | None:
+    if isinstance(statement, ast.Delete):
+        return None
+    pending: list[ast.AST] = [statement]
+    while pending:
+        node = pending.pop(0)
+        if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load):
+            return node
+        if isinstance(node, ast.Attribute) and node.attr in METADATA:
+            continue
+        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef):
+            pending.extend(ast.iter_child_nodes(node))
+    return None
+
+
+def _binds(statement: ast.AST, name: str) -> bool:
+    return any(
+        isinstance(node, ast.Name) and node.id == name and not isinstance(node.ctx, ast.Load)
+        for node in ast.walk(statement)
+    )

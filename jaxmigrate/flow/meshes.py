@@ -1,0 +1,146 @@
+"""Meshes: what axes one has, how many dimensions its array of devices has, and whether numbers in it are fixed."""
+
+from __future__ import annotations
+
+import ast
+from typing import NamedTuple
+
+from jaxmigrate.flow.axes import axis_names
+from jaxmigrate.program.collectives import MAKE_MESH, MESHES, argument
+from jaxmigrate.program.modules import Module
+from jaxmigrate.program.resolve import Resolver
+from jaxmigrate.program.values import Application, Argument, Constant, External, Value
+
+DEVICES = frozenset({"jax.devices", "jax.local_devices"})
+ARRAYS = frozenset({"numpy.array", "numpy.asarray", "jax.numpy.array", "jax.numpy.asarray"})
+RESHAPES = frozenset({"numpy.reshape", "jax.numpy.reshape"})
+DEVICE_MESHES = frozenset(
+    f"jax.experimental.mesh_utils.{name}" for name in ("create_device_mesh", "create_hybrid_device_mesh")
+)
+
+
+class MeshCall(NamedTuple):
+    """A call that makes a mesh.
+
+    Attributes:
+        module: Where it stands.
+        call: The call.
+        name: The function's full name.
+        shape: The expression of its shape, with the module that holds it; None where devices come in one row.
+        rank: The dimensions of its array of devices, None where they are not known.
+        axes: Its axis names in order, None where they are not known.
+    """
+
+    module: Module
+    call: ast.Call
+    name: str
+    shape: tuple[ast.expr, Module] | None
+    rank: int | None
+    axes: tuple[str, ...] | None
+
+
+def mesh_call(call: ast.Call, module: Module, resolver: Resolver) -> MeshCall | None:
+    """What a call says of the mesh that it makes, None where it makes none."""
+    value = resolver.value(call, module)
+    if not isinstance(value, Application) or not isinstance(value.callee, External) or value.node is not call:
+        return None
+    name = value.callee.name
+    if name not in MESHES:
+        return None
+    first = argument(value.arguments, 0, "devices", "axis_shapes")
+    names = argument(value.arguments, 1, "axis_names")
+    axes = ordered_names(names, resolver) if names is not None else None
+    if first is None or first.expression is None:
+        return MeshCall(module, call, name, None, None, axes)
+    if name == MAKE_MESH:
+        shape = (first.expression, first.module)
+        return MeshCall(module, call, name, shape, _length(first.expression, first.module, resolver), axes)
+    return MeshCall(module, call, name, *_devices(first.expression, first.module, resolver), axes)
+
+
+def ordered_names(names: Argument, resolver: Resolver) -> tuple[str, ...] | None:
+    """The names of a mesh's axes one by one, repetitions kept; None where some are not known."""
+    node = names.expression
+    if isinstance(node, ast.Tuple | ast.List):
+        parts = [axis_names(element, names.module, resolver, {}) for element in node.elts]
+        known = [part[0] for part in parts if part is not None and len(part) == 1]
+        return tuple(known) if len(known) == len(parts) else None
+    values = resolver.argument_values(names)
+    value = values[0].value if len(values) == 1 and isinstance(values[0], Constant) else None
+    if isinstance(value, str):
+        return (value,)
+    return value if isinstance(value, tuple) and all(isinstance(name, str) for name in value) else None
+
+
+def fixed_size(node: ast.expr, module: Module, resolver: Resolver) -> int | None:
+    """The number of devices that a shape asks for, where every number in it is written down and is not -1."""
+    elements = node.elts if isinstance(node, ast.Tuple | ast.List) else [node]
+    size = 1
+    for element in elements:
+        value = resolver.value(element, module) if isinstance(element, ast.Constant) else None
+        if not isinstance(value, Constant) or not isinstance(value.value, int) or isinstance(value.value, bool):
+            return None
+        size *= value.value
+    return size if size > 1 else None
+
+
+Shape = tuple[tuple[ast.expr, Module] | None, int | None]
+
+
+def _devices(node: ast.expr, module: Module, resolver: Resolver) -> Shape:
+    """The shape of an array of devices, if it is given one, and its number of dimensions, if that is known."""
+    value = resolver.value(node, module)
+    if not isinstance(value, Application):
+        return (None, None)
+    first = argument(value.arguments, 0)
+    operand = first.expression if first is not None else None
+    match value.callee:
+        case External(name=name) if name in DEVICES:
+            return (None, 1)
+        case External(name=name) if name in ARRAYS and first is not None and operand is not None:
+            return _devices(operand, first.module, resolver)
+        case External(name=name) if name in DEVICE_MESHES and first is not None and operand is not None:
+            return ((operand, first.module), _length(operand, first.module, resolver))
+        case External(name=name) if name in RESHAPES and len(value.arguments) == 2:
+            given = value.arguments[1]
+            if given.expression is not None:
+                return ((given.expression, given.module), _length(given.expression, given.module, resolver))
+    return _method_reshape(value, resolver)
+
+
+def _method_reshape(value: Application, resolver: Resolver) -> Shape:
+    """`np.array(jax.devices()).reshape(4, 2)`."""
+    call = value.node
+    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute) or call.func.attr != "reshape":
+        return (None, None)
+    if not _makes_devices(resolver.value(call.func.value, value.module), resolver) or call.keywords or not call.args:
+        return (None, None)
+    if len(call.args) == 1:
+        return ((call.args[0], value.module), _length(call.args[0], value.module, resolver))
+    if any(isinstance(one, ast.Starred) for one in call.args):
+        return (None, None)
+    shape = ast.copy_location(ast.Tuple(list(call.args), ast.Load()), call)
+    return ((shape, value.module), len(call.args))
+
+
+def _makes_devices(value: Value, resolver: Resolver) -> bool:
+    if not isinstance(value, Application) or not isinstance(value.callee, External):
+        return False
+    if value.callee.name in DEVICES:
+        return True
+    first = argument(value.arguments, 0)
+    return (
+        value.callee.name in ARRAYS
+        and first is not None
+        and any(_makes_devices(v, resolver) for v in resolver.argument_values(first))
+    )
+
+
+def _length(node: ast.expr, module: Module, resolver: Resolver) -> int | None:
+    """How many dimensions a shape has: one for a number, as many as a tuple has elements."""
+    if isinstance(node, ast.Tuple | ast.List):
+        return None if any(isinstance(element, ast.Starred) for element in node.elts) else len(node.elts)
+    value = resolver.value(node, module)
+    if isinstance(value, Constant):
+        return len(value.value) if isinstance(value.value, tuple) else 1 if isinstance(value.value, int) else None
+    return None

@@ -1,0 +1,41 @@
+"""JM103: a PartitionSpec names the same axis twice."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from jaxmigrate.findings import Finding
+from jaxmigrate.flow.axes import axis_names
+from jaxmigrate.flow.facts import Facts
+from jaxmigrate.program.collectives import SPECS
+from jaxmigrate.program.modules import Module
+from jaxmigrate.program.resolve import call_arguments
+from jaxmigrate.program.values import External
+
+CODE = "JM103"
+
+
+def check(facts: Facts) -> Iterator[Finding]:
+    """Specs written out with one name in two places."""
+    for module, call in facts.calls("PartitionSpec", "P"):
+        callee = facts.resolver.value(call.func, module)
+        if not isinstance(callee, External) or callee.name not in SPECS:
+            continue
+        for axis in repeated(call, module, facts):
+            message = f"the spec names the axis {axis!r} twice, but an axis can split one dimension only"
+            finding = facts.finding(module, call, CODE, message)
+            if finding is not None:
+                yield finding
+
+
+def repeated(call: ast.Call, module: Module, facts: Facts) -> list[str]:
+    """The axes that a spec names more than once."""
+    seen: list[str] = []
+    for one in call_arguments(call, module):
+        if one.keyword is not None:
+            continue
+        nodes = one.expression.elts if isinstance(one.expression, ast.Tuple | ast.List) else [one.expression]
+        for node in nodes:
+            seen += axis_names(node, module, facts.resolver, {}) or ()
+    return sorted({axis for axis in seen if seen.count(axis) > 1})

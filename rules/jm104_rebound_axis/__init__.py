@@ -1,0 +1,25 @@
+"""JM104: a map binds an axis name that a map around it has bound already."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from jaxmigrate.findings import Finding
+from jaxmigrate.flow.facts import Facts
+
+CODE = "JM104"
+
+
+def check(facts: Facts) -> Iterator[Finding]:
+    """Maps inside a map of the same name: what is inside can no longer reach the outer axis."""
+    reported: set[object] = set()
+    for found in facts.axes.rebindings:
+        itself = any(step.node is found.node for step in found.way)  # `f = pmap(f)`: which f is mapped, order tells
+        if itself or (found.node, found.axis) in reported:
+            continue
+        reported.add((found.node, found.axis))
+        inner = found.name.rpartition(".")[2]
+        message = f"{inner} binds the axis {found.axis!r} again; collectives inside it no longer reach the outer one"
+        finding = facts.finding(found.module, found.node, CODE, message, found.way)
+        if finding is not None:
+            yield finding

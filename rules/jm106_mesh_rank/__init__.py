@@ -1,0 +1,22 @@
+"""JM106: a mesh has more or fewer axis names than its array of devices has dimensions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from jaxmigrate.findings import Finding
+from jaxmigrate.flow.facts import Facts
+from jaxmigrate.terminal import plural
+
+CODE = "JM106"
+
+
+def check(facts: Facts) -> Iterator[Finding]:
+    """Meshes whose shape and names are both in sight and differ in length."""
+    for mesh in facts.meshes:
+        if mesh.rank is None or mesh.axes is None or mesh.rank == len(mesh.axes):
+            continue
+        message = f"the mesh has {plural(mesh.rank, 'dimension')} but {plural(len(mesh.axes), 'axis name')}"
+        finding = facts.finding(mesh.module, mesh.call, CODE, message)
+        if finding is not None:
+            yield finding

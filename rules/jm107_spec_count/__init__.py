@@ -1,0 +1,51 @@
+"""JM107: in_specs or in_axes of another length than the arguments."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from jaxmigrate.findings import Finding
+from jaxmigrate.flow.facts import DeviceMap, Facts
+from jaxmigrate.program.collectives import PMAP
+from jaxmigrate.program.values import Function
+from jaxmigrate.terminal import plural
+
+CODE = "JM107"
+
+
+def check(facts: Facts) -> Iterator[Finding]:
+    """Tuples of specs or axes that no call of the mapped function can match, or that a call in sight does not."""
+    for found in facts.device_maps:
+        keyword = "in_axes" if found.name == PMAP else "in_specs"
+        given = found.keyword(keyword, 99 if found.name == PMAP else 2)
+        if given is None or not isinstance(given.expression, ast.Tuple):
+            continue
+        if any(isinstance(element, ast.Starred) for element in given.expression.elts):
+            continue
+        count = len(given.expression.elts)
+        taken = positional(found.function)
+        if taken is None or taken[0] <= count <= taken[1]:
+            continue
+        message = f"{keyword} is for {plural(count, 'argument')}, but {_name(found)} takes {_shown(*taken)}"
+        finding = facts.finding(given.module, given.expression, CODE, message)
+        if finding is not None:
+            yield finding
+
+
+def positional(function: Function) -> tuple[int, int] | None:
+    """How many positional arguments a function takes, at least and at most; None where it takes any number."""
+    spec = function.node.args
+    if spec.vararg is not None:
+        return None
+    most = len([*spec.posonlyargs, *spec.args]) - (function.receiver is not None)
+    return most - len(spec.defaults), most
+
+
+def _name(found: DeviceMap) -> str:
+    node = found.function.node
+    return "the lambda" if isinstance(node, ast.Lambda) else node.name
+
+
+def _shown(least: int, most: int) -> str:
+    return str(most) if least == most else f"{least} to {most}"

@@ -1,0 +1,24 @@
+import jax
+import jax.numpy as jnp
+from jax.sharding import Mesh, PartitionSpec as P
+
+
+def scale(x, factor):
+    return x * factor
+
+
+p_scale = jax.pmap(scale, in_axes=(0,))  # JM107
+
+
+def scale_all(x):
+    mesh = Mesh(jax.devices(), ("i",))
+    mapped = jax.shard_map(scale, mesh=mesh, in_specs=(P("i"), P(), P()), out_specs=P("i"))  # JM107
+    return jax.jit(mapped)(x, 2.0)
+
+
+if __name__ == "__main__":
+    for broken in (lambda x: p_scale(x, 2.0), scale_all):
+        try:
+            broken(jnp.arange(8.0))
+        except ValueError as error:
+            print(f"ValueError: {error}")

@@ -1,0 +1,27 @@
+"""JM501: a shard_map is called without jit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from jaxmigrate.findings import Finding
+from jaxmigrate.flow.eager import eager_calls
+from jaxmigrate.flow.facts import Facts
+from jaxmigrate.flow.mapped_calls import shard_mapped
+
+CODE = "JM501"
+
+
+def check(facts: Facts) -> Iterator[Finding]:
+    """Calls of what a shard_map made, by code that certainly runs outside every jit."""
+    for module in facts.modules:
+        if "shard_map" not in module.text:
+            continue
+        for call in eager_calls(module, facts.resolver):
+            found = shard_mapped(facts.resolver.value(call.func, module), facts.resolver)
+            if found is None or found[1]:
+                continue
+            message = "shard_map runs op by op here, hundreds of times slower; put jax.jit around it"
+            finding = facts.finding(module, call, CODE, message)
+            if finding is not None:
+                yield finding

@@ -1,0 +1,140 @@
+"""JM502: the first element is taken of an array that is no longer stacked."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from jaxmigrate.findings import Finding
+from jaxmigrate.flow.axes import axis_names, calls_of, last_name
+from jaxmigrate.flow.facts import DeviceMap, Facts
+from jaxmigrate.flow.mapped_calls import first_dimension, shard_mapped
+from jaxmigrate.flow.specs import spec_axes
+from jaxmigrate.program.collectives import REDUCTIONS, SHARD_MAPS, argument
+from jaxmigrate.program.modules import Module
+from jaxmigrate.program.resolve import own_statements
+from jaxmigrate.program.values import Application, Argument, External, Function
+
+CODE = "JM502"
+KEYS = ("key", "rng", "seed")  # one a device, which are stacked on purpose
+TO_SCALARS = frozenset({"mean", "sum", "max", "min", "all", "any"})
+
+
+def check(facts: Facts) -> Iterator[Finding]:
+    """`x[0]` of a block that a shard_map splits, and `y[0]` of a scalar that one gives back."""
+    for found in facts.device_maps:
+        if found.name in SHARD_MAPS:
+            yield from _of_blocks(found, facts)
+    for module in facts.modules:
+        if "shard_map" in module.text:
+            yield from _of_scalars(module, facts)
+
+
+def _of_blocks(found: DeviceMap, facts: Facts) -> Iterator[Finding]:
+    function = found.function
+    for name, spec in _parameters(found):
+        first = first_dimension(spec, facts.resolver)
+        axes = axis_names(first, spec.module, facts.resolver, {}) if first is not None else None
+        if not axes or any(part in name.lower() for part in KEYS):
+            continue
+        for node in _first_rows(function, name):
+            message = f"{name}[0] is one row of this device's block of {name}, which is split over {axes[0]!r}"
+            finding = facts.finding(function.module, node, CODE, f"{message}; the other rows are dropped")
+            if finding is not None:
+                yield finding
+
+
+def _parameters(found: DeviceMap) -> Iterator[tuple[str, Argument]]:
+    """Each positional parameter of the mapped function with its spec."""
+    given = found.keyword("in_specs", 2)
+    if given is None or given.expression is None:
+        return
+    spec = found.function.node.args
+    names = [p.arg for p in (*spec.posonlyargs, *spec.args)][found.function.receiver is not None :]
+    for number, name in enumerate(names):
+        if not isinstance(given.expression, ast.Tuple):
+            yield name, given
+        elif number < len(given.expression.elts):
+            yield name, Argument(None, given.expression.elts[number], given.module)
+
+
+def _first_rows(function: Function, name: str) -> Iterator[ast.expr]:
+    """The places where a function takes element 0 of a parameter that it never binds anew."""
+    scope = function.module.table.own_scope.get(function.node)
+    if scope is None or len(scope.bindings.get(name, ())) != 1:
+        return
+    body = [function.node.body] if isinstance(function.node, ast.Lambda) else function.node.body
+    for statement in body:
+        for node in ast.walk(statement):
+            if isinstance(node, ast.Subscript) and _is_first(node) and ast.unparse(node.value) == name:
+                yield node
+    for call in calls_of(function.node):
+        if _takes_first_of_leaves(call, name):
+            yield call
+
+
+def _is_first(node: ast.Subscript) -> bool:
+    return isinstance(node.slice, ast.Constant) and node.slice.value == 0 and node.slice.value is not False
+
+
+def _takes_first_of_leaves(call: ast.Call, name: str) -> bool:
+    """`jax.tree.map(lambda a: a[0], x)`."""
+    if last_name(call.func) not in ("map", "tree_map") or len(call.args) != 2:
+        return False
+    function, tree = call.args
+    if not isinstance(function, ast.Lambda) or not isinstance(tree, ast.Name) or tree.id != name:
+        return False
+    return isinstance(function.body, ast.Subscript) and ast.unparse(function.body.slice) == "0"
+
+
+def _of_scalars(module: Module, facts: Facts) -> Iterator[Finding]:
+    for node in module.table.parents:
+        if not isinstance(node, ast.Subscript) or not isinstance(node.slice, ast.Constant) or node.slice.value != 0:
+            continue
+        value = facts.resolver.value(node.value, module) if isinstance(node.value, ast.Name | ast.Call) else None
+        made = shard_mapped(value.callee, facts.resolver) if isinstance(value, Application) else None
+        if made is not None and _gives_scalar(made[0], facts):
+            message = f"{ast.unparse(node.value)[:40]} is one scalar for all devices, and no longer has an element 0"
+            finding = facts.finding(module, node, CODE, message)
+            if finding is not None:
+                yield finding
+
+
+def _gives_scalar(made: Application, facts: Facts) -> bool:
+    """Whether a shard_map gives back one reduced scalar."""
+    out = argument(made.arguments, 3, "out_specs")
+    mapped = argument(made.arguments, 0, "f")
+    if out is None or out.expression is None or mapped is None:
+        return False
+    if spec_axes(out.expression, out.module, facts.resolver) != frozenset():
+        return False
+    functions = facts.resolver.argument_values(mapped)
+    if len(functions) != 1 or not isinstance(functions[0], Function):
+        return False
+    returned = list(_returned(functions[0]))
+    return bool(returned) and all(_is_scalar(node, functions[0].module, facts) for node in returned)
+
+
+def _returned(function: Function) -> Iterator[ast.expr]:
+    if isinstance(function.node, ast.Lambda):
+        yield function.node.body
+        return
+    for statement in own_statements(function.node):
+        if isinstance(statement, ast.Return) and statement.value is not None:
+            yield statement.value
+
+
+def _is_scalar(node: ast.expr, module: Module, facts: Facts) -> bool:
+    if isinstance(node, ast.Name):
+        bindings = facts.resolver.bindings(node.id, module.table.scope_of[node])
+        value = bindings[0].value if len(bindings) == 1 and not bindings[0].path else None
+        return value is not None and _is_scalar(value, module, facts)
+    if not isinstance(node, ast.Call):
+        return False
+    callee = facts.resolver.value(node.func, module)
+    if isinstance(callee, External) and callee.name in REDUCTIONS:
+        return bool(node.args) and _is_scalar(node.args[0], module, facts)
+    if last_name(node.func) not in TO_SCALARS or node.keywords:
+        return False
+    on_method = not (isinstance(callee, External) and callee.name.startswith(("jax.", "numpy.")))
+    return len(node.args) == (0 if on_method else 1)

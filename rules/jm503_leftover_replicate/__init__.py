@@ -1,0 +1,34 @@
+"""JM503: an array with a row for each device is given where a shard_map takes one for all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from jaxmigrate.findings import Finding
+from jaxmigrate.flow.facts import Facts
+from jaxmigrate.flow.mapped_calls import shard_calls
+from jaxmigrate.flow.specs import spec_axes
+from jaxmigrate.program.values import Application, External, Value
+
+CODE = "JM503"
+REPLICATES = frozenset({"flax.jax_utils.replicate", "jax.device_put_replicated"})
+
+
+def check(facts: Facts) -> Iterator[Finding]:
+    """Results of `replicate` that reach an argument whose spec is `P()`."""
+    modules = [module for module in facts.modules if "replicate" in module.text]
+    for found in shard_calls(modules, facts.resolver):
+        for given, spec in found.specs():
+            if spec.expression is None or spec_axes(spec.expression, spec.module, facts.resolver) != frozenset():
+                continue
+            if any(_is_replicated(value) for value in facts.resolver.values(given, found.module)):
+                message = (
+                    "this has a row for each device, but P() takes it for one array: every sum over it counts n-fold"
+                )
+                finding = facts.finding(found.module, given, CODE, message)
+                if finding is not None:
+                    yield finding
+
+
+def _is_replicated(value: Value) -> bool:
+    return isinstance(value, Application) and isinstance(value.callee, External) and value.callee.name in REPLICATES

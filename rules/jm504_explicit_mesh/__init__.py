@@ -1,0 +1,45 @@
+"""JM504: an array that is not sharded is given to a shard_map over a mesh with explicit axes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from jaxmigrate.findings import Finding
+from jaxmigrate.flow.facts import Facts
+from jaxmigrate.flow.mapped_calls import shard_calls
+from jaxmigrate.flow.specs import spec_axes
+from jaxmigrate.program.collectives import MAKE_MESH, argument
+from jaxmigrate.program.values import Application, Argument, External, Value
+
+CODE = "JM504"
+FRESH = ("numpy.", "jax.numpy.", "jax.random.")
+
+
+def check(facts: Facts) -> Iterator[Finding]:
+    """Fresh arrays under a spec that splits them, over a mesh of `make_mesh` that says nothing of `axis_types`."""
+    modules = [module for module in facts.modules if "make_mesh" in module.text and "axis_types" not in module.text]
+    for found in shard_calls(modules, facts.resolver):
+        mesh = argument(found.made.arguments, 1, "mesh")
+        if mesh is None or not _is_explicit(mesh, facts):
+            continue
+        for given, spec in found.specs():
+            axes = spec_axes(spec.expression, spec.module, facts.resolver) if spec.expression is not None else None
+            if not axes or not _is_fresh(facts.resolver.value(given, found.module)):
+                continue
+            message = (
+                f"make_mesh gives explicit axes since jax 0.9, which refuse an array not yet split over {min(axes)!r}"
+            )
+            finding = facts.finding(found.module, given, CODE, message)
+            if finding is not None:
+                yield finding
+
+
+def _is_explicit(mesh: Argument, facts: Facts) -> bool:
+    values = facts.resolver.argument_values(mesh)
+    value = values[0] if len(values) == 1 else None
+    return isinstance(value, Application) and value.callee == External(MAKE_MESH)
+
+
+def _is_fresh(value: Value) -> bool:
+    callee = value.callee if isinstance(value, Application) else None
+    return isinstance(callee, External) and callee.name.startswith(FRESH)

@@ -1,0 +1,54 @@
+"""JM505: a mesh is built when its module is imported."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from jaxmigrate.findings import Finding
+from jaxmigrate.flow.eager import is_top_level
+from jaxmigrate.flow.facts import Facts
+from jaxmigrate.program.modules import Module
+
+CODE = "JM505"
+
+
+def check(facts: Facts) -> Iterator[Finding]:
+    """Meshes of modules that are there to be imported, outside every function."""
+    for mesh in facts.meshes:
+        if not is_top_level(mesh.call, mesh.module) or is_for_main(mesh.call, mesh.module):
+            continue
+        if mesh.module.is_test or not _is_imported(mesh.module, facts):
+            continue
+        message = "the mesh is built on import, which starts the backend before the program could set it up"
+        finding = facts.finding(mesh.module, mesh.call, CODE, message)
+        if finding is not None:
+            yield finding
+
+
+def is_for_main(node: ast.AST, module: Module) -> bool:
+    """Whether a node stands under a condition on `__name__`."""
+    current: ast.AST | None = node
+    while current is not None:
+        if isinstance(current, ast.If) and "__name__" in ast.unparse(current.test):
+            return True
+        current = module.table.parents.get(current)
+    return False
+
+
+def _is_imported(module: Module, facts: Facts) -> bool:
+    """Whether a module is written to be imported, or is."""
+    if any(isinstance(node, ast.If) and "__name__" in ast.unparse(node.test) for node in module.tree.body):
+        return True
+    project = facts.resolver.project
+    for other in facts.modules:
+        if other is not module and module.path.stem in other.text:
+            for binding in other.table.imports():
+                statement = other.table.parents.get(binding.node)
+                name = statement.module or "" if isinstance(statement, ast.ImportFrom) else binding.name
+                level = statement.level if isinstance(statement, ast.ImportFrom) else 0
+                if project.find(other, name, level) == module.path:
+                    return True
+                if isinstance(binding.node, ast.alias) and project.imported_path(binding.node, other) == module.path:
+                    return True
+    return False

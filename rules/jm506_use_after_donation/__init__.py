@@ -1,0 +1,24 @@
+"""JM506: an array is used after it was donated."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from jaxmigrate.findings import Finding
+from jaxmigrate.flow.axes import Step
+from jaxmigrate.flow.donations import reuses
+from jaxmigrate.flow.facts import Facts
+
+CODE = "JM506"
+
+
+def check(facts: Facts) -> Iterator[Finding]:
+    """Names that are read again after a call that was allowed to reuse their arrays' memory."""
+    for found in reuses(facts.modules, facts.resolver):
+        inside = any(found.read is one for one in found.call.args)
+        where = "by the round of the loop before" if inside else "above"
+        message = f"{found.name} was donated {where}, and its array is deleted"
+        way = () if inside else (Step(found.module, found.call, "donated here"),)
+        finding = facts.finding(found.module, found.read, CODE, message, way)
+        if finding is not None:
+            yield finding
