@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from jaxmigrate.flow.layout.solve import Layouts, OpChoice, SiteChoice
+from jaxmigrate.flow.layout.state import Op
 from jaxmigrate.migrate import global_helpers as helpers
 from jaxmigrate.migrate.edits import Edit, Positions
 from jaxmigrate.migrate.global_helpers import MapNeeds
@@ -184,7 +185,7 @@ class _Writer:
 
     def _specs(self, choice: SiteChoice) -> tuple[str, str]:
         split = f"{self.names.spec}({self.axes[choice.axis]})"
-        texts = {"replicated": f"{self.names.spec}()", "broadcast": f"{self.names.spec}()"}
+        texts = {"replicated": f"{self.names.spec}()", "broadcast": f"{self.names.spec}()", "static": "None"}
         ins = [texts.get(c.layout, split) for c in choice.arguments]
         outs = [texts.get(c.layout, split) for c in choice.outputs]
         return _display(ins), outs[0] if choice.whole else _display(outs)
@@ -198,6 +199,11 @@ class _Writer:
             return repr(value.value) if isinstance(value, Constant) else ast.unparse(argument.expression)
         return argument.module.segment(argument.expression)
 
+    def _static(self, choice: SiteChoice) -> str:
+        """The positions of static arguments, for `jax.jit`."""
+        positions = [str(i) for i, c in enumerate(choice.arguments) if c.layout == "static"]
+        return _display(positions) if positions else ""
+
     def _keywords(self, choice: SiteChoice) -> list[str]:
         """The keywords of `_shard_map`."""
         in_specs, out_specs = self._specs(choice)
@@ -209,7 +215,8 @@ class _Writer:
         if outputs:
             whole = "True" if choice.whole else _display([str(i) for i in outputs])
             found.append(f"stacked_outputs={whole}")
-        donated = self._donated(choice)
+        static, donated = self._static(choice), self._donated(choice)
+        found += [f"static_argnums={static}"] if static else []
         return [*found, *([f"donate_argnums={donated}"] if donated else [])]
 
     def _call(self, choice: SiteChoice, mapped: str) -> tuple[str, str]:
@@ -229,18 +236,20 @@ class _Writer:
         in_specs, out_specs = self._specs(choice)
         arguments = [f"mesh={self._mesh(choice.site.node)}", f"in_specs={in_specs}", f"out_specs={out_specs}"]
         arguments.append("check_vma=False")
-        donated = self._donated(choice)
         jax = self.names.jax
+        static, donated = self._static(choice), self._donated(choice)
+        options = [f"static_argnums={static}"] if static else []
+        options += [f"donate_argnums={donated}"] if donated else []
         deep = f"{newline}{indent}{unit}{unit}"
         inner = f"{newline}{indent}{unit}"
         noted = "".join(f"{inner}{comment}" for comment in comments)
         before = f"{jax}.jit({noted}{inner}{jax}.shard_map({deep}"
         after = "".join(f",{deep}{argument}" for argument in arguments) + f",{inner}),"
-        after += f"{inner}donate_argnums={donated}," if donated else ""
+        after += "".join(f"{inner}{option}," for option in options)
         one = f"{jax}.shard_map({mapped}, {', '.join(arguments)})"
         if newline not in mapped and len(indent + unit + one) < WIDTH:
             before = f"{jax}.jit({noted}{inner}{jax}.shard_map("
-            after = f", {', '.join(arguments)})," + (f"{inner}donate_argnums={donated}," if donated else "")
+            after = f", {', '.join(arguments)})," + "".join(f"{inner}{option}," for option in options)
         return before, f"{after}{newline}{indent})"
 
     def _decorator(self, choice: SiteChoice) -> str:
@@ -301,6 +310,12 @@ class _Writer:
         match op.kind:
             case "replicate":
                 return self._around(op.node, op.operand, f"{self.names.replicate}(", f", {self._mesh(op.node)})")
+            case "merge" if op.form == "same":
+                return []
+            case "merge":
+                return self._around(op.node, op.operand, *_parentheses(op.operand, self.module, op.node))
+            case "split" if op.form == "sizes":
+                return self._sized(op)
             case "split":
                 return self._around(op.node, op.operand, f"{self.names.shard}(", f", {self._mesh(op.node)})")
             case "prefetch":
@@ -314,6 +329,21 @@ class _Writer:
         start, end = self.positions.span(node)
         low, high = self.positions.span(operand)
         return [Edit(start, low, before), Edit(high, end, after)]
+
+    def _sized(self, op: Op) -> list[Edit]:
+        """`x.reshape(n, b, ...)`: the first two sizes become one."""
+        assert isinstance(op.node, ast.Call)
+        method = op.operand is not op.node.args[0]
+        sizes = op.node.args if method else op.node.args[1:]
+        if len(sizes) == 1 and isinstance(sizes[0], ast.Tuple):
+            sizes = sizes[0].elts
+        low, high = self.positions.span(sizes[0])[0], self.positions.span(sizes[1])[1]
+        start, end = self.positions.span(op.node)
+        return [
+            Edit(start, start, f"{self.names.shard}("),
+            Edit(low, high, "-1"),
+            Edit(end, end, f", {self._mesh(op.node)})"),
+        ]
 
     def _metrics(self, node: ast.expr) -> list[Edit]:
         """`get_metrics(m)` without its `x[0]`."""
@@ -349,6 +379,7 @@ class _Writer:
                 stacked=any(c.layout == "stacked" for s in deferred for c in s.arguments),
                 stacked_outputs=any(c.layout == "stacked" for s in deferred for c in s.outputs),
                 donate=any(self._donated(s) for s in deferred),
+                static=any(self._static(s) for s in deferred),
                 processes=several,
             )
             yield helpers.shard_map_lines(self.names, needs, self._double(deferred[0].axis))

@@ -33,6 +33,7 @@ class MapNeeds:
     stacked: bool = False
     stacked_outputs: bool = False
     donate: bool = False
+    static: bool = False
     processes: bool = False
 
 
@@ -103,8 +104,9 @@ def shard_map_lines(names: GlobalNames, needs: MapNeeds, axis: str) -> Iterator[
     yield f"            {fun}, mesh=mesh, in_specs=in_specs, out_specs=out_specs, check_vma=False"
     yield "        )(*args)"
     yield ""
+    static = ", static_argnums=static_argnums" if needs.static else ""
     donate = ", donate_argnums=donate_argnums" if needs.donate else ""
-    jitted = f"{names.jax}.jit(mapped{donate})"
+    jitted = f"{names.jax}.jit(mapped{static}{donate})"
     if needs.processes and (needs.stacked or needs.stacked_outputs):
         yield from _host_local(names, needs, axis, jitted)
     else:
@@ -115,6 +117,7 @@ def _signature(names: GlobalNames, needs: MapNeeds) -> Iterator[str]:
     keywords = ["in_specs", "out_specs"]
     keywords += ["stacked=()"] if needs.stacked else []
     keywords += ["stacked_outputs=()"] if needs.stacked_outputs else []
+    keywords += ["static_argnums=()"] if needs.static else []
     keywords += ["donate_argnums=()"] if needs.donate else []
     line = f"def {names.shard_map}(fun, *, {', '.join(keywords)}):"
     if len(line) <= 88:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
+from jaxmigrate.flow.layout.solve import SiteChoice
 from jaxmigrate.migrate.decide import (
     Decision,
     Surroundings,
@@ -17,7 +18,7 @@ from jaxmigrate.migrate.decide import (
     surroundings,
 )
 from jaxmigrate.migrate.edits import Positions, apply_edits
-from jaxmigrate.migrate.global_arrays import global_rewrite
+from jaxmigrate.migrate.global_arrays import GlobalRewrite, global_rewrite
 from jaxmigrate.migrate.layouts import Chosen, choose
 from jaxmigrate.migrate.plan import FilePlan, Plan, SitePlan
 from jaxmigrate.migrate.rewriting import Mark, marked, planned_imports, rewrite
@@ -158,8 +159,7 @@ def _plan_file(
         plan = site_plan(outcome, name, positions, resolver, choice)
         plans.append(plan)
         marks.append(Mark(plan.id, outcome.marked))
-        whole = outcome.site is not None and arrays is not None and outcome.site.node in arrays.calls
-        marks_after.append(Mark(plan.id, outcome.site.node, True) if whole and outcome.site else marks[-1])
+        marks_after.append(_mark_after(marks[-1], outcome, choice, arrays))
     plans.sort(key=lambda p: (p.line, p.column))
     return FilePlan(
         path=name,
@@ -169,6 +169,13 @@ def _plan_file(
         marked_after=marked(module, edits, marks_after) if marks else apply_edits(module.text, edits),
         sites=tuple(plans),
     )
+
+
+def _mark_after(mark: Mark, outcome: Outcome, choice: SiteChoice | None, arrays: GlobalRewrite | None) -> Mark:
+    """Where a site's mark goes in the rewritten text: around all of a site that is written anew."""
+    if outcome.site is None or arrays is None or choice is None or not choice.is_global:
+        return mark
+    return Mark(mark.site, outcome.site.node, outcome.site.node in arrays.calls)
 
 
 def _outcomes(

@@ -75,7 +75,7 @@ def _chosen_arguments(site: MappedSite, resolver: Resolver, choice: SiteChoice |
 
 
 def _chosen_outputs(site: MappedSite, resolver: Resolver, choice: SiteChoice | None) -> tuple[ArrayLayout, ...]:
-    if choice is None or not choice.is_global:
+    if choice is None or choice.blocked or site.keyword("out_axes") is not None:
         reason = choice.blocked if choice is not None else ""
         return tuple(replace(o, reason=reason) for o in _outputs(site, resolver))
     names = ["*"] if choice.whole else [str(i) for i in range(len(choice.outputs))]

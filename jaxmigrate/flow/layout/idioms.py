@@ -33,6 +33,13 @@ COUNTS = frozenset({"jax.local_device_count", "jax.device_count"})
 DEVICES = frozenset({"jax.local_devices", "jax.devices"})
 STACKS = frozenset({"jax.numpy.stack", "jax.numpy.array", "jax.numpy.asarray", "numpy.stack", "numpy.array"})
 BROADCASTS = frozenset({"jax.numpy.broadcast_to", "numpy.broadcast_to"})
+SHAPES = frozenset({"jax.numpy.shape", "numpy.shape"})
+ARRAYS = frozenset(
+    {"arange", "array", "asarray", "cos", "empty", "exp", "eye", "full", "identity", "linspace", "log", "maximum"}
+    | {"mean", "minimum", "ones", "ones_like", "sin", "sqrt", "sum", "tanh", "tril", "triu", "where", "zeros"}
+    | {"zeros_like", "concatenate", "stack", "dot", "matmul", "float32", "int32", "broadcast_to", "reshape"}
+)
+KEYS = frozenset({"PRNGKey", "bernoulli", "fold_in", "key", "normal", "randint", "split", "uniform"})
 RESHAPES = frozenset({"jax.numpy.reshape", "numpy.reshape"})
 FLAX_FILES = {"flax/jax_utils.py": "flax.jax_utils", "flax/training/common_utils.py": "flax.training.common_utils"}
 
@@ -84,6 +91,13 @@ class Idioms:
             and value.callee.name in self.devices
             and not value.arguments
         )
+
+    def makes_array(self, node: ast.expr, module: Module) -> bool:
+        """Whether an expression certainly gives one array, and no container."""
+        if isinstance(node, ast.BinOp):
+            return self.makes_array(node.left, module) or self.makes_array(node.right, module)
+        values = self.resolver.values(node, module)
+        return all(isinstance(v, Application) and _is_creation(v.callee) for v in values)
 
     # Expressions on one array
 
@@ -157,7 +171,10 @@ class Idioms:
                 pass
             case _:
                 return None
-        if self.is_count(count, module) and _same(rest, ast.Attribute(value=array, attr="shape", ctx=ast.Load())):
+        called = isinstance(rest, ast.Call) and self.external(rest.func, module) in SHAPES and len(rest.args) == 1
+        of = rest.args[0] if isinstance(rest, ast.Call) and called else rest
+        whole = _same(of, array if called else ast.Attribute(value=array, attr="shape", ctx=ast.Load()))
+        if self.is_count(count, module) and whole:
             return Idiom("replicate", array, "broadcast_to")
         return None
 
@@ -168,13 +185,23 @@ class Idioms:
             case ast.Tuple(elts=[*leading, ast.Starred(value=rest)]):
                 pass
             case _:
-                return None
+                return self._reshape_to(array, shape, module)
         start = _shape_from(rest, array)
         if start == 1 and len(leading) == 2 and self.is_count(leading[0], module):
             return Idiom("split", array, "reshape")
         if start == 2 and len(leading) == 1 and _is_whole(leading[0], array):
             return Idiom("merge", array, "reshape")
         return None
+
+    def _reshape_to(self, array: ast.expr, shape: ast.expr, module: Module) -> Idiom | None:
+        """A reshape to sizes that do not come from the array itself."""
+        sizes = shape.elts if isinstance(shape, ast.Tuple) else [shape]
+        if any(isinstance(s, ast.Starred) or _mentions(s, array) for s in sizes):
+            return None
+        if len(sizes) >= 2 and self.is_count(sizes[0], module):
+            fits = not any(_is_minus_one(s) for s in sizes[2:])
+            return Idiom("split", array, "sizes") if fits else None
+        return Idiom("merge", array, "same") if _is_minus_one(sizes[0]) else None
 
     # Functions
 
@@ -220,6 +247,11 @@ class Idioms:
         """Whether `random.split(key, n)` gives one key for each device."""
         counts = [*call.args[1:2], *(k.value for k in call.keywords if k.arg == "num")]
         return len(counts) == 1 and self.is_count(counts[0], module)
+
+
+def _is_creation(callee: Value) -> bool:
+    home, _, name = callee.name.rpartition(".") if isinstance(callee, External) else ("", "", "")
+    return (home in ("jax.numpy", "numpy") and name in ARRAYS) or (home == "jax.random" and name in KEYS)
 
 
 def single_return(node: FunctionNode) -> ast.expr | None:
@@ -279,6 +311,16 @@ def _shape_from(node: ast.expr, array: ast.expr) -> int | None:
         ) if _same(owner, array):
             return k
     return None
+
+
+def _mentions(node: ast.expr, array: ast.expr) -> bool:
+    """Whether an expression reads an array, by the name that it goes by."""
+    names = {n.id for n in ast.walk(array) if isinstance(n, ast.Name)}
+    return any(isinstance(n, ast.Name) and n.id in names for n in ast.walk(node))
+
+
+def _is_minus_one(node: ast.expr) -> bool:
+    return isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) and ast.unparse(node) == "-1"
 
 
 def _is_whole(node: ast.expr, array: ast.expr) -> bool:

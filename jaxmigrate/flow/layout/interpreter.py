@@ -37,7 +37,7 @@ from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver, canonical, is_classmethod, is_static
 from jaxmigrate.program.scopes import FunctionNode, Scope, all_parameters
 from jaxmigrate.program.sites import MappedSite
-from jaxmigrate.program.values import Class, External, Function, ModuleValue, Value
+from jaxmigrate.program.values import Class, External, Function, ModuleValue, Values
 
 INERT_DECORATORS = frozenset(
     {"builtins.staticmethod", "builtins.classmethod", "functools.wraps", "typing.no_type_check", "typing.override"}
@@ -79,7 +79,7 @@ class Interpreter(State):
         self.editable = editable
         self.final = False
         self.plain_ops: set[ast.expr] = set()
-        self.readings: dict[tuple[ast.expr, tuple[Level, ...]], tuple[tuple[Value, ...], Var | None]] = {}
+        self.readings: dict[tuple[ast.expr, tuple[Level, ...], tuple[bool, ...]], tuple[Values, Var | None]] = {}
         self._members: tuple[int, frozenset[str], frozenset[str], list[Class]] | None = None
 
     def run(self) -> bool:
@@ -533,8 +533,8 @@ class Interpreter(State):
         if frame.env is not None and name in frame.env and (own or holder is None or holder.kind == "comprehension"):
             return self.settle(frame.env[name], node, frame.module)
         if holder is None:
-            value = self.resolver.value(node, frame.module) if isinstance(node, ast.Name) else None
-            return func(Ext(value.name)) if isinstance(value, External) else PLAIN
+            found = self.resolver.value(node, frame.module) if isinstance(node, ast.Name) else None
+            return func(Ext(found.name)) if isinstance(found, External) else PLAIN
         if holder.node is frame.scope.node:
             return NOTHING  # not assigned on this way
         value = self.load(("variable", holder.node, name))

@@ -86,6 +86,9 @@ def _give(it: Interpreter, site: ast.expr, index: int, value: Abstract, node: as
     """Arrays that reach a mapped function in one position share a representation."""
     if isinstance(value, Nothing):
         return
+    known = isinstance(value, Ref) and value.is_array
+    if not known and ("tree", site, index) not in it.variables:
+        it.store(("tree", site, index), PLAIN, node, frame.module)
     if not is_tracked(value):
         it.pin_all([value], "is given to a mapped function", node, frame.module)
         if ("plain", site, index) not in it.variables:
@@ -113,7 +116,8 @@ def returned(it: Interpreter, site: ast.expr, levels: Sequence[Level]) -> Var | 
 
     None where the function is not in sight.
     """
-    key = (site, tuple(levels))
+    kinds = tuple(("tree", site, index) not in it.variables for index in range(len(levels)))
+    key = (site, tuple(levels), kinds)
     functions = _functions(it, site)
     known = it.readings.get(key)
     if known is not None and known[0] == functions:
@@ -123,8 +127,8 @@ def returned(it: Interpreter, site: ast.expr, levels: Sequence[Level]) -> Var | 
     axis = axis_of(mapped, it.resolver)
     axes = frozenset({axis.value}) if isinstance(axis, Constant) and isinstance(axis.value, str) else frozenset()
     if len(functions) == 1 and (axes or axis is None):
-        reading = read(functions[0], [Var(level) for level in levels], axes or frozenset({" unnamed "}), it.resolver)
-        found = reading.returned
+        given = [Var(one, kind="array" if is_array else "unknown") for one, is_array in zip(levels, kinds, strict=True)]
+        found = read(functions[0], given, axes or frozenset({" unnamed "}), it.resolver).returned
     it.readings[key] = (functions, found)
     return found
 

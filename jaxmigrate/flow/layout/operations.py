@@ -105,7 +105,10 @@ def make(
         return PLAIN
     cell = it.cell(kind, node)
     record(it, kind, node, operand, cell, form, frame)
-    return Ref(cell, leaf=form in ("array", "stack", "broadcast_to", "reshape"))
+    if form == "tree" and isinstance(value, Tup):
+        return Tup(tuple(part if isinstance(part, Nothing) else Ref(cell) for part in value.parts))
+    written = form in ("array", "asarray", "stack", "broadcast_to", "reshape", "sizes")
+    return Ref(cell, leaf=written or it.idioms.makes_array(operand, frame.module))
 
 
 def first(it: Interpreter, value: Abstract, node: ast.expr, operand: ast.expr, form: str, frame: Frame) -> Abstract:
@@ -142,7 +145,7 @@ def rows(it: Interpreter, node: ast.expr, reason: str, frame: Frame) -> Abstract
     """Arrays with one unrelated slice for each device: they stay stacked, and show how many devices there are."""
     cell = it.cell("rows", node)
     cell.pin(Pin(reason, frame.module, node))
-    return Ref(cell)
+    return Ref(cell, leaf=True)
 
 
 def apply(it: Interpreter, idiom: Idiom, value: Abstract, node: ast.expr, frame: Frame) -> Abstract:

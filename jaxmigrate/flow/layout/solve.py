@@ -83,16 +83,17 @@ def layouts(
     interpreter = Interpreter(resolver, modules, sites, Idioms(resolver, processes), editable)
     if not interpreter.run():
         return Layouts()
-    return _Solver(interpreter, axis).solve()
+    return _Solver(interpreter, axis, processes).solve()
 
 
 class _Solver:
     """Starts from all groups global and drops those that something speaks against, until nothing does."""
 
-    def __init__(self, it: Interpreter, axis: str) -> None:
+    def __init__(self, it: Interpreter, axis: str, processes: bool) -> None:
         self.it = it
         self.axis = axis
         self.counts = self._counts()
+        self.splittable = {"split", "argument", "prefetch"} | (set() if processes else {"merge", "output"})
         self.dropped: dict[Cell, str] = {}
         self.blocked = {site: self._statically_blocked(site) for site in it.sites}
         self.kinds = self._kinds()
@@ -148,12 +149,10 @@ class _Solver:
         out_axes = site.keyword("out_axes")
         if out_axes is not None and self._constant(out_axes) != 0:
             return "its out_axes are not 0"
-        if self._positions(node, "static_broadcasted_argnums") or self._positions(node, "donate_argnums") is None:
-            return (
-                "it has static arguments"
-                if site.keyword("static_broadcasted_argnums")
-                else "what it donates is only known at run time"
-            )
+        if self._positions(node, "static_broadcasted_argnums") is None:
+            return "its static arguments are only known at run time"
+        if self._positions(node, "donate_argnums") is None:
+            return "what it donates is only known at run time"
         return ""
 
     def _constant(self, argument: object) -> object:
@@ -173,15 +172,22 @@ class _Solver:
         return axis.value if isinstance(axis, Constant) and isinstance(axis.value, str) else None
 
     def _in_axes(self, node: ast.expr) -> tuple[int | None, ...] | None:
-        """0 or None for each argument."""
+        """0 or None for each argument; what is static counts as None."""
+        axes, static = self._given_axes(node), self._positions(node, "static_broadcasted_argnums")
+        if axes is None or not static:
+            return axes
+        return tuple(None if i in static else axis for i, axis in enumerate(axes))
+
+    def _given_axes(self, node: ast.expr) -> tuple[int | None, ...] | None:
         count = self.counts.get(node, 0)
         argument = self.it.sites[node].keyword("in_axes")
         if argument is None:
             return (0,) * count
         value = self._constant(argument)
         if isinstance(value, list | tuple):
-            fits = len(value) == count and all(v is None or (v == 0 and not isinstance(v, bool)) for v in value)
-            return tuple(value) if fits else None
+            static = self._positions(node, "static_broadcasted_argnums") or ()
+            zero = all(v is None or (v == 0 and not isinstance(v, bool)) or i in static for i, v in enumerate(value))
+            return tuple(value) if len(value) == count and zero else None
         return (0,) * count if value == 0 and value is not None else None
 
     def _positions(self, node: ast.expr, keyword: str) -> tuple[int, ...] | None:
@@ -203,10 +209,8 @@ class _Solver:
         if root.pins or root in self.dropped:
             return None
         kinds = self.kinds.get(root, set())
-        if "rows" in kinds or ("split" in kinds and kinds & {"replicate", "output", "first", "metrics"}):
-            return None
-        if "split" in kinds:
-            return "split" if kinds <= {"split", "argument", "prefetch"} else None
+        if "split" in kinds or "merge" in kinds:
+            return "split" if kinds <= self.splittable else None
         return "replicated" if kinds <= {"replicate", "output", "argument", "first", "metrics"} else None
 
     def _reason(self, cell: Cell | None, module: Module) -> str:
@@ -297,7 +301,7 @@ class _Solver:
             for part, cell in zip(parts, cells, strict=True):
                 if part is None:
                     changed |= self._drop(cell, "comes from a mapped function that cannot be read")
-                elif part.level != Level.NO:
+                elif part.level != Level.NO and self._layout(cell) == "replicated":
                     changed |= self._drop(cell, _varies(part))
         return changed
 
@@ -341,7 +345,8 @@ class _Solver:
 
     def _argument_choice(self, node: ast.expr, index: int, axis: int | None, module: Module) -> Choice:
         if axis is None:
-            return Choice("broadcast")
+            static = self._positions(node, "static_broadcasted_argnums") or ()
+            return Choice("static" if index in static else "broadcast")
         cell = self._argument(node, index)
         layout = self._layout(cell)
         return Choice(layout) if layout is not None else self._stacked(cell, module)

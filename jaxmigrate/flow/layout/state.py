@@ -236,7 +236,7 @@ class State:
             case Ref(), Ref():
                 self.changed |= one.cell.unify(other.cell)
                 shape = one.shape if one.shape == other.shape else None
-                return Ref(one.cell, shape, one.leaf and other.leaf)
+                return Ref(one.cell, shape, one.is_array and other.is_array)
             case Tup(parts=a), Tup(parts=b) if len(a) == len(b):
                 return Tup(tuple(self.join(x, y, node, module) for x, y in zip(a, b, strict=True)))
             case (Seq(), Seq()) | (Dct(), Dct()):
