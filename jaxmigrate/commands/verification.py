@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import os
 import shlex
+import stat
+import sys
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -95,6 +98,7 @@ def _how_to_run(root: Path, config: Config, options: argparse.Namespace) -> dict
         "cwd": located(Path.cwd()).relative_to(root).as_posix(),
         "command": command(config, options),
         "devices": options.devices or config.verify.devices,
+        "stdin": _standard_input(),
         **_given(
             timeout=options.timeout or config.verify.timeout,
             processes=getattr(options, "processes", None),
@@ -102,6 +106,15 @@ def _how_to_run(root: Path, config: Config, options: argparse.Namespace) -> dict
             original_python=getattr(options, "original_python", None),
         ),
     }
+
+
+def _standard_input() -> bytes:
+    """What the user has redirected from a file, for both programs; a terminal or a pipe might never end."""
+    try:
+        is_file = stat.S_ISREG(os.fstat(sys.stdin.fileno()).st_mode)
+    except (AttributeError, OSError, ValueError):
+        return b""
+    return sys.stdin.buffer.read() if is_file else b""
 
 
 def _verified(request: VerifyRequest) -> Evidence:

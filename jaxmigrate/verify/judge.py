@@ -37,6 +37,7 @@ class Case:
     comparisons: Mapping[str, SiteComparison]
     sites: Mapping[str, SiteInfo]
     devices: int
+    processes: int = 1
     errors: Errors = field(default_factory=dict)
     unstable: Mapping[str, int] = field(default_factory=dict)
     unstable_rewritten: Mapping[str, int] = field(default_factory=dict)
@@ -106,8 +107,8 @@ def judge_site(info: SiteInfo, case: Case) -> SiteEvidence:
         errors=_error_points(measured),
         weak_types=sum(pair.weak_types for pair in comparison.pairs),
         unrecorded=sum(pair.unrecorded for pair in comparison.pairs),
-        arguments=seen_layouts(comparison, "input", case.devices),
-        results=seen_layouts(comparison, "output", case.devices),
+        arguments=seen_layouts(comparison, "input", case.devices // case.processes),
+        results=seen_layouts(comparison, "output", case.devices // case.processes),
     )
 
 

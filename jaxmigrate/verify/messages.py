@@ -77,7 +77,10 @@ def _because(stderr: str) -> str:
         )
     lines = [line.strip() for line in stderr.splitlines() if line.strip()]
     raised = [line for line in lines if _RAISED.match(line)]
-    return f": {(raised or lines)[-1][:300]}" if lines else ""
+    last = (raised or lines)[-1][:300] if lines else ""
+    if last.startswith("EOFError"):
+        last += "; it reads standard input, which is empty unless a file is given: jaxmigrate verify ... < FILE"
+    return f": {last}" if last else ""
 
 
 def tail(text: str, lines: int = 40, characters: int = 4000) -> str:

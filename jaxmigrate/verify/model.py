@@ -104,6 +104,7 @@ class VerifyRequest:
 
     `root` is the project tree that each run gets a copy of, and `cwd` the folder below it in which `command` runs.
     `original` and `migrated` hold the marked text of the files of each side, by path relative to `root`.
+    `devices` are those of each process.
     `timeout`, `idle_timeout` and `collective_timeout` are seconds: of a whole run; of a mapped call during which the
     program computes nothing; and until XLA itself gives a collective up. `twice` runs the original a second time
     before the rewrite, to tell a program that differs from itself. `keep_bytes` bounds the arrays that one run leaves

@@ -180,9 +180,10 @@ class Recording:
             self.processes.setdefault(path, ProcessLog(path)).read_on()
 
     def ordered(self) -> list[ProcessLog]:
-        """The processes in the order in which they began to record, those of a test runner by worker."""
+        """The processes in the order in which they began to record, those of a cluster or a test runner by number."""
         return sorted(
-            self.processes.values(), key=lambda log: (log.facts.get("worker", ""), log.facts.get("started", 0))
+            self.processes.values(),
+            key=lambda log: (log.facts.get("rank", 0), log.facts.get("worker", ""), log.facts.get("started", 0)),
         )
 
     def in_flight(self) -> tuple[tuple[ProcessLog, Call], ...]:

@@ -63,8 +63,6 @@ def _check(request: VerifyRequest) -> None:
         raise VerifyError("no command to run was given")
     if not request.root.is_dir():
         raise VerifyError(f"{request.root} is no folder")
-    if request.processes != 1:
-        raise VerifyError("programs of several processes cannot be verified yet; run with one process")
 
 
 @dataclass(frozen=True)
@@ -238,6 +236,7 @@ def _case(session: _Session, comparison: Mapping[str, SiteComparison], errors: E
         comparisons=comparison,
         sites=_sites(session, comparison),
         devices=rewritten[0].summary.devices or session.workshop.request.devices,
+        processes=session.workshop.request.processes,
         errors=errors,
         unstable=_instability(originals),
         unstable_rewritten=_instability(rewritten),
@@ -345,13 +344,18 @@ def _compare_stdout(session: _Session) -> tuple[bool | None, str]:
     rewritten = session.of(REWRITTEN)
     if not rewritten:
         return None, ""
-    ours, theirs = (run.stdout.read_text(errors="replace").splitlines() for run in (session.runs[0], rewritten[0]))
+    ours, theirs = (printed(run.stdout.read_text(errors="replace")) for run in (session.runs[0], rewritten[0]))
     if ours == theirs:
         return True, ""
     at = next((n for n, (one, other) in enumerate(zip(ours, theirs, strict=False)) if one != other), None)
     if at is None:
         return False, f"{len(ours)} lines in the original, {len(theirs)} rewritten"
     return False, f"line {at + 1}: {ours[at][:120]!r} in the original, {theirs[at][:120]!r} rewritten"
+
+
+def printed(text: str) -> list[str]:
+    """The lines that a program has printed, without those of the library that connects its processes."""
+    return [line for line in text.splitlines() if not line.startswith("[Gloo] Rank ")]
 
 
 def _shown_environment(session: _Session) -> dict[str, str]:
@@ -365,10 +369,9 @@ def _notes(session: _Session, sites: tuple[SiteEvidence, ...]) -> tuple[str, ...
     """What a reader should know besides the verdicts."""
     notes = []
     devices = session.runs[0].summary.devices
-    if devices is not None and devices != session.workshop.request.devices:
-        notes.append(
-            f"the program chose {devices} devices itself, not the {session.workshop.request.devices} asked for"
-        )
+    asked = session.workshop.request.devices * session.workshop.request.processes
+    if devices is not None and devices != asked:
+        notes.append(f"the program chose {devices} devices itself, not the {asked} asked for")
     versions = {run.summary.side: run.summary.versions.get("jax") for run in session.runs if run.summary.versions}
     if len({*versions.values()}) > 1:
         notes.append("; ".join(f"the {side} program ran on jax {version}" for side, version in versions.items()))

@@ -9,6 +9,7 @@ import json
 import os
 import shutil
 import signal
+import sys
 import tempfile
 import threading
 import time
@@ -30,6 +31,7 @@ from jaxmigrate.verify.scratch import copy_tree
 
 KEEP_FIRST = 2
 _CHILD_FILES = "jaxmigrate.verify.child"
+_LAUNCHER = "jaxmigrate_child.launch"
 # Before its time is up, a program is given a moment to say what it is doing.
 _LAST_WORDS_SECONDS = 1.0
 
@@ -111,6 +113,9 @@ class Workshop:
         recording = Recording(folder)
         watch = self._watch(side if attempt == 1 else f"{side}, run {attempt}", recording, expected)
         executable = env.executable(command, variables, cwd)
+        if self.request.processes > 1:
+            command = [sys.executable, "-m", _LAUNCHER, f"{self.request.processes}", executable, *command]
+            executable = sys.executable
         outcome = run_child(command, executable, cwd, variables, streams, self.request.timeout, watch)
         recording.read_on()
         sites = {site.id: site for site in self.request.sites}

@@ -13,6 +13,8 @@ import threading
 import time
 from typing import Any
 
+from . import processes
+
 # Bytes of leaf digests in one log; beyond it only the digest of whole calls is written.
 DETAIL_BYTES = 128 << 20
 # Leaves of one site's arguments or results whose digests are all written; of later calls, ever fewer are.
@@ -107,6 +109,7 @@ def _describe_process() -> dict[str, Any]:
         "executable": sys.executable,
         "python": ".".join(map(str, sys.version_info[:3])),
         "worker": os.environ.get("PYTEST_XDIST_WORKER", ""),
+        "rank": processes.RANK,
         "started": time.time(),
     }
 

@@ -10,7 +10,7 @@ import random
 import time
 from typing import Any
 
-from . import flags, log, overlay, recorder, seeds, watch
+from . import flags, log, overlay, processes, recorder, seeds, watch
 
 CONFIG = "JAXMIGRATE_VERIFY"
 
@@ -27,6 +27,7 @@ def start() -> None:
     _seed(config["seed"])
     if config["watch"]:
         watch.watch(config["copy"])
+    processes.join_when_imported()
     builtins.__dict__["__jaxmigrate_transform__"] = recorder.transform
     builtins.__dict__["__jaxmigrate_mapped__"] = recorder.mapped
 
