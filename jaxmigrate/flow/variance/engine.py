@@ -26,22 +26,25 @@ def read(
     axes: frozenset[str],
     resolver: Resolver,
     named: Mapping[str, Var] = MappingProxyType({}),
+    *,
+    trusting: bool = False,
 ) -> Reading:
     """Reads a function called with these arguments on every device of a map over `axes`.
 
     `function` is anything callable that the resolver gives: a function, a partial, a transformation of one, a bound
     method, an object with `__call__`. A level NO in what is returned is a proof, for the programs that design.md
     describes, that all devices hold equal values if they do in every argument at NO. An argument without structure is
-    taken to be at its level in every leaf. What is not understood is at MAY; nothing is raised.
+    taken to be at its level in every leaf. What is not understood is at MAY; nothing is raised. A `trusting` reading
+    saves the look at the whole program that calls of stored functions need, and proves nothing where it says `assumed`.
     """
     shared = _share(resolver)
     given = Arguments(
         tuple(_argument(value, index) for index, value in enumerate(arguments)),
         Fields({name: _argument(value, name) for name, value in named.items()}),
     )
-    run = _read(function, given, axes, resolver, shared, spilled=False)
+    run = _read(function, given, axes, resolver, shared, spilled=False, trusting=trusting)
     if run.spills:  # something outside was changed: read again, trusting nothing that can have been changed
-        run = _read(function, given, axes, resolver, shared, spilled=True)
+        run = _read(function, given, axes, resolver, shared, spilled=True, trusting=trusting)
     return run.reading
 
 
@@ -58,9 +61,16 @@ def _share(resolver: Resolver) -> Shared:
 
 
 def _read(
-    function: Value, given: Arguments, axes: frozenset[str], resolver: Resolver, shared: Shared, spilled: bool
+    function: Value,
+    given: Arguments,
+    axes: frozenset[str],
+    resolver: Resolver,
+    shared: Shared,
+    *,
+    spilled: bool,
+    trusting: bool,
 ) -> Run:
-    run = Run(axes, resolver, shared, spilled)
+    run = Run(axes, resolver, shared, spilled, trusting)
     run.reading.returned = calls.apply(run, Var(static=function), given, None)
     return run
 

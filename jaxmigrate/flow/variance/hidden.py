@@ -11,7 +11,7 @@ from __future__ import annotations
 import ast
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from jaxmigrate.flow.axes import axis_names
@@ -186,8 +186,8 @@ class Hidden:
                 self._unit(node.name, node).mentions.update(methods)
                 self._methods[node.name] |= methods
                 self._bases[node.name] |= {_last(base) for base in node.bases}
-        for alias in ast.walk(module.tree) if " as " in module.text else ():
-            if isinstance(alias, ast.alias) and alias.asname:
+        for alias, _ in _aliases(module) if " as " in module.text else ():
+            if alias.asname:
                 self._unit(alias.asname, alias).mentions.add(alias.name.rpartition(".")[2])
 
     def _line(self, name: str) -> set[str]:
@@ -313,17 +313,29 @@ def _all_modules(resolver: Resolver) -> Iterator[Module]:
 
 
 def _imports(module: Module, resolver: Resolver) -> Iterator[Module]:
-    for node in ast.walk(module.tree):
-        names: Iterable[tuple[str, int]] = ()
-        if isinstance(node, ast.Import):
-            names = [(a.name, 0) for a in node.names]
-        elif isinstance(node, ast.ImportFrom):
-            base = node.module or ""
-            names = [(base, node.level), *((f"{base}.{a.name}".lstrip("."), node.level) for a in node.names)]
-        for name, level in names:
-            found = resolver.project.imported(module, name, level)
-            if found is not None:
-                yield found
+    found = resolver.project.imported
+    names: dict[tuple[str, int], None] = {(n.module or "", n.level): None for n in module.table.star_imports}
+    for alias, statement in _aliases(module):
+        if statement is None:
+            names[alias.name, 0] = None
+        else:
+            base = statement.module or ""
+            names[base, statement.level] = None
+            names[f"{base}.{alias.name}".lstrip("."), statement.level] = None
+    yield from (one for name, level in names if (one := found(module, name, level)) is not None)
+
+
+def _aliases(module: Module) -> Iterator[tuple[ast.alias, ast.ImportFrom | None]]:
+    """What a module imports anywhere, with the `from` statement that it stands in."""
+    pending = [module.table.root]
+    while pending:
+        scope = pending.pop()
+        pending.extend(scope.children)
+        for bindings in scope.bindings.values():
+            for binding in bindings:
+                if isinstance(binding.node, ast.alias):
+                    parent = module.table.parents.get(binding.node)
+                    yield binding.node, parent if isinstance(parent, ast.ImportFrom) else None
 
 
 def _last(node: ast.expr) -> str:

@@ -50,7 +50,7 @@ def call(run: Run, receiver: Var, name: str, arguments: Arguments, node: ast.Cal
     if receiver.fields is not None and name in receiver.fields:
         return calls.apply(run, receiver.fields[name], arguments, node, frame)
     _note_update(run, name, receiver, arguments, node, frame)
-    if name in CASES and not (run.shared.hidden.is_defined(name) and name in OVERRIDABLE):
+    if name in CASES and not (run.defines(name) and name in OVERRIDABLE):
         return CASES[name](run, receiver, arguments, node, frame)
     if name in MUTATORS and _is_container(receiver, name, arguments):
         return _mutate(run, receiver, name, arguments, node, frame)
@@ -68,7 +68,7 @@ def _unseen(
             if one.places:
                 run.change(one, unsure(everything))
         return unsure(everything)
-    if name in ARRAY_METHODS and not run.shared.hidden.is_defined(name):
+    if name in ARRAY_METHODS and not run.defines(name):
         return replace(everything, kind="array")
     _note_keys(run, arguments, node, frame)
     if isinstance(receiver.callee, Pure) and not receiver.callee.hidden and not _has_functions(run, arguments):

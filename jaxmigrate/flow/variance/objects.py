@@ -86,7 +86,7 @@ def _known(run: Run, value: Var, name: str) -> Var | None:
     values = run.resolver.attribute(owner, name)
     if len(values) != 1:
         return None
-    if owner.call is None and value.fields is None and run.shared.hidden.is_overridden(owner.cls.node.name, name):
+    if owner.call is None and value.fields is None and run.overrides(owner, name):
         return None
     match values[0]:
         case Function() as function if function.receiver is not None:

@@ -41,10 +41,11 @@ class Draw:
 
 @dataclass(slots=True)
 class Reading:
-    """What reading a mapped function's body found."""
+    """What reading a mapped function's body found; `assumed`: some of it without looking at the rest of the program."""
 
     returned: Var = EQUAL
     reductions: list[Reduction] = field(default_factory=list)
     updates: list[tuple[Module, ast.expr]] = field(default_factory=list)
     divergences: list[Divergence] = field(default_factory=list)
     draws: list[Draw] = field(default_factory=list)
+    assumed: bool = False

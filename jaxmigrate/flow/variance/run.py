@@ -60,13 +60,14 @@ class Run:
     `clearing`: whether reductions make values equal; off while a gradient's dependence is asked for. `shadowed`: axes
     that an inner vmap binds again, None standing for unknown ones. `doubt`: how many branches deep that processes may
     not agree on. `spilled`: whether something outside of what is read was changed, so that what is read from there is
-    not known.
+    not known. `trusting`: what is out of sight is taken for a function of its arguments, without a look at the program.
     """
 
     axes: frozenset[str]
     resolver: Resolver
     shared: Shared
     spilled: bool = False
+    trusting: bool = False
     reading: Reading = field(default_factory=Reading)
     active: list[ast.AST] = field(default_factory=list)
     frames: list[Frame] = field(default_factory=list)
@@ -122,7 +123,9 @@ class Run:
                 return replace(unsure(EQUAL), static=value)
             case External() | ModuleValue() | Class() | Function():
                 return Var(static=value)
-        if differs():
+        if self.trusting:
+            self.reading.assumed = True
+        elif differs():
             return replace(unsure(EQUAL), static=value)
         return self.kept(Var(static=value), key)
 
@@ -139,11 +142,23 @@ class Run:
         if inputs.host:
             return unsure(inputs)
         level = inputs.level
-        if level == Level.NO and self.shared.hidden.introduces_variance(name, self.axes):
+        if self.trusting:
+            self.reading.assumed = True
+        elif level == Level.NO and self.shared.hidden.introduces_variance(name, self.axes):
             return unsure(inputs)
-        if level == Level.YES and self.shared.hidden.reduces(name, self.axes):
+        elif level == Level.YES and self.shared.hidden.reduces(name, self.axes):
             level = Level.MAY
         return replace(inputs, level=level, parts=None, fields=None, kind="unknown", callee=None, static=None)
+
+    def defines(self, name: str) -> bool:
+        """Whether the program has a function or method of its own of this name."""
+        self.reading.assumed |= self.trusting
+        return not self.trusting and self.shared.hidden.is_defined(name)
+
+    def overrides(self, owner: Instance, name: str) -> bool:
+        """Whether the object may be of a class that has its own method of this name."""
+        self.reading.assumed |= self.trusting
+        return not self.trusting and self.shared.hidden.is_overridden(owner.cls.node.name, name)
 
     # Mutation
 

@@ -9,7 +9,7 @@ from jaxmigrate.flow.variance import calls
 from jaxmigrate.flow.variance.callees import Transformed
 from jaxmigrate.flow.variance.frames import Arguments, Frame
 from jaxmigrate.flow.variance.hidden import DERIVATIVES
-from jaxmigrate.flow.variance.lattice import Level, Var, element, tuple_of, union, whole
+from jaxmigrate.flow.variance.lattice import EQUAL, Level, Var, element, tuple_of, union, whole
 from jaxmigrate.flow.variance.library import CUSTOM, GRADIENTS, JACOBIANS, VMAPS
 from jaxmigrate.flow.variance.run import Run, certain
 from jaxmigrate.program.values import Constant
@@ -55,9 +55,7 @@ def unreduced(run: Run, callee: Var, arguments: Arguments, node: ast.Call | None
         result = calls.apply(run, callee, arguments, node, frame)
     finally:
         run.clearing = before
-    if run.customs > customs and (
-        result.level == Level.YES or run.shared.hidden.introduces_variance(DERIVATIVES, run.axes)
-    ):
+    if run.customs > customs and (result.level == Level.YES or run.hidden(DERIVATIVES, EQUAL).level != Level.NO):
         return certain(result, Level.MAY)  # its derivative is a function of its own, which is not read
     return result
 
