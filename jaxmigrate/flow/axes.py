@@ -22,7 +22,7 @@ from jaxmigrate.program.collectives import (
     TRANSPARENT,
     VMAP,
     argument,
-    axis_argument,
+    axis_given,
 )
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver, call_arguments, own_statements
@@ -328,8 +328,10 @@ def _record(
     bindings: Bindings,
     way: tuple[Step, ...],
 ) -> None:
-    axis = axis_argument(name, arguments)
-    for one in axis_names(axis, module, walk.resolver, bindings) or ():
+    axis = axis_given(name, arguments)
+    if axis is None:
+        return
+    for one in axis_names(axis.expression, axis.module, walk.resolver, bindings) or ():
         walk.uses.append(AxisUse(module, node, name, one, around, way))
 
 

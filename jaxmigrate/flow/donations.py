@@ -51,8 +51,8 @@ def _donated(call: ast.Call, module: Module, resolver: Resolver) -> Iterator[ast
     numbers = resolver.argument_values(given) if given is not None else ()
     if len(numbers) != 1 or not isinstance(numbers[0], Constant):
         return
-    wanted = numbers[0].value if isinstance(numbers[0].value, tuple) else (numbers[0].value,)
-    wanted = [number for number in wanted if isinstance(number, int) and _gives_back(value, number, resolver)]
+    given_away = numbers[0].value if isinstance(numbers[0].value, tuple) else (numbers[0].value,)
+    wanted = [number for number in given_away if isinstance(number, int) and _gives_back(value, number, resolver)]
     for number, one in enumerate(call.args):
         if isinstance(one, ast.Starred):
             return

@@ -60,6 +60,11 @@ def argument(arguments: Iterable[Argument], position: int, *keywords: str) -> Ar
     return None
 
 
+def axis_given(name: str, arguments: Iterable[Argument]) -> Argument | None:
+    """The argument that names a collective's axis; a partial's may stand in another module than the call."""
+    return argument(arguments, AXIS_POSITIONS[name], "axis_name")
+
+
 def axis_argument(name: str, arguments: Iterable[Argument]) -> ast.expr | None:
     """The expression that names a collective's axis."""
     found = argument(arguments, AXIS_POSITIONS[name], "axis_name")

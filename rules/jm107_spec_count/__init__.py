@@ -21,6 +21,8 @@ def check(facts: Facts) -> Iterator[Finding]:
         given = found.keyword(keyword, 99 if found.name == PMAP else 2)
         if given is None or not isinstance(given.expression, ast.Tuple):
             continue
+        if found.keyword("static_broadcasted_argnums") is not None:
+            continue  # axes of static arguments may be left out at the end
         if any(isinstance(element, ast.Starred) for element in given.expression.elts):
             continue
         count = len(given.expression.elts)

@@ -145,6 +145,7 @@ def test_mesh_ranks(text: str, expected: list[str]) -> None:
         ("p = jax.pmap(lambda x, y=1: x, in_axes=(0,))", []),
         ("p = jax.pmap(lambda *xs: xs, in_axes=(0, 0, 0))", []),
         ("p = jax.pmap(lambda x, y: x, in_axes=0)", []),
+        ("p = jax.pmap(lambda x, n: x, in_axes=(0,), static_broadcasted_argnums=1)", []),
         ("A = (0,)\np = jax.pmap(lambda x, y: x, in_axes=(*A, 0))", []),
         ("class T:\n    def f(self, x): return x\n    def g(self): return jax.pmap(self.f, in_axes=(0,))", []),
         ("class T:\n    def f(self, x): return x\n    def g(self): return jax.pmap(self.f, in_axes=(0, 0))", ["JM107"]),
