@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
+from jaxmigrate.flow.layout.idioms import Idioms
 from jaxmigrate.flow.layout.solve import Layouts, OpChoice, SiteChoice
 from jaxmigrate.flow.layout.state import Op
 from jaxmigrate.migrate import global_helpers as helpers
@@ -208,6 +209,8 @@ class _Writer:
         """The keywords of `_shard_map`."""
         in_specs, out_specs = self._specs(choice)
         found = [f"in_specs={in_specs}", f"out_specs={out_specs}"]
+        if len({c.axis for c in self.sites if self._is_deferred(c)}) > 1:
+            found.insert(0, f"axis_name={self.axes[choice.axis]}")
         stacked = [i for i, c in enumerate(choice.arguments) if c.layout == "stacked"]
         outputs = [i for i, c in enumerate(choice.outputs) if c.layout == "stacked"]
         if stacked:
@@ -309,7 +312,9 @@ class _Writer:
         op = choice.op
         match op.kind:
             case "replicate":
-                return self._around(op.node, op.operand, f"{self.names.replicate}(", f", {self._mesh(op.node)})")
+                before, after = self._typed(op)
+                opening, closing = f"{self.names.replicate}({before}", f"{after}, {self._mesh(op.node)})"
+                return self._around(op.node, op.operand, opening, closing)
             case "merge" if op.form == "same":
                 return []
             case "merge":
@@ -329,6 +334,18 @@ class _Writer:
         start, end = self.positions.span(node)
         low, high = self.positions.span(operand)
         return [Edit(start, low, before), Edit(high, end, after)]
+
+    def _typed(self, op: Op) -> tuple[str, str]:
+        """What keeps the dtype of a stack: jnp.stack keeps the weak type of a Python scalar, the others do not."""
+        if "." not in op.form or Idioms(self.resolver, False).makes_array(op.operand, self.module):
+            return "", ""
+        assert isinstance(op.node, ast.Call)
+        owner = self.module.segment(op.node.func.value) if isinstance(op.node.func, ast.Attribute) else ""
+        if op.form in ("jax.numpy.stack", "jax.numpy.broadcast_to"):
+            return f"{self.names.jax}.numpy.asarray(", ")"
+        if op.form.startswith("numpy.") and owner:
+            return f"{owner}.asarray(", ")"
+        return f"{self.names.jax}.numpy.array([", "])[0]"
 
     def _sized(self, op: Op) -> list[Edit]:
         """`x.reshape(n, b, ...)`: the first two sizes become one."""
@@ -381,6 +398,8 @@ class _Writer:
                 donate=any(self._donated(s) for s in deferred),
                 static=any(self._static(s) for s in deferred),
                 processes=several,
+                ordered=several and self.program.guarded,
+                named=len({c.axis for c in deferred}) > 1,
             )
             yield helpers.shard_map_lines(self.names, needs, self._double(deferred[0].axis))
         used = {self._helper_of(c) for c in self.ops}

@@ -28,13 +28,19 @@ class GlobalNames:
 
 @dataclass(frozen=True, slots=True)
 class MapNeeds:
-    """What the sites of a file ask of its `_shard_map`: stacked arguments or outputs, donation, several processes."""
+    """What the sites of a file ask of its `_shard_map`.
+
+    Stacked arguments or outputs, donation, static arguments, several processes, devices ordered by process, and a name
+    for the axis where sites differ in it.
+    """
 
     stacked: bool = False
     stacked_outputs: bool = False
     donate: bool = False
     static: bool = False
     processes: bool = False
+    ordered: bool = False
+    named: bool = False
 
 
 def devices(names: GlobalNames, processes: bool) -> str:
@@ -95,11 +101,12 @@ def prefetch_lines(names: GlobalNames) -> Iterator[str]:
 
 def shard_map_lines(names: GlobalNames, needs: MapNeeds, axis: str) -> Iterator[str]:
     """`jax.shard_map` whose mesh is built at the first call, and whose function may take and give stacked arrays."""
+    axis = "axis_name" if needs.named else axis
     yield from _signature(names, needs)
     yield from _block(names, needs)
     fun = "block" if needs.stacked or needs.stacked_outputs else "fun"
     yield "    def mapped(*args):"
-    yield f"        mesh = {mesh_text(names, axis, needs.processes)}"
+    yield f"        mesh = {mesh_text(names, axis, needs.ordered)}"
     yield f"        return {names.jax}.shard_map("
     yield f"            {fun}, mesh=mesh, in_specs=in_specs, out_specs=out_specs, check_vma=False"
     yield "        )(*args)"
@@ -114,7 +121,7 @@ def shard_map_lines(names: GlobalNames, needs: MapNeeds, axis: str) -> Iterator[
 
 
 def _signature(names: GlobalNames, needs: MapNeeds) -> Iterator[str]:
-    keywords = ["in_specs", "out_specs"]
+    keywords = [*(["axis_name"] if needs.named else []), "in_specs", "out_specs"]
     keywords += ["stacked=()"] if needs.stacked else []
     keywords += ["stacked_outputs=()"] if needs.stacked_outputs else []
     keywords += ["static_argnums=()"] if needs.static else []
@@ -167,7 +174,7 @@ def _host_local(names: GlobalNames, needs: MapNeeds, axis: str, jitted: str) -> 
     yield "    def host_local(*args):"
     yield f"        if {names.jax}.process_count() == 1:"
     yield "            return compiled(*args)"
-    yield f"        mesh = {mesh_text(names, axis, needs.processes)}"
+    yield f"        mesh = {mesh_text(names, axis, needs.ordered)}"
     spec = f"{names.spec}({axis})"
     if needs.stacked:
         yield "        args = ["

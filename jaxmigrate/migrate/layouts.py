@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,7 +14,8 @@ from jaxmigrate.migrate.decide import Decision, Surroundings, default_axis
 from jaxmigrate.migrate.global_arrays import Program, can_hold
 from jaxmigrate.program.modules import Module, Project
 from jaxmigrate.program.resolve import Resolver
-from jaxmigrate.program.sites import MappedSite
+from jaxmigrate.program.sites import MappedSite, axis_of
+from jaxmigrate.program.values import Constant
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +57,20 @@ def choose(
     if not candidates:
         return Chosen(Layouts(), program, ())
     active = [*modules.values(), *_importers(modules, resolver.project, texts)]
-    axis = default_axis(active[0])
+    axis = _common_axis(candidates.values(), resolver) or default_axis(active[0])
     found = layouts(resolver, active, candidates, around.processes, axis, lambda m: m.path in texts and can_hold(m))
     more = {c.op.module for c in found.ops} - set(modules.values())
     return Chosen(found, program, tuple(sorted(more, key=lambda m: m.path)))
+
+
+def _common_axis(sites: Iterable[MappedSite], resolver: Resolver) -> str | None:
+    """The name that most maps of a project give their axis: maps without one lie on the same mesh."""
+    axes = Counter(
+        axis.value
+        for site in sites
+        if isinstance(axis := axis_of(site, resolver), Constant) and isinstance(axis.value, str)
+    )
+    return axes.most_common(1)[0][0] if axes else None
 
 
 def _importers(modules: Mapping[Path, Module], project: Project, texts: Mapping[Path, str]) -> list[Module]:

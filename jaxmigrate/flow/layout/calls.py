@@ -242,7 +242,11 @@ def _dataclass_fields(it: Interpreter, cls: Class, given: Given, node: ast.expr,
     """The generated constructor of a dataclass; of anything else what it does is not known."""
     annotated = [s.target.id for s in cls.node.body if isinstance(s, ast.AnnAssign) and isinstance(s.target, ast.Name)]
     root = it.root(cls)
-    if given.open or len(it.resolver.lineage(cls)) > 1 or expressions.foreign_base(it, cls):
+    marks = {ast.unparse(d.func if isinstance(d, ast.Call) else d) for d in cls.node.decorator_list}
+    is_record = any(mark.rpartition(".")[2] == "dataclass" for mark in marks) and len(given.positional) <= len(
+        annotated
+    )
+    if not is_record or given.open or len(it.resolver.lineage(cls)) > 1 or expressions.foreign_base(it, cls):
         it.pin_all(given.everything(), "is given to a constructor that is not followed", node, frame.module)
         return
     values = dict(zip(annotated, given.positional, strict=False)) | dict(given.named)

@@ -332,7 +332,10 @@ def unpack(
             if len(shape.parts) == len(targets):
                 return [Ref(value.cell, part) for part in shape.parts]
     one = element(it, value, node, frame)
-    return [Seq(it.box("starred", node)) if i in starred and is_tracked(one) else one for i in range(len(targets))]
+    others = it.box("starred", node)
+    if starred:
+        it.fill(others, one, node, frame.module)
+    return [Seq(others) if i in starred else one for i in range(len(targets))]
 
 
 def attribute(it: Interpreter, node: ast.Attribute, frame: Frame) -> Abstract:

@@ -129,7 +129,7 @@ class Idioms:
         name = self.external(node.func, module)
         if name in STACKS and len(node.args) == 1 and not node.keywords:
             repeated = self._repeated(node.args[0], module)
-            return Idiom("replicate", repeated, name.rpartition(".")[2]) if repeated is not None else None
+            return Idiom("replicate", repeated, name) if repeated is not None else None
         if name in BROADCASTS and len(node.args) == 2 and not node.keywords:
             return self._broadcast(node.args[0], node.args[1], module)
         if name in REPLICATES | SPLITS | FIRSTS:
@@ -175,7 +175,7 @@ class Idioms:
         of = rest.args[0] if isinstance(rest, ast.Call) and called else rest
         whole = _same(of, array if called else ast.Attribute(value=array, attr="shape", ctx=ast.Load()))
         if self.is_count(count, module) and whole:
-            return Idiom("replicate", array, "broadcast_to")
+            return Idiom("replicate", array, "jax.numpy.broadcast_to")
         return None
 
     def _reshape(self, array: ast.expr, shape: ast.expr, module: Module) -> Idiom | None:

@@ -74,7 +74,9 @@ class Interpreter(State):
         self.modules = list(modules)
         self.known_modules = set(modules)
         self.shared = {key for module in modules for key in _shared(module)}
+        self.rebound = {key for module in modules for key in _rebound(module)}
         self.imported = {name for module in modules for name in _imported(module)}
+        self.assigned = {a.attr for module in modules for a in module.table.attributes}
         self.loads: set[ast.expr] = set()
         self.editable = editable
         self.final = False
@@ -104,7 +106,9 @@ class Interpreter(State):
             self.known_modules.add(module)
             self.modules.append(module)
             self.shared |= _shared(module)
+            self.rebound |= _rebound(module)
             self.imported |= _imported(module)
+            self.assigned |= {a.attr for a in module.table.attributes}
             self.changed = True
 
     def start_uncalled(self) -> None:
@@ -515,8 +519,12 @@ class Interpreter(State):
             or (holder.kind == "module" and name in self.imported)
         ):
             self.store(key, value, node, frame.module)
-        if holder.node is frame.scope.node and frame.env is not None:
+        if holder.node is frame.scope.node and frame.env is not None and not self._is_rebound(key):
             frame.env[name] = value
+
+    def _is_rebound(self, key: tuple[object, ...]) -> bool:
+        """Whether a variable is also bound from elsewhere: by a global statement, or as a module's attribute."""
+        return key in self.rebound or (isinstance(key[1], ast.Module) and key[2] in self.assigned)
 
     @staticmethod
     def _holder(name: str, frame: Frame) -> Scope:
@@ -535,7 +543,7 @@ class Interpreter(State):
         if holder is None:
             found = self.resolver.value(node, frame.module) if isinstance(node, ast.Name) else None
             return func(Ext(found.name)) if isinstance(found, External) else PLAIN
-        if holder.node is frame.scope.node:
+        if holder.node is frame.scope.node and not self._is_rebound(("variable", holder.node, name)):
             return NOTHING  # not assigned on this way
         value = self.load(("variable", holder.node, name))
         return PLAIN if self.final and value == NOTHING else value
@@ -654,17 +662,23 @@ def _same_env(one: Env | None, other: Env | None) -> bool:
 
 def _shared(module: Module) -> set[tuple[object, ...]]:
     """The variables of functions and of the module that some other function reads or binds."""
-    found: set[tuple[object, ...]] = set()
-    for scope in {*module.table.own_scope.values()}:
-        for name in scope.outer_names:
-            holder = scope.parent.lookup(name) if scope.parent is not None else None
-            found.add(("variable", (holder or scope.module()).node, name))
+    found = _rebound(module)
     for node in module.table.references:
         if isinstance(node, ast.Name):
             scope = module.table.scope_of[node]
             holder = scope.lookup(node.id)
             if holder is not None and holder is not _frame_scope(scope):
                 found.add(("variable", holder.node, node.id))
+    return found
+
+
+def _rebound(module: Module) -> set[tuple[object, ...]]:
+    """The variables that some function binds by a global or nonlocal statement."""
+    found: set[tuple[object, ...]] = set()
+    for scope in {*module.table.own_scope.values()}:
+        for name in scope.outer_names:
+            holder = scope.parent.lookup(name) if scope.parent is not None else None
+            found.add(("variable", (holder or scope.module()).node, name))
     return found
 
 

@@ -107,7 +107,7 @@ def make(
     record(it, kind, node, operand, cell, form, frame)
     if form == "tree" and isinstance(value, Tup):
         return Tup(tuple(part if isinstance(part, Nothing) else Ref(cell) for part in value.parts))
-    written = form in ("array", "asarray", "stack", "broadcast_to", "reshape", "sizes")
+    written = form in ("reshape", "sizes") or "numpy." in form
     return Ref(cell, leaf=written or it.idioms.makes_array(operand, frame.module))
 
 
