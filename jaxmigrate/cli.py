@@ -189,7 +189,15 @@ def _add_verify(commands: Any) -> None:
         help="what to compare with: another folder, or a git revision (default: PATH itself against its rewrite)",
     )
     verify.add_argument("--original-python", metavar="EXE", help="the interpreter that runs the original")
-    verify.add_argument("--processes", type=_checked(_positive), default=1, metavar="N", help="JAX processes to run")
+    verify.add_argument(
+        "--processes", type=_checked(_positive), metavar="N", help="JAX processes that make up the program (default: 1)"
+    )
+    verify.add_argument(
+        "--run",
+        action="append",
+        metavar="NAME",
+        help="only this command of tool.jaxmigrate.verify.commands; may be repeated",
+    )
     verify.add_argument(
         "--twice", action="store_true", help="run the original twice first, to know a program that differs from itself"
     )

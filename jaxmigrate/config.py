@@ -29,18 +29,45 @@ class ConfigError(Exception):
 
 
 @dataclass(frozen=True)
+class CommandConfig:
+    """One of the commands that reach a project's sites, under `[tool.jaxmigrate.verify.commands.NAME]`.
+
+    Attributes:
+        name: What it is called in reports and by `--run`; empty for the one that needs no name.
+        command: The program's arguments, the first of them the program; empty where none is configured.
+        devices: How many simulated devices a process has.
+        timeout: Seconds after which one run of the command is stopped, or None for no limit.
+        processes: How many JAX processes make up the program.
+        environment: Variables and their values, added to the user's own.
+    """
+
+    name: str = ""
+    command: tuple[str, ...] = ()
+    devices: int = 8
+    timeout: float | None = None
+    processes: int = 1
+    environment: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True)
 class VerifyConfig:
-    """`[tool.jaxmigrate.verify]`.
+    """`[tool.jaxmigrate.verify]`; what it says of runs also holds for commands that say nothing else.
 
     Attributes:
         command: The program's arguments, the first of them the program; empty where none is configured.
         devices: How many simulated devices a process has.
         timeout: Seconds after which one run of the command is stopped, or None for no limit.
+        processes: How many JAX processes make up the program.
+        environment: Variables and their values, added to the user's own.
+        commands: Commands with names, which are all run where none is chosen.
     """
 
     command: tuple[str, ...] = ()
     devices: int = 8
     timeout: float | None = None
+    processes: int = 1
+    environment: tuple[tuple[str, str], ...] = ()
+    commands: tuple[CommandConfig, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -249,8 +276,39 @@ def _seconds(value: Any, keys: tuple[str, ...]) -> float:
     return float(value)
 
 
+def _environment(value: Any, keys: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+    if not isinstance(value, dict) or not all(isinstance(item, str) for item in value.values()):
+        raise _WrongValueError(keys, "must be a table of strings")
+    return tuple(value.items())
+
+
+_RUN: dict[str, _Check] = {
+    "command": _command,
+    "devices": _devices,
+    "timeout": _seconds,
+    "processes": _devices,
+    "environment": _environment,
+}
+
+
 def _verify(value: Any, keys: tuple[str, ...]) -> VerifyConfig:
-    return VerifyConfig(**_table({"command": _command, "devices": _devices, "timeout": _seconds}, value, keys))
+    shared = _table({**_RUN, "commands": lambda value, _: value}, value, keys)
+    commands = shared.pop("commands", {})
+    if not isinstance(commands, dict):
+        raise _WrongValueError((*keys, "commands"), "must be a table of tables, one for each command")
+    inherited = {name: item for name, item in shared.items() if name != "command"}
+    named = [
+        CommandConfig(name, **(inherited | _named_command(item, (*keys, "commands", name))))
+        for name, item in commands.items()
+    ]
+    return VerifyConfig(**shared, commands=tuple(named))
+
+
+def _named_command(value: Any, keys: tuple[str, ...]) -> dict[str, Any]:
+    found = _table(_RUN, value, keys)
+    if not found.get("command"):
+        raise _WrongValueError(keys, "must say which command")
+    return found
 
 
 _KEYS: dict[str, _Check] = {

@@ -161,6 +161,35 @@ def test_reports_name_every_site_in_every_format(program: Path, requests: list[V
     assert json.loads((program / names[0]).read_text())
 
 
+COMMANDS = """
+[tool.jaxmigrate.verify]
+devices = 4
+environment = { A = "1" }
+commands.train = { command = "python train.py", timeout = 60, processes = 2 }
+
+[tool.jaxmigrate.verify.commands.tests]
+command = ["pytest", "-k", "a b"]
+environment = { B = "2" }
+"""
+
+
+def test_named_commands_are_all_run_or_those_that_are_chosen(
+    program: Path, requests: list[VerifyRequest], capsys: pytest.CaptureFixture[str]
+) -> None:
+    (program / "pyproject.toml").write_text(COMMANDS)
+    main(["verify", ".", "--report", "r.json"])
+    main(["verify", ".", "--run", "tests", "--devices", "2"])
+    train, tests, chosen = requests
+    assert (train.command, train.devices, train.timeout, train.processes) == (("python", "train.py"), 4, 60.0, 2)
+    assert (tests.command, tests.devices, tests.processes) == (("pytest", "-k", "a b"), 4, 1)
+    assert (train.environment, tests.environment) == ({"A": "1"}, {"B": "2"})
+    assert (chosen.command, chosen.devices) == (tests.command, 2)
+    parts = json.loads((program / "r.json").read_text())["verification"]["parts"]
+    assert [(part["name"], part["processes"]) for part in parts] == [("train", 1), ("tests", 1)]
+    assert main(["verify", ".", "--run", "nonesuch"]) == 2
+    assert "no command is called 'nonesuch'" in capsys.readouterr().err
+
+
 def test_without_a_command_nothing_can_be_run(program: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["verify", "."]) == 2
     assert "give the program's command behind `--`" in capsys.readouterr().err

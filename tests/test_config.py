@@ -103,6 +103,10 @@ def test_without_a_table_the_defaults_hold(tmp_path: Path, monkeypatch: pytest.M
         ('[tool.jaxmigrate.verify]\n\n\n"retries" = 1\n', 4, "verify.retries is not a key"),
         ("[tool]\njaxmigrate = 3\n", 2, "tool.jaxmigrate must be a table"),
         ("x = 1\n[tool.jaxmigrate]\n# select = 1\nverify = 3\n", 4, "verify must be a table"),
+        ("[tool.jaxmigrate.verify]\ncommands = 3\n", 2, "verify.commands must be a table of tables"),
+        ("[tool.jaxmigrate.verify.commands]\na = {}\n", 2, "verify.commands.a must say which command"),
+        ("[tool.jaxmigrate.verify.commands.a]\ncomand = 'x'\n", 2, "did you mean 'command'"),
+        ("[tool.jaxmigrate.verify]\nenvironment = {A = 1}\n", 2, "verify.environment must be a table of strings"),
     ],
 )
 def test_what_is_wrong_is_named(tmp_path: Path, text: str, line: int, words: str) -> None:

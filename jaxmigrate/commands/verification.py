@@ -17,9 +17,10 @@ from jaxmigrate.commands.original import Origin
 from jaxmigrate.commands.planning import PlannedFile
 from jaxmigrate.commands.progress import progress_display
 from jaxmigrate.commands.scope import located, project_root
-from jaxmigrate.config import Config
+from jaxmigrate.config import CommandConfig, Config
 from jaxmigrate.migrate import SitePlan
 from jaxmigrate.terminal import plural, say
+from jaxmigrate.verify.merge import merge
 from jaxmigrate.verify.model import Evidence, SiteInfo, VerifyError, VerifyRequest
 from jaxmigrate.verify.run import verify
 
@@ -42,7 +43,9 @@ def verify_before_writing(
     evidence: Evidence | None = None
     while candidates := [file for file in planned if file.plan.changed and file.source.name not in withheld]:
         names = {file.source.name for file in candidates}
-        say(f"verifying {plural(len(names), 'file')} with: {shlex.join(command(config, options))}")
+        say(
+            f"verifying {plural(len(names), 'file')} with: {' and '.join(shlex.join(one.command) for one in commands(config, options))}"
+        )
         evidence = verify_planned(planned, names, config, options)
         refused = _refused(evidence, candidates)
         if not refused:
@@ -65,9 +68,9 @@ def verify_planned(
         original={_inside(file, root): file.source.encode(file.plan.marked_before) for file in planned},
         migrated={_inside(file, root): _marked(file, rewritten) for file in planned},
         sites=tuple(_in_question(planned, rewritten)),
-        **_how_to_run(root, config, options),
+        **_how_to_run(root, options),
     )
-    return _verified(request)
+    return _verified(request, config, options)
 
 
 def verify_by_hand(origin: Origin, path: str, config: Config, options: argparse.Namespace) -> Evidence:
@@ -87,21 +90,18 @@ def verify_by_hand(origin: Origin, path: str, config: Config, options: argparse.
         migrated={},
         sites=tuple(replace(_site(site), arguments=(), outputs=()) for file in origin.planned for site in file.sites),
         by_hand=True,
-        **_how_to_run(root, config, options),
+        **_how_to_run(root, options),
     )
-    return _verified(request)
+    return _verified(request, config, options)
 
 
-def _how_to_run(root: Path, config: Config, options: argparse.Namespace) -> dict[str, Any]:
-    """What the user says about the runs, whatever is verified."""
+def _how_to_run(root: Path, options: argparse.Namespace) -> dict[str, Any]:
+    """What the user says about the runs, whatever is verified and whichever command runs."""
     return {
         "cwd": located(Path.cwd()).relative_to(root).as_posix(),
-        "command": command(config, options),
-        "devices": options.devices or config.verify.devices,
+        "command": (),
         "stdin": _standard_input(),
         **_given(
-            timeout=options.timeout or config.verify.timeout,
-            processes=getattr(options, "processes", None),
             twice=getattr(options, "twice", None),
             original_python=getattr(options, "original_python", None),
         ),
@@ -117,24 +117,50 @@ def _standard_input() -> bytes:
     return sys.stdin.buffer.read() if is_file else b""
 
 
-def _verified(request: VerifyRequest) -> Evidence:
+def _verified(request: VerifyRequest, config: Config, options: argparse.Namespace) -> Evidence:
+    """What all commands together show; each runs both programs."""
+    found: dict[str, Evidence] = {}
+    chosen = commands(config, options)
     try:
-        with progress_display() as progress:
-            return verify(request, progress)
+        for one in chosen:
+            if len(chosen) > 1:
+                say(f"verifying with {one.name}: {shlex.join(one.command)}")
+            with progress_display() as progress:
+                found[one.name] = verify(replace(request, **_of_command(one, options)), progress)
     except VerifyError as error:
         raise Failure(str(error)) from error
+    return merge(found)
 
 
-def command(config: Config, options: argparse.Namespace) -> tuple[str, ...]:
-    """The command that runs the program: the one behind `--`, else the configured one.
+def _of_command(one: CommandConfig, options: argparse.Namespace) -> dict[str, Any]:
+    return {
+        "command": one.command,
+        "devices": options.devices or one.devices,
+        "processes": getattr(options, "processes", None) or one.processes,
+        "environment": dict(one.environment),
+        **_given(timeout=options.timeout or one.timeout),
+    }
+
+
+def commands(config: Config, options: argparse.Namespace) -> tuple[CommandConfig, ...]:
+    """The commands that run the program: the one behind `--`, else those that the project names, else its only one.
 
     Raises:
-        Failure: There is neither.
+        Failure: There is none, or none of a name that was asked for.
     """
-    chosen = tuple(options.program or config.verify.command)
-    if not chosen:
+    told = config.verify
+    shared = CommandConfig("", told.command, told.devices, told.timeout, told.processes, told.environment)
+    if options.program:
+        return (replace(shared, command=tuple(options.program)),)
+    wanted = getattr(options, "run", None) or ()
+    unknown = [name for name in wanted if name not in {one.name for one in told.commands}]
+    if unknown:
+        named = ", ".join(one.name for one in told.commands) or "none"
+        raise Failure(f"no command is called {unknown[0]!r} under tool.jaxmigrate.verify.commands; there is: {named}")
+    chosen = tuple(one for one in told.commands if not wanted or one.name in wanted)
+    if not chosen and not told.command:
         raise Failure("nothing to run: give the program's command behind `--`, or as tool.jaxmigrate.verify.command")
-    return chosen
+    return chosen or (shared,)
 
 
 def _given(**values: Any) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from jaxmigrate.commands.inputs import Inputs, load
 from jaxmigrate.commands.original import Origin, find_original
 from jaxmigrate.commands.planning import PlannedFile, plan_files, with_diff
 from jaxmigrate.commands.reporting import write_reports
-from jaxmigrate.commands.verification import command, verify_by_hand, verify_planned
+from jaxmigrate.commands.verification import commands, verify_by_hand, verify_planned
 from jaxmigrate.reports import verify_text
 from jaxmigrate.reports.diff import unified_diff
 from jaxmigrate.reports.fix_result import FixedFile
@@ -29,7 +29,7 @@ def run(options: argparse.Namespace) -> int:
         Failure: There is nothing to compare or to run, or the verification could not be carried out.
     """
     inputs = _inputs(options)
-    command(inputs.config, options)
+    commands(inputs.config, options)
     origin = find_original(options.path, options.original, inputs.sources) if options.original is not None else None
     if origin is not None and origin.by_hand:
         evidence, files = _verify_by_hand(origin, inputs, options)

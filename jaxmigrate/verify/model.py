@@ -271,6 +271,7 @@ class RunSummary:
 
     `outcome` is finished, exited, signal, timeout, deadlock or unstarted; `message` says it to a person. `seconds` is
     wall-clock time. `versions` holds python, jax, jaxlib, numpy and platform of the process that made mapped calls.
+    `command` names the command where there are several.
     """
 
     side: str
@@ -289,6 +290,7 @@ class RunSummary:
     stdout_tail: str = ""
     stderr_tail: str = ""
     stack: str = ""
+    command: str = ""
 
     @property
     def ok(self) -> bool:
@@ -297,8 +299,9 @@ class RunSummary:
 
     @property
     def name(self) -> str:
-        """The side, with the number of the run from the second one on."""
-        return self.side if self.attempt == 1 else f"{self.side}, run {self.attempt}"
+        """The side, with the command's name where it has one, and the number of the run from the second one on."""
+        side = f"{self.command}: {self.side}" if self.command else self.side
+        return side if self.attempt == 1 else f"{side}, run {self.attempt}"
 
 
 @dataclass(frozen=True)
@@ -312,8 +315,26 @@ class Coverage:
 
 
 @dataclass(frozen=True)
+class Part:
+    """One of several commands of a verification, with its own verdict."""
+
+    name: str
+    verdict: Verdict
+    command: tuple[str, ...]
+    cwd: str
+    devices: int
+    processes: int
+    environment: Mapping[str, str]
+    seconds: float
+
+
+@dataclass(frozen=True)
 class Evidence:
-    """Everything that a verification found out, with enough of how it was run to run it again."""
+    """Everything that a verification found out, with enough of how it was run to run it again.
+
+    `parts` are the commands where there are several; `command`, `cwd`, `devices`, `processes` and `environment` are
+    then those of the first.
+    """
 
     verdict: Verdict
     message: str
@@ -330,6 +351,7 @@ class Evidence:
     stdout_equal: bool | None = None
     stdout_difference: str = ""
     notes: tuple[str, ...] = ()
+    parts: tuple[Part, ...] = ()
     schema_version: int = SCHEMA_VERSION
 
     @property

@@ -20,10 +20,10 @@ from jaxmigrate.verify.judge import Case, Errors, Found, gravest, judge
 from jaxmigrate.verify.keep import Wanted, choose
 from jaxmigrate.verify.match import Callee, at_places, match, renamed, with_counterparts
 from jaxmigrate.verify.measure import ArrayPair, measure
+from jaxmigrate.verify.merge import NO_CALL, coverage
 from jaxmigrate.verify.model import (
     ORIGINAL,
     REWRITTEN,
-    Coverage,
     Evidence,
     LeafError,
     Progress,
@@ -313,17 +313,6 @@ def _evidence(session: _Session, sites: tuple[SiteEvidence, ...]) -> Evidence:
     )
 
 
-def coverage(sites: Iterable[SiteEvidence]) -> Coverage:
-    """How many sites were reached, and how many of them agree."""
-    sites = tuple(sites)
-    return Coverage(
-        sites=len(sites),
-        exercised=sum(bool(site.calls or site.covered_by) for site in sites),
-        equal=sum(site.verdict is Verdict.EQUAL for site in sites),
-        within=sum(site.verdict is Verdict.WITHIN for site in sites),
-    )
-
-
 def _message(session: _Session, sites: tuple[SiteEvidence, ...], verdict: Verdict) -> str:
     if session.failed is not None and (session.failed.side == ORIGINAL or verdict is Verdict.FAILED):
         return session.failed.message
@@ -386,5 +375,5 @@ def _notes(session: _Session, sites: tuple[SiteEvidence, ...]) -> tuple[str, ...
     if unrecorded:
         notes.append(f"{unrecorded} calls were not compared, because the logs had no room for their leaves")
     if all(site.verdict is Verdict.NOT_EXERCISED for site in sites) and sites:
-        notes.append("the command made no mapped call at all")
+        notes.append(NO_CALL)
     return tuple(notes)
