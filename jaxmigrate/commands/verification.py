@@ -43,9 +43,8 @@ def verify_before_writing(
     evidence: Evidence | None = None
     while candidates := [file for file in planned if file.plan.changed and file.source.name not in withheld]:
         names = {file.source.name for file in candidates}
-        say(
-            f"verifying {plural(len(names), 'file')} with: {' and '.join(shlex.join(one.command) for one in commands(config, options))}"
-        )
+        lines = " and ".join(shlex.join(one.command) for one in commands(config, options))
+        say(f"verifying {plural(len(names), 'file')} with: {lines}")
         evidence = verify_planned(planned, names, config, options)
         refused = _refused(evidence, candidates)
         if not refused:
