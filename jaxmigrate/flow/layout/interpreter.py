@@ -517,6 +517,7 @@ class Interpreter(State):
             key in self.shared
             or holder.node is not frame.scope.node
             or (holder.kind == "module" and name in self.imported)
+            or self._is_rebound(key)
         ):
             self.store(key, value, node, frame.module)
         if holder.node is frame.scope.node and frame.env is not None and not self._is_rebound(key):
