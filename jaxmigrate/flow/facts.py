@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
@@ -13,26 +12,12 @@ from jaxmigrate.flow.axes import AxisUse, AxisWalk, Step, last_name, map_axes, m
 from jaxmigrate.flow.leads import Leads
 from jaxmigrate.flow.meshes import MeshCall, mesh_call
 from jaxmigrate.flow.processes import ProcessBranch, process_branches
-from jaxmigrate.flow.specs import out_vars, spec_axes, spec_var
-from jaxmigrate.flow.variance import Level, Reading, Var, read
+from jaxmigrate.flow.readings import DeviceMap, read_map
+from jaxmigrate.flow.variance import Reading
 from jaxmigrate.program.collectives import PMAP, SHARD_MAPS, argument
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver
-from jaxmigrate.program.values import Application, Argument, Constant, External, Function
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class DeviceMap:
-    """A pmap or shard_map of a function that is in sight; `axes` is None where they are not known."""
-
-    name: str
-    application: Application
-    function: Function
-    axes: frozenset[str] | None
-
-    def keyword(self, name: str, position: int = 99) -> Argument | None:
-        """The argument given under a keyword or at a position."""
-        return argument(self.application.arguments, position, name)
+from jaxmigrate.program.values import Application, External, Function, Partial
 
 
 class Facts:
@@ -42,6 +27,7 @@ class Facts:
         self.modules = modules
         self.resolver = resolver
         self.names = names
+        self._confirmed: dict[DeviceMap, Reading] = {}
         self._by_name: dict[Module, dict[str, list[ast.Call]]] = {}
 
     @cached_property
@@ -79,14 +65,19 @@ class Facts:
         return [branch for module in self.modules for branch in process_branches(module, self.resolver)]
 
     @cached_property
-    def device_maps(self) -> list[DeviceMap]:
-        """Every pmap and shard_map of a function in sight."""
+    def all_maps(self) -> list[DeviceMap]:
+        """Every pmap and shard_map of a function in sight, or of a partial of one."""
         return [found for module in self.modules for found in self._device_maps(module)]
 
     @cached_property
+    def device_maps(self) -> list[DeviceMap]:
+        """Every pmap and shard_map of a function in sight itself."""
+        return [found for found in self.all_maps if found.mapped is found.function]
+
+    @cached_property
     def readings(self) -> list[tuple[DeviceMap, Reading]]:
-        """What reading the body of each device map found."""
-        return [(found, self._read(found)) for found in self.device_maps]
+        """What reading the body of each device map found, taking what is out of sight on trust."""
+        return [(found, read_map(found, self.resolver, trusting=True)) for found in self.all_maps]
 
     def _device_maps(self, module: Module) -> Iterator[DeviceMap]:
         for call in module.table.calls:
@@ -113,49 +104,18 @@ class Facts:
         if name == PMAP or name in SHARD_MAPS:
             mapped = argument(value.arguments, 0, "fun", "f")
             operands = self.resolver.argument_values(mapped) if mapped is not None else ()
-            if len(operands) == 1 and isinstance(operands[0], Function):
-                yield DeviceMap(name, value, operands[0], map_axes(name, value.arguments, self.resolver, {}))
+            operand = operands[0] if len(operands) == 1 else None
+            function = operand.callee if isinstance(operand, Partial) else operand
+            if operand is not None and isinstance(function, Function):
+                yield DeviceMap(name, value, function, map_axes(name, value.arguments, self.resolver, {}), operand)
 
-    def _read(self, found: DeviceMap) -> Reading:
-        spec = found.function.node.args
-        count = len([*spec.posonlyargs, *spec.args]) - (found.function.receiver is not None)
-        return read(found.function, self._arguments(found, count), found.axes or frozenset(), self.resolver)
-
-    def _arguments(self, found: DeviceMap, count: int) -> list[Var]:
-        """pmap's stacked arguments may be equal on all devices, for all that is known; a split block is not."""
-        if found.name == PMAP:
-            return [Var(Level.MAY)] * count
-        specs = found.keyword("in_specs", 2)
-        if specs is None or specs.expression is None:
-            return [Var(Level.MAY)] * count
-        if isinstance(specs.expression, ast.Tuple | ast.List):
-            given = [spec_var(e, specs.module, self.resolver) for e in specs.expression.elts]
-            return [*given, *[Var(Level.MAY)] * count][:count]
-        return [spec_var(specs.expression, specs.module, self.resolver)] * count
-
-    def unreduced_outputs(self, found: DeviceMap, reading: Reading) -> Iterator[tuple[Module, ast.expr, str]]:
-        """The places where a device map declares an output replicated that certainly varies."""
-        if found.name == PMAP:
-            axes = found.keyword("out_axes")
-            if axes is not None and axes.expression is not None:
-                yield from out_vars(axes.expression, axes.module, reading.returned, self._is_none)
-        elif self.unchecked(found):
-            specs = found.keyword("out_specs", 3)
-            if specs is not None and specs.expression is not None:
-                yield from out_vars(specs.expression, specs.module, reading.returned, self._is_replicated)
-
-    def _is_none(self, node: ast.expr, module: Module) -> bool:
-        return self.resolver.value(node, module) == Constant(None)
-
-    def _is_replicated(self, node: ast.expr, module: Module) -> bool:
-        return spec_axes(node, module, self.resolver) == frozenset()
-
-    def unchecked(self, found: DeviceMap) -> bool:
-        """Whether JAX does not check what varies: always under pmap, under shard_map where that is turned off."""
-        if found.name == PMAP:
-            return True
-        off = found.keyword("check_vma") or found.keyword("check_rep")
-        return off is not None and self.resolver.argument_values(off) == (Constant(False),)
+    def confirmed(self, found: DeviceMap, reading: Reading) -> Reading:
+        """The reading of a map's body without trust in what is out of sight."""
+        if not reading.assumed:
+            return reading
+        if found not in self._confirmed:
+            self._confirmed[found] = read_map(found, self.resolver, trusting=False)
+        return self._confirmed[found]
 
     def finding(
         self, module: Module, node: ast.expr, code: str, message: str, way: Sequence[Step] = ()

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 from jaxmigrate.findings import Finding
 from jaxmigrate.flow.axes import mesh_axes, shown
-from jaxmigrate.flow.facts import DeviceMap, Facts
+from jaxmigrate.flow.facts import Facts
 from jaxmigrate.flow.near import near_miss
+from jaxmigrate.flow.readings import DeviceMap
 from jaxmigrate.flow.specs import spec_calls
 from jaxmigrate.program.collectives import SHARD_MAPS, argument
 from jaxmigrate.program.resolve import call_arguments

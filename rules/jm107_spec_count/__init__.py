@@ -6,7 +6,8 @@ import ast
 from collections.abc import Iterator
 
 from jaxmigrate.findings import Finding
-from jaxmigrate.flow.facts import DeviceMap, Facts
+from jaxmigrate.flow.facts import Facts
+from jaxmigrate.flow.readings import DeviceMap
 from jaxmigrate.program.collectives import PMAP
 from jaxmigrate.program.values import Function
 from jaxmigrate.terminal import plural

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from jaxmigrate.findings import Finding
 from jaxmigrate.flow.axes import shown
-from jaxmigrate.flow.facts import DeviceMap, Facts
+from jaxmigrate.flow.facts import Facts
+from jaxmigrate.flow.readings import DeviceMap, is_unchecked, unreduced_outputs
 from jaxmigrate.flow.variance import Reading
 
 CODE = "JM201"
@@ -16,7 +17,7 @@ def check(facts: Facts) -> Iterator[Finding]:
     """Outputs declared replicated that certainly vary, and updates by gradients that nothing has reduced."""
     reported: set[object] = set()
     for found, reading in facts.readings:
-        for module, node, which in facts.unreduced_outputs(found, reading):
+        for module, node, which in unreduced_outputs(found, reading, facts.resolver):
             message = (
                 f"{which} varies over {shown(found.axes)} but is declared replicated; device 0's value is returned"
             )
@@ -32,7 +33,7 @@ def check(facts: Facts) -> Iterator[Finding]:
 
 def _updates(found: DeviceMap, reading: Reading, facts: Facts) -> Iterator[Finding]:
     """Only where the function reduces something else: then it is data parallel, and no population or ensemble."""
-    if not facts.unchecked(found) or not reading.reductions or not reading.returned.updated:
+    if not is_unchecked(found, facts.resolver) or not reading.reductions or not reading.returned.updated:
         return
     for module, node in reading.updates[:1]:
         axis = shown(found.axes)

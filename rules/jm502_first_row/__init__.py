@@ -7,8 +7,9 @@ from collections.abc import Iterator
 
 from jaxmigrate.findings import Finding
 from jaxmigrate.flow.axes import axis_names, calls_of, last_name
-from jaxmigrate.flow.facts import DeviceMap, Facts
+from jaxmigrate.flow.facts import Facts
 from jaxmigrate.flow.mapped_calls import first_dimension, shard_mapped
+from jaxmigrate.flow.readings import DeviceMap
 from jaxmigrate.flow.specs import spec_axes
 from jaxmigrate.program.collectives import REDUCTIONS, SHARD_MAPS, argument
 from jaxmigrate.program.modules import Module

@@ -1,0 +1,111 @@
+"""What reading the functions that a program maps finds, with arguments as the maps give them."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from jaxmigrate.flow.specs import out_vars, spec_axes, spec_var
+from jaxmigrate.flow.variance import EQUAL, MAY, Reading, Var, read
+from jaxmigrate.program.collectives import PMAP, argument
+from jaxmigrate.program.modules import Module
+from jaxmigrate.program.resolve import Resolver
+from jaxmigrate.program.values import Application, Argument, Constant, Function, Partial, Value
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DeviceMap:
+    """A pmap or shard_map of a function that is in sight; `axes` is None where they are not known.
+
+    `mapped` is what is mapped: the function itself, or a partial of it.
+    """
+
+    name: str
+    application: Application
+    function: Function
+    axes: frozenset[str] | None
+    mapped: Value
+
+    def keyword(self, name: str, position: int = 99) -> Argument | None:
+        """The argument given under a keyword or at a position."""
+        return argument(self.application.arguments, position, name)
+
+    def parameters(self) -> list[str]:
+        """The names of the positional parameters that the map's arguments are passed for."""
+        spec = self.function.node.args
+        names = [p.arg for p in (*spec.posonlyargs, *spec.args)][self.function.receiver is not None :]
+        if not isinstance(self.mapped, Partial):
+            return names
+        positional = sum(a.keyword is None for a in self.mapped.arguments)
+        keywords = {a.keyword for a in self.mapped.arguments}
+        return [name for name in names[positional:] if name not in keywords]
+
+
+def read_map(found: DeviceMap, resolver: Resolver, *, trusting: bool) -> Reading:
+    """Reads the body of a map."""
+    given = dict(zip(found.parameters(), arguments(found, resolver), strict=True))
+    return read(found.mapped, [], found.axes or frozenset(), resolver, given, trusting=trusting)
+
+
+def arguments(found: DeviceMap, resolver: Resolver) -> list[Var]:
+    """pmap's stacked arguments may be equal on all devices, for all that is known; a split block is not."""
+    count = len(found.parameters())
+    if found.name == PMAP:
+        static = _numbers(found.keyword("static_broadcasted_argnums", 3), resolver)
+        shared = _broadcast(found, resolver)
+        return [EQUAL if index in static or index in shared else MAY for index in range(count)]
+    specs = found.keyword("in_specs", 2)
+    if specs is None or specs.expression is None:
+        return [MAY] * count
+    if isinstance(specs.expression, ast.Tuple | ast.List):
+        given = [spec_var(e, specs.module, resolver) for e in specs.expression.elts]
+        return [*given, *[MAY] * count][:count]
+    return [spec_var(specs.expression, specs.module, resolver)] * count
+
+
+def _numbers(given: Argument | None, resolver: Resolver) -> frozenset[int]:
+    """The positions that an argument lists."""
+    values = resolver.argument_values(given) if given is not None else ()
+    content = values[0].value if len(values) == 1 and isinstance(values[0], Constant) else ()
+    items = content if isinstance(content, tuple) else (content,)
+    return frozenset(item for item in items if isinstance(item, int))
+
+
+def _broadcast(found: DeviceMap, resolver: Resolver) -> frozenset[int]:
+    """The positions whose entry in in_axes is None: one value for all devices."""
+    axes = found.keyword("in_axes", 2)
+    values = resolver.argument_values(axes) if axes is not None else ()
+    content = values[0].value if len(values) == 1 and isinstance(values[0], Constant) else ()
+    if isinstance(content, tuple):
+        return frozenset(index for index, item in enumerate(content) if item is None)
+    if axes is not None and isinstance(axes.expression, ast.Tuple | ast.List):
+        elements = axes.expression.elts
+        return frozenset(i for i, e in enumerate(elements) if isinstance(e, ast.Constant) and e.value is None)
+    return frozenset()
+
+
+def is_unchecked(found: DeviceMap, resolver: Resolver) -> bool:
+    """Whether JAX does not check what varies: always under pmap, under shard_map where that is turned off."""
+    if found.name == PMAP:
+        return True
+    off = found.keyword("check_vma") or found.keyword("check_rep")
+    return off is not None and resolver.argument_values(off) == (Constant(False),)
+
+
+def unreduced_outputs(found: DeviceMap, reading: Reading, resolver: Resolver) -> Iterator[tuple[Module, ast.expr, str]]:
+    """The places where a device map declares an output replicated that certainly varies."""
+
+    def is_none(node: ast.expr, module: Module) -> bool:
+        return resolver.value(node, module) == Constant(None)
+
+    def is_replicated(node: ast.expr, module: Module) -> bool:
+        return spec_axes(node, module, resolver) == frozenset()
+
+    given, test = found.keyword("out_specs", 3), is_replicated
+    if found.name == PMAP:
+        given, test = found.keyword("out_axes"), is_none
+    elif not is_unchecked(found, resolver):
+        return
+    if given is not None and given.expression is not None:
+        yield from out_vars(given.expression, given.module, reading.returned, test)
