@@ -222,7 +222,7 @@ def needs_of(decisions: Iterable[Decision], around: Surroundings, resolver: Reso
 def _needs_of_one(decision: Decision, around: Surroundings, resolver: Resolver) -> Needs:
     site = decision.sites[0] if decision.sites else None
     if site is None or site.is_open:
-        return _open_needs(around)
+        return replace(_open_needs(around), inner=decision.around)
     given = {a.keyword for a in site.arguments}
     in_axes = site.keyword("in_axes")
     return Needs(

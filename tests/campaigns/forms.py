@@ -1,6 +1,6 @@
 """Goes through the combinations of forms, functions, keywords and calls of pmap, running each before and after fix.
 
-    python tests/campaigns/forms.py [--seconds 1800] [--seed 0] [--resume LOG] [--python EXE]
+    python tests/campaigns/forms.py [--seconds 1800] [--seed 0] [--resume LOG] [--python EXE] [--where mapped=nested]
 
 First come the programs of `make test`, then those in which every three values meet, then all others in a shuffled
 order. Prints how many ran, agreed bitwise, were left and differed. With `--resume` each verdict is a line of LOG, and
@@ -23,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).parents[2]))  # a script's own folder is a
 
 from jaxmigrate.migrate import plan_sources
 from tests.migrate.forms.covering import AT_RUN_TIME, SIZE, at, covering, index_of, shuffled
-from tests.migrate.forms.dimensions import EXCLUDED, Combination, Excluded
+from tests.migrate.forms.dimensions import EXCLUDED, NESTED, OLDER, Combination, Excluded
 from tests.migrate.forms.programs import files_of
 from tests.migrate.forms.running import Program, run
 
@@ -53,7 +53,8 @@ class Campaign:
         self.log: Path | None = options.resume
         self.verdicts: dict[int, tuple[str, str]] = {}
         self.excluded: Counter[Excluded] = Counter()
-        self.lifted = _lifted(options.python)
+        self.rules = _rules(options.python)
+        self.where = dict(part.split("=") for part in options.where)
         if self.log is not None and self.log.exists():
             for line in self.log.read_text(encoding="utf-8").splitlines():
                 entry = json.loads(line)
@@ -64,6 +65,8 @@ class Campaign:
         for index in order(self.options.seed):
             if time.monotonic() > self.until:
                 return
+            if not self.where.items() <= at(index).items():
+                continue
             why = self._excluded(at(index))
             if why is not None:
                 self.excluded[why] += 1
@@ -75,7 +78,7 @@ class Campaign:
                     yield program
 
     def _excluded(self, combination: Combination) -> Excluded | None:
-        return next((e for e in EXCLUDED if e not in self.lifted and e.holds(combination)), None)
+        return next((e for e in self.rules if e.holds(combination)), None)
 
     def note(self, index: int, verdict: str, text: str) -> None:
         """Keeps a verdict, in the log too."""
@@ -120,12 +123,12 @@ def _planned(name: str, files: dict[str, str]) -> tuple[Program, list[str]]:
     return Program(name, files, after), [f"{s.code} {s.reason}" for s in plan.sites if s.status == "left"]
 
 
-def _lifted(python: str) -> set[Excluded]:
-    """The rules that the JAX of another Python does not have."""
+def _rules(python: str) -> list[Excluded]:
+    """What the JAX of a Python does not take."""
     code = "import jax; print(*jax.__version_info__)"
     version = subprocess.run([python, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     older = tuple(map(int, version)) < (0, 8)
-    return {e for e in EXCLUDED if older and set(e.where) == {"mapped"}}
+    return [*OLDER, *(e for e in EXCLUDED if e is not NESTED)] if older else list(EXCLUDED)
 
 
 def main() -> int:
@@ -135,6 +138,9 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=1800)
     parser.add_argument("--resume", type=Path, metavar="LOG")
     parser.add_argument("--python", default=sys.executable)
+    parser.add_argument(
+        "--where", nargs="+", default=(), metavar="DIMENSION=VALUE", help="only combinations with these"
+    )
     parser.add_argument("--only", type=int, nargs="+", help="show these combinations' programs, and run nothing")
     options = parser.parse_args()
     for index in options.only or ():

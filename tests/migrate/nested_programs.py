@@ -110,6 +110,11 @@ def main(): return p(X)
 p = jax.pmap(jax.pmap(lambda y, w: y * w + lax.psum(y, ('i', 'j')), 'j', in_axes=(1, None)), 'i', in_axes=(2, None))
 def main(): return p(X.transpose(2, 1, 0), jnp.float32(3.0))
 """,
+    "starred_keywords": """
+options = {'axis_name': 'i', 'axis_size': 2}
+p = jax.pmap(lambda x: jax.pmap(lambda y: y + lax.psum(y, 'i'), 'j')(x), **options)
+def main(): return p(X)
+""",
     "decorated_twice": """
 @functools.partial(jax.pmap, axis_name='i', out_axes=1)
 @functools.partial(jax.pmap, axis_name='j')

@@ -132,7 +132,7 @@ def _data(combination: Combination) -> list[str]:
     rows = (8, 2, 3) if not is_nested(combination) else (2, 4, 2, 3)
     return [
         f"BLOCKS = np.arange({8 * 6}, dtype=np.float32).reshape({rows}) / 7",
-        "DATA = {'x': BLOCKS, 'z': np.cos(BLOCKS), 'y': BLOCKS - 2}",
+        "DATA = {'x': BLOCKS, 'z': np.cos(BLOCKS), 'y': BLOCKS - 2.3}",
         "def stacked(name, axis, rows):",
         "    blocks = DATA[name][:rows]",
         "    return blocks[0] if axis is None else np.moveaxis(blocks, 0, axis)",
@@ -465,7 +465,8 @@ def _call(combination: Combination, rows: int) -> list[str]:
         lines.append(f"args = ({', '.join(arguments)},)")
         arguments = ["*args"]
     lines += _called(combination, arguments, keyword, layout)
-    if make == "placed" and combination["donate"] == "int":  # of several donors XLA takes which it likes
+    whole = "none" in (combination["in_axes"], combination["out_axes"])
+    if make == "placed" and combination["donate"] == "int" and not whole:  # of several donors XLA takes which it likes
         fits = f"{{leaf.shape for leaf in {jax}.tree.leaves(out)}}"
         lines.append(f"gone = [leaf.is_deleted() for leaf in {jax}.tree.leaves(x) if leaf.shape in {fits}]")
         lines.append("out.append(np.array(gone))")
