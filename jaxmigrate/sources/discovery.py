@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from jaxmigrate.sources.decoding import SourceError, os_reason
+from jaxmigrate.sources.ignored import FILE, Ignored, rules_at, rules_in
 
 STDIN = "<stdin>"
 
@@ -60,8 +61,8 @@ def discover(paths: Iterable[str], excluded: Excluded = _nothing) -> Discovery:
     """The Python files and notebooks under some paths, each once however many ways lead to it.
 
     A file that is named itself is taken whatever its ending and whatever is excluded. Inside folders, hidden ones,
-    virtual environments, caches and build outputs are left out, and so are links to folders, which a loop could hide
-    behind. `-` is standard input.
+    virtual environments, caches, build outputs and what `.gitignore` files leave out are left out, and links to folders,
+    which a loop could hide behind. `-` is standard input.
 
     Args:
         paths: Files and folders as the user named them.
@@ -118,16 +119,29 @@ def _real_first(found: Location) -> tuple[bool, str]:
 
 
 def _inside(start: Path, excluded: Excluded, errors: list[SourceError]) -> Iterator[Location]:
-    waiting = [start]
+    waiting = [(start, rules_at(start.absolute()))]
     while waiting:
-        folder = waiting.pop()
-        for entry in _entries(folder, errors):
-            path = folder / entry.name
+        folder, above = waiting.pop()
+        entries = _entries(folder, errors)
+        has_rules = any(entry.name == FILE for entry in entries)
+        rules = rules_in(folder.absolute(), above) if has_rules else above
+        absolute = os.path.abspath(folder)
+
+        def left_out(path: Path, is_folder: bool, rules: Ignored | None = rules, absolute: str = absolute) -> bool:
+            if rules is not None and rules.covers(f"{absolute}/{path.name}", is_folder):
+                return True
+            return excluded(path, start)
+
+        for entry in entries:
+            suffix = os.path.splitext(entry.name)[1]
             if entry.is_dir(follow_symlinks=False):
-                if not _skipped(path) and not excluded(path, start):
-                    waiting.append(path)
-            elif path.suffix in _KINDS and not excluded(path, start) and _is_file(entry):
-                yield Location(path.as_posix(), path, _KINDS[path.suffix])
+                path = folder / entry.name
+                if not _skipped(path) and not left_out(path, True):
+                    waiting.append((path, rules))
+            elif suffix in _KINDS and _is_file(entry):
+                path = folder / entry.name
+                if not left_out(path, False):
+                    yield Location(path.as_posix(), path, _KINDS[suffix])
 
 
 def _entries(folder: Path, errors: list[SourceError]) -> list[os.DirEntry[str]]:

@@ -18,9 +18,14 @@ def matches(pattern: str, path: str) -> bool:
 
 @cache
 def _compiled(pattern: str) -> re.Pattern[str]:
+    return re.compile(expression(pattern), re.DOTALL)
+
+
+def expression(pattern: str) -> str:
+    """The regular expression that a pattern stands for."""
     anchored = "/" in pattern.rstrip("/")
     body = "".join(_translate(token) for token in _TOKEN.findall(pattern.strip("/")))
-    return re.compile(f"{'' if anchored else '(?:.*/)?'}{body}(?:/.*)?\\Z", re.DOTALL)
+    return f"{'' if anchored else '(?:.*/)?'}{body}(?:/.*)?\\Z"
 
 
 def _translate(token: str) -> str:

@@ -4,7 +4,7 @@
 
 The programs are fixtures/*/before or, with FOLDER, the files of checked-out repositories that map over devices and what
 those import. A fault counts as found if lint tells something of the right group of rules that it did not tell of the
-program as it was. Where a fault can be planted is decided by the text alone, never by what lint sees. Nothing is written.
+program as it was. Where one can be planted is decided by the text alone, never by what lint sees. Nothing is written.
 """
 
 from __future__ import annotations

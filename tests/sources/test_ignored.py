@@ -1,0 +1,73 @@
+"""`.gitignore` files are read as git reads them, wherever git itself can be asked."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from jaxmigrate.sources import discover
+
+FILES = (
+    "a.py", "b_pb2.py", "keep_pb2.py", "gen/x.py", "gen/y/z.py", "src/gen/w.py", "src/out/v.py", "src/local.py",
+    "src/deep/local.py", "data/one.py", "data/two/three.py", "third/a.py", "docs/conf.py", "docs/a/b/conf.py",
+)  # fmt: skip
+
+
+def tree(root: Path, ignores: dict[str, str]) -> None:
+    for name in FILES:
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).touch()
+    for folder, text in ignores.items():
+        (root / folder / ".gitignore").write_text(text)
+
+
+CASES = [
+    {"": "gen/\n"},
+    {"": "/gen\n"},
+    {"": "*_pb2.py\n!keep_pb2.py\n"},
+    {"": "# a comment\n\nlocal.py\n"},
+    {"": "src/*/local.py\n"},
+    {"": "docs/**/conf.py\n"},
+    {"": "data/*\n!data/two\n"},
+    {"": "local.py\nthird/\n", "src": "!local.py\n"},
+    {"src": "out\n/local.py\n"},
+    {"": "third/\n", "docs": "a/b/\n"},
+    {"": "*.py\n!a.py\n"},
+    {"": "gen\n!gen/x.py\n"},
+]
+
+
+@pytest.mark.parametrize("ignores", CASES)
+def test_as_git_does(ignores: dict[str, str], tmp_path: Path) -> None:
+    git = shutil.which("git")
+    if git is None:
+        pytest.skip("git is not installed")
+    tree(tmp_path, ignores)
+    subprocess.run([git, "init", "-q", "."], cwd=tmp_path, check=True)
+    told = subprocess.run(
+        [git, "ls-files", "--others", "--exclude-standard"], cwd=tmp_path, check=True, capture_output=True, text=True
+    )
+    expected = sorted(name for name in told.stdout.split() if name.endswith(".py"))
+    assert expected != sorted(FILES)
+    assert sorted(f.path.relative_to(tmp_path).as_posix() for f in discover([str(tmp_path)]).files) == expected
+
+
+def test_rules_of_the_repository_hold_for_a_folder_in_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tree(tmp_path, {"": "local.py\nsrc/out/\n"})
+    (tmp_path / ".git").mkdir()
+    monkeypatch.chdir(tmp_path)
+    assert [file.name for file in discover(["src"]).files] == ["src/gen/w.py"]
+    assert [file.name for file in discover(["src/local.py"]).files] == ["src/local.py"]  # named itself
+
+
+def test_what_lies_above_a_folder_without_a_repository_says_nothing(tmp_path: Path) -> None:
+    tree(tmp_path, {"": "*.py\n"})
+    assert len(discover([str(tmp_path / "docs")]).files) == 2
+
+
+def test_a_pattern_that_cannot_be_read_is_passed_over(tmp_path: Path) -> None:
+    tree(tmp_path, {"": "[z-a]\ngen/\n"})
+    assert len(discover([str(tmp_path)]).files) < len(FILES)
