@@ -1,0 +1,73 @@
+"""Many files in several processes give what one file after the other gives."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+
+from jaxmigrate.cli import main
+from jaxmigrate.lint_run import examine, pool
+from jaxmigrate.lint_run.examine import concerns
+from jaxmigrate.lint_run.pieces import MOST_FILES, pieces
+
+WRONG = "import jax\np = jax.pmap(lambda x: jax.lax.psum(x, 'j{n}'), axis_name='i')\n"
+
+
+def test_files_are_divided_by_folder() -> None:
+    root = Path("/project")
+    files = [
+        (f"{folder}/{n}.py", root / folder / f"{n}.py")
+        for folder in ("a", "b/c", "b/d", "e")
+        for n in range(MOST_FILES // 2)
+    ]
+    random.Random(0).shuffle(files)
+    divided = pieces(files, root)
+    assert sorted(file for piece in divided for file in piece.files) == sorted(files)
+    assert [{path.parent for _, path in piece.files} for piece in divided] == [
+        {root / "a"},
+        {root / "b/c", root / "b/d"},
+        {root / "e"},
+    ]
+
+
+def test_a_folder_with_too_many_files_stays_together() -> None:
+    files = [(f"{n}.py", Path(f"/project/{n}.py")) for n in range(2 * MOST_FILES)]
+    assert sum(len(piece.files) for piece in pieces(files, Path("/project"))) == 2 * MOST_FILES
+
+
+def test_processes_agree_with_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for n in range(600):
+        path = tmp_path / f"folder{n % 7}" / f"m{n}.py"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(WRONG.format(n=n) if n % 50 == 0 else "x = 1\n")
+    (tmp_path / "folder1" / "broken.py").write_text("import jax\njax.pmap(\n")
+    monkeypatch.setattr(pool, "workers", lambda files: 1)
+    assert main(["lint", "--no-cache", "."]) == 2
+    alone = capsys.readouterr()
+    monkeypatch.setattr(pool, "workers", lambda files: 2)
+    assert main(["lint", "--no-cache", "."]) == 2
+    assert capsys.readouterr() == alone
+    assert alone.out.count("JM101") == 12
+
+
+def test_few_files_start_no_process() -> None:
+    assert examine.workers(1) == 1
+    assert examine.workers(10_000) >= 1
+
+
+@pytest.mark.parametrize(
+    ("raw", "expected"),
+    [
+        (b"import jax\njax.pmap(f)", True),
+        (b"import haiku as hk\nhk.BatchNorm(cross_replica_axis='i')", True),
+        (b"import jax\njax.jit(f)", False),
+        (b"accelerator.process_index == 0", False),
+    ],
+)
+def test_what_is_worth_a_look(raw: bytes, expected: bool) -> None:
+    assert concerns(raw) is expected
