@@ -78,6 +78,7 @@ class AxisUse:
     axis: str
     environment: Environment
     way: tuple[Step, ...]
+    bindings: Bindings
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -332,7 +333,7 @@ def _record(
     if axis is None:
         return
     for one in axis_names(axis.expression, axis.module, walk.resolver, bindings) or ():
-        walk.uses.append(AxisUse(module, node, name, one, around, way))
+        walk.uses.append(AxisUse(module, node, name, one, around, way, bindings))
 
 
 # Facts about values, shared with the rest of flow

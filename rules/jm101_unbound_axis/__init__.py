@@ -8,8 +8,8 @@ from collections.abc import Collection, Iterator, Sequence
 from jaxmigrate.findings import Finding
 from jaxmigrate.flow.axes import AxisUse, Step, shown
 from jaxmigrate.flow.facts import Facts
+from jaxmigrate.flow.guards import is_guarded
 from jaxmigrate.flow.near import near_miss
-from jaxmigrate.program.values import Parameter
 
 CODE = "JM101"
 
@@ -28,26 +28,7 @@ def is_unbound(use: AxisUse, facts: Facts) -> bool:
     environment = use.environment
     if not environment.complete or use.axis in environment.axes:
         return False
-    return bool(near_miss(use.axis, environment.axes)) or not is_guarded(use, facts)
-
-
-def is_guarded(use: AxisUse, facts: Facts) -> bool:
-    """Whether the collective stands under a test of something that a caller chooses, or in a try."""
-    parents = use.module.table.parents
-    node: ast.AST = use.call
-    while node in parents and not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-        node = parents[node]
-        if isinstance(node, ast.Try):
-            return True
-        if isinstance(node, ast.If | ast.IfExp) and _depends_on_caller(node.test, use, facts):
-            return True
-    return False
-
-
-def _depends_on_caller(test: ast.expr, use: AxisUse, facts: Facts) -> bool:
-    names = [n for n in ast.walk(test) if isinstance(n, ast.Name | ast.Attribute)]
-    values = [v for n in names for v in facts.resolver.values(n, use.module)]
-    return any(isinstance(n, ast.Attribute) for n in names) or any(isinstance(v, Parameter) for v in values)
+    return bool(near_miss(use.axis, environment.axes)) or not is_guarded(use, facts.resolver)
 
 
 def unbound(axis: str, axes: Collection[str], who: str) -> str:

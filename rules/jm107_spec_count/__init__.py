@@ -9,7 +9,6 @@ from jaxmigrate.findings import Finding
 from jaxmigrate.flow.facts import Facts
 from jaxmigrate.flow.readings import DeviceMap
 from jaxmigrate.program.collectives import PMAP
-from jaxmigrate.program.values import Function
 from jaxmigrate.terminal import plural
 
 CODE = "JM107"
@@ -27,7 +26,7 @@ def check(facts: Facts) -> Iterator[Finding]:
         if any(isinstance(element, ast.Starred) for element in given.expression.elts):
             continue
         count = len(given.expression.elts)
-        taken = positional(found.function)
+        taken = positional(found)
         if taken is None or taken[0] <= count <= taken[1]:
             continue
         message = f"{keyword} is for {plural(count, 'argument')}, but {_name(found)} takes {_shown(*taken)}"
@@ -36,13 +35,14 @@ def check(facts: Facts) -> Iterator[Finding]:
             yield finding
 
 
-def positional(function: Function) -> tuple[int, int] | None:
-    """How many positional arguments a function takes, at least and at most; None where it takes any number."""
-    spec = function.node.args
+def positional(found: DeviceMap) -> tuple[int, int] | None:
+    """How many positional arguments a mapped function takes, at least and at most; None where it takes any number."""
+    spec = found.function.node.args
     if spec.vararg is not None:
         return None
-    most = len([*spec.posonlyargs, *spec.args]) - (function.receiver is not None)
-    return most - len(spec.defaults), most
+    names = found.parameters()
+    optional = {p.arg for p in [*spec.posonlyargs, *spec.args][-len(spec.defaults) :]} if spec.defaults else set()
+    return len([name for name in names if name not in optional]), len(names)
 
 
 def _name(found: DeviceMap) -> str:

@@ -50,9 +50,7 @@ def _parameters(found: DeviceMap) -> Iterator[tuple[str, Argument]]:
     given = found.keyword("in_specs", 2)
     if given is None or given.expression is None:
         return
-    spec = found.function.node.args
-    names = [p.arg for p in (*spec.posonlyargs, *spec.args)][found.function.receiver is not None :]
-    for number, name in enumerate(names):
+    for number, name in enumerate(found.parameters()):
         if not isinstance(given.expression, ast.Tuple):
             yield name, given
         elif number < len(given.expression.elts):

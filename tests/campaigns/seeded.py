@@ -102,6 +102,8 @@ def renamed_maps(tree: ast.Module, _text: str) -> Iterator[Edit]:
         if not axes or not is_fixed(axes[0]):
             continue
         mapped = call.args[0] if call.args else None
+        while isinstance(mapped, ast.Call) and mapped.args:
+            mapped = mapped.args[0]
         if mapped is not None and last_name(mapped) == "pmap":
             mapped = None
         owner = named.get(last_name(mapped)) if mapped is not None else _decorated(call, named)

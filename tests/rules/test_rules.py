@@ -70,6 +70,11 @@ PRELUDE = "import jax\nimport jax.numpy as jnp\nfrom jax import lax\nfrom functo
         "def spread(f, axis): return jax.pmap(f, axis_name=axis)\np = spread(lambda x: lax.psum(x, 'j'), 'i')",
         "p = jax.pmap(jax.vmap(lambda x: lax.psum(x, ('i', 'c')), axis_name='b'), axis_name='i')",
         "def f(x): return lax.axis_index('j')\np = jax.jit(jax.pmap(f, 'i'))",
+        (
+            "def f(x, gather=False):\n    if gather: x = lax.all_gather(x, 'j')\n    return x\n"
+            "p = jax.pmap(partial(f, gather=True), 'i')"
+        ),
+        "def f(x, c):\n    if c.verbose: x = lax.all_gather(x, 'j')\n    return x\np = jax.pmap(f, 'i')",
     ],
 )
 def test_an_unbound_axis_is_found(text: str) -> None:
@@ -86,6 +91,8 @@ def test_an_unbound_axis_is_found(text: str) -> None:
         "def f(x, sync=False):\n    if sync:\n        x = lax.psum(x, 'device')\n    return x\np = jax.pmap(f, 'i')",
         "p = jax.pmap(jax.vmap(lambda x: lax.psum(x, ('i', 'b')), axis_name='b'), axis_name='i')",
         "def make(name): return jax.pmap(lambda x: lax.psum(x, name), axis_name=name)\np = make('q')",
+        "def f(x, gather=False):\n    if gather: x = lax.all_gather(x, 'j')\n    return x\np = jax.pmap(f, 'i')",
+        "def f(self, x):\n    return lax.psum(x, 'j') if self.sync else x\np = jax.pmap(partial(f, m), 'i')",
         "def f(x):\n    try:\n        lax.psum(x, 'j')\n    except NameError:\n        return x\np = jax.pmap(f, 'i')",
         "x = jax.numpy.ones(3)\nx = jax.tree.map(lambda a: a, x)\nx = x(x)",
         "def f(mesh, x): return jax.shard_map(lambda y: lax.psum(y, 'm'), mesh=mesh, in_specs=None, out_specs=None)(x)",

@@ -1,0 +1,99 @@
+"""Conditions around a collective that may be there to keep it from running where its axis is not bound.
+
+`if axis_name is not None:` or `if sync:` is such a condition, `if config.log_gradients:` is none: where that holds, the
+collective runs. What the way from the map to the collective says of a condition's parameters decides first.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from jaxmigrate.flow.axes import AxisUse, last_name
+from jaxmigrate.program.resolve import Resolver
+from jaxmigrate.program.values import Constant, Parameter, Values
+
+_ABOUT_MAPS = re.compile("axis|axes|pmap|sync|distribut|device|replica|parallel|multi|shard|host|cross", re.IGNORECASE)
+_DEFINITIONS = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+
+
+def is_guarded(use: AxisUse, resolver: Resolver) -> bool:
+    """Whether a condition or a try may keep a collective from running where the use was found."""
+    parents = use.module.table.parents
+    node: ast.AST = use.call
+    while node in parents and not isinstance(node, _DEFINITIONS):
+        parent = parents[node]
+        if isinstance(parent, ast.Try):
+            return True
+        if (
+            isinstance(parent, ast.If | ast.IfExp)
+            and node is not parent.test
+            and _may_be_passed_by(parent, node, use, resolver)
+        ):
+            return True
+        node = parent
+    return False
+
+
+def _is_within(node: ast.AST, body: list[ast.stmt] | ast.expr) -> bool:
+    return node in body if isinstance(body, list) else node is body
+
+
+def _may_be_passed_by(branch: ast.If | ast.IfExp, way: ast.AST, use: AxisUse, resolver: Resolver) -> bool:
+    """Whether a branch may take the other way."""
+    truth = _truth(branch.test, use, resolver)
+    if truth is not None:
+        return truth != _is_within(way, branch.body)
+    return any(_ABOUT_MAPS.search(name) for name in _names(branch.test))
+
+
+def _names(test: ast.expr) -> Iterator[str]:
+    for node in ast.walk(test):
+        if isinstance(node, ast.Name | ast.Attribute):
+            yield last_name(node)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.value
+
+
+def _truth(test: ast.expr, use: AxisUse, resolver: Resolver) -> bool | None:
+    """Whether a condition holds on the way of the use, None where that is not known."""
+    match test:
+        case ast.UnaryOp(op=ast.Not(), operand=operand):
+            inner = _truth(operand, use, resolver)
+            return None if inner is None else not inner
+        case ast.BoolOp(op=op, values=values):
+            decisive = isinstance(op, ast.Or)
+            known = [_truth(value, use, resolver) for value in values]
+            return decisive if decisive in known else None if None in known else not decisive
+        case ast.Compare(left=left, ops=[ast.Is() | ast.Eq()], comparators=[right]):
+            return _agree(left, right, use, resolver)
+        case ast.Compare(left=left, ops=[ast.IsNot() | ast.NotEq()], comparators=[right]):
+            agree = _agree(left, right, use, resolver)
+            return None if agree is None else not agree
+    known_value = _constant(test, use, resolver)
+    return None if known_value is None else bool(known_value.value)
+
+
+def _agree(left: ast.expr, right: ast.expr, use: AxisUse, resolver: Resolver) -> bool | None:
+    one, other = _constant(left, use, resolver), _constant(right, use, resolver)
+    return None if one is None or other is None else one == other
+
+
+def _constant(node: ast.expr, use: AxisUse, resolver: Resolver) -> Constant | None:
+    """The one constant that an expression is on the way of the use."""
+    values: Values = resolver.values(node, use.module)
+    if len(values) == 1 and isinstance(values[0], Parameter):
+        parameter = values[0]
+        values = use.bindings.get((parameter.function, parameter.name), ()) or _default(parameter, resolver)
+    return values[0] if len(values) == 1 and isinstance(values[0], Constant) else None
+
+
+def _default(parameter: Parameter, resolver: Resolver) -> Values:
+    """What a parameter is if nothing is passed; a map passes arrays, and flags are left as they are."""
+    spec = parameter.function.args
+    names = [p.arg for p in (*spec.posonlyargs, *spec.args)]
+    defaults = dict(zip(reversed(names), reversed(spec.defaults), strict=False))
+    defaults |= {p.arg: d for p, d in zip(spec.kwonlyargs, spec.kw_defaults, strict=True) if d is not None}
+    default = defaults.get(parameter.name)
+    return resolver.values(default, parameter.module) if default is not None else ()
