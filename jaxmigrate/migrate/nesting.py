@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.sites import PMAP, MappedSite, mapped_values
-from jaxmigrate.program.values import Application, External, Function, Partial, Value, Values
+from jaxmigrate.program.values import Application, External, Function, Parameter, Partial, Value, Values
 
 MOST_FUNCTIONS = 200
 
@@ -91,6 +91,46 @@ def certain(site: MappedSite, resolver: Resolver) -> Values:
 def maps_inside(site: MappedSite, resolver: Resolver) -> list[Application]:
     """The maps that what a site maps comes to."""
     return [m for m in maps_reached(certain(site, resolver), resolver) if not _made_by(m, site)]
+
+
+def maps_given(site: MappedSite, resolver: Resolver) -> list[Application]:
+    """The maps that callers hand to a function which maps its own parameter at a site."""
+    pending = [v for v in mapped_values(site, resolver) if isinstance(v, Parameter)]
+    seen: set[Parameter] = set()
+    found: list[Application] = []
+    while pending:
+        parameter = pending.pop()
+        if parameter not in seen:
+            seen.add(parameter)
+            for values in _given(parameter, resolver):
+                pending += [v for v in values if isinstance(v, Parameter)]
+                found += maps_reached(values, resolver) if len(values) == 1 else []
+    return found
+
+
+def _given(parameter: Parameter, resolver: Resolver) -> Iterator[Values]:
+    """What the calls of a function in sight pass for a parameter."""
+    name = _name_of(parameter)
+    for module in resolver.project.named if name else ():
+        for call in module.table.calls if name in module.text else ():
+            function = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", None)
+            callee = resolver.value(call.func, module) if function == name else None
+            if isinstance(callee, Function) and callee.node is parameter.function:
+                arguments = callee.node.args
+                names = [p.arg for p in (*arguments.posonlyargs, *arguments.args)][callee.receiver is not None :]
+                passed = dict(zip(names, call.args, strict=False)) | {k.arg: k.value for k in call.keywords if k.arg}
+                if parameter.name in passed:
+                    yield resolver.values(passed[parameter.name], module)
+
+
+def _name_of(parameter: Parameter) -> str:
+    """The name of the function that has a parameter; of a lambda, the one that it is assigned to."""
+    if not isinstance(parameter.function, ast.Lambda):
+        return parameter.function.name
+    match parameter.module.table.parents.get(parameter.function):
+        case ast.Assign(targets=[ast.Name(id=name)]):
+            return name
+    return ""
 
 
 def _made_by(value: Value, site: MappedSite) -> bool:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from jaxmigrate.migrate.decide import Decision, Refusal
-from jaxmigrate.migrate.nesting import maps_inside
+from jaxmigrate.migrate.nesting import maps_given, maps_inside
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.sites import MappedSite, ReferenceNode
@@ -47,7 +47,8 @@ def _groups(
 ) -> Iterator[tuple[ReferenceNode, list[ReferenceNode], Refusal | None]]:
     """The reference of each map around others, theirs, and the refusal of one that goes through a name."""
     for site in found:
-        maps = maps_inside(site, resolver)
+        given = maps_given(site, resolver)
+        maps = [*maps_inside(site, resolver), *given]
         outer = root(site) if maps else None
         if outer is None:
             continue
@@ -55,11 +56,11 @@ def _groups(
         modules = {m.module for m in maps}
         inner = [root(one) for module in modules for one in sites.get(module, ()) if one.node in nodes]
         through = None
-        if site.reference is None:
+        if site.reference is None or given:
             where = f"{maps[0].module.path.name}:{maps[0].node.lineno}"
             through = Refusal(
                 "JM405",
-                f"maps, under a name of the project's own, a function that itself calls pmap ({where}); "
+                f"maps, by a name or a function of the project's own, what itself calls pmap ({where}); "
                 "call jax.pmap by its name for both and run fix again",
             )
         yield outer, [node for node in inner if node is not None], through

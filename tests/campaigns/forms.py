@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import subprocess
 import sys
 import time
@@ -28,6 +29,7 @@ from tests.migrate.forms.programs import files_of
 from tests.migrate.forms.running import Program, run
 
 SHOWN = 20
+LINE = re.compile(r" \([\w.]+:\d+\)")
 
 
 def order(seed: int) -> Iterator[int]:
@@ -104,7 +106,9 @@ class Campaign:
         print(f"{SIZE} combinations; {ran} ran, {counts['agrees']} agree bitwise")
         for verdict in ("differs", "rewrite raises", "original raises", "crashes"):
             print(f"{counts[verdict]} {verdict}")
-        for reason, n in Counter(text for verdict, text in self.verdicts.values() if verdict == "left").most_common():
+        for reason, n in Counter(
+            LINE.sub("", text) for verdict, text in self.verdicts.values() if verdict == "left"
+        ).most_common():
             print(f"{n} left by fix: {reason}")
         for why, n in self.excluded.most_common():
             print(f"{n} not run, by {why.by}: {why.reason}")

@@ -66,6 +66,14 @@ INNER = "def f(x): return jax.pmap(abs, 'j')(x)\n"
 LEFT = {
     "an alias": ("mapper = jax.pmap\ndef f(x): return mapper(abs, 'j')(x)\np = jax.pmap(f, 'i')\n", "own"),
     "an alias around": ("mapper = jax.pmap\n" + INNER + "p = mapper(f, 'i')\n", "own"),
+    "a function around": (
+        "def mapper(f, axis): return jax.pmap(f, axis)\np = mapper(mapper(abs, 'j'), axis='i')\n",
+        "function of the project",
+    ),
+    "a lambda around": (
+        "make = lambda f: jax.pmap(f, 'i')\np = make(jax.pmap(abs, 'j'))\n",
+        "function of the project",
+    ),
     "a keyword": ("def f(x): return jax.pmap(abs, 'j', axis_size=4)(x)\np = jax.pmap(f, 'i')\n", "axis_size"),
     "three": (
         "def g(x): return jax.pmap(abs, 'k')(x)\ndef f(x): return jax.pmap(g, 'j')(x)\np = jax.pmap(f, 'i')\n",

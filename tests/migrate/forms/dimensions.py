@@ -1,4 +1,4 @@
-"""The ways to write a pmap: what each one varies in, and which combinations Python, pmap or fix itself rule out."""
+"""The ways to write a pmap: what each one varies in, and which combinations Python, pmap or fix rule out."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Excluded:
     """Combinations with one of these values in each of these dimensions, and why they are not run.
 
     `by` says what rules them out: `python` cannot write them, `pmap` raises (the program can be written, and a test
-    runs the original of one to see it raise), `fix` does not cope with them.
+    runs the original of one to see it raise), `fix` makes a program of it that raises.
     """
 
     by: Literal["python", "pmap", "fix"]
@@ -68,9 +68,20 @@ OLDER = (
     Excluded("pmap", "pmap wanted as many rows as devices before jax 0.8", _where(devices="given", call="changing")),
     Excluded("pmap", "pmap took no devices for nested maps", _where(mapped="nested", devices="given")),
     Excluded(
+        "python",
+        "a function that serves as a bare decorator takes no axis for the map inside",
+        _where(mapped="nested", stand="decorator", named=("wrapper_here", "wrapper_elsewhere")),
+    ),
+    Excluded(
         "fix",
-        "fix does not see that a function of the project's own maps what it was given a map of; the result raises",
-        _where(mapped="nested", named=("wrapper_here", "wrapper_elsewhere")),
+        "fix does not read a file that has no pmap, so it misses that the file hands a map to a function that maps; "
+        "jax raises",
+        _where(mapped="nested", named="wrapper_elsewhere"),
+    ),
+    Excluded(
+        "fix",
+        "fix does not follow a decorator of the project's own into what it maps; jax raises",
+        _where(mapped="nested", stand="decorator_partial", named="wrapper_here"),
     ),
 )
 
