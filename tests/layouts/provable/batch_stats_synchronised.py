@@ -8,7 +8,7 @@ from flax.training.common_utils import shard
 
 def step(state, x):
     mean = jax.lax.pmean(x.mean(0), "batch")
-    stats = 0.9 * state["stats"] + 0.1 * mean
+    stats = 0.5 * state["stats"] + 0.5 * mean
     grad = jax.grad(lambda w: jnp.mean(((x - stats) @ w - 1) ** 2))(state["w"])
     return {"w": state["w"] - 0.1 * jax.lax.pmean(grad, "batch"), "stats": stats}
 

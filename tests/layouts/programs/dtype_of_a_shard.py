@@ -1,0 +1,21 @@
+"""numpy keeps its 64 bits until the array gets to a device."""
+import functools
+import jax
+import jax.numpy as jnp
+import numpy as np
+from flax import jax_utils
+from flax.training.common_utils import shard
+
+BATCH = np.arange(48, dtype=np.float32).reshape(16, 3) / 7
+
+
+def step(w, x):
+    grad = jax.grad(lambda w: jnp.mean((x @ w - 1) ** 2))(w)
+    return w - 0.125 * jax.lax.pmean(grad, "batch")
+
+
+p_step = jax.pmap(step, axis_name="batch")
+
+batch = shard(BATCH.astype(np.float64))
+w = jax_utils.replicate(jnp.ones(3))
+RESULT = {"out": p_step(w, batch)[0], "dtype": str(batch.dtype), "bytes": batch.nbytes}
