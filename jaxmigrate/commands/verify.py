@@ -65,7 +65,7 @@ def _verify_by_hand(origin: Origin, inputs: Inputs, options: argparse.Namespace)
         FixedFile(
             file.source.name,
             "shown",
-            tuple(dataclasses.replace(site, status="rewritten") for site in file.sites),
+            tuple(dataclasses.replace(site, status="rewritten", arguments=(), outputs=()) for site in file.sites),
             unified_diff(file.source.name, file.source.raw, migrated.get(file.source.name, b"")),
             file.source.encoding,
         )

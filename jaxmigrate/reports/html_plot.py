@@ -12,9 +12,9 @@ _MOST_DOTS = 60
 
 
 def error_plot(points: Sequence[ErrorPoint], calls: int) -> str:
-    """An SVG of error over call on a logarithmic scale; nothing for fewer than two errors above zero."""
+    """An SVG of error over call on a logarithmic scale; nothing for fewer than three errors above zero."""
     shown = [(point.call, point.relative) for point in points if point.relative > 0 and math.isfinite(point.relative)]
-    if len(shown) < 2:
+    if len(shown) < 3:
         return ""
     exponents = [math.log10(error) for _, error in shown]
     low, high = math.floor(min(exponents)), max(math.ceil(max(exponents)), math.floor(min(exponents)) + 1)

@@ -36,7 +36,7 @@ def write(report: Report) -> str:
         _header(report),
         _figures(report),
         _coverage(report.rows),
-        section("Sites", [table(_SITE_HEADER, map(_site_row, report.rows), numbers=(4, 5, 6, 7))]),
+        section("Sites", [table(_SITE_HEADER, map(_site_row, report.rows), numbers=(5, 6, 7, 8))]),
         section("Details", (_details(row) for row in report.rows if row.evidence is not None or row.reason)),
         section("Not worked on", [_list([*report.errors, *report.notebooks])]),
         section("Changes", (_change(file) for file in report.files if file.diff)),
@@ -92,7 +92,8 @@ def _coverage(rows: Sequence[SiteRow]) -> str:
     return f'<div class="cover">{bar}</div>\n<div class="legend">{names}</div>' if counts else ""
 
 
-_SITE_HEADER = ("Site", "Function", "Axis", "Verdict", "Calls", "Max abs", "Max rel", "Max ulp")
+_SITE_HEADER = ("Site", "Function", "Axis", "Verdict", "Layouts", "Calls", "Max abs", "Max rel", "Max ulp")
+_LAYOUT_TONES = frozenset({"replicated", "split", "stacked"})
 
 
 def _site_row(row: SiteRow) -> Sequence[str]:
@@ -101,7 +102,8 @@ def _site_row(row: SiteRow) -> Sequence[str]:
     verdict = _chip(row.verdict, row.evidence)
     found = row.evidence
     numbers = (str(found.calls), *largest_errors(found)) if found is not None else ("", "", "", "")
-    return place, code(row.name), code(row.axis), verdict, *numbers
+    layouts = _layout_counts(found) if found is not None else ""
+    return place, code(row.name), code(row.axis), verdict, layouts, *numbers
 
 
 def _anchor(row: SiteRow) -> str:
@@ -139,18 +141,29 @@ def _facts(row: SiteRow) -> Iterator[str]:
     yield pairs(
         [
             ("In the migration", code(found.site.counterpart) if found is not None else ""),
-            ("Planned arguments", _layouts(row.arguments)),
-            ("Planned results", _layouts(row.outputs)),
-            ("Arguments in the runs", _layouts(seen[0])),
-            ("Results in the runs", _layouts(seen[1])),
+            ("Arguments, as planned", _layouts(row.arguments)),
+            ("Arguments, in the runs", _layouts(seen[0])),
+            ("Results, as planned", _layouts(row.outputs)),
+            ("Results, in the runs", _layouts(seen[1])),
         ]
     )
 
 
 def _layouts(arrays: Iterable[ArrayLayout | SeenLayout]) -> str:
-    return ", ".join(
-        f'{code(array.name or "result")} <span class="soft">{escape(array.layout)}</span>' for array in arrays
-    )
+    names = (f'<span class="array">{code(array.name or "result")}{_tag(array.layout)}</span>' for array in arrays)
+    return " ".join(names)
+
+
+def _tag(layout: str, text: str = "") -> str:
+    """A layout in its colour."""
+    kind = layout if layout in _LAYOUT_TONES else "other"
+    return f'<span class="lay {kind}">{escape(text or layout)}</span>'
+
+
+def _layout_counts(found: SiteEvidence) -> str:
+    """How many of a site's arguments and results, or parts of them, were held in which layout."""
+    layouts = [array.layout for array in (*found.arguments, *found.results)]
+    return " ".join(_tag(layout, f"{layouts.count(layout)} {layout}") for layout in dict.fromkeys(sorted(layouts)))
 
 
 def _findings(found: SiteEvidence) -> Iterator[str]:
@@ -204,7 +217,8 @@ def _change(file: FixedFile) -> str:
 
 
 def _how_it_was_run(evidence: Evidence) -> Iterator[str]:
-    command = shell_line(evidence.environment, shlex.join(evidence.command))
+    parts = evidence.parts or (evidence,)
+    commands = "\n".join(shell_line(part.environment, shlex.join(part.command)) for part in parts)
     versions = next((run.versions for run in evidence.runs if run.versions), {})
     shown = [
         (name, code(versions[name])) for name in ("python", "jax", "jaxlib", "numpy", "platform") if name in versions
@@ -213,13 +227,14 @@ def _how_it_was_run(evidence: Evidence) -> Iterator[str]:
     yield section(
         "How it was run",
         [
-            preformatted(command),
+            preformatted(commands),
             table(("Run", "Outcome", "Mapped calls", "Time"), map(_run_row, evidence.runs), numbers=(2, 3)),
             *(_failure(run) for run in evidence.runs if not run.ok),
             pairs(
                 [
                     *shown,
                     ("folder", code(evidence.cwd)),
+                    ("processes", str(evidence.processes) if evidence.processes > 1 else ""),
                     ("relative tolerances", escape(tolerances)),
                     ("printed text", escape(_printed(evidence))),
                 ]

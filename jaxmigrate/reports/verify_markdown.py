@@ -96,7 +96,9 @@ def _runs(evidence: Evidence | None) -> list[str]:
         [
             *table(("Run", "Outcome", "Calls", "Time"), rows),
             "",
-            *fenced(shell_line(evidence.environment, shlex.join(evidence.command)), "sh"),
+            *fenced(
+                "\n".join(shell_line(p.environment, shlex.join(p.command)) for p in evidence.parts or (evidence,)), "sh"
+            ),
             *([f"\n{escaped(shown)}"] if shown else []),
             *(["", *tails] if tails else []),
         ],

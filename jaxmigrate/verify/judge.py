@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
+from jaxmigrate.verify.align import named_path
 from jaxmigrate.verify.compare import CallKey, CallPair, Delta, Divergence, SiteComparison
 from jaxmigrate.verify.hints import hint
 from jaxmigrate.verify.layouts import Layout
@@ -44,6 +45,10 @@ class Case:
     traced: Mapping[str, Sequence[tuple[str, ...]]] = field(default_factory=dict)
     failure: str = ""
     flying: tuple[InFlight, ...] = ()
+
+    def parameters(self, site: str) -> tuple[str, ...]:
+        """The names of the parameters of what is mapped at a site, by either side."""
+        return max(self.comparisons[site].parameters, key=len) if site in self.comparisons else ()
 
 
 def judge(case: Case) -> tuple[SiteEvidence, ...]:
@@ -102,7 +107,7 @@ def judge_site(info: SiteInfo, case: Case) -> SiteEvidence:
         max_relative=max((error.relative for error in errors), default=0.0),
         max_ulp=max((error.ulp for error in errors), default=0.0),
         worst=_difference(info, worst, case) if worst is not None else None,
-        first=differences[0] if differences else None,
+        first=_first(differences),
         differences=tuple(differences),
         errors=_error_points(measured),
         weak_types=sum(pair.weak_types for pair in comparison.pairs),
@@ -159,8 +164,21 @@ def _differences(
     return sorted(listed, key=lambda one: one.order)
 
 
+def _first(differences: Sequence[CallDifference]) -> CallDifference | None:
+    """The first difference, with what another one of the same call gives away where it says nothing of its cause."""
+    if not differences:
+        return None
+    first = differences[0]
+    others = (one for one in differences if one.call == first.call and one.where == first.where and one.hint)
+    other = next(others, None)
+    if first.hint or other is None:
+        return first
+    return replace(first, hint=f"`{other.leaf}`: {other.hint}" if other.leaf else other.hint)
+
+
 def _difference(info: SiteInfo, found: Found, case: Case) -> CallDifference:
     pair, delta, error = found
+    leaf = named_path(delta.where, delta.path, case.parameters(info.id))
     kind = "nan" if error is not None and error.nan_mismatch else delta.kind
     return CallDifference(
         site=info.id,
@@ -168,13 +186,13 @@ def _difference(info: SiteInfo, found: Found, case: Case) -> CallDifference:
         order=pair.original.order,
         where=delta.where,
         kind=kind,
-        leaf=delta.path,
+        leaf=leaf,
         original=error.original if error is not None else delta.original,
         rewritten=error.rewritten if error is not None else delta.rewritten,
         inputs_equal=pair.inputs_equal,
         error=error,
         hint=hint(delta, error, pair.inputs_equal, case.devices),
-        message=_sentence(delta, kind, error, pair.key.number, pair.inputs_equal),
+        message=_sentence(replace(delta, path=leaf), kind, error, pair.key.number, pair.inputs_equal),
         layout=delta.layout.value if delta.layout is not None else "",
     )
 

@@ -129,7 +129,9 @@ def test_every_format_names_the_layouts_of_the_runs() -> None:
         "outputs": [{"name": "", "layout": "replicated", "leaves": 1}],
     }
     text = " ".join(_Checked(verify_html.write(full_report())).text.split())
-    assert "Arguments in the runsstate replicated, batch['x'] split" in text
+    assert "Arguments, in the runsstatereplicated batch['x']split" in text
+    assert "bitwise equal1 split 2 replicated" not in text
+    assert "bitwise equal2 replicated 1 split5" in text
 
 
 def test_page_is_whole_and_loads_nothing() -> None:

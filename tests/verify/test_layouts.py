@@ -245,5 +245,5 @@ def test_permuted_batch_is_found_in_the_arguments(migrated: Callable[..., Eviden
     )
     first = by_name(evidence)["step"].first
     assert first is not None
-    assert (first.where, first.leaf, first.layout) == ("input", "[0][1]['x']", "split")
+    assert (first.where, first.leaf, first.layout) == ("input", "batch['x']", "split")
     assert "the rows are the original's in another order" in first.hint

@@ -165,7 +165,8 @@ def _factor(pair: Pair, rtol: float, devices: int) -> float | None:
     both_finite = np.isfinite(pair.a) & np.isfinite(pair.b)
     if factor == 0 or not np.all(np.abs(pair.b - expected)[both_finite] <= slack[both_finite]):
         return None
-    return known or (factor if len(np.unique(pair.a[usable])) > 1 else None)
+    says_something = len(np.unique(pair.a[usable])) > 1 and abs(factor - 1) > 100 * rtol
+    return known or (factor if says_something else None)
 
 
 def _update_factor(before: Array, a: Array, b: Array, devices: int) -> float | None:
