@@ -26,7 +26,6 @@ from jaxmigrate.flow.layout.values import (
     Site,
     Tup,
     func,
-    is_tracked,
 )
 from jaxmigrate.program.scopes import all_parameters
 from jaxmigrate.program.values import Class, Function, Instance
@@ -126,6 +125,7 @@ def _call_item(it: Interpreter, one: object, given: Given, node: ast.expr, frame
         case Ext(name=name):
             return call_external(it, name, given, node, frame)
         case Bound(node=made):
+            it.reads.add(("bound", made))
             inner, before = it.bound[made]
             joined = Given(
                 (*before.positional, *given.positional), {**before.named, **given.named}, before.open or given.open
@@ -263,12 +263,13 @@ def call_external(it: Interpreter, name: str, given: Given, node: ast.expr, fram
     """Calls something outside of the project."""
     if name in PARTIALS and given.positional and isinstance(node, ast.Call):
         inner, *rest = given.positional
-        it.bound[node] = (inner, Given(tuple(rest), given.named, given.open))
+        bound = (inner, Given(tuple(rest), given.named, given.open))
+        if it.bound.get(node) != bound:
+            it.bound[node] = bound
+            it.touch(("bound", node))
         return func(Bound(node)) if isinstance(inner, Func) else PLAIN
     if name in REFLECTION:
-        for key, value in list(it.variables.items()):
-            if key[0] == "variable" and is_tracked(value):
-                it.pin(value, pin(f"can be reached through {name.rpartition('.')[2]}()", node, frame))
+        it.reflections[node] = pin(f"can be reached through {name.rpartition('.')[2]}()", node, frame)
         it.pin_all((frame.env or {}).values(), f"can be reached through {name}()", node, frame.module)
     result = library.call(it, name, given, node, frame)
     if result is not None:

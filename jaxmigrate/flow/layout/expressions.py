@@ -23,11 +23,13 @@ from jaxmigrate.flow.layout.values import (
     Ref,
     Seq,
     Tup,
+    boxes_in,
     cells_in,
     func,
     is_tracked,
     unify_all,
 )
+from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import canonical, is_static
 from jaxmigrate.program.values import Class, External, Function, Instance
 
@@ -57,6 +59,8 @@ def evaluate(it: Interpreter, node: ast.expr, frame: Frame) -> Abstract:
     What has had no value when nothing changed any more comes about in a way that is not followed.
     """
     value = _evaluate(it, node, frame)
+    if isinstance(value, Seq | Dct | Tup):
+        it.reads.update(("box", id(box)) for box in boxes_in(value))
     return PLAIN if it.final and value == NOTHING and not isinstance(node, ast.Name) else value
 
 
@@ -409,7 +413,7 @@ def _descendants(it: Interpreter, cls: Class) -> list[Class]:
 
 def _method(it: Interpreter, method: Function, node: ast.Attribute, frame: Frame) -> Abstract:
     assert not isinstance(method.node, ast.Lambda)
-    names = {callee_name(it, d, frame) or ast.unparse(d) for d in method.node.decorator_list}
+    names = {callee_name(it, d, method.module) or ast.unparse(d) for d in method.node.decorator_list}
     names -= {"staticmethod", "classmethod", "builtins.staticmethod", "builtins.classmethod", "abc.abstractmethod"}
     if names & {"property", "builtins.property", "functools.cached_property"}:
         return calls.call_function(it, method, calls.given_of([]), node, frame)
@@ -487,9 +491,9 @@ def _slice(parts: tuple[Abstract, ...], node: ast.Slice) -> Abstract | None:
 # Names of things
 
 
-def callee_name(it: Interpreter, node: ast.expr, frame: Frame) -> str:
+def callee_name(it: Interpreter, node: ast.expr, module: Module) -> str:
     """The dotted name outside the project that a callee stands for, or an empty string."""
-    value = it.resolver.value(node.func if isinstance(node, ast.Call) else node, frame.module)
+    value = it.resolver.value(node.func if isinstance(node, ast.Call) else node, module)
     return value.name if isinstance(value, External) else ""
 
 

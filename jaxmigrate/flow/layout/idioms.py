@@ -201,7 +201,7 @@ class Idioms:
         if len(sizes) >= 2 and self.is_count(sizes[0], module):
             fits = not any(_is_minus_one(s) for s in sizes[2:])
             return Idiom("split", array, "sizes") if fits else None
-        return Idiom("merge", array, "same") if _is_minus_one(sizes[0]) else None
+        return Idiom("merge", array, "same") if sizes and _is_minus_one(sizes[0]) else None
 
     # Functions
 

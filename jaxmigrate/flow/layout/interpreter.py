@@ -80,25 +80,45 @@ class Interpreter(State):
         self.loads: set[ast.expr] = set()
         self.editable = editable
         self.final = False
+        self.reflections: dict[ast.expr, Pin] = {}
+        self.units: dict[ast.AST, set[object]] = {}
         self.plain_ops: set[ast.expr] = set()
         self.readings: dict[tuple[ast.expr, tuple[Level, ...], tuple[bool, ...]], tuple[Values, Var | None]] = {}
         self._members: tuple[int, frozenset[str], frozenset[str], list[Class]] | None = None
 
     def run(self) -> bool:
         """Interprets everything until nothing changes; says whether that came to an end."""
+        before: set[object] = set()
         for _ in range(MOST_PASSES):
             self.changed = False
+            self.dirty = set()
             for module in list(self.modules):
-                self.module_body(module)
+                self._again(module, before)
             for function in list(self.functions.values()):
-                self.function_body(function)
+                self._again(function, before)
+            before = self.dirty
             if not self.changed:
                 self.start_uncalled()
                 self.sweep()
             if not self.changed and self.final:
                 return True
-            self.final |= not self.changed
+            if not self.changed:
+                self.final = True
+                self.units.clear()
         return False
+
+    def _again(self, unit: Module | Function, before: set[object]) -> None:
+        """Runs a module or a function unless nothing that it read has changed."""
+        key = unit.tree if isinstance(unit, Module) else unit.node
+        known = self.units.get(key)
+        if known is not None and known.isdisjoint(before) and known.isdisjoint(self.dirty):
+            return
+        self.reads = set()
+        if isinstance(unit, Module):
+            self.module_body(unit)
+        else:
+            self.function_body(unit)
+        self.units[key] = self.reads
 
     def join_module(self, module: Module) -> None:
         """Takes in another module of the project whose functions are called."""
@@ -110,6 +130,7 @@ class Interpreter(State):
             self.imported |= _imported(module)
             self.assigned |= {a.attr for a in module.table.attributes}
             self.changed = True
+            self.units.clear()
 
     def start_uncalled(self) -> None:
         """Functions that nothing in sight calls can be called by anything, with nothing that is stacked here."""
@@ -390,12 +411,15 @@ class Interpreter(State):
         """A function under one more decorator."""
         if decorator in self.sites:
             expressions.evaluate(self, decorator, frame)
-            self.mapped[decorator] = self.join(self.mapped.get(decorator, NOTHING), value, decorator, frame.module)
+            self.map_more(decorator, value, frame)
             self.on_device(value)
             return func(Site(decorator))
         applied = expressions.evaluate(self, decorator, frame)
         names = {item.name for item in applied.items if isinstance(item, Ext)} if isinstance(applied, Func) else set()
-        if isinstance(decorator, ast.Call) and expressions.callee_name(self, decorator, frame) in INERT_DECORATORS:
+        if (
+            isinstance(decorator, ast.Call)
+            and expressions.callee_name(self, decorator, frame.module) in INERT_DECORATORS
+        ):
             return value
         if names and names <= INERT_DECORATORS:
             return value
@@ -551,6 +575,13 @@ class Interpreter(State):
 
     # What runs on devices
 
+    def map_more(self, site: ast.expr, value: Abstract, frame: Frame) -> None:
+        """A site maps one more function."""
+        before = self.mapped.get(site, NOTHING)
+        self.mapped[site] = self.join(before, value, site, frame.module)
+        if not same(before, self.mapped[site]):
+            self.touch(("site", site))
+
     def on_device(self, value: Abstract) -> None:
         """Functions in a value run inside a map or a transformation: what they capture is not followed."""
         if not isinstance(value, Func):
@@ -568,6 +599,7 @@ class Interpreter(State):
                 continue
             self.device.add(one.node)
             self.changed = True
+            self.units.pop(one.node, None)
             for child in ast.walk(one.node):
                 if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
                     pending.append(Function(one.module, child))
@@ -633,6 +665,10 @@ class Interpreter(State):
 
     def sweep(self) -> None:
         """Pins what is read by code that the interpreter did not run: variables and attributes that others see."""
+        for reflection in self.reflections.values():
+            for key, value in list(self.variables.items()):
+                if key[0] == "variable" and is_tracked(value):
+                    self.pin(value, reflection)
         names = {(key[1], key[2]): v for key, v in self.variables.items() if key[0] == "variable" and is_tracked(v)}
         attributes: dict[object, list[Abstract]] = {}
         for key, value in self.variables.items():

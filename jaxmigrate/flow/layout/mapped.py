@@ -40,7 +40,7 @@ def make_site(it: Interpreter, node: ast.Call, frame: Frame) -> Abstract:
         inner = argument.value if isinstance(argument, ast.Starred) else argument
         value = expressions.evaluate(it, inner, frame)
         if site.mapped is not None and argument is site.mapped.expression:
-            it.mapped[node] = it.join(it.mapped.get(node, NOTHING), value, node, frame.module)
+            it.map_more(node, value, frame)
             it.on_device(value)
             _bound_on_device(it, value, argument, frame)
         else:
@@ -89,6 +89,7 @@ def _give(it: Interpreter, site: ast.expr, index: int, value: Abstract, node: as
     known = isinstance(value, Ref) and value.is_array
     if not known and ("tree", site, index) not in it.variables:
         it.store(("tree", site, index), PLAIN, node, frame.module)
+        it.touch(("site", site))
     if not is_tracked(value):
         it.pin_all([value], "is given to a mapped function", node, frame.module)
         if ("plain", site, index) not in it.variables:
@@ -116,6 +117,7 @@ def returned(it: Interpreter, site: ast.expr, levels: Sequence[Level]) -> Var | 
 
     None where the function is not in sight.
     """
+    it.reads.add(("site", site))
     kinds = tuple(("tree", site, index) not in it.variables for index in range(len(levels)))
     key = (site, tuple(levels), kinds)
     functions = _functions(it, site)

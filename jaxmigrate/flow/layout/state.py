@@ -101,6 +101,14 @@ class State:
         self.functions: dict[FunctionNode, Function] = {}
         self.pinned_classes: dict[ast.ClassDef, Pin] = {}
         self.changed = False
+        self.reads: set[object] = set()
+        self.dirty: set[object] = set()
+        self._roots: dict[ast.ClassDef, ast.ClassDef] = {}
+
+    def touch(self, key: object) -> None:
+        """Says that what a key stands for has changed, so that whoever read it runs again."""
+        self.changed = True
+        self.dirty.add(key)
 
     # Cells and boxes
 
@@ -124,7 +132,7 @@ class State:
         if box.pinned is not None:
             self.pin(after, box.pinned)
         if not same(before, after):
-            self.changed = True
+            self.touch(("box", id(box)))
         if field is None:
             box.element = after
         else:
@@ -134,15 +142,16 @@ class State:
 
     def load(self, key: Key) -> Abstract:
         """What a variable that several functions see can hold."""
+        self.reads.add(key)
         return self.variables.get(key, NOTHING)
 
     def store(self, key: Key, value: Abstract, node: ast.AST, module: Module) -> None:
         """Adds to what such a variable can hold."""
-        before = self.load(key)
+        before = self.variables.get(key, NOTHING)
         after = self.join(before, value, node, module)
         if not same(before, after):
             self.variables[key] = after
-            self.changed = True
+            self.touch(key)
 
     # Pins
 
@@ -182,7 +191,9 @@ class State:
 
     def root(self, cls: Class) -> ast.ClassDef:
         """The class that stands for its whole family: the farthest base that the project holds."""
-        return self.resolver.lineage(cls)[-1].node
+        if cls.node not in self._roots:
+            self._roots[cls.node] = self.resolver.lineage(cls)[-1].node
+        return self._roots[cls.node]
 
     def escape(self, item: object, pin: Pin) -> None:
         """Something callable goes where its calls cannot be seen."""
@@ -208,7 +219,7 @@ class State:
         key = ("unseen", function.node)
         if key not in self.variables:
             self.variables[key] = PLAIN
-            self.changed = True
+            self.touch(key)
             spec = function.node.args
             skip = function.receiver is not None
             every = [*spec.posonlyargs, *spec.args, *spec.kwonlyargs, *filter(None, (spec.vararg, spec.kwarg))]

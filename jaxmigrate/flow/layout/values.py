@@ -212,6 +212,21 @@ def cells_in(value: Abstract, seen: set[int] | None = None) -> Iterator[Cell]:
                 yield from cells_in(one_value, seen)
 
 
+def boxes_in(value: Abstract, seen: set[int] | None = None) -> Iterator[Box]:
+    """The boxes of a value, and those of what is in them."""
+    seen = set() if seen is None else seen
+    match value:
+        case Tup(parts=parts) | Mixed(values=parts):
+            for part in parts:
+                yield from boxes_in(part, seen)
+        case Seq(box=box) | Dct(box=box):
+            if id(box) not in seen:
+                seen.add(id(box))
+                yield box
+                for inner in (box.element, *box.fields.values()):
+                    yield from boxes_in(inner, seen)
+
+
 def is_tracked(value: Abstract) -> bool:
     """Whether a value holds arrays whose representation may change."""
     return next(cells_in(value), None) is not None
