@@ -60,6 +60,7 @@ class Resolver:
         self._bound: dict[tuple[int, str], Values] = {}
         self._active: set[object] = set()
         self.names: dict[str, frozenset[str]] = {}
+        self.remembered: dict[str, object] = {}  # what the rooms above find out about the whole program, once
 
     # Expressions
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
@@ -16,8 +15,6 @@ from jaxmigrate.flow.variance.reading import Reading
 from jaxmigrate.flow.variance.run import Run, Shared
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.values import Value
-
-SHARED: weakref.WeakKeyDictionary[Resolver, Shared] = weakref.WeakKeyDictionary()
 
 
 def read(
@@ -54,9 +51,9 @@ def introduces_variance(resolver: Resolver, axes: frozenset[str], name: str = ""
 
 
 def _share(resolver: Resolver) -> Shared:
-    found = SHARED.get(resolver)
-    if found is None:
-        found = SHARED[resolver] = Shared(Hidden(resolver), Hosts(resolver))
+    found = resolver.remembered.get("variance")
+    if not isinstance(found, Shared):
+        found = resolver.remembered["variance"] = Shared(Hidden(resolver), Hosts(resolver))
     return found
 
 
