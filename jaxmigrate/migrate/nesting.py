@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
+from weakref import WeakKeyDictionary
 
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver
@@ -12,6 +13,7 @@ from jaxmigrate.program.sites import PMAP, MappedSite, mapped_values
 from jaxmigrate.program.values import Application, External, Function, Parameter, Partial, Value, Values
 
 MOST_FUNCTIONS = 200
+_REACHED: WeakKeyDictionary[Resolver, dict[Value, tuple[Value, ...]]] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -142,8 +144,15 @@ def is_map(value: Value) -> bool:
     return isinstance(value, Application) and value.callee == External(PMAP)
 
 
-def reached(value: Value, resolver: Resolver) -> Iterator[Value]:
+def reached(value: Value, resolver: Resolver) -> tuple[Value, ...]:
     """The functions that calling `value` may call."""
+    known = _REACHED.setdefault(resolver, {})
+    if value not in known:
+        known[value] = tuple(dict.fromkeys(_reached(value, resolver)))
+    return known[value]
+
+
+def _reached(value: Value, resolver: Resolver) -> Iterator[Value]:
     match value:
         case Application(callee=callee, arguments=arguments):
             if isinstance(callee, Function):
