@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator
 
 from jaxmigrate.flow.axes import AxisUse, last_name
+from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.values import Constant, Parameter, Values
 
@@ -34,6 +35,24 @@ def is_guarded(use: AxisUse, resolver: Resolver) -> bool:
             return True
         node = parent
     return False
+
+
+def is_expected_to_fail(use: AxisUse) -> bool:
+    """Whether a test says that what stands on the way raises."""
+    return any(_is_within_raises(step.node, step.module) for step in use.way)
+
+
+def _is_within_raises(node: ast.AST, module: Module) -> bool:
+    parent = module.table.parents.get(node)
+    while parent is not None:
+        if isinstance(parent, ast.With) and any(_names_of_raises(item.context_expr) for item in parent.items):
+            return True
+        parent = module.table.parents.get(parent)
+    return False
+
+
+def _names_of_raises(context: ast.expr) -> bool:
+    return isinstance(context, ast.Call) and last_name(context.func) in ("assertRaises", "assertRaisesRegex", "raises")
 
 
 def _is_within(node: ast.AST, body: list[ast.stmt] | ast.expr) -> bool:

@@ -17,7 +17,7 @@ KEYWORDS = ("axis_name", "cross_replica_axis")
 _IMPORT = re.compile(
     r"^[ \t]*(?:from[ \t]+([.\w]+)[ \t]+import[ \t]+(\([^)]*\)|[^\n#]+)|import[ \t]+([^\n#]+))", re.MULTILINE
 )
-_DEEPEST = 4
+_DEEPEST = 3
 
 
 class Layer(NamedTuple):
@@ -57,18 +57,26 @@ def _layer(call: ast.Call, module: Module, resolver: Resolver) -> str:
     return names[0].rpartition(".")[2] if names else ""
 
 
-def reached(path: Path, text: str, project: Project, depth: int = 0) -> set[Path]:
+def reached(path: Path, text: str, project: Project) -> set[Path]:
     """The files of the project that a module imports, directly or not, told by the text alone."""
     found: set[Path] = set()
-    pending = [(path, text, depth)]
+    pending = [(path, text, 0)]
     while pending:
-        importer, content, level = pending.pop()
-        for name, dots in _imported(content):
-            target = project.find_from(importer, name, dots)
-            if target is not None and target not in found and level < _DEEPEST:
+        importer, content, level = pending.pop(0)
+        for target in _targets(importer, content, project):
+            if target not in found:
                 found.add(target)
-                pending.append((target, project.text(target) or "", level + 1))
+                if level < _DEEPEST:
+                    pending.append((target, project.text(target) or "", level + 1))
     return found
+
+
+def _targets(importer: Path, text: str, project: Project) -> frozenset[Path]:
+    """The files that the import statements of one file load."""
+    if importer not in project.imports:
+        found = (project.find_from(importer, name, dots) for name, dots in _imported(text))
+        project.imports[importer] = frozenset(path for path in found if path is not None)
+    return project.imports[importer]
 
 
 def _imported(text: str) -> Iterator[tuple[str, int]]:

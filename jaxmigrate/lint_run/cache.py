@@ -35,13 +35,13 @@ class Disk:
 
     def __init__(self) -> None:
         self.digests: dict[Path, str | None] = {}
-        self.listings: dict[Path, str] = {}
+        self.listings: dict[str, str] = {}
 
     def note(self, path: Path, raw: bytes | None) -> None:
         """Remembers the content that was seen at a path."""
         self.digests[path] = None if raw is None else _digest(raw)
 
-    def note_listing(self, folder: Path, entries: Iterable[str]) -> None:
+    def note_listing(self, folder: str, entries: Iterable[str]) -> None:
         """Remembers what a folder had in it, as far as an import could tell."""
         importable = sorted(e for e in entries if e.endswith(".py") or "." not in e[1:])
         self.listings[folder] = _digest("\0".join(e for e in importable if e not in _BYWORK).encode())
@@ -61,12 +61,12 @@ class Disk:
             self.note(path, _read(path))
         return self.digests[path]
 
-    def listing(self, folder: Path) -> str:
+    def listing(self, folder: str) -> str:
         """The digest of what is in a folder now."""
         if folder not in self.listings:
             entries: list[str] = []
             with contextlib.suppress(OSError):
-                entries = os.listdir(folder)
+                entries = os.listdir(folder or "/")
             self.note_listing(folder, entries)
         return self.listings[folder]
 
@@ -99,7 +99,7 @@ class Cache:
                 return None
             if any(disk.digest(Path(path)) != digest for path, digest in known["reads"].items()):
                 return None
-            if any(disk.listing(Path(path)) != digest for path, digest in known["listings"].items()):
+            if any(disk.listing(path) != digest for path, digest in known["listings"].items()):
                 return None
             return Record(
                 tuple(_finding(found) for found in known["findings"]),
@@ -113,7 +113,7 @@ class Cache:
         content = {
             "files": _listed(files, disk),
             "reads": {str(path): digest for path, digest in disk.digests.items()},
-            "listings": {str(folder): digest for folder, digest in disk.listings.items()},
+            "listings": disk.listings,
             "findings": [finding.to_json() for finding in record.findings],
             "errors": [error.to_json() for error in record.errors],
         }

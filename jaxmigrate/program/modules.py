@@ -18,7 +18,7 @@ from pathlib import Path
 
 from jaxmigrate.program.scopes import ScopeTable, build_scopes
 
-ROOT_MARKERS = ("pyproject.toml", "setup.py", "setup.cfg", ".git", "requirements.txt")
+ROOT_MARKERS = frozenset(("pyproject.toml", "setup.py", "setup.cfg", ".git", "requirements.txt"))
 ALWAYS_EXTERNAL = frozenset({"jax", "jaxlib", "flax", "haiku", "optax", "numpy", "functools", "equinox", "chex"})
 
 Reader = Callable[[Path], str | None]
@@ -92,8 +92,9 @@ class Project:
         self._reader = reader
         self._given_common = common
         self._texts: dict[Path, str | None] = {}
-        self._roots: dict[Path, Path] = {}
-        self._folders: dict[Path, frozenset[str]] = {}
+        self._roots: dict[str, str] = {}
+        self._folders: dict[str, frozenset[str]] = {}
+        self.imports: dict[Path, frozenset[Path]] = {}  # whoever reads imports from texts keeps them here
         self._imports: dict[tuple[Path, str, int], Path | None] = {}
 
     def module(self, path: Path) -> Module | None:
@@ -117,7 +118,7 @@ class Project:
         return self._texts.keys()
 
     @property
-    def listings(self) -> Mapping[Path, frozenset[str]]:
+    def listings(self) -> Mapping[str, frozenset[str]]:
         """The entries of every folder that was searched."""
         return self._folders
 
@@ -143,7 +144,8 @@ class Project:
         """As `find`, for a module that has not been parsed."""
         key = (importer, name, level)
         if key not in self._imports:
-            self._imports[key] = self._find(importer, name, level)
+            found = self._find(str(importer), name, level)
+            self._imports[key] = None if found is None else Path(found)
         return self._imports[key]
 
     def imported_path(self, alias: ast.alias, importer: Module) -> Path | None:
@@ -153,76 +155,82 @@ class Project:
             return self.find(importer, f"{statement.module or ''}.{alias.name}".lstrip("."), statement.level)
         return self.find(importer, alias.name if alias.asname else alias.name.partition(".")[0])
 
-    def _find(self, importer: Path, name: str, level: int) -> Path | None:
+    def _find(self, importer: str, name: str, level: int) -> str | None:
         parts = name.split(".") if name else []
+        folder = os.path.dirname(importer)
         if level:
-            folder = importer.parent
             for _ in range(level - 1):
-                folder = folder.parent
+                folder = os.path.dirname(folder)
             return self._below(folder, parts)
         if not parts or parts[0] in ALWAYS_EXTERNAL:
             return None
-        for package in importer.parents:
-            if package.name == parts[0] and (found := self._below(package.parent, parts)) not in (None, importer):
-                return found  # a module of a package imports another one by the package's own name
-        folder, root = importer.parent, self._root(importer.parent)
+        if f"/{parts[0]}/" in importer and (found := self._in_own_package(importer, parts)) is not None:
+            return found  # a module of a package imports another one by the package's own name
+        root = self._root(folder)
         while True:
             found = self._below(folder, parts)
             if found is not None and found != importer:
                 return found
-            source = folder / "src"
-            if "src" in self._listing(folder) and (found := self._below(source, parts)) is not None:
+            if "src" in self._listing(folder) and (found := self._below(f"{folder}/src", parts)) is not None:
                 return found
-            if folder in (root, folder.parent):
+            if folder in (root, os.path.dirname(folder)):
                 return None
-            folder = folder.parent
+            folder = os.path.dirname(folder)
 
-    def _below(self, folder: Path, parts: list[str]) -> Path | None:
-        for part in parts[:-1]:
-            if not self._has(folder, part):
-                return None
-            folder = folder / part
-        if not parts:
-            return folder / "__init__.py" if self._has(folder, "__init__.py") else None
-        if self._has(folder, parts[-1] + ".py"):
-            return folder / (parts[-1] + ".py")
-        package = folder / parts[-1]
-        if self._has(folder, parts[-1]) and self._has(package, "__init__.py"):
-            return package / "__init__.py"
+    def _in_own_package(self, importer: str, parts: list[str]) -> str | None:
+        folder = os.path.dirname(importer)
+        while folder != os.path.dirname(folder):
+            if os.path.basename(folder) == parts[0]:
+                found = self._below(os.path.dirname(folder), parts)
+                if found not in (None, importer):
+                    return found
+            folder = os.path.dirname(folder)
         return None
 
-    def _has(self, folder: Path, entry: str) -> bool:
-        return entry in self._listing(folder)
+    def _below(self, folder: str, parts: list[str]) -> str | None:
+        for part in parts[:-1]:
+            if part not in self._listing(folder):
+                return None
+            folder = f"{folder}/{part}"
+        if not parts:
+            return f"{folder}/__init__.py" if "__init__.py" in self._listing(folder) else None
+        entries = self._listing(folder)
+        if f"{parts[-1]}.py" in entries:
+            return f"{folder}/{parts[-1]}.py"
+        if parts[-1] in entries and "__init__.py" in self._listing(f"{folder}/{parts[-1]}"):
+            return f"{folder}/{parts[-1]}/__init__.py"
+        return None
 
-    def _listing(self, folder: Path) -> frozenset[str]:
-        if folder not in self._folders:
-            known = set(self._in_memory.get(folder, ()))
+    def _listing(self, folder: str) -> frozenset[str]:
+        known = self._folders.get(folder)
+        if known is None:
+            entries = set(self._in_memory.get(folder, ()))
             with contextlib.suppress(OSError):
-                known |= set(os.listdir(folder))
-            self._folders[folder] = frozenset(known)
-        return self._folders[folder]
+                entries |= set(os.listdir(folder or "/"))
+            known = self._folders[folder] = frozenset(entries)
+        return known
 
     @cached_property
-    def _in_memory(self) -> dict[Path, set[str]]:
+    def _in_memory(self) -> dict[str, set[str]]:
         """The known paths as folders with their entries."""
-        entries: dict[Path, set[str]] = {}
+        entries: dict[str, set[str]] = {}
         for path in self._known:
-            while path.name not in entries.get(path.parent, ()) and path != path.parent:
-                entries.setdefault(path.parent, set()).add(path.name)
+            while path.name not in entries.get(str(path.parent), ()) and path != path.parent:
+                entries.setdefault(str(path.parent), set()).add(path.name)
                 path = path.parent
         return entries
 
-    def _root(self, folder: Path) -> Path:
+    def _root(self, folder: str) -> str:
         if folder not in self._roots:
-            marked = any(self._has(folder, marker) for marker in ROOT_MARKERS)
-            at_root = marked or folder in (self._common, folder.parent)
-            self._roots[folder] = folder if at_root else self._root(folder.parent)
+            marked = not self._listing(folder).isdisjoint(ROOT_MARKERS)
+            at_root = marked or folder in (self._common, os.path.dirname(folder))
+            self._roots[folder] = folder if at_root else self._root(os.path.dirname(folder))
         return self._roots[folder]
 
     @cached_property
-    def _common(self) -> Path:
+    def _common(self) -> str:
         """Where no marker says what the project's root is, the folder that holds all named modules."""
         if self._given_common is not None:
-            return self._given_common
+            return str(self._given_common)
         folders = [module.path.parent for module in self.named]
-        return Path(os.path.commonpath(folders)) if folders else Path("/")
+        return os.path.commonpath(folders) if folders else "/"
