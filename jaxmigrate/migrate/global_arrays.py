@@ -423,8 +423,11 @@ def _display(parts: Sequence[str]) -> str:
 
 def _parentheses(operand: ast.expr, module: Module, node: ast.expr) -> tuple[str, str]:
     """Parentheses where an operand that takes its expression's place would bind less tightly, or span lines."""
+    if isinstance(operand, ATOMS):
+        return "", ""
     parent = module.table.parents.get(node)
-    tight = isinstance(operand, ATOMS) or not isinstance(parent, ast.Attribute | ast.Subscript | ast.BinOp | ast.Call)
-    inside = isinstance(parent, ast.Call) and parent.func is not node
-    lines = operand.end_lineno is not None and operand.lineno != operand.end_lineno and not isinstance(operand, ATOMS)
-    return ("", "") if (tight or inside) and not lines else ("(", ")")
+    alone = isinstance(parent, ast.Assign | ast.Return | ast.keyword) or (
+        isinstance(parent, ast.Call) and parent.func is not node
+    )
+    lines = operand.lineno != operand.end_lineno
+    return ("", "") if alone and not lines and not isinstance(operand, ast.NamedExpr | ast.Yield) else ("(", ")")

@@ -34,7 +34,14 @@ if TYPE_CHECKING:
     from jaxmigrate.flow.layout.interpreter import Frame, Interpreter
 
 PARTIALS = frozenset({"functools.partial", "jax.tree_util.Partial"})
-REFLECTION = frozenset({"builtins.locals", "builtins.globals", "builtins.vars", "builtins.eval", "builtins.exec"})
+REFLECTION = frozenset(
+    {"builtins.locals", "builtins.globals", "builtins.vars", "builtins.eval", "builtins.exec", "builtins.__import__"}
+    | {"importlib.import_module", "runpy.run_path", "runpy.run_module", "importlib.reload"}
+)
+INSPECTION = frozenset(
+    {"inspect.currentframe", "inspect.stack", "inspect.trace", "inspect.getouterframes", "inspect.getinnerframes"}
+    | {"sys._getframe", "gc.get_objects", "gc.get_referrers", "sys.settrace", "sys.setprofile", "sys.exc_info"}
+)
 
 
 def pin(reason: str, node: ast.AST, frame: Frame) -> Pin:
@@ -268,6 +275,8 @@ def call_external(it: Interpreter, name: str, given: Given, node: ast.expr, fram
             it.bound[node] = bound
             it.touch(("bound", node))
         return func(Bound(node)) if isinstance(inner, Func) else PLAIN
+    if name in INSPECTION:
+        it.beyond.setdefault(node, pin(f"can be reached through {name}", node, frame))
     if name in REFLECTION:
         it.reflections[node] = pin(f"can be reached through {name.rpartition('.')[2]}()", node, frame)
         it.pin_all((frame.env or {}).values(), f"can be reached through {name}()", node, frame.module)

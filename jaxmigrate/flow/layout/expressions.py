@@ -241,11 +241,18 @@ def comprehension(
 ) -> Abstract:
     """A list or iterator of what its element expression gives."""
     box = it.box(node)
-    before = dict(frame.env or {})
-    _generators(it, generators, frame)
-    it.fill(box, evaluate(it, elt, frame), elt, frame.module)
-    _restore(before, generators, frame)
+    for _ in range(_rounds(node)):
+        before = dict(frame.env or {})
+        _generators(it, generators, frame)
+        it.fill(box, evaluate(it, elt, frame), elt, frame.module)
+        _restore(before, generators, frame)
+        frame.env = it.join_env(before, frame.env, node, frame.module)
     return Seq(box)
+
+
+def _rounds(node: ast.expr) -> int:
+    """How often a comprehension runs until what it assigns has come round."""
+    return 4 if any(isinstance(n, ast.NamedExpr) for n in ast.walk(node)) else 1
 
 
 def _dict_comprehension(
@@ -257,11 +264,13 @@ def _dict_comprehension(
     frame: Frame,
 ) -> Abstract:
     box = it.box(node)
-    before = dict(frame.env or {})
-    _generators(it, generators, frame)
-    it.pin_all([evaluate(it, key, frame)], "is a dictionary's key", key, frame.module)
-    it.fill(box, evaluate(it, value, frame), value, frame.module)
-    _restore(before, generators, frame)
+    for _ in range(_rounds(node)):
+        before = dict(frame.env or {})
+        _generators(it, generators, frame)
+        it.pin_all([evaluate(it, key, frame)], "is a dictionary's key", key, frame.module)
+        it.fill(box, evaluate(it, value, frame), value, frame.module)
+        _restore(before, generators, frame)
+        frame.env = it.join_env(before, frame.env, node, frame.module)
     return Dct(box)
 
 
@@ -373,7 +382,10 @@ def attribute_of(it: Interpreter, owner: Abstract, name: str, node: ast.Attribut
 def _item_attribute(it: Interpreter, item: object, name: str, node: ast.Attribute, frame: Frame) -> Abstract:
     match item:
         case Ext(name=dotted):
-            return func(Ext(canonical(f"{dotted}.{name}")))
+            found = canonical(f"{dotted}.{name}")
+            if found == "sys.modules":
+                it.reflections[node] = calls.pin("can be reached through sys.modules", node, frame)
+            return func(Ext(found))
         case Mod(module=module):
             return it.module_attribute(module, name)
         case Class():

@@ -26,7 +26,7 @@ TREE_MAPS = frozenset(
 TREE_LEAVES = frozenset({"jax.tree.leaves", "jax.tree_leaves", "jax.tree_util.tree_leaves"})
 UNCHANGED = frozenset({"jax.device_get", "jax.block_until_ready", "copy.copy", "copy.deepcopy"})
 WITHOUT_LOOKING = frozenset(
-    {"builtins.isinstance", "builtins.type", "builtins.id", "builtins.callable", "gc.collect"}
+    {"builtins.id", "builtins.callable", "gc.collect"}
     | {"jax.tree.structure", "jax.tree_structure", "jax.tree_util.tree_structure"}
 )
 COUNTS = frozenset({"jax.local_device_count", "jax.device_count"})
@@ -201,7 +201,7 @@ class Idioms:
         if len(sizes) >= 2 and self.is_count(sizes[0], module):
             fits = not any(_is_minus_one(s) for s in sizes[2:])
             return Idiom("split", array, "sizes") if fits else None
-        return Idiom("merge", array, "same") if sizes and _is_minus_one(sizes[0]) else None
+        return Idiom("merge", array, "same") if len(sizes) >= 2 and _is_minus_one(sizes[0]) else None
 
     # Functions
 
@@ -214,7 +214,7 @@ class Idioms:
         found = self.of_array(returned, function.module)
         if found is None or not (isinstance(found.operand, ast.Name) and found.operand.id == name):
             return None
-        return found
+        return None if found.form in ("sizes", "same") else found
 
     def of_helper(self, function: Function) -> Idiom | None:
         """The idiom that a function of one tree is, whatever it is called: `get_first`, `bcast_local_devices`."""
@@ -223,6 +223,8 @@ class Idioms:
         if not isinstance(returned, ast.Call) or name is None or is_generator(function.node):
             return None
         found = self.of_array(returned, function.module)
+        if found is not None and found.form in ("sizes", "same"):
+            return None
         if found is None and len(returned.args) == 2 and not returned.keywords:
             mapped, tree = returned.args
             if self.external(returned.func, function.module) in TREE_MAPS:

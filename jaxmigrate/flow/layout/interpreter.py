@@ -57,6 +57,7 @@ class Frame:
     receiver: Abstract = NOTHING
     breaks: list[list[Env]] = field(default_factory=list)
     continues: list[list[Env]] = field(default_factory=list)
+    reached: list[Env] = field(default_factory=list)
 
 
 class Interpreter(State):
@@ -81,6 +82,7 @@ class Interpreter(State):
         self.editable = editable
         self.final = False
         self.reflections: dict[ast.expr, Pin] = {}
+        self.beyond: dict[ast.AST, Pin] = {}
         self.units: dict[ast.AST, set[object]] = {}
         self.plain_ops: set[ast.expr] = set()
         self.readings: dict[tuple[ast.expr, tuple[Level, ...], tuple[bool, ...]], tuple[Values, Var | None]] = {}
@@ -206,6 +208,15 @@ class Interpreter(State):
             if frame.env is None:
                 return
             self.statement(statement, frame)
+            for reached in frame.reached:
+                self._reach_handler(reached, statement, frame)
+
+    def _reach_handler(self, reached: Env, node: ast.AST, frame: Frame) -> None:
+        """Any statement inside of a try can be the last one that runs before a handler."""
+        if frame.env is not None:
+            joined = self.join_env(dict(reached), dict(frame.env), node, frame.module) or {}
+            reached.clear()
+            reached.update(joined)
 
     def statement(self, node: ast.stmt, frame: Frame) -> None:  # noqa: C901
         """Runs one statement."""
@@ -345,12 +356,9 @@ class Interpreter(State):
         """A try: any statement of its body can be the last one that runs before a handler."""
         start = dict(frame.env or {})
         reached: Env = dict(start)
-        for statement in node.body:
-            if frame.env is None:
-                break
-            self.statement(statement, frame)
-            if frame.env is not None:
-                reached = self.join_env(reached, dict(frame.env), node, frame.module) or {}
+        frame.reached.append(reached)
+        self.block(node.body, frame)
+        frame.reached.pop()
         if frame.env is not None:
             self.block(node.orelse, frame)
         after = frame.env
@@ -516,6 +524,7 @@ class Interpreter(State):
                         self.store(("attribute", self.root(item), name), value, node, frame.module)
                     else:
                         self.pin_all([value], "is stored in an attribute that is not followed", node, frame.module)
+                        self.beyond.setdefault(node, Pin("may depend on a library that is changed", frame.module, node))
             case _:
                 self.pin_all([owner, value], "is stored in an attribute that is not followed", node, frame.module)
 
@@ -565,6 +574,8 @@ class Interpreter(State):
         own = frame.scope.bindings.get(name) is not None and name not in frame.scope.outer_names
         if frame.env is not None and name in frame.env and (own or holder is None or holder.kind == "comprehension"):
             return self.settle(frame.env[name], node, frame.module)
+        if holder is None and (source := self._star_source(name, frame.module)) is not None:
+            return self.module_attribute(source, name)
         if holder is None:
             found = self.resolver.value(node, frame.module) if isinstance(node, ast.Name) else None
             return func(Ext(found.name)) if isinstance(found, External) else PLAIN
@@ -572,6 +583,14 @@ class Interpreter(State):
             return NOTHING  # not assigned on this way
         value = self.load(("variable", holder.node, name))
         return PLAIN if self.final and value == NOTHING else value
+
+    def _star_source(self, name: str, module: Module) -> Module | None:
+        """The module of the project from which a star import brings in a name."""
+        for node in module.table.star_imports:
+            source = self.resolver.project.imported(module, node.module or "", node.level)
+            if source is not None and name in source.table.root.bindings:
+                return source
+        return None
 
     # What runs on devices
 
@@ -665,6 +684,9 @@ class Interpreter(State):
 
     def sweep(self) -> None:
         """Pins what is read by code that the interpreter did not run: variables and attributes that others see."""
+        for pin in self.beyond.values():
+            for cell in list(self.cells.values()):
+                self.changed |= cell.pin(pin)
         for reflection in self.reflections.values():
             for key, value in list(self.variables.items()):
                 if key[0] == "variable" and is_tracked(value):
@@ -678,6 +700,8 @@ class Interpreter(State):
             return
         for module in self.modules:
             for node in module.table.references:
+                if isinstance(node, ast.Attribute) and node.attr in ("f_locals", "f_globals", "__globals__"):
+                    self.beyond.setdefault(node, Pin(f"can be reached through {node.attr}", module, node))
                 if node in self.loads:
                     continue
                 if isinstance(node, ast.Name):
@@ -730,4 +754,6 @@ def _imported(module: Module) -> set[str]:
     names = {n.attr for n in module.table.references if isinstance(n, ast.Attribute)}
     for bindings in [b for scope in module.table.own_scope.values() for b in scope.bindings.values()]:
         names |= {b.node.name for b in bindings if b.kind == "from" and isinstance(b.node, ast.alias)}
+    if module.table.star_imports:
+        names |= {n.id for n in module.table.references if isinstance(n, ast.Name)}
     return names

@@ -95,7 +95,7 @@ def _of_python(it: Interpreter, name: str, given: Given, node: ast.Call, frame: 
     if name in ITERATORS and values:
         return _iterator(it, values[0], node, frame)
     match name:
-        case "builtins.len":
+        case "builtins.len" | "builtins.isinstance" | "builtins.type":
             return None if any(isinstance(v, Ref) for v in values) else PLAIN
         case "builtins.next" if values:
             found = expressions.element(it, values[0], node, frame)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from jaxmigrate.flow.layout.buffers import is_written
 from jaxmigrate.flow.layout.idioms import Idiom, Kind
 from jaxmigrate.flow.layout.state import Op
 from jaxmigrate.flow.layout.values import (
@@ -105,6 +106,10 @@ def make(
         return PLAIN
     cell = it.cell(kind, node)
     record(it, kind, node, operand, cell, form, frame)
+    viewed = kind == "split" or form == "numpy.broadcast_to"
+    if viewed and is_written(operand, frame.module):
+        reason = "is a view of a buffer that the program writes into"
+        it.changed |= cell.pin(Pin(reason, frame.module, node))
     if form == "tree" and isinstance(value, Tup):
         return Tup(tuple(part if isinstance(part, Nothing) else Ref(cell) for part in value.parts))
     written = form in ("reshape", "sizes") or "numpy." in form

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Literal, cast
 
 from jaxmigrate.flow.layout import mapped
+from jaxmigrate.flow.layout.buffers import is_result_written
 from jaxmigrate.flow.layout.idioms import Idioms
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.state import Op
@@ -124,6 +125,10 @@ class _Solver:
         found: dict[Cell, set[str]] = {}
         for op in self.it.ops.values():
             found.setdefault(op.cell.find(), set()).add(op.kind)
+            if op.kind == "replicate" and op.form.startswith("numpy."):
+                found[op.cell.find()].add("numpy")
+            if op.kind == "first" and is_result_written(op.node, op.module):
+                found[op.cell.find()].add("written")
         for key, cell in self.it.cells.items():
             if key[0] in ("output", "argument", "rows"):
                 found.setdefault(cell.find(), set()).add(str(key[0]))
@@ -211,7 +216,9 @@ class _Solver:
         kinds = self.kinds.get(root, set())
         if "split" in kinds or "merge" in kinds:
             return "split" if kinds <= self.splittable else None
-        return "replicated" if kinds <= {"replicate", "output", "argument", "first", "metrics"} else None
+        if kinds >= {"numpy", "written"}:
+            return None
+        return "replicated" if kinds - {"numpy", "written"} <= {"replicate", "output", "argument", "first", "metrics"} else None
 
     def _reason(self, cell: Cell | None, module: Module) -> str:
         if cell is None:
