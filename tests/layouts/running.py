@@ -23,6 +23,7 @@ FLAGS = (
     "--xla_cpu_collective_call_warn_stuck_timeout_seconds=5",
 )
 Files = dict[str, str]
+OBSERVER = "import main\n\nprint(main.RESULT)\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,11 +36,13 @@ class Program:
 
 
 def plan(files: Files) -> Plan:
-    """What fix will do to a program by default."""
+    """What fix will do to a program by default, where another file of the project looks at its `RESULT`."""
     root = Path("/project")
-    found, errors = plan_sources([(name, root / name, text) for name, text in files.items()], layout="auto")
+    seen = {**files, "observer.py": OBSERVER}
+    found, errors = plan_sources([(name, root / name, text) for name, text in seen.items()], layout="auto")
     assert not errors
-    return found
+    assert found.files[-1].after == OBSERVER
+    return Plan(found.files[:-1])
 
 
 def run_all(batches: Sequence[Sequence[Program]]) -> list[dict[str, dict[str, Any]]]:

@@ -1,0 +1,21 @@
+"""The device axis goes to the end and comes back."""
+import functools
+import jax
+import jax.numpy as jnp
+import numpy as np
+from flax import jax_utils
+from flax.training.common_utils import shard
+
+BATCH = np.arange(48, dtype=np.float32).reshape(16, 3) / 7
+
+
+def step(w, x):
+    grad = jax.grad(lambda w: jnp.mean((x @ w - 1) ** 2))(w)
+    return w - 0.125 * jax.lax.pmean(grad, "batch")
+
+
+p_step = jax.pmap(step, axis_name="batch")
+
+w = p_step(jax_utils.replicate(jnp.ones(3)), shard(BATCH))
+turned = jnp.moveaxis(w, 0, -1)
+RESULT = {"row": turned[0], "back": p_step(turned.T, shard(BATCH))[0], "squeezed": jnp.squeeze(w[:1]).shape}
