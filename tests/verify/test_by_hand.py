@@ -57,16 +57,17 @@ WRONGS = (
 )  # fmt: skip
 
 
-def verified(root: Path, before: str, after: str, **options: float) -> Evidence:
+def verified(
+    root: Path, before: str, after: str, command: tuple[str, ...] = (sys.executable, "program.py")
+) -> Evidence:
     (root / "program.py").write_text(after)
     request = VerifyRequest(
         root,
-        (sys.executable, "program.py"),
+        command,
         {"program.py": marked(before, "jax.pmap").encode()},
         {},
         sites_of(before),
         by_hand=True,
-        **options,  # type: ignore[arg-type]
     )
     return verify(request)
 
@@ -85,6 +86,7 @@ def wrong(tmp_path_factory: pytest.TempPathFactory) -> dict[str, SiteEvidence]:
     return by_name(verified(tmp_path_factory.mktemp("wrong"), BEFORE, after))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [mistake.site for mistake in WRONGS])
 def test_right_migrations_agree(right: Evidence, name: str) -> None:
     site = by_name(right)[name]
@@ -92,6 +94,7 @@ def test_right_migrations_agree(right: Evidence, name: str) -> None:
     assert site.calls == site.calls_original == site.calls_rewritten > 0
 
 
+@pytest.mark.slow
 def test_counterparts_are_named(right: Evidence) -> None:
     lines = AFTER.splitlines()
     sites = by_name(right)
@@ -101,6 +104,7 @@ def test_counterparts_are_named(right: Evidence) -> None:
         assert lines[int(line) - 1].strip().startswith(text)
 
 
+@pytest.mark.slow
 def test_layouts_of_hand_made_migrations_are_told(right: Evidence) -> None:
     sites = by_name(right)
     assert [(one.name, one.layout) for one in sites["p_train_step"].arguments] == [
@@ -111,6 +115,7 @@ def test_layouts_of_hand_made_migrations_are_told(right: Evidence) -> None:
     assert [one.layout for one in sites["p_observe"].results] == ["stacked"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mistake", WRONGS, ids=[mistake.site for mistake in WRONGS])
 def test_wrong_migrations_are_refuted(wrong: dict[str, SiteEvidence], mistake: Wrong) -> None:
     site = wrong[mistake.site]
@@ -207,3 +212,84 @@ class TestMatching:
         theirs.call("x", leaves=self.leaf(5, 5), function="init")
         (one,), (other,) = calls_of(recording(tmp_path / "a")), calls_of(recording(tmp_path / "b"))
         assert likeness(one, other) == 0
+
+
+_REGRESSION = """
+import jax, jax.numpy as jnp, numpy as np
+from jax import lax
+rng = np.random.RandomState(0)
+params = {"w": rng.randn(6, 4).astype("f"), "b": rng.randn(4).astype("f")}
+x, y = rng.randn(64, 6).astype("f"), rng.randn(64, 4).astype("f")
+
+def loss_fn(params, x, y):
+    return ((jnp.tanh(x @ params["w"]) + params["b"] - y) ** 2).mean()
+"""
+_PMAPPED = (
+    _REGRESSION
+    + """
+def train_step(params, x, y):
+    loss, grads = jax.value_and_grad(loss_fn)(params, x, y)
+    grads = lax.pmean(grads, "i")
+    return jax.tree.map(lambda p, g: p - 0.1 * g, params, grads), lax.pmean(loss, "i")
+
+p_step = jax.pmap(train_step, axis_name="i")
+params = jax.tree.map(lambda leaf: np.stack([leaf] * 8), params)
+for _ in range(3):
+    params, loss = p_step(params, x.reshape(8, 8, 6), y.reshape(8, 8, 4))
+"""
+)
+_COMPILED = (
+    _REGRESSION
+    + """
+from jax.sharding import Mesh, NamedSharding, PartitionSpec as P
+mesh = Mesh(jax.devices(), ("data",))
+batch, everywhere = NamedSharding(mesh, P("data")), NamedSharding(mesh, P())
+
+@jax.jit
+def init():
+    return jnp.zeros(3)
+
+@jax.jit
+def train_step(params, x, y):
+    loss, grads = jax.value_and_grad(loss_fn)(params, x, y)
+    return jax.tree.map(lambda p, g: p - 0.1 * g, params, grads), loss
+
+init()
+params, (x, y) = jax.device_put(params, everywhere), jax.device_put((x, y), batch)
+for _ in range(3):
+    params, loss = train_step(params, x, y)
+"""
+)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("right_text", "wrong_text", "verdict"),
+    [("", "", Verdict.WITHIN), ("** 2).mean()", "** 2).mean(-1).sum()", Verdict.DIFFERENT)],
+    ids=["right", "sum for mean"],
+)
+def test_migration_to_jit_alone(tmp_path: Path, right_text: str, wrong_text: str, verdict: Verdict) -> None:
+    evidence = verified(tmp_path, _PMAPPED, _COMPILED.replace(right_text, wrong_text) if right_text else _COMPILED)
+    (site,) = evidence.sites
+    assert site.verdict is verdict, site.message
+    assert site.calls == 3
+    assert [one.layout for one in (*site.arguments, *site.results)] == [
+        "replicated",
+        "split",
+        "split",
+        "replicated",
+    ]
+    if verdict is Verdict.DIFFERENT:
+        assert site.message.startswith("call 0, result [0]['b'] (replicated)")
+
+
+def test_sites_that_pytest_reaches(tmp_path: Path) -> None:
+    tests = "\n\ndef test_step():\n    run()\n\n\ndef test_broken():\n    raise ValueError\n"
+    before, after = (
+        text.replace("for _ in range(3):\n    params, loss", "def run():\n    _, loss") + tests
+        for text in (_PMAPPED, _COMPILED)
+    )
+    command = (sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "program.py", "-k", "test_step")
+    evidence = verified(tmp_path, before, after, command=command)
+    assert evidence.ok, evidence.message
+    assert [site.calls for site in evidence.sites] == [1]

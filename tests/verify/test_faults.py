@@ -93,6 +93,7 @@ def verify_processes(root: Path, *edits: tuple[str, str], **options: Any) -> Evi
     return verify(request)
 
 
+@pytest.mark.slow
 def test_several_processes_agree_each_on_its_part(tmp_path: Path) -> None:
     evidence = verify_processes(tmp_path)
     assert evidence.verdict is Verdict.EQUAL, evidence.message
@@ -111,6 +112,7 @@ def test_several_processes_agree_each_on_its_part(tmp_path: Path) -> None:
     assert [run.devices for run in evidence.runs] == [8, 8]
 
 
+@pytest.mark.slow
 def test_call_that_only_one_process_makes_is_a_deadlock(tmp_path: Path) -> None:
     one_more = "index() == 0:\n        p_train_step(params, jax.tree.map(split, batch), keys)\n        print"
     evidence = verify_processes(tmp_path, ("index() == 0:\n        print", one_more), idle_timeout=5.0)
@@ -120,6 +122,7 @@ def test_call_that_only_one_process_makes_is_a_deadlock(tmp_path: Path) -> None:
     assert evidence.runs[-1].seconds < 60
 
 
+@pytest.mark.slow
 def test_a_process_that_dies_ends_the_others(tmp_path: Path) -> None:
     dies = "main():\n    if jax.process_index() == 1:\n        raise ValueError('no data here')"
     evidence = verify_processes(tmp_path, ("main():", dies))
