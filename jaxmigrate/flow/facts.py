@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
+from typing import TypeVar
 
 from jaxmigrate.findings import Finding, Note
 from jaxmigrate.flow.axes import AxisUse, AxisWalk, Step, last_name, map_axes, may_be_mapped, walk_axes
@@ -18,6 +19,8 @@ from jaxmigrate.program.collectives import PMAP, SHARD_MAPS, argument
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.values import Application, External, Function, Partial
+
+Found = TypeVar("Found")
 
 
 class Facts:
@@ -108,6 +111,16 @@ class Facts:
             function = operand.callee if isinstance(operand, Partial) else operand
             if operand is not None and isinstance(function, Function):
                 yield DeviceMap(name, value, function, map_axes(name, value.arguments, self.resolver, {}), operand)
+
+    def in_maps(self, find: Callable[[DeviceMap, Reading], Iterable[Found]]) -> Iterator[Found]:
+        """What a rule finds in readings of maps' bodies, each once, and only if it does without trust as well."""
+        reported: set[Found] = set()
+        for found, reading in self.readings:
+            if any(True for _ in find(found, reading)):
+                for one in find(found, self.confirmed(found, reading)):
+                    if one not in reported:
+                        reported.add(one)
+                        yield one
 
     def confirmed(self, found: DeviceMap, reading: Reading) -> Reading:
         """The reading of a map's body without trust in what is out of sight."""

@@ -93,6 +93,14 @@ def is_unchecked(found: DeviceMap, resolver: Resolver) -> bool:
     return off is not None and resolver.argument_values(off) == (Constant(False),)
 
 
+def is_checked(found: DeviceMap, resolver: Resolver) -> bool:
+    """Whether JAX checks what varies, for certain: a public shard_map that nothing turns that off for."""
+    on = found.keyword("check_vma") or found.keyword("check_rep")
+    if found.name != "jax.shard_map" or any(a.keyword in ("*", "**") for a in found.application.arguments):
+        return False
+    return on is None or resolver.argument_values(on) == (Constant(True),)
+
+
 def unreduced_outputs(found: DeviceMap, reading: Reading, resolver: Resolver) -> Iterator[tuple[Module, ast.expr, str]]:
     """The places where a device map declares an output replicated that certainly varies."""
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from jaxmigrate.flow.axes import axis_names
 from jaxmigrate.flow.variance.frames import Arguments, Frame
-from jaxmigrate.flow.variance.lattice import EQUAL, Level, Var, mapped, union, unsure
+from jaxmigrate.flow.variance.lattice import EQUAL, GIVEN, Level, Var, mapped, union, unsure
 from jaxmigrate.flow.variance.library import SHARED
 from jaxmigrate.flow.variance.reading import Reduction
 from jaxmigrate.flow.variance.run import Run
@@ -99,7 +99,9 @@ def _cleared(value: Var) -> Var:
 def _partly(value: Var) -> Var:
     """Reduced over some of the devices, or over axes that are not known."""
     level = min(value.level, Level.MAY)
-    return replace(value, level=level, gradient=False, updated=False, static=None, places=frozenset())
+    return replace(
+        value, level=level, gradient=False, updated=False, static=None, places=frozenset(), marks=value.marks & {GIVEN}
+    )
 
 
 def _spread(operand: Var, apart: bool) -> Var:

@@ -10,7 +10,7 @@ from jaxmigrate.flow.variance import calls
 from jaxmigrate.flow.variance.frames import Arguments
 from jaxmigrate.flow.variance.hidden import Hidden
 from jaxmigrate.flow.variance.hosts import Hosts
-from jaxmigrate.flow.variance.lattice import Fields, Level, Var, mapped
+from jaxmigrate.flow.variance.lattice import GIVEN, Fields, Level, Var, mapped
 from jaxmigrate.flow.variance.reading import Reading
 from jaxmigrate.flow.variance.run import Run, Shared
 from jaxmigrate.program.resolve import Resolver
@@ -77,6 +77,7 @@ def _argument(value: Var, place: object) -> Var:
 
     def own(one: Var) -> Var:
         bare = one.parts is None and one.fields is None and one.kind == "unknown"
+        one = replace(one, marks=one.marks | {GIVEN})
         tree = replace(one, kind="tree") if bare and one.level == Level.YES else one
         return tree if tree.kind == "array" else replace(tree, places=tree.places | {("argument", place)})
 

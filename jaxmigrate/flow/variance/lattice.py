@@ -16,6 +16,9 @@ from jaxmigrate.program.values import Constant, Value
 
 Kind: TypeAlias = Literal["array", "tree", "unknown"]
 MOST_CHOICES = 4
+GIVEN = "given"  # to the map, and no constant of its body
+OF_EQUAL = "gradient with respect to a value that is equal everywhere"
+STATISTICS = "statistics of a device's own batch"
 OTHERS = "*"  # the entries of an object that are not listed by name
 EACH = "[]"  # what an iterator gives each time
 
@@ -50,6 +53,7 @@ class Var:
     where it itself may have been, None for any of them: whatever changes an object made in one of `own` changes all
     that have that among their `places`. `host`: even what is known while tracing, a shape or a flag, may differ between
     processes.
+    `marks` say where it comes from: GIVEN, OF_EQUAL, STATISTICS.
     """
 
     level: Level = Level.NO
@@ -65,6 +69,7 @@ class Var:
     callee: Callee | None = None
     places: frozenset[object] = frozenset()
     own: frozenset[object] | None = None
+    marks: frozenset[str] = frozenset()
 
     @property
     def origins(self) -> frozenset[object]:
@@ -94,6 +99,7 @@ def union(values: Iterable[Var]) -> Var:
         any(v.inner for v in found),
         reduced=level == Level.NO and any(v.reduced for v in found),
         host=any(v.host for v in found),
+        marks=frozenset[str]().union(*(v.marks for v in found)),
     )
 
 
@@ -115,6 +121,7 @@ def join(one: Var, other: Var) -> Var:
         join_callees(one, other),
         one.places | other.places,
         one.own | other.own if one.own is not None and other.own is not None else None,
+        one.marks & other.marks,
     )
 
 
@@ -224,7 +231,7 @@ def with_fields(value: Var, changed: Mapping[str, Var]) -> Var:
 
 def unsure(value: Var) -> Var:
     """What an unknown function makes of a value."""
-    return Var(Level.MAY, value.gradient, value.updated, value.inner, host=True, places=value.places)
+    return Var(Level.MAY, value.gradient, value.updated, value.inner, host=True, places=value.places, marks=value.marks)
 
 
 def doubtful(value: Var) -> Var:

@@ -14,6 +14,7 @@ from jaxmigrate.flow.variance.lattice import (
     EACH,
     EQUAL,
     OTHERS,
+    STATISTICS,
     Level,
     Var,
     certainly,
@@ -80,8 +81,16 @@ def _unseen(
     if name == "update" and len(list(arguments.all())) > 1:
         result = tuple_of([_updated(result, arguments)] * 2)
     elif "mutable" in arguments.named and arguments.named["mutable"].static != Constant(False):
-        result = tuple_of([result, certainly(result)])
+        result = tuple_of([result, _statistics(result, arguments)])
     return calls.fresh(result, node, Arguments((receiver, *arguments.given), arguments.named, arguments.rest))
+
+
+def _statistics(result: Var, arguments: Arguments) -> Var:
+    """What `apply(..., mutable=["batch_stats"])` gives beside its output."""
+    static = arguments.named["mutable"].static
+    listed = static.value if isinstance(static, Constant) else ()
+    kept = isinstance(listed, str | tuple) and "batch_stats" in listed
+    return replace(certainly(result), marks=result.marks | {STATISTICS} if kept else result.marks)
 
 
 def _updated(result: Var, arguments: Arguments) -> Var:

@@ -9,7 +9,7 @@ from jaxmigrate.flow.variance import calls
 from jaxmigrate.flow.variance.callees import Transformed
 from jaxmigrate.flow.variance.frames import Arguments, Frame
 from jaxmigrate.flow.variance.hidden import DERIVATIVES
-from jaxmigrate.flow.variance.lattice import EQUAL, Level, Var, element, tuple_of, union, whole
+from jaxmigrate.flow.variance.lattice import EQUAL, OF_EQUAL, Level, Var, element, tuple_of, union, whole
 from jaxmigrate.flow.variance.library import CUSTOM, GRADIENTS, JACOBIANS, VMAPS
 from jaxmigrate.flow.variance.run import Run, certain
 from jaxmigrate.program.values import Constant
@@ -76,12 +76,24 @@ def _gradient(run: Run, made: Transformed, arguments: Arguments, node: ast.Call 
         inner=loss.reduced and loss.level == Level.NO,
         host=source.host,
         kind="tree",
+        marks=frozenset([OF_EQUAL])
+        if _of_equal(options.get("argnums", _nth(made.given, 0)), arguments)
+        else frozenset(),
     )
     grads = _by_argument(one, options.get("argnums", _nth(made.given, 0)), arguments)
     loss = replace(loss, kind="array", parts=None, fields=None)
     if made.name == "jax.grad":
         return tuple_of([grads, aux]) if aux is not None else grads
     return tuple_of([tuple_of([loss, aux]) if aux is not None else loss, grads])
+
+
+def _of_equal(argnums: Var | None, arguments: Arguments) -> bool:
+    """Whether all differentiated arguments are equal on all devices."""
+    static = argnums.static if argnums is not None else Constant(0)
+    numbers = static.value if isinstance(static, Constant) else None
+    numbers = numbers if isinstance(numbers, tuple) else (numbers,)
+    given = [arguments.find(n) if isinstance(n, int) else None for n in numbers]
+    return all(g is not None and g.level == Level.NO and not g.host for g in given)
 
 
 def _by_argument(one: Var, argnums: Var | None, arguments: Arguments) -> Var:

@@ -1,0 +1,30 @@
+"""JM203: psum of the gradient of a loss that is reduced itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from jaxmigrate.findings import Finding
+from jaxmigrate.flow.axes import shown
+from jaxmigrate.flow.facts import Facts
+from jaxmigrate.flow.readings import DeviceMap, is_unchecked
+from jaxmigrate.flow.variance import Reading
+
+CODE = "JM203"
+
+
+def check(facts: Facts) -> Iterator[Finding]:
+    """Sums over devices of gradients whose loss was already summed or averaged over them."""
+
+    def find(found: DeviceMap, reading: Reading) -> Iterator[Finding]:
+        for reduction in reading.reductions:
+            if reduction.name == "jax.lax.psum" and reduction.operand.inner and is_unchecked(found, facts.resolver):
+                message = (
+                    f"psum of the gradient of a loss that is reduced over {shown(found.axes)} itself: "
+                    "too large by the number of devices; pmean gives the gradient of that loss"
+                )
+                finding = facts.finding(reduction.module, reduction.node, CODE, message)
+                if finding is not None:
+                    yield finding
+
+    return facts.in_maps(find)

@@ -1,0 +1,34 @@
+"""JM204: a reduction of gradients that shard_map has already summed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from jaxmigrate.findings import Finding
+from jaxmigrate.flow.axes import shown
+from jaxmigrate.flow.facts import Facts
+from jaxmigrate.flow.readings import DeviceMap, is_checked
+from jaxmigrate.flow.variance import Reading
+from jaxmigrate.flow.variance.lattice import OF_EQUAL
+
+CODE = "JM204"
+
+
+def check(facts: Facts) -> Iterator[Finding]:
+    """psum and pmean, under check_vma=True, of gradients with respect to parameters that are equal on all devices."""
+
+    def find(found: DeviceMap, reading: Reading) -> Iterator[Finding]:
+        for reduction in reading.reductions:
+            name = reduction.name.rpartition(".")[2]
+            operand = reduction.operand
+            summed = name in ("psum", "pmean") and operand.gradient and OF_EQUAL in operand.marks
+            if summed and is_checked(found, facts.resolver):
+                message = (
+                    f"{name} of gradients that shard_map has already summed over {shown(found.axes)}, for what they "
+                    "are taken of is equal on all devices: too large by the number of devices"
+                )
+                finding = facts.finding(reduction.module, reduction.node, CODE, message)
+                if finding is not None:
+                    yield finding
+
+    return facts.in_maps(find)

@@ -1,0 +1,38 @@
+"""JM205: all devices draw the same random bits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from jaxmigrate.findings import Finding
+from jaxmigrate.flow.axes import shown
+from jaxmigrate.flow.facts import Facts
+from jaxmigrate.flow.readings import DeviceMap
+from jaxmigrate.flow.variance import Draw, Level, Reading
+from jaxmigrate.flow.variance.lattice import GIVEN
+
+CODE = "JM205"
+
+
+def check(facts: Facts) -> Iterator[Finding]:
+    """Draws, in functions that work on a batch together, by a key that they are given and that is equal everywhere."""
+
+    def find(found: DeviceMap, reading: Reading) -> Iterator[Finding]:
+        if not found.axes or not reading.reductions:
+            return
+        for draw in reading.draws:
+            if is_shared(draw):
+                message = (
+                    f"every device draws the same random bits here: the key is one for all of {shown(found.axes)}; "
+                    "fold axis_index into it"
+                )
+                finding = facts.finding(draw.module, draw.node, CODE, message)
+                if finding is not None:
+                    yield finding
+
+    return facts.in_maps(find)
+
+
+def is_shared(draw: Draw) -> bool:
+    """Whether a key is equal on all devices for certain; one that the function makes itself is so on purpose."""
+    return draw.key.level == Level.NO and GIVEN in draw.key.marks and not draw.key.host

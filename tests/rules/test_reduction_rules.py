@@ -1,0 +1,100 @@
+"""JM202 to JM206: reductions too many, keys shared and statistics apart, and what looks like them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from jaxmigrate.config import Config
+from jaxmigrate.linting import lint
+from jaxmigrate.sources import decode
+
+PRELUDE = """
+import functools
+import elsewhere, jax, optax
+import jax.numpy as jnp
+from jax import lax
+from jax.sharding import Mesh, PartitionSpec as P
+mesh = Mesh(jax.devices(), ("i",))
+net = elsewhere.Net()
+def loss_fn(w, x): return jnp.mean((w * x) ** 2)
+def total_loss(w, x): return lax.psum(jnp.sum((w * x) ** 2), "i") / lax.psum(x.size, "i")
+def mean_loss(w, x): return lax.pmean(loss_fn(w, x), "i")
+"""
+
+
+def found(text: str) -> list[str]:
+    """The codes of the findings in a text, in the order of lines."""
+    sources = [decode((PRELUDE + text).encode(), "a.py", Path("/project/a.py"))]
+    return [finding.code for finding in lint(sources, Config()) if finding.code.startswith("JM2")]
+
+
+PMAP = "p = jax.pmap(f, axis_name='i', in_axes=(None, 0))\n"
+CHECKED = "p = jax.jit(jax.shard_map(f, mesh=mesh, in_specs=(P(), P('i')), out_specs=P()))\n"
+UNCHECKED = CHECKED.replace("out_specs=P()", "out_specs=P(), check_vma=False")
+
+
+@pytest.mark.parametrize("mapped", [PMAP, UNCHECKED])
+@pytest.mark.parametrize(
+    ("body", "codes"),
+    [
+        # JM202
+        ("return lax.psum(lax.psum(x, 'i'), 'i')", ["JM202"]),
+        ("y = lax.pmean(x, 'i')\n    return jax.tree.map(lambda v: lax.psum(v, axis_name='i'), {'a': y})", ["JM202"]),
+        ("l, g = jax.value_and_grad(loss_fn)(w, x)\n    l, g = lax.pmean((l, g), 'i')\n    return lax.psum(l, 'i')",
+         ["JM202"]),
+        ("return lax.pmean(mean_loss(w, x), 'i')", ["JM202"]),
+        ("return lax.psum(optax.global_norm(lax.pmean(x, 'i')), 'i')", ["JM202"]),
+        ("return lax.psum(x, 'i') / lax.psum(1, 'i')", []),
+        ("return lax.pmean(x - lax.pmean(x, 'i'), 'i')", []),
+        ("return lax.psum(lax.axis_index('i') * lax.pmax(x, 'i'), 'i')", []),
+        ("return lax.psum(w, 'i')", []),
+        ("return lax.psum(jax.vmap(lambda v: lax.psum(v, 'b'), axis_name='b')(x), 'i')", []),
+        ("return lax.fori_loop(0, 3, lambda k, v: lax.psum(v * x, 'i'), w)", []),
+        # JM203
+        ("return lax.psum(jax.grad(total_loss)(w, x), 'i')", ["JM203"]),
+        ("l, g = jax.value_and_grad(mean_loss)(w, x)\n    return l, lax.psum(g, 'i')", ["JM203"]),
+        ("g = jax.grad(total_loss)(w, x)\n    return jax.tree.map(lambda v: lax.psum(v, 'i'), g)", ["JM203"]),
+        ("return lax.pmean(jax.grad(total_loss)(w, x), 'i')", []),
+        ("return lax.psum(jax.grad(loss_fn)(w, x), 'i')", []),
+    ],
+)  # fmt: skip
+def test_reductions_too_many(mapped: str, body: str, codes: list[str]) -> None:
+    assert found(f"def f(w, x):\n    {body}\n{mapped}") == codes
+
+
+@pytest.mark.parametrize(
+    ("mapped", "body", "codes"),
+    [
+        (CHECKED, "return lax.pmean(jax.grad(loss_fn)(w, x), 'i')", ["JM204"]),
+        (CHECKED, "l, g = jax.value_and_grad(loss_fn)(w, x)\n    return lax.psum(g, 'i')", ["JM204"]),
+        (CHECKED, "g = jax.grad(loss_fn)(w, x)\n    return jax.tree.map(lambda v: lax.pmean(v, 'i'), g)", ["JM204"]),
+        (CHECKED, "return jax.grad(mean_loss)(w, x)", []),
+        (CHECKED, "return lax.pmean(jax.grad(loss_fn, argnums=1)(w, x), 'i')", []),
+        (CHECKED.replace("(P(), ", "(P('i'), "), "return lax.pmean(jax.grad(loss_fn)(w, x), 'i')", []),
+        (UNCHECKED, "return lax.pmean(jax.grad(loss_fn)(w, x), 'i')", []),
+        (PMAP, "return lax.pmean(jax.grad(loss_fn)(w, x), 'i')", []),
+        (UNCHECKED.replace("False", "CHECK"), "return lax.pmean(jax.grad(loss_fn)(w, x), 'i')", []),
+    ],
+)  # fmt: skip
+def test_gradients_that_shard_map_has_summed(mapped: str, body: str, codes: list[str]) -> None:
+    assert found(f"def f(w, x):\n    {body}\n{mapped}") == codes
+
+
+@pytest.mark.parametrize("mapped", [PMAP, UNCHECKED, CHECKED])
+@pytest.mark.parametrize(
+    ("body", "codes"),
+    [
+        ("return lax.psum(x + jax.random.normal(w, x.shape), 'i')", ["JM205"]),
+        ("a, b = jax.random.split(w)\n    return lax.psum(x * jax.random.bernoulli(b, 0.5, x.shape), 'i')", ["JM205"]),
+        ("k = jax.random.fold_in(w, lax.axis_index('i'))\n    return lax.psum(x + jax.random.normal(k), 'i')", []),
+        ("k = jax.random.fold_in(w, x[0])\n    return lax.psum(x + jax.random.normal(k), 'i')", []),
+        ("return lax.psum(x + jax.random.normal(jax.random.PRNGKey(0)), 'i')", []),
+        ("return x + jax.random.normal(w, x.shape)", []),
+        ("return lax.psum(net.apply(x, rngs={'dropout': w}), 'i')", ["JM205"]),
+        ("return lax.psum(net.apply(x, rngs={'dropout': jax.random.split(w)[lax.axis_index('i')]}), 'i')", []),
+    ],
+)
+def test_keys_that_all_devices_share(mapped: str, body: str, codes: list[str]) -> None:
+    assert [code for code in found(f"def f(w, x):\n    {body}\n{mapped}") if code == "JM205"] == codes
