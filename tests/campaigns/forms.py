@@ -11,13 +11,14 @@ JAX; one older than 0.8 also runs nested maps.
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import re
 import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2]))  # a script's own folder is all that Python would look in
@@ -28,19 +29,19 @@ from tests.migrate.forms.dimensions import EXCLUDED, NESTED, OLDER, Combination,
 from tests.migrate.forms.programs import files_of
 from tests.migrate.forms.running import Program, run
 
-SHOWN = 20
+SHOWN, SAMPLE = 20, 100_000
 LINE = re.compile(r" \([\w.]+:\d+\)")
 
 
-def order(seed: int) -> Iterator[int]:
-    """Every combination's place in the product, those first that hold the most meetings of values."""
+def order(seed: int, done: Iterable[int]) -> Iterator[int]:
+    """Every combination's place in the product, those first that hold the most meetings of values not met in `done`."""
     seen: set[int] = set()
     pairs = covering(2, seed)
     first = [*pairs, *covering(3, seed, AT_RUN_TIME, pairs)]
     for combination in first:
         seen.add(index_of(combination))
         yield index_of(combination)
-    for combination in covering(3, seed, covered=first):
+    for combination in covering(3, seed, covered=[*first, *(at(index) for index in done)]):
         seen.add(index_of(combination))
         yield index_of(combination)
     yield from (index for index in shuffled(seed) if index not in seen)
@@ -54,7 +55,6 @@ class Campaign:
         self.until = time.monotonic() + options.seconds
         self.log: Path | None = options.resume
         self.verdicts: dict[int, tuple[str, str]] = {}
-        self.excluded: Counter[Excluded] = Counter()
         self.rules = _rules(options.python)
         self.where = dict(part.split("=") for part in options.where)
         if self.log is not None and self.log.exists():
@@ -63,16 +63,14 @@ class Campaign:
                 self.verdicts[entry["index"]] = entry["verdict"], entry["text"]
 
     def programs(self) -> Iterator[Program]:
-        """The programs that have not been run, until the time is up; what is not run is counted on the way."""
-        for index in order(self.options.seed):
+        """The programs that have not been run, until the time is up."""
+        for index in order(self.options.seed, list(self.verdicts)):
             if time.monotonic() > self.until:
                 return
             if not self.where.items() <= at(index).items():
                 continue
             why = self._excluded(at(index))
-            if why is not None:
-                self.excluded[why] += 1
-            elif index not in self.verdicts:
+            if why is None and index not in self.verdicts:
                 program, reasons = _planned(str(index), files_of(at(index)))
                 if reasons:
                     self.note(index, "left", reasons[0])
@@ -110,8 +108,10 @@ class Campaign:
             LINE.sub("", text) for verdict, text in self.verdicts.values() if verdict == "left"
         ).most_common():
             print(f"{n} left by fix: {reason}")
-        for why, n in self.excluded.most_common():
-            print(f"{n} not run, by {why.by}: {why.reason}")
+        shares = Counter(self._excluded(at(index)) for index in itertools.islice(shuffled(self.options.seed), SAMPLE))
+        for why, n in shares.most_common():
+            share = f"{100 * n / SAMPLE:.1f}% of all"
+            print(f"{share} can be run" if why is None else f"{share} are not run, by {why.by}: {why.reason}")
         wrong = [index for index, (verdict, _) in self.verdicts.items() if verdict not in ("agrees", "left")]
         for index in wrong[:SHOWN]:
             print(f"{self.verdicts[index][0]}: {index} {at(index)}")

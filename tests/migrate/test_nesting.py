@@ -113,6 +113,17 @@ def test_a_map_inside_in_another_module_is_left() -> None:
     assert {s.id: s.code for s in plan.sites} == {"model.py:2:18": "JM405", "main.py:3:5": "JM405"}
 
 
+RULES = Path(__file__).parents[2] / "rules"
+
+
+@pytest.mark.parametrize("folder", sorted(p.parent.name for p in RULES.glob("jm40[2-5]*/bad.py")))
+def test_examples_of_what_is_left(folder: str) -> None:
+    """What the pages of JM402 to JM405 show as bad is left under that code, and what they show as good is not."""
+    bad, good = (planned({"a.py": (RULES / folder / f"{name}.py").read_text()}) for name in ("bad", "good"))
+    assert {site.code for site in bad.sites} == {folder[:5].upper()}
+    assert not any(site.code for site in good.sites)
+
+
 def test_names_that_the_file_uses_are_not_shadowed() -> None:
     text = "import jax\n_InnerAxis = 1\ndef _shard_map_inside(): pass\n" + INNER + "p = jax.pmap(f, 'i')\n"
     assert "class _InnerAxis_(Exception)" in fixed(text)
