@@ -18,6 +18,9 @@ from jaxmigrate.program.sites import MappedSite, axis_of
 from jaxmigrate.program.values import Constant
 
 
+BY_STRING = re.compile(r"\b(import_module|__import__|runpy|sys\.modules)\b")
+
+
 @dataclass(frozen=True, slots=True)
 class Chosen:
     """The layouts of a project and the facts that their text depends on.
@@ -83,7 +86,9 @@ def _importers(modules: Mapping[Path, Module], project: Project, texts: Mapping[
         seen.add(stem)
         imports = re.compile(rf"^[ \t]*(?:from|import)\b[^\n(]*(?:\([^)]*)?\b{re.escape(stem)}\b", re.MULTILINE)
         for path, text in texts.items():
-            if path in modules or path in found or stem not in text or not imports.search(text):
+            if path in modules or path in found or stem not in text:
+                continue
+            if not (imports.search(text) or BY_STRING.search(text)):
                 continue
             module = project.module(path)
             if module is not None:

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from jaxmigrate.flow.layout.interpreter import Frame, Interpreter
 
 PARTIALS = frozenset({"functools.partial", "jax.tree_util.Partial"})
+DEEPEST_PARTIAL = 3
 REFLECTION = frozenset(
     {"builtins.locals", "builtins.globals", "builtins.vars", "builtins.eval", "builtins.exec", "builtins.__import__"}
     | {"importlib.import_module", "runpy.run_path", "runpy.run_module", "importlib.reload"}
@@ -132,16 +133,26 @@ def _call_item(it: Interpreter, one: object, given: Given, node: ast.expr, frame
         case Ext(name=name):
             return call_external(it, name, given, node, frame)
         case Bound(node=made):
-            it.reads.add(("bound", made))
-            inner, before = it.bound[made]
-            joined = Given(
-                (*before.positional, *given.positional), {**before.named, **given.named}, before.open or given.open
-            )
-            return call_value(it, inner, joined, node, frame)
+            return _call_bound(it, made, given, node, frame)
         case Method(node=attribute):
             return containers.call_method(it, it.receivers[attribute], attribute.attr, given, node, frame)
     it.pin_all(given.everything(), "is given to something that is not followed", node, frame.module)
     return PLAIN
+
+
+def _call_bound(it: Interpreter, made: ast.Call, given: Given, node: ast.expr, frame: Frame) -> Abstract:
+    """Calls what a partial binds; a partial of itself, or of too many others, is not followed."""
+    it.reads.add(("bound", made))
+    inner, before = it.bound[made]
+    joined = Given((*before.positional, *given.positional), {**before.named, **given.named}, before.open or given.open)
+    if made in it.inside or len(it.inside) >= DEEPEST_PARTIAL:
+        it.pin_all([inner, *joined.everything()], "is bound again and again", node, frame.module)
+        return PLAIN
+    it.inside.append(made)
+    try:
+        return call_value(it, inner, joined, node, frame)
+    finally:
+        it.inside.pop()
 
 
 # Functions of the project

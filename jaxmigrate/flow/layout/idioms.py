@@ -131,7 +131,7 @@ class Idioms:
             repeated = self._repeated(node.args[0], module)
             return Idiom("replicate", repeated, name) if repeated is not None else None
         if name in BROADCASTS and len(node.args) == 2 and not node.keywords:
-            return self._broadcast(node.args[0], node.args[1], module)
+            return self._broadcast(node.args[0], node.args[1], name, module)
         if name in REPLICATES | SPLITS | FIRSTS:
             return self.of_library(node, name, module)
         return None
@@ -162,7 +162,7 @@ class Idioms:
                 return element if self.is_count(count, module) else None
         return None
 
-    def _broadcast(self, array: ast.expr, shape: ast.expr, module: Module) -> Idiom | None:
+    def _broadcast(self, array: ast.expr, shape: ast.expr, name: str, module: Module) -> Idiom | None:
         """`broadcast_to(x, (n,) + x.shape)` and `(n, *x.shape)`."""
         match shape:
             case ast.BinOp(left=ast.Tuple(elts=[count]), op=ast.Add(), right=rest):
@@ -175,7 +175,7 @@ class Idioms:
         of = rest.args[0] if isinstance(rest, ast.Call) and called else rest
         whole = _same(of, array if called else ast.Attribute(value=array, attr="shape", ctx=ast.Load()))
         if self.is_count(count, module) and whole:
-            return Idiom("replicate", array, "jax.numpy.broadcast_to")
+            return Idiom("replicate", array, name)
         return None
 
     def _reshape(self, array: ast.expr, shape: ast.expr, module: Module) -> Idiom | None:

@@ -22,6 +22,9 @@ from jaxmigrate.program.values import Constant
 Name = Literal["replicated", "split", "stacked", "broadcast", "static"]
 
 
+REPLICABLE = {"replicate", "output", "argument", "first", "metrics", "numpy", "written"}
+
+
 @dataclass(frozen=True, slots=True)
 class Choice:
     """The layout of one argument or output; `reason` says why where it stays stacked."""
@@ -218,7 +221,7 @@ class _Solver:
             return "split" if kinds <= self.splittable else None
         if kinds >= {"numpy", "written"}:
             return None
-        return "replicated" if kinds - {"numpy", "written"} <= {"replicate", "output", "argument", "first", "metrics"} else None
+        return "replicated" if kinds <= REPLICABLE else None
 
     def _reason(self, cell: Cell | None, module: Module) -> str:
         if cell is None:

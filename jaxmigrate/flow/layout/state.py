@@ -96,6 +96,7 @@ class State:
         self.escaped: dict[ast.expr, Pin] = {}
         self.mapped: dict[ast.expr, Abstract] = {}
         self.bound: dict[ast.expr, tuple[Abstract, Given]] = {}
+        self.inside: list[ast.Call] = []
         self.receivers: dict[ast.Attribute, Abstract] = {}
         self.device: set[FunctionNode] = set()
         self.functions: dict[FunctionNode, Function] = {}
