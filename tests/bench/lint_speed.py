@@ -63,7 +63,7 @@ def resident(process: int) -> int:
 
 
 def memory(command: list[str], folder: str) -> float:
-    """The most MiB that a command and its children held at one time, looked at every 10 ms; shared pages count twice."""
+    """The most MiB that a command and its children held at one time, seen every 10 ms; shared pages count twice."""
     process = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     most = 0
     done = threading.Event()
