@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from jaxmigrate.flow.axes import last_name
-from jaxmigrate.flow.mapped_calls import JITS
+from jaxmigrate.flow.mapped_calls import JITS, may_come_from
 from jaxmigrate.program.collectives import PMAP, argument
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver, own_statements
@@ -41,6 +41,8 @@ def reuses(modules: Iterable[Module], resolver: Resolver) -> Iterator[Reuse]:
 def _donated(call: ast.Call, module: Module, resolver: Resolver) -> Iterator[ast.Name]:
     """The plain names among the arguments that a call donates."""
     if not any(isinstance(one, ast.Name) for one in call.args):
+        return
+    if not may_come_from(call.func, module, resolver.project, "donate_arg"):
         return
     value = resolver.value(call.func, module)
     if not isinstance(value, Application) or not isinstance(value.callee, External):

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from jaxmigrate.program.collectives import SHARD_MAPS, SPECS, argument
-from jaxmigrate.program.modules import Module
+from jaxmigrate.program.modules import Module, Project
 from jaxmigrate.program.resolve import Resolver
+from jaxmigrate.program.scopes import Binding
 from jaxmigrate.program.values import Application, Argument, External, Value
 
 JITS = frozenset({"jax.jit", "jax.pjit", "jax.experimental.pjit.pjit"})
@@ -41,6 +42,8 @@ def shard_calls(modules: Iterable[Module], resolver: Resolver) -> Iterator[Shard
         if "shard_map" not in module.text:
             continue
         for call in module.table.calls:
+            if not may_come_from(call.func, module, resolver.project, "shard_map"):
+                continue
             found = shard_mapped(resolver.value(call.func, module), resolver)
             if found is not None:
                 yield ShardCall(module, call, *found)
@@ -57,6 +60,28 @@ def shard_mapped(value: Value, resolver: Resolver) -> tuple[Application, bool] |
     if isinstance(value, Application) and isinstance(value.callee, External) and value.callee.name in SHARD_MAPS:
         return value, jitted
     return None
+
+
+def may_come_from(callee: ast.expr, module: Module, project: Project, word: str) -> bool:
+    """Whether something called may have been made in a text that holds a word: imports are not opened to find out."""
+    while isinstance(callee, ast.Attribute):
+        callee = callee.value
+    if not isinstance(callee, ast.Name):
+        return True
+    holder = module.table.scope_of[callee].lookup(callee.id)
+    bindings = holder.bindings[callee.id] if holder is not None else []
+    return any(_holds(binding, module, project, word) for binding in bindings)
+
+
+def _holds(binding: Binding, module: Module, project: Project, word: str) -> bool:
+    statement = module.table.parents.get(binding.node)
+    if binding.kind not in ("import", "from"):
+        return True
+    paths = [project.imported_path(binding.node, module)] if isinstance(binding.node, ast.alias) else []
+    if isinstance(statement, ast.ImportFrom):
+        paths.append(project.find(module, statement.module or "", statement.level))
+    texts = [(path, project.text(path)) for path in paths if path is not None]
+    return any(text is not None and (word in text or path.name == "__init__.py") for path, text in texts)
 
 
 def first_dimension(spec: Argument, resolver: Resolver) -> ast.expr | None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from jaxmigrate.findings import Finding
 from jaxmigrate.flow.eager import eager_calls
 from jaxmigrate.flow.facts import Facts
-from jaxmigrate.flow.mapped_calls import shard_mapped
+from jaxmigrate.flow.mapped_calls import may_come_from, shard_mapped
 
 CODE = "JM501"
 
@@ -18,6 +18,8 @@ def check(facts: Facts) -> Iterator[Finding]:
         if "shard_map" not in module.text:
             continue
         for call in eager_calls(module, facts.resolver):
+            if not may_come_from(call.func, module, facts.resolver.project, "shard_map"):
+                continue
             found = shard_mapped(facts.resolver.value(call.func, module), facts.resolver)
             if found is None or found[1]:
                 continue
