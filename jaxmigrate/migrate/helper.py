@@ -82,37 +82,6 @@ def helper_lines(needs: Needs, names: Names) -> list[str]:
     return lines
 
 
-def nested_lines(names: Names) -> list[str]:
-    """The source of the helper for a map of a map: one map over a mesh of two axes.
-
-    Collectives over both axes number the devices in row-major order, as nested maps did.
-    """
-    jax = names.jax
-    return [
-        f"def {names.nested}(fun, axis_name, *, donate_argnums=()):",
-        '    """Maps fun over the two leading axes of stacked arrays, one slice per device."""',
-        "",
-        "    def mapped(*args, **kwargs):",
-        "        def block(args, kwargs):",
-        f"            args, kwargs = {jax}.tree.map(",
-        f"                lambda x: {jax}.lax.squeeze(x, (0, 1)), (args, kwargs)",
-        "            )",
-        "            out = fun(*args, **kwargs)",
-        f"            return {jax}.tree.map(lambda x: {jax}.lax.expand_dims(x, (0, 1)), out)",
-        "",
-        f"        outer, inner = {jax}.tree.leaves((args, kwargs))[0].shape[:2]",
-        f"        devices = {jax}.devices()",
-        "        rows = [devices[i * inner : (i + 1) * inner] for i in range(outer)]",
-        f"        mesh = {names.mesh}(rows, axis_name)",
-        f"        spec = {names.spec}(*axis_name)",
-        f"        return {jax}.shard_map(",
-        "            block, mesh=mesh, in_specs=spec, out_specs=spec, check_vma=False",
-        "        )(args, kwargs)",
-        "",
-        f"    return {jax}.jit(mapped, donate_argnums=donate_argnums)",
-    ]
-
-
 def _indent(lines: list[str] | Iterator[str]) -> Iterator[str]:
     return (f"    {line}" if line else "" for line in lines)
 

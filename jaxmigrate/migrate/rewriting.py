@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from jaxmigrate.migrate.decide import Decision
 from jaxmigrate.migrate.edits import Edit, Positions, apply_edits
 from jaxmigrate.migrate.global_arrays import GlobalRewrite
-from jaxmigrate.migrate.helper import Needs, helper_lines, nested_lines
+from jaxmigrate.migrate.helper import Needs, helper_lines
 from jaxmigrate.migrate.imports import Imports, insertions, leading, plan_imports, removals
-from jaxmigrate.migrate.inside import inner_axis_lines, inside_lines, inside_names
+from jaxmigrate.migrate.nested_code import inner_axis_lines, inside_lines, inside_names, nested_lines
 from jaxmigrate.migrate.style import Style, style_of
 from jaxmigrate.program.modules import Module
 
