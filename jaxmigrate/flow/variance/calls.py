@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
-from dataclasses import replace
 
 from jaxmigrate.flow.variance import collectives, expressions, externals, methods, statements, transforms
 from jaxmigrate.flow.variance.callees import Bound, Callee, Choice, Closure, Method, Pure, Transformed
@@ -21,6 +20,7 @@ from jaxmigrate.flow.variance.lattice import (
     join,
     join_all,
     made_at,
+    replace,
     tuple_of,
     union,
     unsure,

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import replace
 
 from jaxmigrate.flow.axes import axis_names
 from jaxmigrate.flow.variance.frames import Arguments, Frame
-from jaxmigrate.flow.variance.lattice import EQUAL, GIVEN, Level, Var, mapped, union, unsure
+from jaxmigrate.flow.variance.lattice import EQUAL, GIVEN, Level, Var, mapped, replace, union, unsure
 from jaxmigrate.flow.variance.library import SHARED
 from jaxmigrate.flow.variance.reading import Reduction
 from jaxmigrate.flow.variance.run import Run

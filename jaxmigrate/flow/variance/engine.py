@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from types import MappingProxyType
 
 from jaxmigrate.flow.variance import calls
 from jaxmigrate.flow.variance.frames import Arguments
 from jaxmigrate.flow.variance.hidden import Hidden
 from jaxmigrate.flow.variance.hosts import Hosts
-from jaxmigrate.flow.variance.lattice import GIVEN, Fields, Level, Var, mapped
+from jaxmigrate.flow.variance.lattice import GIVEN, Fields, Level, Var, mapped, replace
 from jaxmigrate.flow.variance.reading import Reading
 from jaxmigrate.flow.variance.run import Run, Shared
 from jaxmigrate.program.resolve import Resolver

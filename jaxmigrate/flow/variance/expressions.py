@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any
 
 from jaxmigrate.flow.variance import calls, objects
@@ -23,6 +22,7 @@ from jaxmigrate.flow.variance.lattice import (
     element,
     join_all,
     made_at,
+    replace,
     tuple_of,
     union,
     unsure,

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from dataclasses import replace
 
 from jaxmigrate.flow.variance import calls, collectives, library, loops, methods, transforms
 from jaxmigrate.flow.variance.callees import Bound, Pure, Transformed
@@ -22,6 +21,7 @@ from jaxmigrate.flow.variance.lattice import (
     join_all,
     made_at,
     mapped,
+    replace,
     tuple_of,
     union,
     unsure,

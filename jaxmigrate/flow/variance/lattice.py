@@ -7,9 +7,8 @@ loops that go round, only ever lose certainty.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from enum import IntEnum
-from typing import Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from jaxmigrate.flow.variance.callees import Callee, Choice
 from jaxmigrate.program.values import Constant, Value
@@ -38,8 +37,7 @@ class Fields(dict[str, "Var"]):
         return hash(frozenset(self.items()))
 
 
-@dataclass(frozen=True, slots=True)
-class Var:
+class Var(NamedTuple):
     """A value.
 
     The level of a container is that of the least equal thing in it: NO says that all of it is equal, YES that something
@@ -75,6 +73,11 @@ class Var:
     def origins(self) -> frozenset[object]:
         """Where the object itself may have been made."""
         return self.places if self.own is None else self.own
+
+
+def replace(value: Var, **changes: Any) -> Var:
+    """A value with some of its fields changed."""
+    return value._replace(**changes)
 
 
 EQUAL = Var()

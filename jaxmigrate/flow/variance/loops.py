@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
 from jaxmigrate.flow.operations import function_operations, same_sequence
 from jaxmigrate.flow.variance import calls
@@ -21,6 +20,7 @@ from jaxmigrate.flow.variance.lattice import (
     join,
     join_all,
     mapped,
+    replace,
     shallow,
     tuple_of,
     union,

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from dataclasses import replace
 
 from jaxmigrate.flow.variance import calls, externals, objects
 from jaxmigrate.flow.variance.callees import Method, Pure
@@ -22,6 +21,7 @@ from jaxmigrate.flow.variance.lattice import (
     each,
     element,
     join_all,
+    replace,
     tuple_of,
     union,
     unsure,

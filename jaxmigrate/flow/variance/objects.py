@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import replace
 
 from jaxmigrate.flow.variance import expressions
 from jaxmigrate.flow.variance.callees import Closure, Method
@@ -17,6 +16,7 @@ from jaxmigrate.flow.variance.lattice import (
     element,
     join_all,
     mapped,
+    replace,
     tuple_of,
     union,
     unsure,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from jaxmigrate.flow.variance.frames import Arguments, Frame
 from jaxmigrate.flow.variance.hidden import Hidden
@@ -18,6 +18,7 @@ from jaxmigrate.flow.variance.lattice import (
     inside,
     join,
     mapped,
+    replace,
     union,
     unsure,
 )
@@ -40,7 +41,7 @@ from jaxmigrate.program.values import (
 )
 
 DEEPEST = 24
-MOST_WORK = 60_000  # expressions evaluated in one reading, after which every call is unknown
+MOST_WORK = 20_000  # expressions evaluated in one reading, after which every call is unknown
 OUTSIDE = "outside"
 
 
@@ -184,6 +185,9 @@ class Run:
 
 def weaker(value: Var, stored: Var) -> Var:
     """A value in which something may have been replaced by another, or to which it may have been added."""
+    bare = value.parts is None and value.fields is None and value.callee is None and value.static is None
+    if bare and value.level == Level.MAY and value.host and value.kind == "unknown" and stored.places <= value.places:
+        return value
     level = value.level if inside(value) == inside(stored) == value.level else Level.MAY
     flat = replace(value, parts=None, fields=None, static=None, callee=None, kind="unknown", reduced=False)
     both = union([flat, stored])

@@ -5,13 +5,23 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any
 
 from jaxmigrate.flow.variance import calls, objects
 from jaxmigrate.flow.variance.expressions import MOST_UNROLLED, closure, evaluate, operated, uncertain
 from jaxmigrate.flow.variance.frames import Arguments, Frame, Loop, Names
-from jaxmigrate.flow.variance.lattice import EQUAL, Var, doubtful, each, element, join, join_all, shallow, whole
+from jaxmigrate.flow.variance.lattice import (
+    EQUAL,
+    Var,
+    doubtful,
+    each,
+    element,
+    join,
+    join_all,
+    replace,
+    shallow,
+    whole,
+)
 from jaxmigrate.flow.variance.run import Run, weaker, widened
 
 MOST_ROUNDS = 6

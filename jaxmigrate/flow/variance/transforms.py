@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import replace
 
 from jaxmigrate.flow.variance import calls
 from jaxmigrate.flow.variance.callees import Transformed
 from jaxmigrate.flow.variance.frames import Arguments, Frame
 from jaxmigrate.flow.variance.hidden import DERIVATIVES
-from jaxmigrate.flow.variance.lattice import EQUAL, OF_EQUAL, Level, Var, element, tuple_of, union, whole
+from jaxmigrate.flow.variance.lattice import EQUAL, OF_EQUAL, Level, Var, element, replace, tuple_of, union, whole
 from jaxmigrate.flow.variance.library import CUSTOM, GRADIENTS, JACOBIANS, VMAPS
 from jaxmigrate.flow.variance.run import Run, certain
 from jaxmigrate.program.values import Constant
