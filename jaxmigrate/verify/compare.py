@@ -203,12 +203,13 @@ def _compare_values(where: str, original: Values, rewritten: Values, site: SiteC
     alignment = align(where, original.signature, rewritten.signature, *site.parameters, site.lenient)
     if alignment.structure is not None:
         return [Delta(where, "structure", None, *alignment.structure)]
-    if original.leaves is None or rewritten.leaves is None:
+    ours, theirs = original.leaves, rewritten.leaves
+    if ours is None or theirs is None:
         return _compare_without_leaves(where, alignment, original, rewritten)
     return [
         delta
         for pair in alignment.pairs
-        if (delta := _compare_leaf(where, pair, original, rewritten, original.leaves, rewritten.leaves)) is not None
+        if (delta := _compare_leaf(where, pair, original, rewritten, ours, theirs)) is not None
     ]
 
 

@@ -36,13 +36,24 @@ class Signature(NamedTuple):
 
 @dataclass(frozen=True)
 class Values:
-    """The arguments or the results of one call; `kept` of its leaves lie on disk as `prefix` and their number."""
+    """The arguments or the results of one call.
+
+    `text` holds the digests of its leaves as the log has them, None where it has none. `kept` of its leaves lie on disk
+    as `prefix` and their number.
+    """
 
     signature: Signature
     digest: str
-    leaves: tuple[Digests, ...] | None
+    text: str | None
     prefix: str
     kept: tuple[int, ...]
+
+    @property
+    def leaves(self) -> tuple[Digests, ...] | None:
+        """The digests of the leaves, read anew each time: a run has millions of them."""
+        if self.text is None:
+            return None
+        return tuple(map(Digests.parse, self.text.split("\n")[: len(self.signature.leaves)]))
 
     def array(self, leaf: int) -> Path | None:
         """The file with the bytes of one leaf, where it was kept."""
@@ -157,9 +168,7 @@ class ProcessLog:
     def _values(self, record: Mapping[str, Any]) -> Values:
         prefix = str(self.path.parent.parent / "arrays" / f"{self.pid}-{record['n']}-{record['k']}-")
         signature = self.signatures[record["sig"]]
-        texts = record["leaves"].split("\n")[: len(signature.leaves)] if "leaves" in record else None
-        leaves = tuple(map(Digests.parse, texts)) if texts is not None else None
-        return Values(signature, record["digest"], leaves, prefix, tuple(record.get("kept", ())))
+        return Values(signature, record["digest"], record.get("leaves"), prefix, tuple(record.get("kept", ())))
 
 
 @dataclass

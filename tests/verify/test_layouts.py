@@ -201,7 +201,7 @@ def test_what_was_planned_and_did_not_come_is_said() -> None:
 
 
 def test_later_calls_are_recorded_in_ever_fewer_details() -> None:
-    detailed = [call for call in range(100_000) if is_detailed(call, 1 << 11)]
+    detailed = [call for call in range(100_000) if is_detailed(call, 1 << 12)]
     assert detailed[:64] == [*range(64)]
     assert detailed[64:66] == [64, 66]
     assert len(detailed) < 64 + 12 * 32

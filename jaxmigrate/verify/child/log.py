@@ -18,7 +18,7 @@ from . import processes
 # Bytes of leaf digests in one log; beyond it only the digest of whole calls is written.
 DETAIL_BYTES = 128 << 20
 # Leaves of one site's arguments or results whose digests are all written; of later calls, ever fewer are.
-DETAIL_LEAVES = 1 << 17
+DETAIL_LEAVES = 1 << 18
 _FIRST_CALLS = 64
 
 
