@@ -13,12 +13,12 @@ from jaxmigrate.flow.axes import AxisUse, AxisWalk, Step, last_name, map_axes, m
 from jaxmigrate.flow.leads import Leads
 from jaxmigrate.flow.meshes import MeshCall, mesh_call
 from jaxmigrate.flow.processes import ProcessBranch, process_branches
-from jaxmigrate.flow.readings import DeviceMap, read_map
+from jaxmigrate.flow.readings import DeviceMap, innermost, read_map
 from jaxmigrate.flow.variance import Reading
 from jaxmigrate.program.collectives import PMAP, SHARD_MAPS, argument
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver
-from jaxmigrate.program.values import Application, External, Function, Partial
+from jaxmigrate.program.values import Application, External
 
 Found = TypeVar("Found")
 
@@ -69,7 +69,7 @@ class Facts:
 
     @cached_property
     def all_maps(self) -> list[DeviceMap]:
-        """Every pmap and shard_map of a function in sight, or of a partial of one."""
+        """Every pmap and shard_map of a function in sight, or of something made of one."""
         return [found for module in self.modules for found in self._device_maps(module)]
 
     @cached_property
@@ -108,8 +108,8 @@ class Facts:
             mapped = argument(value.arguments, 0, "fun", "f")
             operands = self.resolver.argument_values(mapped) if mapped is not None else ()
             operand = operands[0] if len(operands) == 1 else None
-            function = operand.callee if isinstance(operand, Partial) else operand
-            if operand is not None and isinstance(function, Function):
+            function = innermost(operand, self.resolver) if operand is not None else None
+            if operand is not None and function is not None:
                 yield DeviceMap(name, value, function, map_axes(name, value.arguments, self.resolver, {}), operand)
 
     def in_maps(self, find: Callable[[DeviceMap, Reading], Iterable[Found]]) -> Iterator[Found]:

@@ -8,17 +8,17 @@ from dataclasses import dataclass
 
 from jaxmigrate.flow.specs import out_vars, spec_axes, spec_var
 from jaxmigrate.flow.variance import EQUAL, MAY, Reading, Var, read
-from jaxmigrate.program.collectives import PMAP, argument
+from jaxmigrate.program.collectives import PMAP, TRANSPARENT, VMAP, argument
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver
-from jaxmigrate.program.values import Application, Argument, Constant, Function, Partial, Value
+from jaxmigrate.program.values import Application, Argument, Constant, External, Function, Partial, Value
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DeviceMap:
     """A pmap or shard_map of a function that is in sight; `axes` is None where they are not known.
 
-    `mapped` is what is mapped: the function itself, or a partial of it.
+    `mapped` is what is mapped: the function itself, or something made of it.
     """
 
     name: str
@@ -40,6 +40,22 @@ class DeviceMap:
         positional = sum(a.keyword is None for a in self.mapped.arguments)
         keywords = {a.keyword for a in self.mapped.arguments}
         return [name for name in names[positional:] if name not in keywords]
+
+
+def innermost(value: Value, resolver: Resolver) -> Function | None:
+    """The function in what a map is given; None where that is not in sight."""
+    match value:
+        case Function():
+            return value
+        case Partial(callee=Function() as function):
+            return function
+        case Application(callee=External(name=name), arguments=(first, *_)) if name in TRANSPARENT or name == VMAP:
+            operands = resolver.argument_values(first)
+            return innermost(operands[0], resolver) if len(operands) == 1 else None
+        case Application(callee=Function() as factory) if not isinstance(factory.node, ast.Lambda):
+            returned = resolver.returned(factory)
+            return returned[0] if len(returned) == 1 and isinstance(returned[0], Function) else None
+    return None
 
 
 def read_map(found: DeviceMap, resolver: Resolver, *, trusting: bool) -> Reading:
