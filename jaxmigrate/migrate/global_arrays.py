@@ -18,7 +18,7 @@ from jaxmigrate.migrate.style import Style, style_of
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.sites import is_decorator
-from jaxmigrate.program.values import Constant
+from jaxmigrate.program.values import Constant, Function
 
 WIDTH = 88
 ATOMS = (ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.Tuple, ast.Dict, ast.List)
@@ -54,10 +54,10 @@ def global_rewrite(
 ) -> GlobalRewrite | None:
     """The edits of one file; None where it has neither a site nor an operation over global arrays."""
     sites = [c for c in choices.sites.values() if c.is_global and c.site.module is module]
-    ops = [c for c in choices.ops if c.op.module is module]
-    if not sites and not ops:
-        return None
-    return _Writer(module, sites, ops, program, resolver, taken).write()
+    ops = [c for c in choices.ops if c.op.module is module and (c.op.kind != "rows" or program.processes)]
+    writer = _Writer(module, sites, ops, program, resolver, taken)
+    writer.bodies([c for c in choices.sites.values() if c.is_global])
+    return writer.write() if sites or ops or writer.result.edits else None
 
 
 class _Writer:
@@ -85,7 +85,7 @@ class _Writer:
         self.wanted |= {"PartitionSpec"} if sites else set()
         if any(self._helper_of(c) for c in ops):
             self.wanted |= {"NamedSharding", "PartitionSpec"}
-        if program.processes and any(self._has_stacked(c) for c in sites):
+        if program.processes and any(self._needs_host_local(c) for c in sites):
             self.wanted.add("multihost_utils")
         numpy = any(c.op.kind == "replicate" for c in ops)
         self.names, self.result.added = names_for(module, self.wanted, numpy, taken)
@@ -117,9 +117,45 @@ class _Writer:
         fits = used is self.module.table.root and len(bindings) == 1
         return fits and self.resolver.value(node, self.module) == Constant(axis)
 
+    def _has_stacked(self, choice: SiteChoice) -> bool:
+        """Whether a site needs the helper that drops and adds the device axis."""
+        return bool(self._stacked(choice)) or any(c.layout == "stacked" for c in choice.outputs)
+
+    def _stacked(self, choice: SiteChoice) -> list[int]:
+        """The arguments whose device axis the mapped function does not drop itself."""
+        stacked = [i for i, c in enumerate(choice.arguments) if c.layout == "stacked"]
+        return [] if self._squeezes_itself(choice) else stacked
+
+    def _squeezes_itself(self, choice: SiteChoice) -> bool:
+        aligned = all(c.aligned for c in choice.arguments if c.layout == "stacked")
+        plain = all(self._body_place(s.function) is not None for s in choice.squeezes)
+        return bool(choice.squeezes) and plain and (aligned or not self.program.processes)
+
     @staticmethod
-    def _has_stacked(choice: SiteChoice) -> bool:
-        return any(c.layout == "stacked" for c in (*choice.arguments, *choice.outputs))
+    def _body_place(function: Function) -> tuple[int, str] | None:
+        """Where a statement goes before a function's first one, and its indentation."""
+        body = function.node.body
+        assert isinstance(body, list)
+        first = body[1] if _is_docstring(body[0]) and len(body) > 1 else body[0]
+        return line_start(first, function.module, Positions(function.module.text))
+
+    def bodies(self, choices: Sequence[SiteChoice]) -> None:
+        """Mapped functions of this file drop the device axis of their stacked parameters."""
+        for choice in choices:
+            squeezes = [s for s in choice.squeezes if s.function.module is self.module]
+            if not squeezes or not self._squeezes_itself(choice):
+                continue
+            place = self._body_place(squeezes[0].function)
+            assert place is not None
+            start, indent = place
+            lines = [f"{indent}{s.name} = {s.name}.squeeze(0){self.style.newline}" for s in squeezes]
+            self.result.edits.append(Edit(start, start, "".join(lines)))
+
+    def _needs_host_local(self, choice: SiteChoice) -> bool:
+        """Whether stacked arrays of a site hold the slices of one process alone."""
+        return self._has_stacked(choice) and any(
+            c.layout == "stacked" and not c.aligned for c in (*choice.arguments, *choice.outputs)
+        )
 
     def _is_deferred(self, choice: SiteChoice) -> bool:
         """Whether a site's mesh cannot be built where the site stands."""
@@ -135,7 +171,7 @@ class _Writer:
         """Which helper an operation calls, an empty string for none."""
         if choice.op.kind == "replicate":
             return "replicate"
-        if choice.op.kind == "split":
+        if choice.op.kind in ("split", "rows"):
             return "shard"
         return ""
 
@@ -211,7 +247,7 @@ class _Writer:
         found = [f"in_specs={in_specs}", f"out_specs={out_specs}"]
         if len({c.axis for c in self.sites if self._is_deferred(c)}) > 1:
             found.insert(0, f"axis_name={self.axes[choice.axis]}")
-        stacked = [i for i, c in enumerate(choice.arguments) if c.layout == "stacked"]
+        stacked = self._stacked(choice)
         outputs = [i for i, c in enumerate(choice.outputs) if c.layout == "stacked"]
         if stacked:
             found.append(f"stacked={_display([str(i) for i in stacked])}")
@@ -315,6 +351,10 @@ class _Writer:
                 before, after = self._typed(op)
                 opening, closing = f"{self.names.replicate}({before}", f"{after}, {self._mesh(op.node)})"
                 return self._around(op.node, op.operand, opening, closing)
+            case "rows":
+                start, end = self.positions.span(op.node)
+                opening, closing = f"{self.names.shard}(", f", {self._mesh(op.node)})"
+                return [Edit(start, start, opening), Edit(end, end, closing)]
             case "merge" if op.form == "same":
                 return []
             case "merge":
@@ -377,6 +417,8 @@ class _Writer:
         local, copied = self.program.guarded and not op.fetched, choice.donated and not op.fetched
         one = "{}.addressable_data(0)" if local else "{}"
         one = f"{self.names.jax}.numpy.copy({one})" if copied else one
+        if not (local or copied) and (statement := self._assigns_itself(op)) is not None:
+            return [statement]
         if not (local or copied):
             return self._around(op.node, op.operand, *_parentheses(op.operand, self.module, op.node))
         if op.form != "tree":
@@ -386,6 +428,23 @@ class _Writer:
         opening = f"{self.names.jax}.tree.map(lambda x: {one.format('x')}, "
         return self._around(op.node, op.operand, opening, ")")
 
+    def _assigns_itself(self, op: Op) -> Edit | None:
+        """`x = unreplicate(x)`, of which nothing is left."""
+        statement = self.module.table.parents.get(op.node)
+        if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
+            return None
+        target, operand = statement.targets[0], op.operand
+        same = isinstance(target, ast.Name) and isinstance(operand, ast.Name) and target.id == operand.id
+        block = self.module.table.parents.get(statement)
+        bodies = [getattr(block, name, None) for name in ("body", "orelse", "finalbody")]
+        alone = any(isinstance(b, list) and statement in b and len(b) == 1 for b in bodies)
+        if not same or alone or line_start(statement, self.module, self.positions) is None:
+            return None
+        start, _ = self.positions.line_span(statement.lineno)
+        _, end = self.positions.line_span(statement.end_lineno or statement.lineno)
+        rest = self.module.text[self.positions.span(statement)[1] : end].strip()
+        return Edit(start, end, "") if not rest or rest.startswith("#") else None
+
     # Helpers
 
     def _helpers(self) -> Iterator[Iterable[str]]:
@@ -393,11 +452,11 @@ class _Writer:
         several = self.program.processes
         if deferred:
             needs = MapNeeds(
-                stacked=any(c.layout == "stacked" for s in deferred for c in s.arguments),
+                stacked=any(self._stacked(s) for s in deferred),
                 stacked_outputs=any(c.layout == "stacked" for s in deferred for c in s.outputs),
                 donate=any(self._donated(s) for s in deferred),
                 static=any(self._static(s) for s in deferred),
-                processes=several,
+                processes=several and any(self._needs_host_local(s) for s in deferred),
                 ordered=several and self.program.guarded,
                 named=len({c.axis for c in deferred}) > 1,
             )
@@ -406,7 +465,7 @@ class _Writer:
         if "replicate" in used:
             yield helpers.replicate_lines(self.names)
         if "shard" in used:
-            axis = next(c.axis for c in self.ops if c.op.kind == "split")
+            axis = next(c.axis for c in self.ops if self._helper_of(c) == "shard")
             yield helpers.shard_lines(self.names, self._double(axis), several)
         if any(c.op.kind == "prefetch" for c in self.ops):
             yield helpers.prefetch_lines(self.names)
@@ -415,6 +474,10 @@ class _Writer:
         """An axis in a helper's source, which the file's style has yet to be given to."""
         text = self.axes[axis]
         return f'"{axis}"' if text.startswith(("'", '"')) else text
+
+
+def _is_docstring(statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
 
 
 def _display(parts: Sequence[str]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+WIDTH = 88
 SHARD_MAP, REPLICATE, SHARD, PREFETCH = "_shard_map", "_replicate", "_shard", "_prefetch"
 
 
@@ -127,11 +128,15 @@ def _signature(names: GlobalNames, needs: MapNeeds) -> Iterator[str]:
     keywords += ["static_argnums=()"] if needs.static else []
     keywords += ["donate_argnums=()"] if needs.donate else []
     line = f"def {names.shard_map}(fun, *, {', '.join(keywords)}):"
-    if len(line) <= 88:
+    if len(line) <= WIDTH:
         yield line
-    else:
+    elif len(", ".join(keywords)) < WIDTH - 12:
         yield f"def {names.shard_map}("
         yield f"    fun, *, {', '.join(keywords)}"
+        yield "):"
+    else:
+        yield f"def {names.shard_map}("
+        yield from (f"    {one}," for one in ["fun", "*", *keywords])
         yield "):"
     if needs.stacked or needs.stacked_outputs:
         yield '    """Maps fun over all devices; stacked arrays hold one slice for each of them."""'

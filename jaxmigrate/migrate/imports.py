@@ -295,7 +295,7 @@ def removals(module: Module, positions: Positions, replaced: set[ast.AST], kept:
                 continue
             statement = module.table.parents[binding.node]
             if isinstance(statement, ast.ImportFrom) and _unused(name, module, replaced):
-                edits += _drop_alias(statement, binding.node, module, positions)
+                edits += drop_alias(statement, binding.node, module, positions)
     return edits
 
 
@@ -305,7 +305,8 @@ def _unused(name: str, module: Module, replaced: set[ast.AST]) -> bool:
     return not listed and all(n in replaced for n in loads) and not module.is_package
 
 
-def _drop_alias(statement: ast.ImportFrom, alias: ast.AST, module: Module, positions: Positions) -> list[Edit]:
+def drop_alias(statement: ast.ImportFrom, alias: ast.AST, module: Module, positions: Positions) -> list[Edit]:
+    """Edits that drop one name from an import, or all of it where that is its only one."""
     names: list[ast.alias] = statement.names
     if statement not in module.tree.body:
         return []

@@ -17,7 +17,6 @@ from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.sites import MappedSite, axis_of
 from jaxmigrate.program.values import Constant
 
-
 BY_STRING = re.compile(r"\b(import_module|__import__|runpy|sys\.modules)\b")
 
 

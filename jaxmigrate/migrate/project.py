@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from jaxmigrate.flow.layout.solve import SiteChoice
+from jaxmigrate.migrate.cleanup import without_leftovers
 from jaxmigrate.migrate.decide import (
     Decision,
     Surroundings,
@@ -161,12 +162,13 @@ def _plan_file(
         marks.append(Mark(plan.id, outcome.marked))
         marks_after.append(_mark_after(marks[-1], outcome, choice, arrays))
     plans.sort(key=lambda p: (p.line, p.column))
+    tidy = (lambda text: without_leftovers(module, text, imported)) if arrays is not None else (lambda text: text)
     return FilePlan(
         path=name,
         before=module.text,
-        after=apply_edits(module.text, edits),
+        after=tidy(apply_edits(module.text, edits)),
         marked_before=marked(module, [], marks) if marks else module.text,
-        marked_after=marked(module, edits, marks_after) if marks else apply_edits(module.text, edits),
+        marked_after=tidy(marked(module, edits, marks_after) if marks else apply_edits(module.text, edits)),
         sites=tuple(plans),
     )
 

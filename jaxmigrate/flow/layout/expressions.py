@@ -407,10 +407,10 @@ def _object_attribute(it: Interpreter, cls: Class, name: str, node: ast.Attribut
             receiver = None if is_static(binding.node) else Instance(cls)
             method = Function(holder.module, binding.node, receiver)
             result = it.join(result, _method(it, method, node, frame), node, frame.module)
-    if isinstance(result, Nothing) and not it.is_assigned(name):
-        return PLAIN
     if name in ("__dict__", "__getstate__", "__reduce__"):
         it.pin_all([Obj(cls)], f"is read through {name}", node, frame.module)
+        return PLAIN
+    if isinstance(result, Nothing) and not it.is_assigned(name):
         return PLAIN
     return result
 

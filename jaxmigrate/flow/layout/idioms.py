@@ -11,7 +11,7 @@ from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.scopes import FunctionNode
 from jaxmigrate.program.values import Application, External, Function, Value
 
-Kind = Literal["replicate", "split", "first", "merge", "metrics", "prefetch"]
+Kind = Literal["replicate", "split", "first", "merge", "metrics", "prefetch", "rows"]
 
 REPLICATES = frozenset({"flax.jax_utils.replicate", "jax.device_put_replicated"})
 SPLITS = frozenset({"flax.training.common_utils.shard"})

@@ -72,9 +72,9 @@ def call(it: Interpreter, name: str, given: Given, node: ast.expr, frame: Frame)
     if name in COPIES and values and isinstance(values[0], Ref) and not any(map(is_tracked, values[1:])):
         return Ref(values[0].cell, values[0].shape, values[0].leaf)
     if name in KEY_SPLITS and len(values) == 1 and not is_tracked(values[0]):
-        return operations.rows(it, node, "holds one random key per device", frame)
+        return operations.rows(it, node, frame)
     if name == "jax.random.split" and it.idioms.rows(node, frame.module) and not any(map(is_tracked, values)):
-        return operations.rows(it, node, "holds one random key per device", frame)
+        return operations.rows(it, node, frame)
     if name in METRICS and len(values) == 1:
         return metrics(it, values[0], node, frame)
     if name in PREFETCHES and len(values) >= 2 and isinstance(values[0], Seq):

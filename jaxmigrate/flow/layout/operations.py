@@ -146,10 +146,10 @@ def _apart(
     return Tup(tuple(PLAIN for _ in value.parts)) if isinstance(value, Tup) else PLAIN
 
 
-def rows(it: Interpreter, node: ast.expr, reason: str, frame: Frame) -> Abstract:
+def rows(it: Interpreter, node: ast.expr, frame: Frame) -> Abstract:
     """Arrays with one unrelated slice for each device: they stay stacked, and show how many devices there are."""
     cell = it.cell("rows", node)
-    cell.pin(Pin(reason, frame.module, node))
+    record(it, "rows", node, node, cell, "", frame)
     return Ref(cell, leaf=True)
 
 

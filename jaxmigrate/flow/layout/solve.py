@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, cast
 
-from jaxmigrate.flow.layout import mapped
+from jaxmigrate.flow.layout import bodies, mapped
 from jaxmigrate.flow.layout.buffers import is_result_written
 from jaxmigrate.flow.layout.idioms import Idioms
 from jaxmigrate.flow.layout.interpreter import Interpreter
@@ -17,20 +17,34 @@ from jaxmigrate.flow.variance import Level, Var
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.sites import MappedSite, axis_of
-from jaxmigrate.program.values import Constant
+from jaxmigrate.program.values import Constant, Function
 
 Name = Literal["replicated", "split", "stacked", "broadcast", "static"]
 
 
+ALIGNED = {"rows", "argument", "output"}
 REPLICABLE = {"replicate", "output", "argument", "first", "metrics", "numpy", "written"}
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The layout of one argument or output; `reason` says why where it stays stacked."""
+    """The layout of one argument or output; `reason` says why where it stays stacked.
+
+    `aligned`: a stacked array that only mapped functions take and give, so that it can be an array over all processes.
+    """
 
     layout: Name
     reason: str = ""
+    aligned: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Squeeze:
+    """A parameter of a mapped function that is one array, stacked, and that no other map gives to that function."""
+
+    index: int
+    function: Function
+    name: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +52,8 @@ class SiteChoice:
     """What becomes of a mapped site.
 
     `outputs` has one entry for each element of the tuple that is returned, or one in all where `whole`. `blocked` says
-    why the site cannot be a shard_map over global arrays at all.
+    why the site cannot be a shard_map over global arrays at all. `squeezes` are the stacked arguments whose first axis
+    the mapped function can drop itself.
     """
 
     site: MappedSite
@@ -47,6 +62,7 @@ class SiteChoice:
     whole: bool
     axis: str
     blocked: str = ""
+    squeezes: tuple[Squeeze, ...] = ()
 
     @property
     def is_global(self) -> bool:
@@ -109,9 +125,35 @@ class _Solver:
         for node in self.it.sites:
             result.sites[node] = self._choice(node)
         for op in self.it.ops.values():
-            if (layout := self._layout(op.cell)) is not None:
+            layout = self._layout(op.cell)
+            if op.kind == "rows":
+                layout = "stacked" if self._is_aligned(op.cell, result) else None
+            if layout is not None:
                 result.ops.append(OpChoice(op, layout, self._axis_for(op.cell), self._is_donated(op.cell)))
+        return self._aligned(result)
+
+    def _aligned(self, result: Layouts) -> Layouts:
+        """Says of each stacked array whether only mapped functions touch it."""
+        for node, choice in result.sites.items():
+            cells = [self._argument(node, i) for i in range(len(choice.arguments))]
+            arguments = [self._mark(c, cell, result) for c, cell in zip(choice.arguments, cells, strict=True)]
+            outputs = [self._mark(c, cell, result) for c, cell in zip(choice.outputs, self._outputs(node), strict=True)]
+            result.sites[node] = replace(choice, arguments=tuple(arguments), outputs=tuple(outputs))
         return result
+
+    def _mark(self, choice: Choice, cell: Cell | None, result: Layouts) -> Choice:
+        is_stacked = choice.layout == "stacked" and cell is not None
+        return replace(choice, aligned=True) if is_stacked and cell and self._is_aligned(cell, result) else choice
+
+    def _is_aligned(self, cell: Cell, result: Layouts) -> bool:
+        """Whether only mapped functions with specs take and give a group's arrays."""
+        root = cell.find()
+        touching = [k[1] for k, c in self.it.cells.items() if k[0] in ("argument", "output") and c.find() is root]
+        sites = [result.sites[cast("ast.expr", node)] for node in touching]
+        plain = {(key[1], key[2]) for key in self.it.variables if key[0] == "plain"}
+        keys = [k for k, c in self.it.cells.items() if k[0] == "argument" and c.find() is root]
+        pure = not root.pins and not any((k[1], k[2]) in plain for k in keys)
+        return pure and self.kinds.get(root, set()) <= ALIGNED and bool(sites) and all(s.is_global for s in sites)
 
     # Facts
 
@@ -232,6 +274,8 @@ class _Solver:
         for pin in root.pins.values():
             return describe(pin, module)
         kinds = self.kinds.get(root, set())
+        if "rows" in kinds:
+            return "holds one random key per device"
         if "split" in kinds:
             return "is split over the devices in one place and used otherwise in another"
         return "is used as stacked in one place and as replicated in another"
@@ -351,7 +395,17 @@ class _Solver:
         )
         shape = self._returned(node, [Level.NO] * count)
         whole = shape is None or shape.parts is None
-        return SiteChoice(site, arguments, outputs, whole, self._axis(node) or "", self.blocked[node])
+        squeezes = self._squeezes(node, arguments)
+        return SiteChoice(site, arguments, outputs, whole, self._axis(node) or "", self.blocked[node], squeezes)
+
+    def _squeezes(self, node: ast.expr, arguments: Sequence[Choice]) -> tuple[Squeeze, ...]:
+        stacked = [i for i, c in enumerate(arguments) if c.layout == "stacked"]
+        arrays = all(("tree", node, i) not in self.it.variables for i in stacked)
+        function = bodies.only_function(self.it, node) if stacked and arrays else None
+        names = bodies.positional(function) if function is not None else []
+        if function is None or not all(i < len(names) for i in stacked):
+            return ()
+        return tuple(Squeeze(i, function, names[i]) for i in stacked)
 
     def _argument_choice(self, node: ast.expr, index: int, axis: int | None, module: Module) -> Choice:
         if axis is None:
