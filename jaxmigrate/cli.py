@@ -12,7 +12,6 @@ import importlib
 import os
 import signal
 import sys
-import traceback
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from types import FrameType
@@ -292,6 +291,8 @@ def _fail(message: str, arguments: list[str]) -> int:
     wants_all = bool(os.environ.get("JAXMIGRATE_DEBUG")) or "--verbose" in _split_command(arguments)[0]
     with contextlib.suppress(BrokenPipeError):
         if wants_all:
+            import traceback
+
             traceback.print_exc()
         hint = "" if wants_all or not message.startswith("internal error") else " (--verbose shows where)"
         print(f"jaxmigrate: error: {message}{hint}", file=sys.stderr)

@@ -6,11 +6,8 @@ is an error that names the file, the line and the key.
 
 from __future__ import annotations
 
-import difflib
 import os
 import re
-import shlex
-import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -149,6 +146,8 @@ def read_config(file: Path) -> Config | None:
     Raises:
         ConfigError: As `find_config`.
     """
+    import tomllib
+
     try:
         text = file.read_bytes().decode("utf-8")
         document = tomllib.loads(text)
@@ -214,6 +213,8 @@ def _table(checks: Mapping[str, _Check], value: Any, keys: tuple[str, ...]) -> d
         raise _WrongValueError(keys, "must be a table")
     for key in value:
         if key not in checks:
+            import difflib
+
             close = difflib.get_close_matches(key, checks, n=1)
             known = f"did you mean {close[0]!r}?" if close else f"known keys: {', '.join(sorted(checks))}"
             raise _WrongValueError((*keys, key), f"is not a key that jaxmigrate knows; {known}")
@@ -259,6 +260,8 @@ def _command(value: Any, keys: tuple[str, ...]) -> tuple[str, ...]:
     if not isinstance(value, str):
         return _strings(value, keys)
     try:
+        import shlex
+
         return tuple(shlex.split(value))
     except ValueError as error:
         raise _WrongValueError(keys, f"cannot be split into arguments: {error}") from None

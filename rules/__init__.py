@@ -11,11 +11,13 @@ import os
 from collections.abc import Callable, Iterable
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
 
-from jaxmigrate.findings import Finding
-from jaxmigrate.flow.facts import Facts
+if TYPE_CHECKING:  # the cache asks where the rules lie, and must not wait for all that they stand on
+    from jaxmigrate.findings import Finding
+    from jaxmigrate.flow.facts import Facts
 
-Check = Callable[[Facts], Iterable[Finding]]
+Check: TypeAlias = "Callable[[Facts], Iterable[Finding]]"
 
 
 @cache

@@ -8,8 +8,6 @@ those. A cache that cannot be read or written is as good as none, and never an e
 from __future__ import annotations
 
 import contextlib
-import hashlib
-import json
 import os
 import sys
 from collections.abc import Iterable, Sequence
@@ -33,13 +31,15 @@ class Record(NamedTuple):
 class Disk:
     """What was read from the disk for one piece, with digests; `None` where there was nothing to read."""
 
-    def __init__(self) -> None:
+    def __init__(self, remembers: bool = True) -> None:
+        self.remembers = remembers
         self.digests: dict[Path, str | None] = {}
         self.listings: dict[str, str] = {}
 
     def note(self, path: Path, raw: bytes | None) -> None:
         """Remembers the content that was seen at a path."""
-        self.digests[path] = None if raw is None else _digest(raw)
+        if self.remembers:
+            self.digests[path] = None if raw is None else _digest(raw)
 
     def note_listing(self, folder: str, entries: Iterable[str]) -> None:
         """Remembers what a folder had in it, as far as an import could tell."""
@@ -93,6 +93,8 @@ class Cache:
 
     def load(self, piece: Piece, files: Sequence[tuple[str, Path]], disk: Disk) -> Record | None:
         """The record of a piece whose files, `files` among them worth a look, are all as they were."""
+        import json
+
         try:
             known = json.loads(self._place(piece).read_bytes())
             if known["files"] != _listed(files, disk):
@@ -110,6 +112,8 @@ class Cache:
 
     def store(self, piece: Piece, files: Sequence[tuple[str, Path]], disk: Disk, record: Record) -> None:
         """Keeps a record; in place of the file at once, since other processes may be reading it."""
+        import json
+
         content = {
             "files": _listed(files, disk),
             "reads": {str(path): digest for path, digest in disk.digests.items()},
@@ -167,4 +171,6 @@ def _read(path: Path) -> bytes | None:
 
 
 def _digest(raw: bytes) -> str:
+    import hashlib
+
     return hashlib.blake2b(raw, digest_size=16).hexdigest()

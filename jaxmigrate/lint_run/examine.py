@@ -45,7 +45,7 @@ def concerns(raw: bytes) -> bool:
 
 def examine(piece: Piece, names: Mapping[Path, str], cache: Cache | None) -> Examined:
     """Looks at the files of a piece; `names` are those of the whole project's files."""
-    disk = Disk()
+    disk = Disk(cache is not None)
     errors: list[SourceError] = []
     marked: dict[str, tuple[Mark, ...]] = {}
     concerned: list[SourceFile] = []
@@ -72,7 +72,7 @@ def examine_text(source: SourceFile) -> Examined:
     from jaxmigrate.program.modules import Project
 
     modules, errors = parsed([source])
-    project = Project(modules, Disk().text, [place(source)], place(source).parent)
+    project = Project(modules, Disk(False).text, [place(source)], place(source).parent)
     findings = ask(modules, project, {place(source): source.name})
     return Examined(tuple(findings), tuple(errors), {source.name: marks(source.text)})
 
@@ -113,8 +113,9 @@ def _asked(sources: Sequence[SourceFile], piece: Piece, names: Mapping[Path, str
         modules, errors = parsed(sources)
         project = Project(modules, disk.text, common=piece.common)
         findings = ask(modules, project, names)
-        for folder, entries in project.listings.items():
-            disk.note_listing(folder, entries)
+        if disk.remembers:
+            for folder, entries in project.listings.items():
+                disk.note_listing(folder, entries)
     return Record(tuple(findings), tuple(errors))
 
 

@@ -61,8 +61,8 @@ def discover(paths: Iterable[str], excluded: Excluded = _nothing) -> Discovery:
     """The Python files and notebooks under some paths, each once however many ways lead to it.
 
     A file that is named itself is taken whatever its ending and whatever is excluded. Inside folders, hidden ones,
-    virtual environments, caches, build outputs and what `.gitignore` files leave out are left out, and links to folders,
-    which a loop could hide behind. `-` is standard input.
+    virtual environments, caches, build outputs and what `.gitignore` files name are left out, and so are links to
+    folders, which a loop could hide behind. `-` is standard input.
 
     Args:
         paths: Files and folders as the user named them.

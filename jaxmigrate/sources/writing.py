@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -56,6 +55,8 @@ def replace_bytes(path: Path, data: bytes, expected: bytes | None = None, name: 
 @contextlib.contextmanager
 def _temporary(target: Path) -> Iterator[Path]:
     """A new file beside the target, gone afterwards unless it was moved. Its ending hides it from other tools."""
+    import tempfile  # what only reads does not wait for it
+
     handle, name = tempfile.mkstemp(prefix=f".{target.name[:100]}.", suffix=".jaxmigrate-tmp", dir=target.parent)
     try:
         os.close(handle)
