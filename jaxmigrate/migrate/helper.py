@@ -243,19 +243,22 @@ def _sharded(needs: Needs, names: Names, arrays: str) -> Iterator[str]:
 
 def _over_one_mesh_or_another(needs: Needs, names: Names, arrays: str) -> Iterator[str]:
     """Traces on a mesh of one axis, and where a map inside asks for its own, once more on a mesh of two."""
-    yield "def sharded(mesh):"
+    yield "def sharded(devices, names):"
+    yield f"    mesh = {names.mesh}(devices, names)"
     yield from _indent(_sharded(needs, names, arrays))
     yield ""
     yield _rows_statement(needs, names, arrays)
     yield from _mesh_lines(needs, names)
     if not needs.devices:
         yield f"chosen = {names.jax}.devices({'backend' if needs.backend else ''})"
+    yield "names, grid = (axis_name,), chosen[:rows]"
     yield "try:"
-    yield f"    return sharded({names.mesh}(chosen[:rows], (axis_name,)))"
+    yield "    return sharded(grid, names)"
     yield f"except {names.inner} as asked:"
     yield "    inner_name, inner = asked.args"
+    yield "names = (axis_name, inner_name)"
     yield "grid = [chosen[i * inner : (i + 1) * inner] for i in range(rows)]"
-    yield f"return sharded({names.mesh}(grid, (axis_name, inner_name)))"
+    yield "return sharded(grid, names)"
 
 
 def _shard_map_arguments(needs: Needs, arrays: str) -> Iterator[str]:

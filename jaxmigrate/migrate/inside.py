@@ -116,6 +116,8 @@ def _reason_around(
                     line = f"{module.path.name}:{call.lineno}"
                     return f", through which a gradient is taken ({line}); map the gradient's function instead"
     use = _Use(site, around, {m.node for m in maps}, resolver)
+    if any(isinstance(node, ast.Try) for function in use.between for node in ast.walk(function)):
+        return " and handles exceptions, by one of which the map inside would ask for its axis; drop the try"
     if not all(use.stays(inner) for inner in sites):
         return ", and what leads there is used elsewhere too; give each use a function of its own and run fix again"
     return ""

@@ -8,8 +8,11 @@ from typing import Any
 
 import pytest
 
+from jaxmigrate.config import Config
+from jaxmigrate.linting import lint
 from jaxmigrate.migrate import Plan, fix_files
 from jaxmigrate.migrate.project import plan_sources
+from jaxmigrate.sources import decode
 from tests.migrate.forms.running import Program, Verdict, run
 from tests.migrate.nested_programs import PRELUDE, programs, recorded
 
@@ -42,6 +45,14 @@ def test_gives_what_pmap_gave(name: str, found: dict[str, Any]) -> None:
     assert isinstance(found[name], list), found[name]
     assert [row[:4] for row in found[name]] == recorded()[name]
     assert fixed(after) == after
+
+
+def test_lint_has_nothing_to_say_of_them() -> None:
+    after = [
+        decode(fixed(text).encode(), f"{name}.py", Path(f"/project/{name}.py")) for name, text in programs().items()
+    ]
+    wrong = [f for f in lint(after, Config()) if (f.path, f.code) != ("under_a_condition.py", "JM301")]
+    assert not wrong, wrong
 
 
 RAISING = {
@@ -92,6 +103,10 @@ LEFT = {
         "elsewhere",
     ),
     "a use by a method": (INNER + "class A:\n    call = f\np = jax.pmap(f, 'i')\n", "elsewhere"),
+    "a try": (
+        "def f(x):\n    try: return jax.pmap(abs, 'j')(x)\n    except Exception: return x\np = jax.pmap(f, 'i')\n",
+        "exceptions",
+    ),
     "processes": (INNER + "p = jax.pmap(f, 'i')\nrank = jax.process_index()\n", "processes"),
     "an axis from the end": (INNER + "p = jax.pmap(f, 'i', in_axes=-1)\n", "front"),
 }
