@@ -285,6 +285,8 @@ def call_external(it: Interpreter, name: str, given: Given, node: ast.expr, fram
         if it.bound.get(node) != bound:
             it.bound[node] = bound
             it.touch(("bound", node))
+            if Bound(node) in it.gone:
+                it.pin_all([inner, *bound[1].everything()], "is bound to a function that escapes", node, frame.module)
         return func(Bound(node)) if isinstance(inner, Func) else PLAIN
     if name in INSPECTION:
         it.beyond.setdefault(node, pin(f"can be reached through {name}", node, frame))

@@ -96,6 +96,7 @@ class State:
         self.escaped: dict[ast.expr, Pin] = {}
         self.mapped: dict[ast.expr, Abstract] = {}
         self.bound: dict[ast.expr, tuple[Abstract, Given]] = {}
+        self.gone: set[object] = set()
         self.inside: list[ast.Call] = []
         self.receivers: dict[ast.Attribute, Abstract] = {}
         self.device: set[FunctionNode] = set()
@@ -198,6 +199,10 @@ class State:
 
     def escape(self, item: object, pin: Pin) -> None:
         """Something callable goes where its calls cannot be seen."""
+        if item in self.gone:
+            return
+        if not isinstance(item, Method):
+            self.gone.add(item)
         match item:
             case Site(node=node):
                 if node not in self.escaped:
