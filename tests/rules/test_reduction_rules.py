@@ -82,6 +82,19 @@ def test_gradients_that_shard_map_has_summed(mapped: str, body: str, codes: list
     assert found(f"def f(w, x):\n    {body}\n{mapped}") == codes
 
 
+def test_gradients_of_a_loss_that_is_the_same_everywhere_need_no_reduction() -> None:
+    step = """
+def f(w, x):
+    l, g = lax.pmean(jax.value_and_grad(loss_fn)(w, x), "i")
+    decay = jax.grad(lambda v: 0.1 * jnp.sum(v ** 2))(w)
+    return w - jax.tree.map(jnp.add, g, decay), l
+"""
+    step += "p = jax.pmap(f, axis_name='i')\n"
+    assert found(step) == []
+    apart = step.replace('lax.pmean(jax.value_and_grad(loss_fn)(w, x), "i")', "jax.value_and_grad(loss_fn)(w, x)")
+    assert found(apart.replace(", l\n", ", lax.pmean(l, 'i')\n")) == ["JM201"]
+
+
 @pytest.mark.parametrize("mapped", [PMAP, UNCHECKED, CHECKED])
 @pytest.mark.parametrize(
     ("body", "codes"),

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 from jaxmigrate.flow.variance import calls
+from jaxmigrate.flow.variance.callers import Callers
 from jaxmigrate.flow.variance.frames import Arguments
 from jaxmigrate.flow.variance.hidden import Hidden
 from jaxmigrate.flow.variance.hosts import Hosts
@@ -52,7 +53,7 @@ def introduces_variance(resolver: Resolver, axes: frozenset[str], name: str = ""
 def _share(resolver: Resolver) -> Shared:
     found = resolver.remembered.get("variance")
     if not isinstance(found, Shared):
-        found = resolver.remembered["variance"] = Shared(Hidden(resolver), Hosts(resolver))
+        found = resolver.remembered["variance"] = Shared(Hidden(resolver), Hosts(resolver), Callers(resolver))
     return found
 
 

@@ -19,6 +19,7 @@ TELLING = re.compile(
     r"process_index|host_id|local_devices|\btime\b|random|getpid|urandom|environ|getenv|uuid|socket|secrets|datetime"
     r"|tempfile|platform|callback|multihost|distributed|\bid\(|\bhash\(|input\(|open\(|next\("
 )
+SEEDED = ("RandomState", "default_rng", "SeedSequence", "PCG64", "Philox", "Generator")
 STORED = frozenset({"apply", "init", "tx", "shape", "dtype", "ndim"})
 MOST_STEPS = 3000
 
@@ -66,8 +67,10 @@ class Hosts:
 
     def _node(self, node: ast.Call | ast.Attribute | ast.Name, module: Module, seen: set[object]) -> bool:
         if isinstance(node, ast.Call):
+            if node.args and any(_is_seeded(v) for v in self.resolver.values(node.func, module)):
+                return False  # what it is seeded with is among its arguments, and asked about for itself
             return any(self._callee(v, seen) for v in self.resolver.values(node.func, module))
-        if any(_is_source(v) for v in self.resolver.values(node, module)):
+        if any(_is_source(v) and not _is_seeded(v) for v in self.resolver.values(node, module)):
             return True
         if isinstance(node, ast.Attribute):
             return False
@@ -115,6 +118,12 @@ class Hosts:
                     last = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
                     if last == name or (last == "partial" and call.args and ast.unparse(call.args[0]).endswith(name)):
                         yield call, module
+
+
+def _is_seeded(value: Value) -> bool:
+    while isinstance(value, Application) and value.arguments:
+        value = value.callee
+    return isinstance(value, External) and value.name.startswith("numpy.random.") and value.name.endswith(SEEDED)
 
 
 def _is_source(value: Value) -> bool:

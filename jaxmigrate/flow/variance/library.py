@@ -37,7 +37,7 @@ IMPURE = (
 HOST_SOURCES = (
     "jax.process_index", "jax.host_id", "jax.process_indices", "jax.lib.xla_bridge.process_index", "jax.local_devices",
     "jax.host_ids", "jax.lib.xla_bridge.host_id", "time.", "random.", "numpy.random.", "os.getpid", "os.urandom",
-    "os.environ", "os.getenv", "uuid.", "socket.", "secrets.", "datetime.", "tempfile.", "platform.", "builtins.id",
+    "os.environ", "os.getenv", "uuid.", "socket.", "secrets.", "datetime.", "builtins.id",
     "builtins.hash", "builtins.input", "builtins.open", "builtins.next", "jax.pure_callback",
     "jax.experimental.io_callback", "jax.experimental.host_callback", "jax.experimental.multihost_utils",
     "jax.distributed",

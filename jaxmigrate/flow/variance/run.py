@@ -6,6 +6,7 @@ import ast
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from jaxmigrate.flow.variance.callers import Callers
 from jaxmigrate.flow.variance.frames import Arguments, Frame
 from jaxmigrate.flow.variance.hidden import Hidden
 from jaxmigrate.flow.variance.hosts import Hosts
@@ -51,6 +52,7 @@ class Shared:
 
     hidden: Hidden
     hosts: Hosts
+    callers: Callers
     free: dict[ast.AST, tuple[str, ...]] = field(default_factory=dict)
 
 
@@ -117,6 +119,9 @@ class Run:
 
     def static(self, value: Value, key: object, differs: Callable[[], bool]) -> Var:
         """A value known before anything runs, or at least captured from where nothing is mapped."""
+        if isinstance(value, Parameter) and not self.trusting:
+            passed = self.shared.callers.passed(value)
+            value = passed[0] if len(passed) == 1 and passed != (UNKNOWN,) else value
         match value:
             case Constant(value=content):
                 return replace(ARRAY if isinstance(content, int | float | complex) else EQUAL, static=value)

@@ -13,6 +13,8 @@ from jaxmigrate.flow.variance.library import CUSTOM, GRADIENTS, JACOBIANS, VMAPS
 from jaxmigrate.flow.variance.run import Run, certain
 from jaxmigrate.program.values import Constant
 
+ARGUMENT = Var(static=Constant(0))
+
 
 def call(run: Run, made: Transformed, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> Var:
     """Calls a transformed function."""
@@ -71,7 +73,7 @@ def _gradient(run: Run, made: Transformed, arguments: Arguments, node: ast.Call 
     in_sight = not source.host and calls.known_callee(run, made.callee) is not None
     one = Var(
         source.level,
-        gradient=in_sight and not reduces and source.level != Level.NO,
+        gradient=in_sight and not reduces and source.level != Level.NO and _is_own(run, made, arguments, node, frame),
         inner=loss.reduced and loss.level == Level.NO,
         host=source.host,
         kind="tree",
@@ -84,6 +86,18 @@ def _gradient(run: Run, made: Transformed, arguments: Arguments, node: ast.Call 
     if made.name == "jax.grad":
         return tuple_of([grads, aux]) if aux is not None else grads
     return tuple_of([tuple_of([loss, aux]) if aux is not None else loss, grads])
+
+
+def _is_own(run: Run, made: Transformed, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> bool:
+    """Whether a loss may differ between devices by more than what it is differentiated by."""
+    options = dict(made.options)
+    static = options.get("argnums", _nth(made.given, 0) or ARGUMENT).static
+    numbers = static.value if isinstance(static, Constant) else 0
+    chosen = numbers if isinstance(numbers, tuple) else (numbers,)
+    given = tuple(certain(a, Level.NO) if i in chosen else a for i, a in enumerate(arguments.given))
+    depends = unreduced(run, made.callee, Arguments(given, arguments.named, arguments.rest), node, frame)
+    has_aux = _is_true(options.get("has_aux", _nth(made.given, 1)))
+    return (_part(depends, 0) if has_aux else depends).level != Level.NO
 
 
 def _of_equal(argnums: Var | None, arguments: Arguments) -> bool:

@@ -252,6 +252,24 @@ def test_any_callable_is_read() -> None:
     assert returned("m", varying) == "Y"
 
 
+def test_what_a_factory_is_given_is_followed_to_its_callers() -> None:
+    text = """
+def make(g, n=2):
+    def step(p):
+        return g(p) * n
+    return step
+def h(v): return v + lax.axis_index('i')
+def h_equal(v): return v + 1
+"""
+    assert levels(text + "k = make(h)\ndef f(p): return k(p)\n") == "Y"
+    assert levels(text + "k = make(h_equal, n=3)\ndef f(p): return k(p)\n") == "N"
+    module = parse_module(Path("/nowhere/a.py"), PRELUDE + text + "k = jax.pmap(make(h_equal), axis_name='i')\n")
+    make = next(n for n in module.tree.body if isinstance(n, ast.FunctionDef) and n.name == "make")
+    step = next(n for n in make.body if isinstance(n, ast.FunctionDef))
+    found = read(Function(module, step), [EQUAL], frozenset("i"), Resolver(Project([module]))).returned
+    assert found.level == Level.NO
+
+
 def test_the_program_is_asked_once_for_what_tells_devices_apart() -> None:
     module = parse_module(Path("/nowhere/a.py"), PRELUDE + "def g(x): return lax.axis_index('i')\nhooks = {'a': g}\n")
     resolver = Resolver(Project([module]))

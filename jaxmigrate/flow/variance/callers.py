@@ -1,0 +1,81 @@
+"""What the callers of a function pass for a parameter, for functions that an inner one captures from a factory."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from jaxmigrate.program.modules import Module
+from jaxmigrate.program.resolve import Resolver, call_arguments
+from jaxmigrate.program.values import UNKNOWN, Argument, Function, Parameter, Value, Values
+
+DEEPEST = 4
+
+
+class Callers:
+    """Answers from all calls in the modules that were named; answers are kept."""
+
+    def __init__(self, resolver: Resolver) -> None:
+        self.resolver = resolver
+        self._calls: dict[ast.AST, list[tuple[Argument, ...]] | None] = {}
+
+    def passed(self, parameter: Parameter, depth: int = 0) -> Values:
+        """All that a parameter can stand for; UNKNOWN where some calls of its function are not in sight."""
+        function = parameter.function
+        if isinstance(function, ast.Lambda) or depth > DEEPEST:
+            return (UNKNOWN,)
+        if function not in self._calls:
+            self._calls[function] = self._of(function)
+        calls = self._calls[function]
+        if not calls:
+            return (UNKNOWN,)
+        found: dict[Value, None] = {}
+        for arguments in calls:
+            for value in self._given(parameter, function, arguments):
+                values = self.passed(value, depth + 1) if isinstance(value, Parameter) else (value,)
+                found |= dict.fromkeys(values)
+        return tuple(found)
+
+    def _of(self, function: ast.FunctionDef | ast.AsyncFunctionDef) -> list[tuple[Argument, ...]] | None:
+        """The arguments of every call of a function; None where it is used in another way, too."""
+        found: list[tuple[Argument, ...]] = []
+        for node, module in self._mentions(function.name):
+            values = self.resolver.values(node, module)
+            if not any(isinstance(v, Function) and v.node is function for v in values):
+                if UNKNOWN in values or not values:
+                    return None
+                continue
+            call = module.table.parents.get(node)
+            if not isinstance(call, ast.Call) or call.func is not node:
+                return None
+            found.append(call_arguments(call, module))
+        return found
+
+    def _mentions(self, name: str) -> Iterator[tuple[ast.Name | ast.Attribute, Module]]:
+        for module in self.resolver.project.named:
+            if name in module.text:
+                for node in module.table.references:
+                    if name == (node.id if isinstance(node, ast.Name) else node.attr):
+                        yield node, module
+
+    def _given(
+        self, parameter: Parameter, function: ast.FunctionDef | ast.AsyncFunctionDef, arguments: tuple[Argument, ...]
+    ) -> Values:
+        """What one call passes for a parameter, its default included."""
+        spec = function.args
+        names = [p.arg for p in (*spec.posonlyargs, *spec.args)]
+        scope = parameter.module.table.own_scope.get(function)
+        if scope is not None and scope.parent is not None and scope.parent.kind == "class":
+            names = names[1:]
+        if any(a.keyword in ("*", "**") for a in arguments):
+            return (UNKNOWN,)
+        positional = [a for a in arguments if a.keyword is None]
+        for one in arguments:
+            if one.keyword == parameter.name:
+                return self.resolver.argument_values(one)
+        if parameter.name in names and names.index(parameter.name) < len(positional):
+            return self.resolver.argument_values(positional[names.index(parameter.name)])
+        defaults = dict(zip(reversed(names), reversed(spec.defaults), strict=False))
+        defaults |= {p.arg: d for p, d in zip(spec.kwonlyargs, spec.kw_defaults, strict=True) if d is not None}
+        default = defaults.get(parameter.name)
+        return self.resolver.values(default, parameter.module) if default is not None else (UNKNOWN,)
