@@ -13,7 +13,8 @@ from collections.abc import Callable, Container
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
-from .content import Content, Shape, content, differing_copies, digest_of_text, write
+from .content import Content, Shape, content, digest_of_text, write
+from .shards import Pieces, pieces_of
 
 SCALARS = (bool, int, float, complex, str, bytes)
 _NUMBERS = (bool, int, float, complex)
@@ -230,23 +231,22 @@ def _describe_device_array(value: Any, place: str, view: View) -> tuple[Leaf, Co
     known = _KNOWN.get(value)
     if known is not None and not place:
         return Leaf(kind, name, known[0], weak), known[1]
-    data = jax.random.key_data(value) if name.startswith("key<") else value
-    pieces, copies = _pieces(data)
+    pieces = pieces_of(jax.random.key_data(value) if name.startswith("key<") else value)
     shape = tuple(value.shape) if kind == "array" else _local_shape(value, pieces)
-    split = len(pieces) == view.devices > 1
-    whole_rows = kind == "array" or shape[1:] == tuple(value.shape[1:])
-    found = content(pieces, Shape(view.original, view.devices, shape if whole_rows else (), split), copies)
+    split = len(pieces.arrays) == view.devices > 1
+    cut = Shape(view.original, view.devices, shape if pieces.by_rows else (), split)
+    found = content(pieces.arrays, cut, pieces.copies)
     if place:
-        write(place, pieces)
+        write(place, pieces.arrays)
     _KNOWN.put(value, (shape, found))
     return Leaf(kind, name, shape, weak), found
 
 
-def _local_shape(value: Any, pieces: list[Any]) -> tuple[int, ...]:
+def _local_shape(value: Any, pieces: Pieces) -> tuple[int, ...]:
     """The shape of the part of an array that this process has, flat where that is not made of whole rows."""
-    if any(_splits_inner(shard.index, value.shape) for shard in value.addressable_shards):
-        return (sum(int(piece.size) for piece in pieces),)
-    return (sum(piece.shape[0] for piece in pieces), *value.shape[1:]) if value.shape else ()
+    if not pieces.by_rows:
+        return (sum(int(piece.size) for piece in pieces.arrays),)
+    return (sum(piece.shape[0] for piece in pieces.arrays), *value.shape[1:]) if value.shape else ()
 
 
 # The shape of what this process has of an array, and its digests.
@@ -279,63 +279,6 @@ class _Known:
 
 
 _KNOWN = _Known()
-
-
-def _pieces(value: Any) -> tuple[list[Any], str]:
-    """Host arrays whose bytes, one after the other, are those of the array, or of the part that this process has.
-
-    With them come the numbers of the devices whose copy of a part is not the same as the first one, as text.
-    """
-    import numpy as np
-
-    shards = value.addressable_shards
-    places: dict[tuple[Any, ...], list[Any]] = {}
-    for shard in shards:
-        places.setdefault(_place_of(shard.index), []).append(shard)
-    copies = ",".join(str(number) for number in sorted(_differing_devices(places)))
-    if value.is_fully_replicated:
-        return [np.asarray(shards[0].data)], copies
-    if value.is_fully_addressable and any(_splits_inner(shard.index, value.shape) for shard in shards):
-        return [_assemble(value, shards)], copies
-    parts = [np.asarray(places[place][0].data) for place in sorted(places)]
-    # Shards of some old versions lack the axis along which the array is split.
-    return [part if part.ndim == value.ndim else part[None] for part in parts], copies
-
-
-def _differing_devices(places: dict[tuple[Any, ...], list[Any]]) -> list[int]:
-    """The devices whose copy of a part of an array holds other bytes than the first device's."""
-    import numpy as np
-
-    found: list[int] = []
-    for copies in places.values():
-        if len(copies) > 1:
-            numbers = differing_copies([np.asarray(copy.data) for copy in copies])
-            found += [int(copies[number].device.id) for number in numbers]
-    return found
-
-
-def _assemble(value: Any, shards: Any) -> Any:
-    """The whole array on the host; `np.asarray(value)` would leave a copy of it with the program's own array."""
-    import numpy as np
-
-    whole = np.empty(value.shape, value.dtype)
-    for shard in shards:
-        whole[shard.index] = np.asarray(shard.data)
-    return whole
-
-
-def _place_of(index: Any) -> tuple[tuple[int, int], ...]:
-    return tuple(
-        (part.start or 0, -1 if part.stop is None else part.stop) if isinstance(part, slice) else (int(part), -1)
-        for part in index
-    )
-
-
-def _splits_inner(index: Any, shape: tuple[int, ...]) -> bool:
-    return any(
-        not isinstance(part, slice) or (part.start or 0) > 0 or part.stop not in (None, size)
-        for part, size in zip(index[1:], shape[1:])  # noqa: B905 - Python 3.9 has no strict
-    )
 
 
 def combine(tree: Tree) -> str:

@@ -1,0 +1,105 @@
+"""The bytes of an array that lies on several devices, part by part, and whether the copies of a part are alike."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from .content import differing_copies
+
+_MOST_REMEMBERED = 4096
+
+
+class Arrangement(NamedTuple):
+    """Which of an array's shards hold which part of it.
+
+    `places` lists for each part, in the order of the array, the numbers of the shards that hold it; `devices` the
+    devices of all shards. `by_rows` says that every part is made of whole rows.
+    """
+
+    places: tuple[tuple[int, ...], ...]
+    devices: tuple[int, ...]
+    by_rows: bool
+
+
+class Pieces(NamedTuple):
+    """Host arrays whose bytes, one after the other, are those of an array, or of the part that this process has.
+
+    `copies` names the devices whose copy of a part is not like the first one. Unless `by_rows`, the pieces of a part of
+    an array are in no order that means anything.
+    """
+
+    arrays: list[Any]
+    copies: str
+    by_rows: bool
+
+
+# Working out who has what takes longer than reading it, and most arrays lie as others do.
+_REMEMBERED: dict[Any, Arrangement] = {}
+
+
+def pieces_of(value: Any) -> Pieces:
+    """The pieces of a jax Array."""
+    import numpy as np
+
+    shards = value.addressable_shards
+    found = _arrangement(value, shards)
+    data = [np.asarray(shard.data) for shard in shards]
+    wrong = [number for place in found.places for number in _differing(place, data)]
+    copies = ",".join(str(device) for device in sorted(found.devices[number] for number in wrong))
+    if value.is_fully_addressable and not found.by_rows:
+        return Pieces([_assemble(value, shards, data)], copies, True)
+    parts = [data[place[0]] for place in found.places]
+    # Shards of some old versions lack the axis along which the array is split.
+    return Pieces([part if part.ndim == value.ndim else part[None] for part in parts], copies, found.by_rows)
+
+
+def _differing(place: tuple[int, ...], data: list[Any]) -> list[int]:
+    if len(place) < 2:
+        return []
+    return [place[number] for number in differing_copies([data[number] for number in place])]
+
+
+def _arrangement(value: Any, shards: Any) -> Arrangement:
+    try:
+        key = (value.sharding, value.shape)
+        found = _REMEMBERED.get(key)
+    except TypeError:
+        return _arranged(value, shards)
+    if found is None:
+        if len(_REMEMBERED) >= _MOST_REMEMBERED:
+            _REMEMBERED.clear()
+        found = _REMEMBERED[key] = _arranged(value, shards)
+    return found
+
+
+def _arranged(value: Any, shards: Any) -> Arrangement:
+    places: dict[Any, list[int]] = {}
+    for number, shard in enumerate(shards):
+        places.setdefault(_place_of(shard.index), []).append(number)
+    by_rows = not any(_splits_inner(shard.index, value.shape) for shard in shards)
+    ordered = tuple(tuple(places[place]) for place in sorted(places))
+    return Arrangement(ordered, tuple(int(shard.device.id) for shard in shards), by_rows)
+
+
+def _assemble(value: Any, shards: Any, data: list[Any]) -> Any:
+    """The whole array on the host; `np.asarray(value)` would leave a copy of it with the program's own array."""
+    import numpy as np
+
+    whole = np.empty(value.shape, value.dtype)
+    for shard, part in zip(shards, data):  # noqa: B905 - Python 3.9 has no strict
+        whole[shard.index] = part
+    return whole
+
+
+def _place_of(index: Any) -> tuple[tuple[int, int], ...]:
+    return tuple(
+        (part.start or 0, -1 if part.stop is None else part.stop) if isinstance(part, slice) else (int(part), -1)
+        for part in index
+    )
+
+
+def _splits_inner(index: Any, shape: tuple[int, ...]) -> bool:
+    return any(
+        not isinstance(part, slice) or (part.start or 0) > 0 or part.stop not in (None, size)
+        for part, size in zip(index[1:], shape[1:])  # noqa: B905 - Python 3.9 has no strict
+    )
