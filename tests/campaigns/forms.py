@@ -1,6 +1,7 @@
 """Goes through the combinations of forms, functions, keywords and calls of pmap, running each before and after fix.
 
-    python tests/campaigns/forms.py [--seconds 1800] [--seed 0] [--resume LOG] [--python EXE] [--where mapped=nested]
+    python tests/campaigns/forms.py [--seconds 1800] [--seed 0] [--resume LOG] [--python EXE] [--layout auto]
+                                     [--where mapped=nested]
 
 First come the programs of `make test`, then those in which every three values meet, then all others in a shuffled
 order. Prints how many ran, agreed bitwise, were left and differed. With `--resume` each verdict is a line of LOG, and
@@ -71,7 +72,7 @@ class Campaign:
                 continue
             why = self._excluded(at(index))
             if why is None and index not in self.verdicts:
-                program, reasons = _planned(str(index), files_of(at(index)))
+                program, reasons = _planned(str(index), files_of(at(index)), self.options.layout)
                 if reasons:
                     self.note(index, "left", reasons[0])
                 else:
@@ -118,10 +119,10 @@ class Campaign:
         return 1 if wrong else 0
 
 
-def _planned(name: str, files: dict[str, str]) -> tuple[Program, list[str]]:
+def _planned(name: str, files: dict[str, str], layout: str) -> tuple[Program, list[str]]:
     """A program with what fix makes of it, and the reasons of the sites that fix leaves."""
     root = Path("/project")
-    plan, errors = plan_sources([(path, root / path, text) for path, text in files.items()])
+    plan, errors = plan_sources([(path, root / path, text) for path, text in files.items()], layout=layout)
     assert not errors, errors
     after = {file.path: file.after for file in plan.files}
     return Program(name, files, after), [f"{s.code} {s.reason}" for s in plan.sites if s.status == "left"]
@@ -142,6 +143,7 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=1800)
     parser.add_argument("--resume", type=Path, metavar="LOG")
     parser.add_argument("--python", default=sys.executable)
+    parser.add_argument("--layout", choices=("stacked", "auto"), default="stacked")
     parser.add_argument(
         "--where", nargs="+", default=(), metavar="DIMENSION=VALUE", help="only combinations with these"
     )
