@@ -111,3 +111,32 @@ def f(w, x):
 )
 def test_keys_that_all_devices_share(mapped: str, body: str, codes: list[str]) -> None:
     assert [code for code in found(f"def f(w, x):\n    {body}\n{mapped}") if code == "JM205"] == codes
+
+
+STATISTICS = """
+from flax import jax_utils, linen as nn
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, x): return nn.BatchNorm({options})(x)
+def f(state, x):
+    y, new = state.apply_fn(state.params, x, mutable=['batch_stats'])
+    return state.replace(batch_stats=new['batch_stats']), lax.pmean(y.sum(), 'i')
+p = jax.pmap(f, axis_name='i')
+{average}
+def main(state, x): return jax_utils.unreplicate(p(state, x))
+"""
+
+
+@pytest.mark.parametrize(
+    ("options", "average", "codes"),
+    [
+        ("momentum=0.9", "", ["JM206"]),
+        ("axis_name=None", "", ["JM206"]),
+        ("axis_name='i'", "", []),
+        ("use_running_average=True, axis_name='i'", "", []),
+        ("", "def sync_batch_stats(state): return state.replace(batch_stats=average(state.batch_stats))", []),
+        ("", "g = jax.pmap(lambda s: lax.pmean(s.batch_stats, 'i'), 'i')", []),
+    ],
+)
+def test_statistics_that_no_device_shares(options: str, average: str, codes: list[str]) -> None:
+    assert found(STATISTICS.format(options=options, average=average)) == codes

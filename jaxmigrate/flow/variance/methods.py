@@ -81,16 +81,23 @@ def _unseen(
     if name == "update" and len(list(arguments.all())) > 1:
         result = tuple_of([_updated(result, arguments)] * 2)
     elif "mutable" in arguments.named and arguments.named["mutable"].static != Constant(False):
-        result = tuple_of([result, _statistics(result, arguments)])
+        statistics = _statistics(result, arguments)
+        if STATISTICS in statistics.marks and node is not None and frame is not None and not run.quiet():
+            run.reading.statistics.append((frame.module, node))
+        result = tuple_of([result, statistics])
     return calls.fresh(result, node, Arguments((receiver, *arguments.given), arguments.named, arguments.rest))
 
 
 def _statistics(result: Var, arguments: Arguments) -> Var:
     """What `apply(..., mutable=["batch_stats"])` gives beside its output."""
-    static = arguments.named["mutable"].static
-    listed = static.value if isinstance(static, Constant) else ()
-    kept = isinstance(listed, str | tuple) and "batch_stats" in listed
+    mutable = arguments.named["mutable"]
+    statics = [one.static for one in (mutable, *(mutable.parts or ()))]
+    kept = any(isinstance(static, Constant) and "batch_stats" in _names(static.value) for static in statics)
     return replace(certainly(result), marks=result.marks | {STATISTICS} if kept else result.marks)
+
+
+def _names(value: object) -> tuple[object, ...]:
+    return value if isinstance(value, tuple) else (value,)
 
 
 def _updated(result: Var, arguments: Arguments) -> Var:

@@ -31,7 +31,9 @@ from jaxmigrate.program.values import (
     External,
     Function,
     Instance,
+    Member,
     ModuleValue,
+    Unknown,
     Value,
 )
 
@@ -105,7 +107,7 @@ def _known(run: Run, value: Var, name: str) -> Var | None:
 
 
 def _of_values(run: Run, owner: Value, name: str, values: tuple[Value, ...]) -> Var | None:
-    if len(values) != 1:
+    if len(values) != 1 or (isinstance(values[0], Member | Unknown) and isinstance(owner, Instance)):
         return None
     hosts = run.shared.hosts
     cls = owner.cls if isinstance(owner, Instance) else owner if isinstance(owner, Class) else None

@@ -41,11 +41,16 @@ class Draw:
 
 @dataclass(slots=True)
 class Reading:
-    """What reading a mapped function's body found; `assumed`: some of it without looking at the rest of the program."""
+    """What reading a mapped function's body found.
+
+    `updates` apply gradients that nothing has reduced; `statistics` are calls of networks that give back statistics of
+    their batch; `assumed`: some of it was found without looking at the rest of the program.
+    """
 
     returned: Var = EQUAL
     reductions: list[Reduction] = field(default_factory=list)
     updates: list[tuple[Module, ast.expr]] = field(default_factory=list)
     divergences: list[Divergence] = field(default_factory=list)
     draws: list[Draw] = field(default_factory=list)
+    statistics: list[tuple[Module, ast.expr]] = field(default_factory=list)
     assumed: bool = False

@@ -1,0 +1,55 @@
+"""JM206: batch statistics that are never averaged over the devices."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from jaxmigrate.findings import Finding
+from jaxmigrate.flow.axes import shown
+from jaxmigrate.flow.facts import Facts
+from jaxmigrate.flow.readings import DeviceMap
+from jaxmigrate.flow.variance import Level, Reading, Var
+from jaxmigrate.flow.variance.lattice import STATISTICS
+
+CODE = "JM206"
+# Whatever averages statistics or a whole state: a reduction of one, or a function that says that it does.
+AVERAGED = re.compile(
+    r"(pmean|psum|cross_replica_mean|all_reduce\w*|all_gather)\([^()]*stat|sync\w*_(batch|model|bn|norm|state|stats)"
+    r"|(axis_name|cross_replica_axis|bn_axis_name)\s*=\s*(?!None)[^,()]*[^()]*\)?.{0,80}BatchNorm"
+    r"|BatchNorm\w*[^\n]{0,40}[,(\s]+[^()]*(axis_name|cross_replica_axis)\s*=\s*(?!None)",
+    re.DOTALL,
+)
+ONE_DEVICE = re.compile(r"\b(unreplicate|get_first|unshard|first_replica)\w*\(|lambda (\w+): \2\[0\]")
+
+
+def check(facts: Facts) -> Iterator[Finding]:
+    """Networks whose statistics come back unreduced, in programs that average none and keep those of one device."""
+    texts = [module.text for module in facts.resolver.project.named]
+    if not any("batch_stats" in text for text in texts) or not any("BatchNorm" in text for text in texts):
+        return iter(())
+    averaged = any(AVERAGED.search(text) for text in texts)
+    if averaged or not any(ONE_DEVICE.search(text) for text in texts):
+        return iter(())
+
+    def find(found: DeviceMap, reading: Reading) -> Iterator[Finding]:
+        if not reading.reductions or not holds_statistics(reading.returned):
+            return
+        for module, node in reading.statistics:
+            message = (
+                f"the batch statistics that this gives back are never averaged over {shown(found.axes)}: "
+                "each device has its own, and one device's are kept"
+            )
+            finding = facts.finding(module, node, CODE, message)
+            if finding is not None:
+                yield finding
+
+    return facts.in_maps(find)
+
+
+def holds_statistics(value: Var) -> bool:
+    """Whether something in a value is a device's own statistics."""
+    held = [*(value.parts or ()), *(value.fields or {}).values()]
+    if held:
+        return any(holds_statistics(one) for one in held)
+    return STATISTICS in value.marks and value.level != Level.NO
