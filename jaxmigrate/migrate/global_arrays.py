@@ -377,7 +377,7 @@ class _Writer:
 
     def _typed(self, op: Op) -> tuple[str, str]:
         """What keeps the dtype of a stack: jnp.stack keeps the weak type of a Python scalar, the others do not."""
-        if "." not in op.form or Idioms(self.resolver, False).makes_array(op.operand, self.module):
+        if "." not in op.form or Idioms(self.resolver).makes_array(op.operand, self.module):
             return "", ""
         assert isinstance(op.node, ast.Call)
         owner = self.module.segment(op.node.func.value) if isinstance(op.node.func, ast.Attribute) else ""
@@ -414,6 +414,8 @@ class _Writer:
 
     def _first(self, choice: OpChoice) -> list[Edit]:
         op = choice.op
+        if op.form == "fetched":
+            return self._around(op.node, op.operand, f"{self.names.jax}.device_get(", ")")
         local, copied = self.program.guarded and not op.fetched, choice.donated and not op.fetched
         one = "{}.addressable_data(0)" if local else "{}"
         one = f"{self.names.jax}.numpy.copy({one})" if copied else one

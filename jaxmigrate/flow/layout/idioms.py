@@ -54,12 +54,15 @@ class Idiom:
 
 
 class Idioms:
-    """Recognises the idioms of a project. `processes` says that it may run as several processes."""
+    """Recognises the idioms of a project.
 
-    def __init__(self, resolver: Resolver, processes: bool) -> None:
+    All devices count as pmap's own: where there are several processes, pmap takes no array with a slice for each.
+    """
+
+    def __init__(self, resolver: Resolver) -> None:
         self.resolver = resolver
-        self.counts = COUNTS - ({"jax.device_count"} if processes else set())
-        self.devices = DEVICES - ({"jax.devices"} if processes else set())
+        self.counts = COUNTS
+        self.devices = DEVICES
 
     def external(self, node: ast.expr, module: Module) -> str:
         """The dotted name outside the project that an expression stands for, or an empty string."""
@@ -222,6 +225,13 @@ class Idioms:
         name = only_parameter(function.node, skip=function.receiver is not None)
         if not isinstance(returned, ast.Call) or name is None or is_generator(function.node):
             return None
+        if self.external(returned.func, function.module) == "jax.device_get" and len(returned.args) == 1:
+            fetched = returned.args[0]
+            inner = self._of_helper_body(fetched, name, function) if isinstance(fetched, ast.Call) else None
+            return Idiom("first", inner.operand, "fetched") if inner is not None and inner.kind == "first" else None
+        return self._of_helper_body(returned, name, function)
+
+    def _of_helper_body(self, returned: ast.Call, name: str, function: Function) -> Idiom | None:
         found = self.of_array(returned, function.module)
         if found is not None and found.form in ("sizes", "same"):
             return None

@@ -7,7 +7,8 @@ that some other function reads, attributes, parameters and results are one value
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from jaxmigrate.flow.layout import calls, expressions
@@ -43,7 +44,7 @@ INERT_DECORATORS = frozenset(
     {"builtins.staticmethod", "builtins.classmethod", "functools.wraps", "typing.no_type_check", "typing.override"}
     | {"abc.abstractmethod", "typing.final", "typing.overload"}
 )
-MOST_PASSES = 60
+MOST_PASSES = 1000
 
 
 @dataclass(slots=True)
@@ -81,6 +82,7 @@ class Interpreter(State):
         self.loads: set[ast.expr] = set()
         self.editable = editable
         self.final = False
+        self._mentions: dict[ast.AST, set[str]] = {}
         self.reflections: dict[ast.expr, Pin] = {}
         self.beyond: dict[ast.AST, Pin] = {}
         self.units: dict[ast.AST, set[object]] = {}
@@ -135,22 +137,37 @@ class Interpreter(State):
             self.units.clear()
 
     def start_uncalled(self) -> None:
-        """Functions that nothing in sight calls can be called by anything, with nothing that is stacked here."""
-        for module in self.modules:
-            for node in module.table.own_scope:
-                if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-                    continue
-                if node in self.functions or node in self.device:
-                    continue
-                if self._inside_unstarted(node, module):
-                    continue
-                function = Function(module, node)
-                self.call_unseen(function, Pin("is returned by a function that nothing in sight calls", module, node))
+        """Functions that nothing in sight calls can be called by anything, with nothing that is stacked here.
+
+        Those that only other such functions name come later: they may be called from there.
+        """
+        waiting = [f for module in self.modules for f in self._unstarted(module)]
+        naming = Counter(name for f in waiting for name in self._names_in(f.node))
+        free = [f for f in waiting if naming[_name_of(f)] <= (_name_of(f) in self._names_in(f.node))]
+        for function in free or waiting[:1]:
+            reason = "is returned by a function that nothing in sight calls"
+            self.call_unseen(function, Pin(reason, function.module, function.node))
+        if waiting:
+            return
         for function in [*self.functions.values()]:
             if ("unseen", function.node) not in self.variables and self._never_given(function):
-                self.call_unseen(
-                    function, Pin("comes from a function that is not called", function.module, function.node)
-                )
+                pin = Pin("comes from a function that is not called", function.module, function.node)
+                self.call_unseen(function, pin)
+
+    def _names_in(self, node: ast.AST) -> set[str]:
+        """Every name and attribute in a body."""
+        if node not in self._mentions:
+            names = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+            self._mentions[node] = names | {n.attr for n in ast.walk(node) if isinstance(n, ast.Attribute)}
+        return self._mentions[node]
+
+    def _unstarted(self, module: Module) -> Iterator[Function]:
+        """The defs of a module that nothing has called and no map runs."""
+        for node in module.table.own_scope:
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                started = node in self.functions or node in self.device
+                if not started and not self._inside_unstarted(node, module):
+                    yield Function(module, node)
 
     def _inside_unstarted(self, node: FunctionNode, module: Module) -> bool:
         """Whether a function is defined in one that has not run yet."""
@@ -713,6 +730,10 @@ class Interpreter(State):
                     for value in attributes[node.attr]:
                         if is_tracked(value):
                             self.pin(value, Pin(f".{node.attr} is read where its object is not known", module, node))
+
+
+def _name_of(function: Function) -> str:
+    return function.node.name if isinstance(function.node, ast.FunctionDef | ast.AsyncFunctionDef) else ""
 
 
 def _same_env(one: Env | None, other: Env | None) -> bool:

@@ -20,6 +20,7 @@ from jaxmigrate.flow.layout.values import (
     Tup,
     cells_in,
     func,
+    is_empty,
     is_tracked,
     leaves_plain,
     unify_all,
@@ -84,7 +85,7 @@ def call_site(it: Interpreter, site: ast.expr, given: Given, node: ast.expr, fra
 
 def _give(it: Interpreter, site: ast.expr, index: int, value: Abstract, node: ast.expr, frame: Frame) -> None:
     """Arrays that reach a mapped function in one position share a representation."""
-    if isinstance(value, Nothing):
+    if isinstance(value, Nothing) or (is_empty(value) and not it.final):
         return
     known = isinstance(value, Ref) and value.is_array
     if not known and ("tree", site, index) not in it.variables:

@@ -100,7 +100,7 @@ def layouts(
 
     `axis` names the axes that have no name; `editable` says which modules may change.
     """
-    interpreter = Interpreter(resolver, modules, sites, Idioms(resolver, processes), editable)
+    interpreter = Interpreter(resolver, modules, sites, Idioms(resolver), editable)
     if not interpreter.run():
         return Layouts()
     return _Solver(interpreter, axis, processes).solve()

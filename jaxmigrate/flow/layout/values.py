@@ -227,6 +227,16 @@ def boxes_in(value: Abstract, seen: set[int] | None = None) -> Iterator[Box]:
                     yield from boxes_in(inner, seen)
 
 
+def is_empty(value: Abstract) -> bool:
+    """Whether a container has nothing in it yet."""
+    match value:
+        case Seq(box=box) | Dct(box=box):
+            return all(isinstance(v, Nothing) or is_empty(v) for v in (box.element, *box.fields.values()))
+        case Tup(parts=parts):
+            return bool(parts) and all(isinstance(part, Nothing) or is_empty(part) for part in parts)
+    return False
+
+
 def is_tracked(value: Abstract) -> bool:
     """Whether a value holds arrays whose representation may change."""
     return next(cells_in(value), None) is not None
