@@ -468,7 +468,7 @@ class TestLintWithTheRules:
     def test_files_that_do_not_parse_are_named_where_they_could_matter(
         self, folder: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
-        (folder / "a.py").write_text("jax.psum(:\n")
+        (folder / "a.py").write_text("jax.pmap(:\n")
         (folder / "b.py").write_text("print 'no concern of ours'\n")
         assert main(["lint", "."]) == 2
         assert capsys.readouterr() == (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from jaxmigrate.findings import Finding
 from jaxmigrate.lint_run.cache import Cache, Disk, Record
@@ -14,14 +14,14 @@ from jaxmigrate.sources import SourceError, SourceFile, decode
 from jaxmigrate.sources.decoding import os_reason
 from jaxmigrate.suppressions import Mark, marks
 
+if TYPE_CHECKING:
+    from jaxmigrate.program.modules import Project
+
 LIBRARIES = (b"jax", b"flax", b"haiku")
-SUBJECTS = tuple(
-    word.encode()
-    for word in (
-        *("pmap", "shard_map", "psum", "pmean", "all_gather", "axis_name", "axis_index", "process_index", "host_id"),
-        *("cross_replica_axis", "PartitionSpec", "make_mesh", "Mesh(", "donate_arg"),
-    )
-)
+MAPS = (b"pmap", b"shard_map", b"smap", b"xmap")
+HOSTS = (b"process_index", b"host_id", b"PartitionSpec", b"make_mesh", b"Mesh(", b"donate_arg")
+WITHIN_MAPS = (b"psum", b"pmean", b"all_gather", b"axis_name", b"axis_index", b"cross_replica_axis")
+SUBJECTS = (*MAPS, *HOSTS, *WITHIN_MAPS)
 
 
 class Examined(NamedTuple):
@@ -110,13 +110,28 @@ def _asked(sources: Sequence[SourceFile], piece: Piece, names: Mapping[Path, str
     from jaxmigrate.program.modules import Project
 
     with without_collector():
-        modules, errors = parsed(sources)
-        project = Project(modules, disk.text, common=piece.common)
+        project = Project((), disk.text, common=piece.common)
+        modules, errors = parsed([source for source in sources if _can_matter(source, project)])
+        project.adopt(modules)
         findings = ask(modules, project, names)
         if disk.remembers:
             for folder, entries in project.listings.items():
                 disk.note_listing(folder, entries)
     return Record(tuple(findings), tuple(errors))
+
+
+def _can_matter(source: SourceFile, project: Project) -> bool:
+    """Whether a file maps or sets up devices, or imports what maps; else its collectives are for others to run."""
+    if any(word in source.raw for word in (*MAPS, *HOSTS)):
+        return True
+    from jaxmigrate.program.imports import imported_files
+
+    path = source.path or Path()
+    nearby = imported_files(path, source.text, project)
+    texts = [(target, project.text(target) or "") for target in nearby]
+    for target, text in [one for one in texts if one[0].name == "__init__.py"]:
+        texts += [(further, project.text(further) or "") for further in imported_files(target, text, project)]
+    return any(word.decode() in text for _, text in texts for word in MAPS)
 
 
 def workers(files: int) -> int:

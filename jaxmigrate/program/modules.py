@@ -97,6 +97,13 @@ class Project:
         self.imports: dict[Path, frozenset[Path]] = {}  # whoever reads imports from texts keeps them here
         self._imports: dict[tuple[Path, str, int], Path | None] = {}
 
+    def adopt(self, modules: Iterable[Module]) -> None:
+        """Takes in modules that were parsed after the search for others had begun."""
+        found = {module.path: module for module in modules}
+        self._modules.update(found)
+        self._known |= frozenset(found)
+        self.named += tuple(found.values())
+
     def module(self, path: Path) -> Module | None:
         """The module at `path`, read if need be; None where it is absent or does not parse."""
         if path not in self._modules:

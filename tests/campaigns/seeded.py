@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from jaxmigrate.findings import Finding
-from jaxmigrate.flow.layers import reached
 from jaxmigrate.linting import ask, parsed
+from jaxmigrate.program.imports import reached
 from jaxmigrate.program.modules import Project, read_utf8
 from jaxmigrate.sources import SourceError, read_source
 

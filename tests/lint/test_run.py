@@ -71,3 +71,20 @@ def test_few_files_start_no_process() -> None:
 )
 def test_what_is_worth_a_look(raw: bytes, expected: bool) -> None:
     assert concerns(raw) is expected
+
+
+def test_a_file_without_a_map_counts_if_it_imports_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "tools").mkdir()
+    (tmp_path / "tools" / "__init__.py").write_text("from .parallel import spread\n")
+    (tmp_path / "tools" / "parallel.py").write_text(
+        "import jax\ndef spread(f, axis): return jax.pmap(f, axis_name=axis)\n"
+    )
+    (tmp_path / "a.py").write_text(
+        "import jax\nfrom tools import spread\np = spread(lambda x: jax.lax.psum(x, 'j'), 'i')\n"
+    )
+    (tmp_path / "b.py").write_text("import jax\nimport json\ndef f(x): return jax.lax.psum(x, 'j')\n")
+    assert main(["lint", "--no-cache", "."]) == 1
+    assert capsys.readouterr().out.startswith("a.py:3:22 JM101")

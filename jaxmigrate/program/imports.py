@@ -1,0 +1,50 @@
+"""What a module imports, told by its text alone: a hundred times cheaper than a parse, and good enough to choose by."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from jaxmigrate.program.modules import Project
+
+_IMPORT = re.compile(
+    r"^[ \t]*(?:from[ \t]+([.\w]+)[ \t]+import[ \t]+(\([^)]*\)|[^\n#]+)|import[ \t]+([^\n#]+))", re.MULTILINE
+)
+_DEEPEST = 3
+
+
+def reached(path: Path, text: str, project: Project) -> set[Path]:
+    """The files of the project that a module imports, directly or not, told by the text alone."""
+    found: set[Path] = set()
+    pending = [(path, text, 0)]
+    while pending:
+        importer, content, level = pending.pop(0)
+        for target in imported_files(importer, content, project):
+            if target not in found:
+                found.add(target)
+                if level < _DEEPEST:
+                    pending.append((target, project.text(target) or "", level + 1))
+    return found
+
+
+def imported_files(importer: Path, text: str, project: Project) -> frozenset[Path]:
+    """The files that the import statements of one file load."""
+    if importer not in project.imports:
+        found = (project.find_from(importer, name, dots) for name, dots in _imported(text))
+        project.imports[importer] = frozenset(path for path in found if path is not None)
+    return project.imports[importer]
+
+
+def _imported(text: str) -> Iterator[tuple[str, int]]:
+    for source, names, plain in _IMPORT.findall(text):
+        if plain:
+            yield from ((part.split(" as ")[0].strip(), 0) for part in plain.split(","))
+            continue
+        module = source.lstrip(".")
+        dots = len(source) - len(module)
+        yield module, dots
+        for part in names.strip("()").split(","):
+            name = part.split(" as ")[0].strip()
+            if name.isidentifier():
+                yield f"{module}.{name}".lstrip("."), dots
