@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from jaxmigrate.flow.axes import expression_calls
 from jaxmigrate.flow.operations import Operation, operations, same_sequence
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver
-from jaxmigrate.program.values import Application, External, Value
+from jaxmigrate.program.values import Application, External, Function, Value
 
 PROCESS_INDEX = frozenset({"jax.process_index", "jax.host_id", "jax.lib.xla_bridge.process_index"})
 ENDS = ast.Return | ast.Raise | ast.Continue | ast.Break
@@ -27,13 +27,37 @@ class ProcessBranch:
 
 def process_branches(module: Module, resolver: Resolver) -> Iterator[ProcessBranch]:
     """The branches of a module on the process index whose ways differ in their operations."""
-    if "process_index" not in module.text and "host_id" not in module.text:
+    words = ("process_index", "host_id", *_helpers(resolver))
+    if not any(word in module.text for word in words):
         return
     for node in _statements(module.tree):
-        for body in _bodies(node):
-            for index, statement in enumerate(body):
-                if isinstance(statement, ast.If | ast.While) and differs(statement.test, module, resolver):
-                    yield from _of_branch(statement, body[index + 1 :], module, resolver)
+        if isinstance(node, ast.Module | ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            yield from _of_body(_Way(module, resolver), node.body, [], [])
+    for node in _statements(module.tree):
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.expr) and any(word in ast.unparse(child) for word in words):
+                yield from _of_expression(child, module, resolver)
+
+
+def _helpers(resolver: Resolver) -> frozenset[str]:
+    """The names of the program's functions that do nothing but test the process index."""
+    found = resolver.remembered.get("tests of the process index")
+    if not isinstance(found, frozenset):
+        modules = [m for m in resolver.project.named if "process_index" in m.text or "host_id" in m.text]
+        nodes = [node for m in modules for node in _statements(m.tree)]
+        found = frozenset(n.name for n in nodes if isinstance(n, ast.FunctionDef) and _tested(n) is not None)
+        resolver.remembered["tests of the process index"] = found
+    return found
+
+
+def _tested(function: ast.FunctionDef) -> ast.expr | None:
+    """What a function returns, if it is nothing but a test that mentions the process index."""
+    body = [s for s in function.body if not (isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant))]
+    value = body[0].value if len(body) == 1 and isinstance(body[0], ast.Return) else None
+    if value is None or isinstance(value, ast.Call | ast.Name | ast.Constant):
+        return None
+    text = ast.unparse(value)
+    return value if "process_index" in text or "host_id" in text else None
 
 
 def _statements(tree: ast.Module) -> Iterator[ast.AST]:
@@ -48,25 +72,81 @@ def _statements(tree: ast.Module) -> Iterator[ast.AST]:
                 pending.extend(found)
 
 
-def _bodies(node: ast.AST) -> Iterator[list[ast.stmt]]:
+@dataclass(frozen=True, slots=True)
+class _Way:
+    """Where a walk through a function's statements stands: what a break leaves out, None outside of loops."""
+
+    module: Module
+    resolver: Resolver
+    loop: tuple[ast.stmt, ...] | None = None
+
+
+def _of_body(
+    way: _Way, body: Sequence[ast.stmt], after: Sequence[ast.stmt], around: Sequence[ast.stmt]
+) -> Iterator[ProcessBranch]:
+    """The branches in a body: `after` is what follows it in the function, `around` what follows it in its loop."""
+    for index, statement in enumerate(body):
+        rest, inside = [*body[index + 1 :], *after], [*body[index + 1 :], *around]
+        match statement:
+            case ast.If(test=test) | ast.While(test=test) if differs(test, way.module, way.resolver):
+                yield from _of_branch(way, statement, rest, inside)
+            case ast.For(iter=iterable) if _is_range(iterable) and differs(iterable, way.module, way.resolver):
+                for operation in operations(statement.body, way.module, way.resolver)[:1]:
+                    yield ProcessBranch(way.module, iterable, operation)
+        inner, is_loop = way, False
+        if isinstance(statement, ast.For | ast.AsyncFor | ast.While):
+            inner, is_loop = replace(way, loop=tuple(statement.body)), True
+        for part in _bodies(statement):
+            yield from _of_body(inner, part, rest, [] if is_loop else inside)
+
+
+def _is_range(node: ast.expr) -> bool:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "range"
+
+
+def _bodies(node: ast.stmt) -> Iterator[list[ast.stmt]]:
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        return
     for name in ("body", "orelse", "finalbody"):
         found = getattr(node, name, None)
         if isinstance(found, list) and found and isinstance(found[0], ast.stmt):
             yield found
+    for handler in getattr(node, "handlers", ()):
+        yield handler.body
 
 
 def _of_branch(
-    node: ast.If | ast.While, after: Sequence[ast.stmt], module: Module, resolver: Resolver
+    way: _Way, node: ast.If | ast.While, after: Sequence[ast.stmt], around: Sequence[ast.stmt]
 ) -> Iterator[ProcessBranch]:
+    module, resolver = way.module, way.resolver
     one = operations(node.body, module, resolver)
     other = operations(node.orelse, module, resolver)
-    ends_one = bool(node.body) and isinstance(node.body[-1], ENDS)
-    ends_other = bool(node.orelse) and isinstance(node.orelse[-1], ENDS)
-    if ends_one != ends_other and not isinstance(node.body[-1], ast.Raise):
-        rest = operations(after, module, resolver)
-        one, other = (one, other + rest) if ends_one else (one + rest, other)
+    end_one, end_other = _end(node.body), _end(node.orelse)
+    if (end_one is None) != (end_other is None) and not isinstance(end_one or end_other, ast.Raise):
+        end = end_one or end_other
+        missed = [*around, *(way.loop or ())] if isinstance(end, ast.Break) else around
+        rest = operations(after if isinstance(end, ast.Return) else missed, module, resolver)
+        one, other = (one, other + rest) if end_one is not None else (one + rest, other)
     if not same_sequence(one, other):
         yield ProcessBranch(module, node.test, _first_difference(one, other))
+
+
+def _end(body: Sequence[ast.stmt]) -> ast.stmt | None:
+    return body[-1] if body and isinstance(body[-1], ENDS) else None
+
+
+def _of_expression(root: ast.expr, module: Module, resolver: Resolver) -> Iterator[ProcessBranch]:
+    """Operations in one arm of `a if index == 0 else b`, or behind `index == 0 and`."""
+    for node in ast.walk(root):
+        match node:
+            case ast.IfExp(test=test, body=body, orelse=orelse) if differs(test, module, resolver):
+                one, other = operations([body], module, resolver), operations([orelse], module, resolver)
+            case ast.BoolOp(values=[test, *more]) if differs(test, module, resolver):
+                one, other = operations(more, module, resolver), []
+            case _:
+                continue
+        if not same_sequence(one, other):
+            yield ProcessBranch(module, test, _first_difference(one, other))
 
 
 def _first_difference(one: list[Operation], other: list[Operation]) -> Operation:
@@ -78,11 +158,20 @@ def _first_difference(one: list[Operation], other: list[Operation]) -> Operation
 
 
 def differs(test: ast.expr, module: Module, resolver: Resolver) -> bool:
-    """Whether a test certainly reads the process index: directly, or through a name or attribute assigned from it."""
-    if any(_is_index(resolver.value(call.func, module)) for call in expression_calls(test)):
+    """Whether a test certainly reads the process index: directly, through a function that does nothing else, or
+    through a name or attribute assigned from it.
+    """
+    if any(_reads_index(resolver.value(call.func, module), resolver) for call in expression_calls(test)):
         return True
     names = [n for n in ast.walk(test) if isinstance(n, ast.Name | ast.Attribute)]
     return any(_is_index_call(resolver.value(n, module)) or _from_index(n, module, resolver) for n in names)
+
+
+def _reads_index(value: Value, resolver: Resolver) -> bool:
+    if isinstance(value, Function) and isinstance(value.node, ast.FunctionDef):
+        tested = _tested(value.node) if value.node.name in _helpers(resolver) else None
+        return tested is not None and differs(tested, value.module, resolver)
+    return _is_index(value)
 
 
 def _is_index(value: Value) -> bool:
@@ -93,12 +182,14 @@ def _is_index_call(value: Value) -> bool:
     return isinstance(value, Application) and _is_index(value.callee)
 
 
-def _from_index(node: ast.expr, module: Module, resolver: Resolver) -> bool:
-    """Whether a name has one assignment, a comparison with the process index: `is_chief = process_index() == 0`."""
-    if not isinstance(node, ast.Name):
-        return False
-    bindings = resolver.bindings(node.id, module.table.scope_of[node])
-    value = bindings[0].value if len(bindings) == 1 else None
+def _from_index(node: ast.Name | ast.Attribute, module: Module, resolver: Resolver) -> bool:
+    """Whether a name or attribute has one assignment, a comparison with the process index: `chief = host_id() == 0`."""
+    if isinstance(node, ast.Attribute):
+        values = [a.value for a in module.table.attributes if a.attr == node.attr]
+    else:
+        values = [b.value for b in resolver.bindings(node.id, module.table.scope_of[node]) if b.value is not None]
+        values = values if len(values) == len(resolver.bindings(node.id, module.table.scope_of[node])) else []
+    value = values[0] if len(values) == 1 else None
     if not isinstance(value, ast.Compare):
         return False
     return any(_is_index(resolver.value(call.func, module)) for call in expression_calls(value))

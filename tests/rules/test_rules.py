@@ -144,10 +144,31 @@ def test_gradients_that_reach_the_update(reduce: str, after: str, metrics: str, 
         ("    y = ev(x)\n    if jax.process_index() == 0:\n        print(y)", []),
         ("    if jax.process_count() > 1:\n        ev(x)", []),
         ("    if jax.process_index() == 0:\n        return print(x)", []),
+        (
+            "    for y in x:\n        with y:\n            if jax.process_index():\n                return\n    ev(x)",
+            ["JM301"],
+        ),
+        (
+            "    for y in x:\n        if y:\n            if jax.process_index():\n                continue\n        ev(y)",
+            ["JM301"],
+        ),
+        ("    for y in x:\n        ev(y)\n        if jax.process_index():\n            break", ["JM301"]),
+        ("    for y in x:\n        ev(y)\n        if jax.process_index():\n            continue\n        print(y)", []),
+        ("    for y in range(jax.process_index()):\n        ev(y)", ["JM301"]),
+        ("    for y in range(jax.process_index(), 100, jax.process_count()):\n        print(y)", []),
+        ("    print(ev(x) if jax.process_index() == 0 else None)", ["JM301"]),
+        ("    jax.process_index() == 0 and ev(x)", ["JM301"]),
+        ("    y = ev(x) if jax.process_index() == 0 else ev(2 * x)", []),
+        ("    if chief():\n        ev(x)", ["JM301"]),
+        ("    if not chief():\n        return\n    helper(x)", ["JM301"]),
+        ("    if chief():\n        print(ev)", []),
+        ("    try:\n        print(x)\n    except OSError:\n        if chief():\n            ev(x)", ["JM301"]),
+        ("    if chief():\n        raise ValueError\n    ev(x)", []),
     ],
-)
+)  # fmt: skip
 def test_operations_that_some_processes_miss(body: str, codes: list[str]) -> None:
-    text = PRELUDE + "ev = jax.pmap(lambda x: lax.psum(x, 'i'), 'i')\ndef helper(x): return ev(x)\ndef main(x):\n"
+    text = PRELUDE + "ev = jax.pmap(lambda x: lax.psum(x, 'i'), 'i')\ndef helper(x): return ev(x)\n"
+    text += "def chief(): return jax.process_index() == 0\ndef main(x):\n"
     assert [code for _, code in found(text + body + "\n")] == codes
 
 
