@@ -97,7 +97,7 @@ def against_plan(site: SiteInfo, arguments: Sequence[SeenLayout], results: Seque
     for what, planned, seen in (("argument", site.arguments, arguments), ("result", site.outputs, results)):
         for name, layout in planned:
             found = [one for one in seen if _is_called(one, name)]
-            kept = sorted({one.layout for one in found} - {layout})
+            kept = sorted({one.layout for one in found} - {layout, "broadcast"})
             if layout in (Layout.REPLICATED, Layout.SPLIT) and kept:
                 yield f"{site}: {what} {name} is {layout} in the plan and {' and '.join(kept)} in the run"
 

@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from jaxmigrate.verify.align import align, named_path
 from jaxmigrate.verify.child.content import Content, Shape, content
@@ -191,7 +193,11 @@ def test_global_arrays_are_bitwise_equal(migrated: Callable[..., Evidence]) -> N
 
 
 def test_what_was_planned_and_did_not_come_is_said() -> None:
-    seen = [SeenLayout("state", "replicated", 3, "0"), SeenLayout("batch['x']", "stacked", 1, "1")]
+    seen = [
+        SeenLayout("state", "replicated", 3, "0"),
+        SeenLayout("batch['x']", "stacked", 1, "1"),
+        SeenLayout("rate", "broadcast", 1, "2"),
+    ]
     planned = (("state", "replicated"), ("1", "split"), ("batch", "split"), ("2", "replicated"))
     site = SiteInfo("a", "x.py", 3, arguments=planned, outputs=(("[0]", "stacked"),))
     assert [*against_plan(site, seen, [])] == [
@@ -217,7 +223,7 @@ def test_calls_without_details_are_not_called_equal(tmp_path: Path) -> None:
             signature = log.signature([["", "array", "float32", shape, False]], "*")
             log.write(k="out", n=order, sig=signature, digest=f"{side} {number}", s=0.0, **leaf)
         both.append(recording(tmp_path / side))
-    (evidence,) = judge(Case(compare(*both), {"a": SiteInfo("a")}, 8))
+    (evidence,) = judge(Case(compare(both[0], both[1]), {"a": SiteInfo("a")}, 8))
     assert (evidence.verdict, evidence.calls, evidence.unrecorded) == (Verdict.EQUAL, 1, 1)
     assert evidence.message == "1 call of 2 bitwise equal"
     assert [one.layout for one in evidence.results] == ["replicated"]
@@ -247,3 +253,52 @@ def test_permuted_batch_is_found_in_the_arguments(migrated: Callable[..., Eviden
     assert first is not None
     assert (first.where, first.leaf, first.layout) == ("input", "batch['x']", "split")
     assert "the rows are the original's in another order" in first.hint
+
+
+def test_leftover_replicate_and_lost_squeeze_show_in_the_shapes(migrated: Callable[..., Evidence]) -> None:
+    replicated = 'p_evaluate(jax.tree.map(lambda p: jnp.stack([p] * 8), state["params"]), '
+    evidence = migrated(
+        ('p_evaluate(state["params"], ', replicated), ('"own": loss[None],', '"own": loss[None, None],')
+    )
+    found = {name: site.first for name, site in by_name(evidence).items()}
+    assert found["evaluate"] is not None
+    assert found["step"] is not None
+    assert (found["evaluate"].kind, found["evaluate"].leaf) == ("shape", "[0]")
+    assert (found["step"].kind, found["step"].leaf) == ("shape", "[1]['own']")
+    assert "an axis is new" in found["step"].hint
+    seen = {one.name: one.layout for one in by_name(evidence)["evaluate"].arguments}
+    assert seen["params"] == "stacked"
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.data())
+def test_layouts_agree_if_and_only_if_all_bytes_do(data: st.DataObject) -> None:
+    """Any stacked array against any way to hold it, exactly or with one byte changed."""
+    devices = data.draw(st.sampled_from([1, 2, 4, 8]), "devices")
+    rows = data.draw(st.sampled_from([devices, 1, 2, 8]), "rows of the mapped axis")
+    inner = tuple(data.draw(st.lists(st.sampled_from([1, 2, 3, 8, 1100]), max_size=2), "inner shape"))
+    equal = data.draw(st.booleans(), "equal slices")
+    dtype = data.draw(st.sampled_from(["uint8", "float32", "int16"]), "dtype")
+    size = int(np.prod(inner, dtype=int))
+    block = np.arange(size, dtype="uint32").astype(dtype).reshape(inner)
+    original = np.stack([block if equal else (block + number).astype(dtype) for number in range(rows)])
+    rewritten = data.draw(st.sampled_from([original, original.reshape(-1, *inner[1:]), original[0]]), "held")
+    rewritten = np.array(rewritten)
+    layout = layout_of(original.shape, rewritten.shape)
+    assert layout is not None
+    expected = np.broadcast_to(rewritten, original.shape) if layout is Layout.REPLICATED else rewritten
+    if data.draw(st.booleans(), "changed"):
+        rewritten.reshape(-1).view("uint8")[data.draw(st.integers(0, rewritten.nbytes - 1), "byte")] ^= 1
+    same = original.tobytes() == np.ascontiguousarray(expected).tobytes()
+    pieces = data.draw(st.sampled_from([1, devices]), "pieces") if rewritten.shape[:1] == (devices,) else 1
+    contents = [
+        content([original], Shape(True, devices, original.shape)),
+        content(
+            np.split(rewritten, pieces) if pieces > 1 else [rewritten],
+            Shape(False, devices, rewritten.shape, pieces == devices > 1),
+        ),
+    ]
+    ours, theirs = (Digests.parse(one.text()) for one in contents)
+    held_in_pieces = pieces > 1 and layout is Layout.REPLICATED
+    if not held_in_pieces:  # an array in as many pieces as there are devices is no replicated one
+        assert agrees(layout, ours, theirs) == same
