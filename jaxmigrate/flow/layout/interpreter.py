@@ -87,7 +87,7 @@ class Interpreter(State):
         self.beyond: dict[ast.AST, Pin] = {}
         self.units: dict[ast.AST, set[object]] = {}
         self.plain_ops: set[ast.expr] = set()
-        self.readings: dict[tuple[ast.expr, tuple[Level, ...], tuple[bool, ...]], tuple[Values, Var | None]] = {}
+        self.readings: dict[tuple[ast.expr, tuple[Level, ...], tuple[bool, ...], bool], tuple[Values, Var | None]] = {}
         self._members: tuple[int, frozenset[str], frozenset[str], list[Class]] | None = None
 
     def run(self) -> bool:

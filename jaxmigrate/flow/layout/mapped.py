@@ -107,20 +107,20 @@ def _give(it: Interpreter, site: ast.expr, index: int, value: Abstract, node: as
 
 def outputs(it: Interpreter, site: ast.expr, count: int) -> Abstract:
     """What a mapped call gives: a tuple where the mapped function certainly returns one."""
-    shape = returned(it, site, [Level.NO] * count)
+    shape = returned(it, site, [Level.NO] * count, trusting=True)
     if shape is not None and shape.parts is not None:
         return Tup(tuple(Ref(it.cell("output", site, i), part) for i, part in enumerate(shape.parts)))
     return Ref(it.cell("output", site, None), shape)
 
 
-def returned(it: Interpreter, site: ast.expr, levels: Sequence[Level]) -> Var | None:
+def returned(it: Interpreter, site: ast.expr, levels: Sequence[Level], trusting: bool = False) -> Var | None:
     """What the function that a site maps returns, given which arguments differ between devices.
 
-    None where the function is not in sight.
+    None where the function is not in sight. With `trusting` only the structure of the result counts, not its levels.
     """
     it.reads.add(("site", site))
     kinds = tuple(("tree", site, index) not in it.variables for index in range(len(levels)))
-    key = (site, tuple(levels), kinds)
+    key = (site, tuple(levels), kinds, trusting)
     functions = _functions(it, site)
     known = it.readings.get(key)
     if known is not None and known[0] == functions:
@@ -131,7 +131,7 @@ def returned(it: Interpreter, site: ast.expr, levels: Sequence[Level]) -> Var | 
     axes = frozenset({axis.value}) if isinstance(axis, Constant) and isinstance(axis.value, str) else frozenset()
     if len(functions) == 1 and (axes or axis is None):
         given = [Var(one, kind="array" if is_array else "unknown") for one, is_array in zip(levels, kinds, strict=True)]
-        found = read(functions[0], given, axes or frozenset({" unnamed "}), it.resolver).returned
+        found = read(functions[0], given, axes or frozenset({" unnamed "}), it.resolver, trusting=trusting).returned
     it.readings[key] = (functions, found)
     return found
 

@@ -17,7 +17,7 @@ from jaxmigrate.flow.variance import Level, Var
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.sites import MappedSite, axis_of
-from jaxmigrate.program.values import Constant, Function
+from jaxmigrate.program.values import Argument, Constant, Function
 
 Name = Literal["replicated", "split", "stacked", "broadcast", "static"]
 
@@ -190,7 +190,9 @@ class _Solver:
         if site.is_open:
             return "a star hides what is given to pmap"
         for name in ("devices", "backend", "axis_size"):
-            if site.keyword(name) is not None:
+            given = site.keyword(name)
+            usual = given is not None and name == "devices" and self._is_usual(given)
+            if given is not None and not usual:
                 return f"pmap is given {name}"
         if self._axis(node) is None:
             return "its axis name is only known at run time"
@@ -204,6 +206,10 @@ class _Solver:
         if self._positions(node, "donate_argnums") is None:
             return "what it donates is only known at run time"
         return ""
+
+    def _is_usual(self, devices: Argument) -> bool:
+        """Whether the devices given to pmap are those that it takes by itself."""
+        return devices.expression is not None and self.it.idioms.is_devices(devices.expression, devices.module)
 
     def _constant(self, argument: object) -> object:
         expression = getattr(argument, "expression", None)
@@ -285,13 +291,13 @@ class _Solver:
 
     def _outputs(self, node: ast.expr) -> list[Cell | None]:
         cells = self.it.cells
-        shape = self._returned(node, [Level.NO] * self.counts.get(node, 0))
+        shape = self._returned(node, [Level.NO] * self.counts.get(node, 0), trusting=True)
         if shape is not None and shape.parts is not None:
             return [cells.get(("output", node, i)) for i in range(len(shape.parts))]
         return [cells.get(("output", node, None))]
 
-    def _returned(self, node: ast.expr, levels: Sequence[Level]) -> Var | None:
-        return mapped.returned(self.it, node, levels)
+    def _returned(self, node: ast.expr, levels: Sequence[Level], trusting: bool = False) -> Var | None:
+        return mapped.returned(self.it, node, levels, trusting)
 
     # What speaks against
 
@@ -393,7 +399,7 @@ class _Solver:
             else Choice("stacked", self._reason(c, site.module))
             for c in self._outputs(node)
         )
-        shape = self._returned(node, [Level.NO] * count)
+        shape = self._returned(node, [Level.NO] * count, trusting=True)
         whole = shape is None or shape.parts is None
         squeezes = self._squeezes(node, arguments)
         return SiteChoice(site, arguments, outputs, whole, self._axis(node) or "", self.blocked[node], squeezes)
