@@ -4,6 +4,10 @@ Reads lines `{"name": ..., "before": {path: text}, "after": {path: text}}` from 
 `{"name": ..., "verdict": ..., "text": ...}`. Each program has a module `main` with a function `main()` that returns a
 pytree of arrays. The rewritten program runs with a `jax.pmap` that raises. Where there is none, only the original runs,
 and the text is its results in JSON.
+
+    python forms_child.py [ADDRESS COUNT RANK]
+
+With arguments it is one of several processes that run the same programs.
 """
 
 from __future__ import annotations
@@ -92,4 +96,6 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    if sys.argv[1:]:
+        jax.distributed.initialize(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))
     main()

@@ -9,7 +9,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from jaxmigrate.migrate import fix_files
+from tests.migrate.forms.covering import covering
+from tests.migrate.forms.dimensions import IN_PROCESSES
+from tests.migrate.forms.programs import files_of
+from tests.migrate.forms.running import Program, run_in_processes
 
 PROGRAM = """
 import sys
@@ -79,3 +85,22 @@ def test_two_processes_of_four_devices_agree_bitwise(tmp_path: Path) -> None:
     assert found == expected
     ranks = [json.loads(line.removeprefix("RESULT")) for line in found]
     assert ranks[0] != ranks[1]
+
+
+VARIED = ("in_axes", "out_axes", "static", "call")
+TABLE = [{**c, "processes": "two"} for c in covering(2, 0, VARIED, rules=IN_PROCESSES)]
+
+
+@pytest.fixture(scope="module")
+def verdicts() -> dict[str, str]:
+    """What is wrong with each program of the table, by its place; nothing where both processes agree."""
+    programs = [(str(i), files_of(combination)) for i, combination in enumerate(TABLE)]
+    found = run_in_processes(Program(name, files, fix_files(files)) for name, files in programs)
+    return {v.name: "" if v.verdict == "agrees" else f"{v.verdict}: {v.text[:3000]}" for v in found}
+
+
+@pytest.mark.parametrize("place", range(len(TABLE)))
+def test_combinations_agree_bitwise_in_two_processes(place: int, verdicts: dict[str, str]) -> None:
+    files = files_of(TABLE[place])
+    assert "host_local" in "".join(fix_files(files).values())
+    assert not verdicts[str(place)], "\n".join([str(TABLE[place]), verdicts[str(place)], *files.values()])

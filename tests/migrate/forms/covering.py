@@ -18,17 +18,18 @@ def covering(
     seed: int,
     dimensions: Sequence[str] = tuple(DIMENSIONS),
     covered: Sequence[Mapping[str, str]] = (),
+    rules: Sequence[Excluded] = EXCLUDED,
 ) -> list[dict[str, str]]:
     """Combinations that hold every possible meeting of `strength` values of `dimensions`, beyond those of `covered`."""
     chance = random.Random(seed)
-    open_parts = dict.fromkeys(_meetings(strength, dimensions))
+    open_parts = dict.fromkeys(_meetings(strength, dimensions, rules))
     for combination in covered:
         _strike(open_parts, combination, strength, dimensions)
     found: list[dict[str, str]] = []
     while open_parts:
         part = next(iter(open_parts))
         best = max(
-            (c for c in (completed(dict(part), chance) for _ in range(8)) if c is not None),
+            (c for c in (completed(dict(part), chance, rules) for _ in range(8)) if c is not None),
             key=lambda c: sum(p in open_parts for p in _parts(c, strength, dimensions)),
             default=None,
         )
@@ -40,12 +41,12 @@ def covering(
     return found
 
 
-def _meetings(strength: int, dimensions: Sequence[str]) -> list[Part]:
+def _meetings(strength: int, dimensions: Sequence[str], rules: Sequence[Excluded]) -> list[Part]:
     found = []
     for chosen in itertools.combinations(dimensions, strength):
         for values in itertools.product(*(DIMENSIONS[d] for d in chosen)):
             part = dict(zip(chosen, values, strict=True))
-            if excluded(part) is None:
+            if excluded(part, rules) is None:
                 found.append(frozenset(part.items()))
     return found
 
@@ -60,9 +61,11 @@ def _strike(parts: dict[Part, None], combination: Mapping[str, str], strength: i
         parts.pop(part, None)
 
 
-def completed(part: dict[str, str], chance: random.Random | None = None) -> dict[str, str] | None:
+def completed(
+    part: dict[str, str], chance: random.Random | None = None, rules: Sequence[Excluded] = EXCLUDED
+) -> dict[str, str] | None:
     """A combination with these values that can be run, found by chance and backtracking; None where there is none."""
-    if excluded(part) is not None:
+    if excluded(part, rules) is not None:
         return None
     chance = chance or random.Random(0)
     missing = [d for d in DIMENSIONS if d not in part]
@@ -70,7 +73,7 @@ def completed(part: dict[str, str], chance: random.Random | None = None) -> dict
         return {d: part[d] for d in DIMENSIONS}
     dimension = chance.choice(missing)
     for value in chance.sample(DIMENSIONS[dimension], len(DIMENSIONS[dimension])):
-        whole = completed({**part, dimension: value}, chance)
+        whole = completed({**part, dimension: value}, chance, rules)
         if whole is not None:
             return whole
     return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -131,6 +131,19 @@ EXCLUDED: tuple[Excluded, ...] = (
 )  # fmt: skip
 
 
-def excluded(combination: Combination) -> Excluded | None:
+IN_PROCESSES: tuple[Excluded, ...] = (
+    *EXCLUDED,
+    Excluded("pmap", "pmap's own out_axes cannot be hashed there if it is a dictionary", _where(out_axes="nested")),
+    Excluded(
+        "pmap", "what pmap compiled ahead takes global arrays, which the program does not have", _where(stand="lower")
+    ),
+    Excluded("pmap", "a process has as many rows as devices", _where(call=("fewer", "changing"))),
+    Excluded(
+        "pmap", "the devices of all processes would have to be given, in an order by process", _where(devices="given")
+    ),
+)
+
+
+def excluded(combination: Combination, rules: Sequence[Excluded] = EXCLUDED) -> Excluded | None:
     """Why a combination is not run; None where it is."""
-    return next((e for e in EXCLUDED if e.holds(combination)), None)
+    return next((e for e in rules if e.holds(combination)), None)

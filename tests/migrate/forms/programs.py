@@ -68,6 +68,11 @@ def is_nested(combination: Combination) -> bool:
     return combination["mapped"] == "nested"
 
 
+def in_processes(combination: Combination) -> bool:
+    """Whether the program is for two processes, each of which has four of the eight rows."""
+    return "processes" in combination
+
+
 def files_of(combination: Combination) -> dict[str, str]:
     """The program's files by relative path."""
     files = {"main.py": "\n".join(_main(combination)) + "\n"}
@@ -130,14 +135,19 @@ def _axis_lines(combination: Combination) -> list[str]:
 
 def _data(combination: Combination) -> list[str]:
     rows = (8, 2, 3) if not is_nested(combination) else (2, 4, 2, 3)
+    own = f"[rows * {jax_of(combination)}.process_index() :]" if in_processes(combination) else ""
     return [
         f"BLOCKS = np.arange({8 * 6}, dtype=np.float32).reshape({rows}) / 7",
         "DATA = {'x': BLOCKS, 'z': np.cos(BLOCKS), 'y': BLOCKS - 2.3}",
         "def stacked(name, axis, rows):",
-        "    blocks = DATA[name][:rows]",
-        "    return blocks[0] if axis is None else np.moveaxis(blocks, 0, axis)",
-        *(_placing(combination) if combination["donate"] != "absent" else []),
+        f"    blocks = DATA[name]{own}[:rows]",
+        "    return DATA[name][0] if axis is None else np.moveaxis(blocks, 0, axis)",
+        *(_placing(combination) if _is_placed(combination) else []),
     ]
+
+
+def _is_placed(combination: Combination) -> bool:
+    return combination["donate"] != "absent" and not is_nested(combination) and not in_processes(combination)
 
 
 def _placing(combination: Combination) -> list[str]:
@@ -279,7 +289,7 @@ def _keywords(combination: Combination) -> dict[str, str]:
     if combination["devices"] != "absent":
         found["devices"] = f"jax.devices()[::-1][:{rows}]"
     if combination["axis_size"] != "absent":
-        found["axis_size"] = str(rows)
+        found["axis_size"] = "8" if in_processes(combination) else str(rows)
     if combination["backend"] != "absent":
         found["backend"] = '"cpu"'
     return found
@@ -442,6 +452,8 @@ def _rows(combination: Combination) -> tuple[int, ...]:
     """The number of rows in each call."""
     if is_nested(combination):
         return {"fewer": (1,), "changing": (2, 1, 2)}.get(combination["call"], (2,))
+    if in_processes(combination):
+        return (4,)
     return {"fewer": (4,), "changing": (8, 4, 8)}.get(combination["call"], (8,))
 
 
@@ -456,7 +468,7 @@ def _call(combination: Combination, rows: int) -> list[str]:
     layout = layout_of(combination)
     jax = jax_of(combination)
     axes = _axes(combination)
-    make = "placed" if combination["donate"] != "absent" and not is_nested(combination) else "stacked"
+    make = "placed" if _is_placed(combination) else "stacked"
     lines = [f"{p} = {_array(p, axes[p] if p in layout.positional else '0', rows, make)}" for p in ("x", "z", "y")]
     values = {"n": "3", "g": f"{jax}.numpy.tanh", "x": "x", "z": "z", "y": "y"}
     keyword = [f"{p}={p}" for p in layout.keyword]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import subprocess
 import sys
 import tempfile
@@ -33,12 +34,13 @@ class Verdict:
     text: str
 
 
-def start(python: str, errors: IO[str]) -> subprocess.Popen[str]:
+def start(python: str, errors: IO[str], *arguments: str, devices: int = 8) -> subprocess.Popen[str]:
     """A child process that compares what it reads."""
-    flags = os.environ.get("XLA_FLAGS", "") + " --xla_force_host_platform_device_count=8"
+    flags = os.environ.get("XLA_FLAGS", "") + f" --xla_force_host_platform_device_count={devices}"
     environment = {**os.environ, "XLA_FLAGS": flags, "NPROC": "64", "JAX_PLATFORMS": "cpu"}
+    command = [python, str(CHILD), *arguments]
     return subprocess.Popen(
-        [python, str(CHILD)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, text=True, env=environment
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, text=True, env=environment
     )
 
 
@@ -61,14 +63,44 @@ def run(programs: Iterable[Program], python: str = sys.executable) -> Iterator[V
             child.communicate()
 
 
+def run_in_processes(programs: Iterable[Program], count: int = 2) -> Iterator[Verdict]:
+    """Each program's verdict where several processes run it together: that of the first which does not agree."""
+    with tempfile.TemporaryFile("w+") as errors, socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{free.getsockname()[1]}"
+        free.close()
+        children = [
+            start(sys.executable, errors, address, str(count), str(rank), devices=8 // count) for rank in range(count)
+        ]
+        try:
+            for program in programs:
+                for child in children:
+                    _send(child, program)
+                answers = [_answer(child) or Verdict(program.name, "crashes", "") for child in children]
+                yield next((a for a in answers if a.verdict != "agrees"), answers[0])
+        finally:
+            for child in children:
+                child.kill()
+                child.communicate()
+
+
 def _ask(child: subprocess.Popen[str], program: Program) -> Verdict | None:
+    return _answer(child) if _send(child, program) else None
+
+
+def _send(child: subprocess.Popen[str], program: Program) -> bool:
     assert child.stdin is not None
-    assert child.stdout is not None
     case = {"name": program.name, "before": program.before, "after": program.after}
     try:
         child.stdin.write(json.dumps(case) + "\n")
         child.stdin.flush()
     except BrokenPipeError:
-        return None
-    line = child.stdout.readline()
+        return False
+    return True
+
+
+def _answer(child: subprocess.Popen[str]) -> Verdict | None:
+    assert child.stdout is not None
+    lines = (line for line in child.stdout if line.startswith("{"))  # what connects the processes prints there too
+    line = next(lines, "")
     return Verdict(**json.loads(line)) if line else None
