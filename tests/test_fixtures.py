@@ -1,4 +1,4 @@
-"""The whole programs in fixtures/ come out of fix as their `stacked` folders say.
+"""The whole programs in fixtures/ come out of fix as their `stacked` and `auto` folders say, a folder for each layout.
 
 `python tests/test_fixtures.py` writes those folders anew; read the difference before you commit it.
 """
@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 import shutil
 from pathlib import Path
 
@@ -18,30 +19,33 @@ from jaxmigrate.sources import read_source
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 PROGRAMS = sorted(path.parent.name for path in FIXTURES.glob("*/before"))
+LAYOUTS = ("stacked", "auto")
 
 
-def rewritten(name: str) -> dict[str, bytes]:
+def rewritten(name: str, layout: str) -> dict[str, bytes]:
     """The files of a program that fix changes, as they come out of it, by relative path."""
     root = FIXTURES / name / "before"
     sources = [read_source(path, path.relative_to(root).as_posix()) for path in sorted(root.rglob("*.py"))]
-    plan, errors = plan_sources([(s.name, s.path or root, s.text) for s in sources])
+    plan, errors = plan_sources([(s.name, s.path or root, s.text) for s in sources], layout=layout)
     assert not errors
     assert [site for site in plan.sites if site.status == "left"] == []
     return {s.name: s.encode(f.after) for s, f in zip(sources, plan.files, strict=True) if f.changed}
 
 
+@pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_comes_out_as_kept(name: str) -> None:
-    kept = FIXTURES / name / "stacked"
+def test_comes_out_as_kept(name: str, layout: str) -> None:
+    kept = FIXTURES / name / layout
     files = {path.relative_to(kept).as_posix(): path.read_bytes() for path in sorted(kept.rglob("*.py"))}
-    found = rewritten(name)
+    found = rewritten(name, layout)
     assert found
     assert files == found
 
 
+@pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_no_pmap_is_left(name: str) -> None:
-    for text in rewritten(name).values():
+def test_no_pmap_is_left(name: str, layout: str) -> None:
+    for text in rewritten(name, layout).values():
         tree = ast.parse(text)
         assert not [n for n in ast.walk(tree) if isinstance(n, ast.Attribute) and n.attr == "pmap" and is_jax(n.value)]
 
@@ -52,19 +56,17 @@ def is_jax(node: ast.expr) -> bool:
 
 @pytest.mark.parametrize("name", [name for name in PROGRAMS if name != "demo"])
 def test_lint_is_silent_before_and_after(name: str) -> None:
-    root = FIXTURES / name / "before"
-    before = [read_source(path) for path in sorted(root.rglob("*.py"))]
-    assert lint(before, Config()) == []
-    kept = FIXTURES / name / "stacked"
-    assert lint([read_source(path) for path in sorted(kept.rglob("*.py"))], Config()) == []
+    for folder in ("before", *LAYOUTS):
+        sources = [read_source(path) for path in sorted((FIXTURES / name / folder).rglob("*.py"))]
+        assert lint(sources, Config()) == [], folder
 
 
 def write() -> None:
-    """Writes every `stacked` folder anew: the files that fix changes."""
-    for name in PROGRAMS:
-        folder = FIXTURES / name / "stacked"
+    """Writes the folders of both layouts anew: the files that fix changes."""
+    for name, layout in itertools.product(PROGRAMS, LAYOUTS):
+        folder = FIXTURES / name / layout
         shutil.rmtree(folder, ignore_errors=True)
-        for path, data in rewritten(name).items():
+        for path, data in rewritten(name, layout).items():
             target = folder / path
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(data)
