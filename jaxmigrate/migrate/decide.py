@@ -102,7 +102,7 @@ def decide(module: Module, sites: Sequence[MappedSite], resolver: Resolver, proc
     """A decision for each reference of a module that has these sites; `processes` if there may be several of them."""
     found = references(module, resolver)
     own = {r.node: tuple(s for s in sites if s.reference is not None and s.reference.node is r.node) for r in found}
-    nested = {r.node: _in_place(r, own[r.node], found) for r in found}
+    nested = {r.node: None if processes else _in_place(r, own[r.node], found) for r in found}
     inner = {n.call for n in nested.values() if n is not None}
     plain = [
         Decision(r, own[r.node], _refusal(r, own[r.node], module, resolver), nested[r.node], r.call in inner)

@@ -108,6 +108,10 @@ LEFT = {
         "exceptions",
     ),
     "processes": (INNER + "p = jax.pmap(f, 'i')\nrank = jax.process_index()\n", "processes"),
+    "processes, in place": (
+        "p = jax.pmap(jax.pmap(abs, 'j'), 'i')\nrank = jax.process_index()\n",
+        "processes",
+    ),
     "an axis from the end": (INNER + "p = jax.pmap(f, 'i', in_axes=-1)\n", "front"),
 }
 
