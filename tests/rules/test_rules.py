@@ -149,7 +149,7 @@ def test_gradients_that_reach_the_update(reduce: str, after: str, metrics: str, 
             ["JM301"],
         ),
         (
-            "    for y in x:\n        if y:\n            if jax.process_index():\n                continue\n        ev(y)",
+            "    for y in x:\n        if y:\n            if jax.host_id():\n                continue\n        ev(y)",
             ["JM301"],
         ),
         ("    for y in x:\n        ev(y)\n        if jax.process_index():\n            break", ["JM301"]),

@@ -10,7 +10,7 @@ from jaxmigrate.flow.variance.callers import Callers
 from jaxmigrate.flow.variance.frames import Arguments
 from jaxmigrate.flow.variance.hidden import Hidden
 from jaxmigrate.flow.variance.hosts import Hosts
-from jaxmigrate.flow.variance.lattice import GIVEN, Fields, Level, Var, mapped, replace
+from jaxmigrate.flow.variance.lattice import GIVEN, Fields, Level, Var, mapped, replace, union, unsure
 from jaxmigrate.flow.variance.reading import Reading
 from jaxmigrate.flow.variance.run import Run, Shared
 from jaxmigrate.program.resolve import Resolver
@@ -68,7 +68,12 @@ def _read(
     trusting: bool,
 ) -> Run:
     run = Run(axes, resolver, shared, spilled, trusting)
-    run.reading.returned = calls.apply(run, Var(static=function), given, None)
+    try:
+        run.reading.returned = calls.apply(run, Var(static=function), given, None)
+    except RecursionError:
+        run.gave_up = True
+    if run.gave_up:
+        run.reading.returned = unsure(union(given.all()))
     return run
 
 

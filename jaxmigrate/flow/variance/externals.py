@@ -33,7 +33,17 @@ from jaxmigrate.flow.variance.reading import Draw
 from jaxmigrate.flow.variance.run import Run
 from jaxmigrate.program.collectives import AXIS_POSITIONS
 from jaxmigrate.program.resolve import PARTIALS
-from jaxmigrate.program.values import Class, Constant, External, Function
+from jaxmigrate.program.values import (
+    Application,
+    Class,
+    Constant,
+    External,
+    Function,
+    Instance,
+    Member,
+    Parameter,
+    Unknown,
+)
 
 Case = Callable[[Run, Arguments, "ast.Call | None", "Frame | None"], Var]
 
@@ -106,7 +116,13 @@ def _pure(run: Run, name: str, arguments: Arguments, node: ast.Call | None, fram
         return replace(result, kind="array")
     if name.startswith(("numpy.", "jax.numpy.", "jax.lax.")):
         return calls.fresh(certainly(result), node, arguments)
-    return calls.fresh(replace(result, callee=Pure(result.level)), node, arguments)
+    return calls.fresh(replace(result, callee=Pure(result.level, hidden=_holds_code(arguments))), node, arguments)
+
+
+def _holds_code(arguments: Arguments) -> bool:
+    """Whether an argument may be a class or an object of the project, or made of one, with methods of its own."""
+    kinds = Class | Instance | Application | Member | Parameter | Unknown
+    return any(isinstance(a.static, kinds) for a in arguments.all())
 
 
 def _draw(run: Run, name: str, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> None:

@@ -43,6 +43,7 @@ from jaxmigrate.program.values import (
 
 DEEPEST = 24
 MOST_WORK = 20_000  # expressions evaluated in one reading, after which every call is unknown
+ALL_WORK = 50_000  # after which it is given up, and nothing is known of its result
 OUTSIDE = "outside"
 
 
@@ -85,6 +86,7 @@ class Run:
     hosted: int = 0
     work: int = 0
     spills: bool = False
+    gave_up: bool = False
 
     def quiet(self) -> bool:
         """Whether events are not recorded: a body is being read a second time, for its gradient."""

@@ -167,6 +167,7 @@ def test_bodies(text: str, expected: str) -> None:
         ("def inner(x): return lax.ppermute(x, AXIS, [(0, 1)])\ndef net(v, x): return inner(x)\nhooks = [net]", "MM"),
         ("class Net(nn.Module):\n def __call__(self, x): return x + lax.axis_index('i')", "MM"),
         ("class Net(nn.Module):\n def __call__(self, x): return nn.BatchNorm(axis_name='i')(x)", "NN"),
+        ("class Net(Base):\n def call(self, x): return x + lax.axis_index('i')\nstate = make(nn.remat(Net))", "MM"),
         ("class Opt:\n def update(self, g, s, p): return g + jax.process_index(), s", "NM"),
         ("def make(k):\n def net(v, x): return x + lax.axis_index('i')\n return net\nstate = State(make(3))", "MM"),
         ("def main():\n print(jax.process_index())\n p = jax.pmap(other)\nif __name__ == '__main__':\n main()", "NN"),
