@@ -50,6 +50,13 @@ Case = Callable[[Run, Arguments, "ast.Call | None", "Frame | None"], Var]
 
 def call(run: Run, name: str, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> Var:
     """The result of calling something outside the project by its full name."""
+    if name.endswith(("__setattr__", "__setitem__", "__delattr__", "__delitem__")):
+        return _setattr(run, Arguments((*arguments.given, EQUAL, EQUAL, EQUAL)[:3]), node, frame)
+    if name.startswith("builtins.") and name.count(".") == 2 and arguments.given:
+        rest = Arguments(arguments.given[1:], arguments.named, arguments.rest)
+        return methods.call(run, arguments.given[0], name.rpartition(".")[2], rest, None, frame)
+    if "out" in arguments.named:
+        run.change(arguments.named["out"], union(arguments.all()))
     if name in AXIS_POSITIONS:
         return collectives.call(run, name, arguments, node, frame)
     if name in CASES:

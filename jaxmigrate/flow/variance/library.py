@@ -28,6 +28,9 @@ PURE_NAMES = frozenset(
     )
 )  # fmt: skip
 IMPURE = (
+    "builtins.eval", "builtins.exec", "builtins.globals", "builtins.locals", "builtins.vars", "builtins.compile",
+    "builtins.__import__", "operator.i", "operator.setitem", "operator.delitem", "numpy.copyto", "numpy.put",
+    "numpy.place", "numpy.fill_diagonal", "numpy.lib", "operator.methodcaller",
     "numpy.random", "numpy.load", "numpy.fromfile", "numpy.loadtxt", "numpy.genfromtxt", "numpy.memmap", "numpy.empty",
     "jax.lax.ragged_all_to_all", "jax.lax.pgather", "jax.lax.psend", "jax.lax.precv", "jax.lax.pdot", "jax.lax.infeed",
     "jax.lax.pbroadcast", "jax.lax.all_gather_reduced", "jax.lax.unreduced_psum", "jax.lax.create_token",

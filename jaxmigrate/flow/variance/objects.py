@@ -109,6 +109,8 @@ def _known(run: Run, value: Var, name: str) -> Var | None:
 def _of_values(run: Run, owner: Value, name: str, values: tuple[Value, ...]) -> Var | None:
     if len(values) != 1 or (isinstance(values[0], Member | Unknown) and isinstance(owner, Instance)):
         return None
+    if run.spilled and isinstance(values[0], Constant):
+        return unsure(EQUAL)  # what was stored may have been stored there
     hosts = run.shared.hosts
     cls = owner.cls if isinstance(owner, Instance) else owner if isinstance(owner, Class) else None
     module = owner.module if isinstance(owner, ModuleValue) else None

@@ -127,7 +127,12 @@ def test_expressions(expression: str, expected: str) -> None:
         ("def f(p, x):\n a = p\n p += x\n return a, p", "MM"),
         ("def f(s, x):\n t = s\n t.k = x\n return s.k", "M"),
         ("def f(p, x):\n g = (v for v in [p])\n return sum(g)", "M"),
+        ("def f(p, x):\n a = [p]\n list.append(a, x)\n return sum(a)", "M"),
+        ("def f(s, x):\n t = s\n object.__setattr__(t, 'k', x)\n return s.k", "M"),
+        ("def f(p, x):\n globals()['q'] = x\n return eval('q')", "M"),
+        ("def f(p):\n a = np.zeros(3)\n b = a\n np.add(p, jax.process_index(), out=b)\n return a", "M"),
         # state that outlives a call
+        ("class A:\n v = 1.\ndef f(p, x):\n r = A.v * p\n A.v = x\n return r", "M"),
         ("seen = []\ndef f(p, x):\n r = sum(seen) + p\n seen.append(x)\n return r", "M"),
         ("last = None\ndef f(p, x):\n global last\n r = last\n last = x\n return r", "M"),
         ("class A:\n def g(self, v):\n  self.v = v\na = A()\ndef f(p, x):\n a.g(x)\n return a.v", "M"),
