@@ -56,6 +56,7 @@ def global_rewrite(
     sites = [c for c in choices.sites.values() if c.is_global and c.site.module is module]
     ops = [c for c in choices.ops if c.op.module is module and (c.op.kind != "rows" or program.processes)]
     writer = _Writer(module, sites, ops, program, resolver, taken)
+    writer.calls([c.node for c in choices.calls if c.module is module])
     writer.bodies([c for c in choices.sites.values() if c.is_global])
     return writer.write() if sites or ops or writer.result.edits else None
 
@@ -138,6 +139,12 @@ class _Writer:
         assert isinstance(body, list)
         first = body[1] if _is_docstring(body[0]) and len(body) > 1 else body[0]
         return line_start(first, function.module, Positions(function.module.text))
+
+    def calls(self, calls: Sequence[ast.Call]) -> None:
+        """What is given by keyword is given by position: a shard_map takes no keywords."""
+        for keyword in (k for call in calls for k in call.keywords):
+            start, _ = self.positions.span(keyword)
+            self.result.edits.append(Edit(start, self.positions.span(keyword.value)[0], ""))
 
     def bodies(self, choices: Sequence[SiteChoice]) -> None:
         """Mapped functions of this file drop the device axis of their stacked parameters."""

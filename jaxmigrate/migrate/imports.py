@@ -80,8 +80,8 @@ def plan_imports(module: Module, needs: Needs, default_axis: str) -> Imports:
 
 
 def has_jax_import(module: Module) -> bool:
-    """Whether a module imports something of jax among its first statements, beside which imports can be added."""
-    return _jax_import(module) is not None
+    """Whether a module imports something among its first statements, beside which imports can be added."""
+    return _anchor(module) is not None
 
 
 def names_for(
@@ -215,6 +215,12 @@ def _jax_import(module: Module) -> IMPORTS | None:
     return found[-1] if found else None
 
 
+def _anchor(module: Module) -> IMPORTS | None:
+    """The import beside which new ones go: the last of jax, else the last among the module's first statements."""
+    others = [s for s in leading(module) if isinstance(s, IMPORTS) and getattr(s, "module", "") != "__future__"]
+    return _jax_import(module) or (others[-1] if others else None)
+
+
 def is_jax(statement: IMPORTS) -> bool:
     """Whether a statement imports from jax itself."""
     if isinstance(statement, ast.ImportFrom):
@@ -238,7 +244,7 @@ def insertions(module: Module, positions: Positions, added: Sequence[str], newli
 
 
 def _insertion(module: Module, positions: Positions, statement: str, newline: str) -> Edit:
-    anchor = _jax_import(module)
+    anchor = _anchor(module)
     assert anchor is not None
     block = _block_of(anchor, module)
     after = _predecessor(block, statement) or anchor

@@ -61,7 +61,7 @@ def choose(
     active = [*modules.values(), *_importers(modules, resolver.project, texts)]
     axis = _common_axis(candidates.values(), resolver) or default_axis(active[0])
     found = layouts(resolver, active, candidates, around.processes, axis, lambda m: m.path in texts and can_hold(m))
-    more = {c.op.module for c in found.ops} - set(modules.values())
+    more = {*(c.op.module for c in found.ops), *(c.module for c in found.calls)} - set(modules.values())
     return Chosen(found, program, tuple(sorted(more, key=lambda m: m.path)))
 
 

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from jaxmigrate.flow.layout import expressions
+from jaxmigrate.flow.layout import bodies, expressions
 from jaxmigrate.flow.layout.state import Given, SiteCall
 from jaxmigrate.flow.layout.values import (
     NOTHING,
@@ -27,7 +27,7 @@ from jaxmigrate.flow.layout.values import (
 )
 from jaxmigrate.flow.variance import Level, Var, read
 from jaxmigrate.program.sites import MappedSite, axis_of, mapped_values
-from jaxmigrate.program.values import Constant, Function, Value
+from jaxmigrate.program.values import Constant, Function, Partial, Value
 
 if TYPE_CHECKING:
     from jaxmigrate.flow.layout.interpreter import Frame, Interpreter
@@ -64,6 +64,9 @@ def _bound_on_device(it: Interpreter, value: Abstract, node: ast.AST, frame: Fra
 
 def call_site(it: Interpreter, site: ast.expr, given: Given, node: ast.expr, frame: Frame) -> Abstract:
     """A call of a mapped function."""
+    placed = _in_place(it, site, given, node, frame)
+    if placed is not None:
+        given = placed
     if not isinstance(node, ast.Call) or given.open or given.named:
         reason = "is called with keyword arguments, which pmap maps and shard_map does not take"
         if given.open or not isinstance(node, ast.Call):
@@ -81,6 +84,25 @@ def call_site(it: Interpreter, site: ast.expr, given: Given, node: ast.expr, fra
             call.arguments[index] = it.join(call.arguments[index], value, node, frame.module)
         _give(it, site, index, value, node, frame)
     return outputs(it, site, len(given.positional))
+
+
+def _in_place(it: Interpreter, site: ast.expr, given: Given, node: ast.expr, frame: Frame) -> Given | None:
+    """The arguments of a call with those given by keyword in their places, where they stand in that order."""
+    if given.open or not given.named or not isinstance(node, ast.Call) or not it.editable(frame.module):
+        return None
+    values = _functions(it, site)
+    value = values[0] if len(values) == 1 else None
+    bound = value.arguments if isinstance(value, Partial) else ()
+    function = value.callee if isinstance(value, Partial) else value
+    if not isinstance(function, Function) or any(a.keyword in (None, "*", "**") for a in bound):
+        return None
+    start = len(given.positional)
+    names = bodies.positional(function)[start : start + len(node.keywords)]
+    if [k.arg for k in node.keywords] != names or {a.keyword for a in bound} & set(names):
+        return None
+    for index in range(start, start + len(names)):
+        it.store(("keyword", site, index), PLAIN, node, frame.module)
+    return Given((*given.positional, *(given.named[name] for name in names)), {})
 
 
 def _give(it: Interpreter, site: ast.expr, index: int, value: Abstract, node: ast.expr, frame: Frame) -> None:

@@ -11,7 +11,7 @@ from jaxmigrate.flow.layout import bodies, mapped
 from jaxmigrate.flow.layout.buffers import is_result_written
 from jaxmigrate.flow.layout.idioms import Idioms
 from jaxmigrate.flow.layout.interpreter import Interpreter
-from jaxmigrate.flow.layout.state import Op
+from jaxmigrate.flow.layout.state import Op, SiteCall
 from jaxmigrate.flow.layout.values import Cell, Pin
 from jaxmigrate.flow.variance import Level, Var
 from jaxmigrate.program.modules import Module
@@ -82,9 +82,10 @@ class OpChoice:
 
 @dataclass(slots=True)
 class Layouts:
-    """The layouts of a project's arrays."""
+    """The layouts of a project's arrays; `calls` are those that give a global site something by keyword."""
 
     sites: dict[ast.expr, SiteChoice] = field(default_factory=dict)
+    calls: list[SiteCall] = field(default_factory=list)
     ops: list[OpChoice] = field(default_factory=list)
 
 
@@ -124,6 +125,9 @@ class _Solver:
         result = Layouts()
         for node in self.it.sites:
             result.sites[node] = self._choice(node)
+        for call in self.it.calls.values():
+            if call.node.keywords and result.sites[call.site].is_global:
+                result.calls.append(call)
         for op in self.it.ops.values():
             layout = self._layout(op.cell)
             if op.kind == "rows":
@@ -196,8 +200,13 @@ class _Solver:
                 return f"pmap is given {name}"
         if self._axis(node) is None:
             return "its axis name is only known at run time"
-        if self._in_axes(node) is None:
+        axes = self._in_axes(node)
+        if axes is None:
             return "its in_axes are not all 0 or None"
+        donated = self._positions(node, "donate_argnums") or ()
+        keywords = [cast("int", key[2]) for key in self.it.variables if key[:2] == ("keyword", node)]
+        if any(index >= len(axes) or axes[index] != 0 or index in donated for index in keywords):
+            return "what it is given by keyword is mapped or donated in another way than by position"
         out_axes = site.keyword("out_axes")
         if out_axes is not None and self._constant(out_axes) != 0:
             return "its out_axes are not 0"
