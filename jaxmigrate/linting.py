@@ -49,6 +49,11 @@ def ask(modules: Sequence[Module], project: Project, names: Mapping[Path, str]) 
         return sorted(finding for check in checks().values() for finding in check(facts))
 
 
+def prepare() -> None:
+    """Imports every rule now, and not in each of the processes that are about to be forked."""
+    checks()
+
+
 def place(source: SourceFile) -> Path:
     """Where a file's imports are looked for; standard input stands in the current folder."""
     return Path.cwd() / "stdin.py" if source.path is None else source.path.absolute()

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import gc
-import importlib
+import os
+import pickle
 import signal
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -38,30 +39,106 @@ def examine_all(works: Sequence[Work], surroundings: Sequence[Surroundings]) -> 
 
 
 def _divided(works: Sequence[Work], surroundings: Sequence[Surroundings], processes: int) -> list[Examined]:
-    """The longest first, so that no process is left alone with one at the end.
+    """The longest first, so that no process is left alone with one at the end."""
+    order = sorted(range(len(works)), key=lambda number: -len(works[number].piece.files))
+    found = dict((_forked if sys.platform == "linux" else _spawned)(order, works, surroundings, processes))
+    return [found[number] for number in range(len(works))]
 
-    Where processes can be forked each lives for one piece: its end gives the memory back faster than any collection.
-    """
+
+# Where processes can be forked, each lives for one piece: its end gives the memory back faster than any collection
+
+
+def _forked(
+    order: Sequence[int], works: Sequence[Work], surroundings: Sequence[Surroundings], processes: int
+) -> Iterator[tuple[int, Examined]]:
+    import select
+
+    from jaxmigrate.linting import prepare
+
+    prepare()  # once, for all children
+    gc.freeze()
+    waiting = list(reversed(order))
+    running: dict[int, Child] = {}
+    try:
+        while waiting or running:
+            while waiting and len(running) < processes:
+                child = _start(waiting[-1], works[waiting[-1]], surroundings)
+                running[child.pipe] = child
+                waiting.pop()
+            for pipe in select.select(list(running), [], [])[0]:
+                part = os.read(pipe, 1 << 20)
+                running[pipe].parts.append(part)
+                if not part:
+                    yield _ended(running.pop(pipe))
+    finally:
+        for child in running.values():
+            os.kill(child.process, signal.SIGKILL)
+            os.waitpid(child.process, 0)
+            os.close(child.pipe)
+        gc.unfreeze()
+
+
+class Child(NamedTuple):
+    """A process at work on a piece, and the end of the pipe that its result comes out of."""
+
+    process: int
+    pipe: int
+    number: int
+    parts: list[bytes]
+
+
+def _start(number: int, work: Work, surroundings: Sequence[Surroundings]) -> Child:
+    pipe, into = os.pipe()
+    process = os.fork()
+    if process:
+        os.close(into)
+        return Child(process, pipe, number, [])
+    try:
+        _begin(surroundings)
+        with os.fdopen(into, "wb") as stream:
+            stream.write(_result_of(work))
+    finally:
+        os._exit(0)
+
+
+def _result_of(work: Work) -> bytes:
+    """The outcome, or the exception that there was instead, for the parent to raise."""
+    try:
+        return pickle.dumps(examine(work.piece, *_surroundings[work.project]))
+    except Exception as error:  # noqa: BLE001 - whatever went wrong
+        error.add_note(f"in one of {work.piece.files[0][0]} and what lies beside it")
+        return pickle.dumps(error)
+
+
+def _ended(child: Child) -> tuple[int, Examined]:
+    os.close(child.pipe)
+    os.waitpid(child.process, 0)
+    content = b"".join(child.parts)
+    if not content:
+        raise RuntimeError("a process ended before its work did")
+    found = pickle.loads(content)
+    if isinstance(found, Exception):
+        raise found
+    return child.number, found
+
+
+def _spawned(
+    order: Sequence[int], works: Sequence[Work], surroundings: Sequence[Surroundings], processes: int
+) -> Iterator[tuple[int, Examined]]:
     import multiprocessing
 
-    forks = sys.platform == "linux"
-    if forks:
-        importlib.import_module("jaxmigrate.linting")  # once, for all children
-        gc.freeze()
-    order = sorted(range(len(works)), key=lambda number: -len(works[number].piece.files))
-    context = multiprocessing.get_context("fork" if forks else "spawn")
-    with context.Pool(processes, _begin, (surroundings,), maxtasksperchild=1 if forks else None) as pool:
-        found = dict(pool.imap_unordered(_one, [(number, works[number]) for number in order]))
-    return [found[number] for number in range(len(works))]
+    context = multiprocessing.get_context("spawn")
+    with context.Pool(processes, _begin, (surroundings,)) as pool:
+        yield from pool.imap_unordered(_one, [(number, works[number]) for number in order])
 
 
 _surroundings: Sequence[Surroundings] = ()
 
 
 def _begin(surroundings: Sequence[Surroundings]) -> None:
-    global _surroundings  # noqa: PLW0603 - what a process of the pool is started with
+    global _surroundings  # noqa: PLW0603 - what a process is started with
     _surroundings = surroundings
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent hears of it too, and ends the pool
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent hears of it too, and ends its children
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     sys.setrecursionlimit(10_000)
     gc.disable()
@@ -70,6 +147,5 @@ def _begin(surroundings: Sequence[Surroundings]) -> None:
 def _one(numbered: tuple[int, Work]) -> tuple[int, Examined]:
     number, work = numbered
     found = examine(work.piece, *_surroundings[work.project])
-    if sys.platform != "linux":
-        gc.collect()
+    gc.collect()
     return number, found

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import random
+import sys
 from pathlib import Path
 
 import pytest
@@ -53,6 +55,37 @@ def test_processes_agree_with_one(
     assert main(["lint", "--no-cache", "."]) == 2
     assert capsys.readouterr() == alone
     assert alone.out.count("JM101") == 12
+
+
+def many(root: Path) -> None:
+    for n in range(600):
+        path = root / f"folder{n % 7}" / f"m{n}.py"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("x = 1\n")
+
+
+def test_what_goes_wrong_in_a_process_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def broken(*_: object) -> None:
+        raise ZeroDivisionError("oh no")
+
+    many(tmp_path)
+    monkeypatch.setattr(pool, "workers", lambda files: 2)
+    monkeypatch.setattr(pool, "examine", broken)
+    assert main(["lint", "--no-cache", str(tmp_path)]) == 2
+    assert "internal error: ZeroDivisionError: oh no, in one of " in capsys.readouterr().err
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="processes are forked there alone")
+def test_a_process_that_dies_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    many(tmp_path)
+    monkeypatch.setattr(pool, "workers", lambda files: 2)
+    monkeypatch.setattr(pool, "examine", lambda *_: os._exit(9))
+    assert main(["lint", "--no-cache", str(tmp_path)]) == 2
+    assert "a process ended before its work did" in capsys.readouterr().err
 
 
 def test_few_files_start_no_process() -> None:
