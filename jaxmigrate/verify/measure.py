@@ -6,13 +6,18 @@ jaxmigrate may be installed where there is no NumPy; the program's interpreter h
 from __future__ import annotations
 
 import json
+import math
 import os
 import subprocess
+from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
+from jaxmigrate.verify.compare import MEASURED, CallPair, Delta
 from jaxmigrate.verify.model import LeafError, Tolerance, VerifyError
+from jaxmigrate.verify.recording import Leaf
 
 
 @dataclass(frozen=True)
@@ -32,6 +37,67 @@ class ArrayPair:
     layout: str
     tolerance: Tolerance
     before: Path | None = None
+
+
+def array_pair(pair: CallPair, delta: Delta, tolerances: Mapping[str, Tolerance]) -> ArrayPair | None:
+    """Where both sides have left the bytes of a leaf that differs; None if one of them has not."""
+    ours, theirs = (
+        (call.inputs if delta.where == "input" else call.outputs) for call in (pair.original, pair.rewritten)
+    )
+    if ours is None or theirs is None or delta.leaf is None or delta.other is None:
+        return None
+    files = ours.array(delta.leaf), theirs.array(delta.other)
+    if files[0] is None or files[1] is None or delta.layout is None or delta.kind not in MEASURED:
+        return None
+    leaf, other = ours.signature.leaves[delta.leaf], theirs.signature.leaves[delta.other]
+    tolerance = tolerance_of(leaf.dtype, tolerances)
+    before = _before(pair, leaf) if delta.where == "output" and pair.inputs_equal else None
+    return ArrayPair(
+        files[0], files[1], leaf.dtype, other.dtype, leaf.shape, other.shape, delta.layout.value, tolerance, before
+    )
+
+
+def _before(pair: CallPair, result: Leaf) -> Path | None:
+    """The argument that a result replaces: of the same shape, and named alike from the end, as parameters are."""
+    if pair.original.inputs is None:
+        return None
+    found: tuple[int, Path | None] = (0, None)
+    for number, leaf in enumerate(pair.original.inputs.signature.leaves):
+        alike = _common_end(leaf.path, result.path)
+        if (leaf.dtype, leaf.shape) == (result.dtype, result.shape) and alike > found[0]:
+            found = (alike, pair.original.inputs.array(number))
+    return found[1]
+
+
+def _common_end(one: str, other: str) -> int:
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one[::-1], other[::-1], strict=False)))
+
+
+def tolerance_of(dtype: str, tolerances: Mapping[str, Tolerance]) -> Tolerance:
+    """The tolerance for a dtype: its own, else that of the longest beginning of its name; integers have none."""
+    names = [name for name in tolerances if dtype.startswith(name)]
+    return tolerances[max(names, key=len)] if names else Tolerance(0.0)
+
+
+def scalar_error(delta: Delta, tolerance: Tolerance) -> LeafError | None:
+    """The error between two Python floats; None if they are something else."""
+    try:
+        ours, theirs = float(delta.original), float(delta.rewritten)
+    except ValueError:
+        return None
+    absolute = abs(ours - theirs)
+    larger = max(abs(ours), abs(theirs))
+    return LeafError(
+        absolute=absolute,
+        relative=absolute / larger if larger else 0.0,
+        ulp=absolute / math.ulp(larger),
+        original=delta.original,
+        rewritten=delta.rewritten,
+        within=absolute <= tolerance.atol + tolerance.rtol * (larger + abs(ours)),
+        different_elements=1,
+        elements=1,
+        nan_mismatch=math.isnan(ours) != math.isnan(theirs),
+    )
 
 
 def measure(pairs: list[ArrayPair], python: str, boot: Path, devices: int) -> list[LeafError]:

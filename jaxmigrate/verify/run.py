@@ -6,36 +6,32 @@ program that does not repeat itself, and both leave on disk exactly the arrays t
 
 from __future__ import annotations
 
-import math
 import os
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from itertools import takewhile
 from pathlib import Path
 
 from jaxmigrate.verify import environment as env
-from jaxmigrate.verify.compare import MEASURED, CallKey, CallPair, Delta, SiteComparison, compare
+from jaxmigrate.verify.compare import CallKey, SiteComparison, compare
 from jaxmigrate.verify.judge import Case, Errors, Found, gravest, judge
 from jaxmigrate.verify.keep import Wanted, choose
 from jaxmigrate.verify.match import Callee, at_places, match, renamed, with_counterparts
-from jaxmigrate.verify.measure import ArrayPair, measure
+from jaxmigrate.verify.measure import ArrayPair, array_pair, measure, scalar_error, tolerance_of
 from jaxmigrate.verify.merge import NO_CALL, coverage
 from jaxmigrate.verify.model import (
     ORIGINAL,
     REWRITTEN,
     Evidence,
-    LeafError,
     Progress,
     RunSummary,
     SiteEvidence,
     SiteInfo,
-    Tolerance,
     Verdict,
     VerifyError,
     VerifyRequest,
 )
-from jaxmigrate.verify.recording import Leaf, Recording
+from jaxmigrate.verify.recording import Recording
 from jaxmigrate.verify.seen import against_plan
 from jaxmigrate.verify.workshop import ProgressCallback, Run, Workshop, open_workshop
 
@@ -160,73 +156,13 @@ def _measure(session: _Session, comparison: Mapping[str, SiteComparison], known:
             if delta.kind == "scalar":
                 error = scalar_error(delta, tolerance_of("float32", request.tolerances))
                 found |= {key: error} if error is not None else {}
-            elif (arrays := _array_pair(pair, delta, request)) is not None:
+            elif (arrays := array_pair(pair, delta, request.tolerances)) is not None:
                 pairs[key] = arrays
     if pairs:
         session.workshop.progress(Progress("comparing"))
     python = session.of(REWRITTEN)[0].summary.versions.get("executable", "")
     errors = measure([*pairs.values()], python, session.workshop.boot, request.devices)
     return {**found, **dict(zip(pairs, errors, strict=True))}
-
-
-def _array_pair(pair: CallPair, delta: Delta, request: VerifyRequest) -> ArrayPair | None:
-    ours, theirs = (
-        (call.inputs if delta.where == "input" else call.outputs) for call in (pair.original, pair.rewritten)
-    )
-    if ours is None or theirs is None or delta.leaf is None or delta.other is None:
-        return None
-    files = ours.array(delta.leaf), theirs.array(delta.other)
-    if files[0] is None or files[1] is None or delta.layout is None or delta.kind not in MEASURED:
-        return None
-    leaf, other = ours.signature.leaves[delta.leaf], theirs.signature.leaves[delta.other]
-    tolerance = tolerance_of(leaf.dtype, request.tolerances)
-    before = _before(pair, leaf) if delta.where == "output" and pair.inputs_equal else None
-    return ArrayPair(
-        files[0], files[1], leaf.dtype, other.dtype, leaf.shape, other.shape, delta.layout.value, tolerance, before
-    )
-
-
-def _before(pair: CallPair, result: Leaf) -> Path | None:
-    """The argument that a result replaces: of the same shape, and named alike from the end, as parameters are."""
-    if pair.original.inputs is None:
-        return None
-    found: tuple[int, Path | None] = (0, None)
-    for number, leaf in enumerate(pair.original.inputs.signature.leaves):
-        alike = _common_end(leaf.path, result.path)
-        if (leaf.dtype, leaf.shape) == (result.dtype, result.shape) and alike > found[0]:
-            found = (alike, pair.original.inputs.array(number))
-    return found[1]
-
-
-def _common_end(one: str, other: str) -> int:
-    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one[::-1], other[::-1], strict=False)))
-
-
-def tolerance_of(dtype: str, tolerances: Mapping[str, Tolerance]) -> Tolerance:
-    """The tolerance for a dtype: its own, else that of the longest beginning of its name; integers have none."""
-    names = [name for name in tolerances if dtype.startswith(name)]
-    return tolerances[max(names, key=len)] if names else Tolerance(0.0)
-
-
-def scalar_error(delta: Delta, tolerance: Tolerance) -> LeafError | None:
-    """The error between two Python floats; None if they are something else."""
-    try:
-        ours, theirs = float(delta.original), float(delta.rewritten)
-    except ValueError:
-        return None
-    absolute = abs(ours - theirs)
-    larger = max(abs(ours), abs(theirs))
-    return LeafError(
-        absolute=absolute,
-        relative=absolute / larger if larger else 0.0,
-        ulp=absolute / math.ulp(larger),
-        original=delta.original,
-        rewritten=delta.rewritten,
-        within=absolute <= tolerance.atol + tolerance.rtol * (larger + abs(ours)),
-        different_elements=1,
-        elements=1,
-        nan_mismatch=math.isnan(ours) != math.isnan(theirs),
-    )
 
 
 def _case(session: _Session, comparison: Mapping[str, SiteComparison], errors: Errors) -> Case:

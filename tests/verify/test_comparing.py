@@ -13,11 +13,11 @@ from jaxmigrate.verify.compare import CallKey, SiteComparison, compare
 from jaxmigrate.verify.hints import factor_hint, hint
 from jaxmigrate.verify.judge import Case, judge
 from jaxmigrate.verify.keep import choose, leaf_bytes, spread
+from jaxmigrate.verify.measure import scalar_error, tolerance_of
 from jaxmigrate.verify.messages import describe_run, tail
 from jaxmigrate.verify.model import LeafError, SiteEvidence, SiteInfo, Tolerance, Verdict
 from jaxmigrate.verify.process import Outcome
 from jaxmigrate.verify.recording import StreamKey
-from jaxmigrate.verify.run import scalar_error, tolerance_of
 from tests.verify.logs import ARRAY, Log, recording
 
 A, B = SiteInfo("a", "x.py", 1, 1), SiteInfo("b", "x.py", 2, 1)
@@ -33,7 +33,7 @@ def compared(tmp_path: Path) -> Callable[[Write, Write], Mapping[str, SiteCompar
         folders = [tmp_path / f"{next(fresh)}" for _ in range(2)]
         for folder, write in zip(folders, (original, rewritten), strict=True):
             write(Log(folder))
-        return compare(*map(recording, folders))
+        return compare(recording(folders[0]), recording(folders[1]))
 
     return run
 
