@@ -12,6 +12,7 @@ from jaxmigrate.findings import Finding, Note
 from jaxmigrate.flow.axes import AxisUse, AxisWalk, Step, last_name, map_axes, may_be_mapped, walk_axes
 from jaxmigrate.flow.leads import Leads
 from jaxmigrate.flow.meshes import MeshCall, mesh_call
+from jaxmigrate.flow.operations import is_device_map
 from jaxmigrate.flow.processes import ProcessBranch, process_branches
 from jaxmigrate.flow.readings import DeviceMap, innermost, read_map
 from jaxmigrate.flow.variance import Reading
@@ -107,6 +108,7 @@ class Facts:
         if name == PMAP or name in SHARD_MAPS:
             mapped = argument(value.arguments, 0, "fun", "f")
             operands = self.resolver.argument_values(mapped) if mapped is not None else ()
+            operands = tuple(o for o in operands if not is_device_map(o))  # `step = pmap(step)`: itself
             operand = operands[0] if len(operands) == 1 else None
             function = innermost(operand, self.resolver) if operand is not None else None
             if operand is not None and function is not None:
