@@ -104,7 +104,9 @@ def _constant(node: ast.expr, use: AxisUse, resolver: Resolver) -> Constant | No
     values: Values = resolver.values(node, use.module)
     if len(values) == 1 and isinstance(values[0], Parameter):
         parameter = values[0]
-        values = use.bindings.get((parameter.function, parameter.name), ()) or _default(parameter, resolver)
+        called = any(function is parameter.function for function, _ in use.bindings)  # with something that is known
+        passed = use.bindings.get((parameter.function, parameter.name), ())
+        values = passed if called else _default(parameter, resolver)
     return values[0] if len(values) == 1 and isinstance(values[0], Constant) else None
 
 

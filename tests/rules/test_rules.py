@@ -74,6 +74,10 @@ PRELUDE = "import jax\nimport jax.numpy as jnp\nfrom jax import lax\nfrom functo
             "def f(x, gather=False):\n    if gather: x = lax.all_gather(x, 'j')\n    return x\n"
             "p = jax.pmap(partial(f, gather=True), 'i')"
         ),
+        (
+            "def f(x, m, full=False):\n    if full: x = lax.all_gather(x, 'j')\n    return x\n"
+            "def main(c): return jax.pmap(partial(f, m=1, full=c.full), 'i')"
+        ),
         "def f(x, c):\n    if c.verbose: x = lax.all_gather(x, 'j')\n    return x\np = jax.pmap(f, 'i')",
     ],
 )
