@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from jaxmigrate.commands import Failure
 from jaxmigrate.commands.inputs import Inputs, load
@@ -15,6 +15,7 @@ from jaxmigrate.migrate import SitePlan
 from jaxmigrate.reports import fix_html, fix_json, fix_junit, fix_markdown
 from jaxmigrate.reports.diff import shown_diff
 from jaxmigrate.reports.fix_result import FixedFile, FixResult
+from jaxmigrate.reports.site_layouts import is_global, reasons, summary
 from jaxmigrate.sources import SourceError, write_source
 from jaxmigrate.terminal import is_terminal, plural, printable, say, wants_colour
 from jaxmigrate.verify.model import Evidence
@@ -102,6 +103,8 @@ def _tell(result: FixResult, options: argparse.Namespace, from_stdin: bool) -> N
     for file in result.changed:
         if not options.diff and not from_stdin:
             tell(f"{file.path}: {_done(file, options.check)}")
+            for line in _layouts(file):
+                tell(line)
     for site in result.left:
         tell(f"{site.path}:{site.line}:{site.column} {site.code} {site.reason}")
     for error in result.errors:
@@ -111,6 +114,14 @@ def _tell(result: FixResult, options: argparse.Namespace, from_stdin: bool) -> N
     if result.evidence is not None:
         tell(f"verification: {result.evidence.verdict.value}: {result.evidence.message}")
     tell(result.summary())
+
+
+def _layouts(file: FixedFile) -> Iterator[str]:
+    """How the rewritten sites of a file hold their arrays, where some of them are global ones."""
+    for site in file.sites:
+        if site.status == "rewritten" and is_global(site):
+            yield f"  line {site.line}: {summary(site)}"
+            yield from (f"    stacked {reason}" for reason in reasons(site))
 
 
 def _print(message: str) -> None:

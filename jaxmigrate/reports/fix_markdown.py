@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from jaxmigrate.migrate.plan import SitePlan
 from jaxmigrate.reports.fix_result import FixResult
 from jaxmigrate.reports.markdown import escaped, fenced, section, table
+from jaxmigrate.reports.site_layouts import is_global, reasons, summary
 from jaxmigrate.verify.model import Evidence
 
 
@@ -15,6 +18,9 @@ def write(result: FixResult) -> str:
         f"{result.summary()}.\n",
         *_verification(result.evidence),
         *section("Sites", table(("Place", "Axis", "Mapped", "Status"), map(_row, result.sites))),
+        *section(
+            "Layouts", table(("Place", "Layouts", "Stays stacked"), map(_layout_row, filter(is_global, result.sites)))
+        ),
         *section("Left", table(("Place", "Code", "Reason"), map(_left_row, result.left))),
         *section("Not worked on", [f"- {escaped(str(error))}" for error in result.errors]),
         *section("Notebooks that are not rewritten yet", [f"- {escaped(name)}" for name in result.notebooks]),
@@ -31,6 +37,14 @@ def _verification(evidence: Evidence | None) -> list[str]:
 
 def _row(site: SitePlan) -> tuple[str, str, str, str]:
     return f"{site.path}:{site.line}", site.axis or "", site.mapped, site.status
+
+
+def _global_sites(result: FixResult) -> Iterator[SitePlan]:
+    return (site for site in result.sites if site.status == "rewritten" and is_global(site))
+
+
+def _layout_row(site: SitePlan) -> tuple[str, str, str]:
+    return f"{site.path}:{site.line}", summary(site), "; ".join(reasons(site))
 
 
 def _left_row(site: SitePlan) -> tuple[str, str, str]:

@@ -1,0 +1,43 @@
+"""How a rewritten site holds its arrays, and why some of them stay stacked, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from jaxmigrate.migrate.plan import ArrayLayout, SitePlan
+
+RESULT = "result"
+
+
+def is_global(site: SitePlan) -> bool:
+    """Whether a rewritten site takes or gives a global array."""
+    return any(array.layout in ("replicated", "split") for array in (*site.arguments, *site.outputs))
+
+
+def summary(site: SitePlan) -> str:
+    """`replicated: params; split: batch -> replicated: 0, 1`."""
+    return f"{_grouped(site.arguments, 'all')} -> {_grouped(site.outputs, RESULT)}"
+
+
+def reasons(site: SitePlan) -> Iterator[str]:
+    """Why arrays stay stacked, the same reason once: `key: holds one random key per device`."""
+    found: dict[str, list[str]] = {}
+    for kind, arrays in (("", site.arguments), ("result ", site.outputs)):
+        for array in arrays:
+            if array.reason:
+                found.setdefault(array.reason, []).append(_name(array, kind))
+    for reason, names in found.items():
+        yield f"{', '.join(names)}: {reason}"
+
+
+def _grouped(arrays: Sequence[ArrayLayout], whole: str) -> str:
+    groups: dict[str, list[str]] = {}
+    for array in arrays:
+        groups.setdefault(array.layout, []).append(whole if array.name == "*" else array.name)
+    return "; ".join(f"{layout}: {', '.join(names)}" for layout, names in groups.items()) or "nothing"
+
+
+def _name(array: ArrayLayout, kind: str) -> str:
+    if array.name == "*":
+        return kind.strip() or "all"
+    return f"{kind}{array.name}"

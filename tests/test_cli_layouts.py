@@ -1,0 +1,96 @@
+"""fix --layout: what it writes, and what it says of each array."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from jaxmigrate.cli import main
+
+TRAINER = """\
+import functools
+
+import jax
+import jax.numpy as jnp
+from flax import jax_utils
+from flax.training.common_utils import shard
+
+
+def step(params, batch, key):
+    noise = jax.random.normal(key, batch.shape)
+    grads = jax.grad(lambda p: jnp.mean((batch + noise) @ p))(params)
+    return params - jax.lax.pmean(grads, "batch")
+
+
+def train(params, batches, key):
+    p_step = jax.pmap(step, axis_name="batch", donate_argnums=(0,))
+    params = jax_utils.replicate(params)
+    for batch in batches:
+        key, keys = jax.random.split(key)
+        params = p_step(params, shard(batch), jax.random.split(keys, jax.device_count()))
+    return jax.device_get(jax_utils.unreplicate(params))
+"""
+
+
+@pytest.fixture
+def trainer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "train.py"
+    path.write_text(TRAINER, encoding="utf-8")
+    return path
+
+
+def layouts(path: Path, *options: str) -> tuple[dict[str, str], dict[str, str]]:
+    """The layouts of the arguments in the JSON report, and the reasons given."""
+    assert main(["fix", str(path), "--check", "--report", "report.json", *options]) == 1
+    (site,) = json.loads(Path("report.json").read_text(encoding="utf-8"))["sites"]
+    arrays = [*site["arguments"], *site["outputs"]]
+    return {a["name"]: a["layout"] for a in arrays}, {a["name"]: a["reason"] for a in arrays if "reason" in a}
+
+
+def test_auto_is_the_default(trainer: Path) -> None:
+    found, why = layouts(trainer)
+    assert found == {"params": "replicated", "batch": "split", "key": "stacked", "*": "replicated"}
+    assert why == {"key": "holds one random key per device"}
+
+
+def test_stacked_on_demand(trainer: Path) -> None:
+    found, why = layouts(trainer, "--layout", "stacked")
+    assert set(found.values()) == {"stacked"}
+    assert why == {}
+
+
+def test_configuration_chooses_and_the_option_wins(trainer: Path) -> None:
+    Path("pyproject.toml").write_text('[tool.jaxmigrate]\nlayout = "stacked"\n', encoding="utf-8")
+    assert set(layouts(trainer)[0].values()) == {"stacked"}
+    assert layouts(trainer, "--layout", "auto")[0]["params"] == "replicated"
+
+
+def test_terminal_names_layouts_and_reasons(trainer: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["fix", str(trainer)]) == 0
+    told = capsys.readouterr().out
+    assert "replicated: params; split: batch; stacked: key -> replicated: result" in told
+    assert "stacked key: holds one random key per device" in told
+
+
+def test_what_is_written(trainer: Path) -> None:
+    main(["fix", str(trainer)])
+    text = trainer.read_text(encoding="utf-8")
+    assert 'in_specs=(P(), P("batch"), P("batch"))' in text
+    assert "    key = key.squeeze(0)\n" in text
+    assert "_replicate(params, mesh)" in text
+    assert "return jax.device_get(params)" in text
+    assert "flax" not in text
+    assert "jax_utils" not in text
+    before = text
+    assert main(["fix", str(trainer)]) == 0
+    assert trainer.read_text(encoding="utf-8") == before
+
+
+def test_markdown_has_a_table_of_layouts(trainer: Path) -> None:
+    main(["fix", str(trainer), "--check", "--report", "report.md"])
+    text = Path("report.md").read_text(encoding="utf-8")
+    assert "| Place | Layouts | Stays stacked |" in text
+    assert "split: batch" in text
