@@ -15,25 +15,24 @@ CODE = "JM201"
 
 def check(facts: Facts) -> Iterator[Finding]:
     """Outputs declared replicated that certainly vary, and updates by gradients that nothing has reduced."""
-    reported: set[object] = set()
-    for found, reading in facts.readings:
+    reducing = {found.axes for found, reading in facts.readings if reading.reductions}
+
+    def find(found: DeviceMap, reading: Reading) -> Iterator[Finding]:
         for module, node, which in unreduced_outputs(found, reading, facts.resolver):
-            message = (
-                f"{which} varies over {shown(found.axes)} but is declared replicated; device 0's value is returned"
-            )
+            axes = shown(found.axes)
+            message = f"{which} varies over {axes} but is declared replicated; device 0's value is returned"
             finding = facts.finding(module, node, CODE, message)
-            if finding is not None and node not in reported:
-                reported.add(node)
+            if finding is not None:
                 yield finding
-        for finding in _updates(found, reading, facts):
-            if finding not in reported:
-                reported.add(finding)
-                yield finding
+        if found.axes in reducing:
+            yield from _updates(found, reading, facts)
+
+    return facts.in_maps(find)
 
 
 def _updates(found: DeviceMap, reading: Reading, facts: Facts) -> Iterator[Finding]:
-    """Only where the function reduces something else: then it is data parallel, and no population or ensemble."""
-    if not is_unchecked(found, facts.resolver) or not reading.reductions or not reading.returned.updated:
+    """Only where the program reduces something over the axis: then it is data parallel, no population or ensemble."""
+    if not found.axes or not is_unchecked(found, facts.resolver) or not reading.returned.updated:
         return
     for module, node in reading.updates[:1]:
         axis = shown(found.axes)
