@@ -474,8 +474,9 @@ class _Writer:
         if "replicate" in used:
             yield helpers.replicate_lines(self.names)
         if "shard" in used:
-            axis = next(c.axis for c in self.ops if self._helper_of(c) == "shard")
-            yield helpers.shard_lines(self.names, self._double(axis), several)
+            axes = {*(c.axis for c in self.ops), *(c.axis for c in self.sites)}
+            axis = self._double(axes.pop()) if len(axes) == 1 else "*mesh.axis_names"
+            yield helpers.shard_lines(self.names, axis, several)
         if any(c.op.kind == "prefetch" for c in self.ops):
             yield helpers.prefetch_lines(self.names)
 

@@ -5,12 +5,16 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from jaxmigrate.program.resolve import own_statements
+from jaxmigrate.program.modules import Module
+from jaxmigrate.program.resolve import Resolver, own_statements
 from jaxmigrate.program.sites import mapped_values
-from jaxmigrate.program.values import Function, Partial
+from jaxmigrate.program.values import Application, External, Function, Partial, Value
 
 if TYPE_CHECKING:
     from jaxmigrate.flow.layout.interpreter import Interpreter
+
+
+WRAPPERS = frozenset({"jax.vmap", "jax.jit", "jax.checkpoint", "jax.remat", "jax.named_call"})
 
 
 def only_function(it: Interpreter, site: ast.expr) -> Function | None:
@@ -48,3 +52,38 @@ def _is_used_elsewhere(it: Interpreter, function: Function, site: ast.expr) -> b
                     return True
     decorators = [d for d in function.node.decorator_list if d is not site]
     return bool(decorators) or any(isinstance(s, ast.Global | ast.Nonlocal) for s in own_statements(function.node))
+
+
+def returns_tuple(value: Value, resolver: Resolver, depth: int = 6) -> bool:
+    """Whether a function certainly returns a tuple: a display in each return, or what another such function gives."""
+    match value:
+        case External(name="jax.lax.scan") | Application(callee=External(name="jax.value_and_grad")):
+            return True
+        case Partial(callee=callee):
+            return returns_tuple(callee, resolver, depth)
+        case Application(callee=External(name=name), arguments=[first, *_]) if name in WRAPPERS:
+            inner = resolver.argument_values(first)
+            return depth > 0 and len(inner) == 1 and returns_tuple(inner[0], resolver, depth - 1)
+        case Function(module=module, node=node):
+            if isinstance(node, ast.Lambda):
+                found: list[ast.expr | None] = [node.body]
+            else:
+                found = [n.value for n in own_statements(node) if isinstance(n, ast.Return)]
+            return bool(found) and all(_is_tuple(one, module, resolver, depth) for one in found)
+    return False
+
+
+def _is_tuple(node: ast.expr | None, module: Module, resolver: Resolver, depth: int) -> bool:
+    match node:
+        case ast.Tuple():
+            return True
+        case ast.IfExp(body=body, orelse=orelse):
+            return _is_tuple(body, module, resolver, depth) and _is_tuple(orelse, module, resolver, depth)
+        case ast.Call(func=func) if depth > 0:
+            values = resolver.values(func, module)
+            return all(returns_tuple(value, resolver, depth - 1) for value in values)
+        case ast.Name() if depth > 0:
+            bindings = resolver.bindings(node.id, module.table.scope_of[node])
+            plain = all(b.kind == "assign" and not b.path for b in bindings)
+            return bool(bindings) and plain and all(_is_tuple(b.value, module, resolver, depth - 1) for b in bindings)
+    return False

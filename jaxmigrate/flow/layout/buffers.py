@@ -4,45 +4,82 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import lru_cache
 
 from jaxmigrate.program.modules import Module
+from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.scopes import Scope
+from jaxmigrate.program.values import Function
 
 WRITERS = frozenset({"fill", "sort", "partition", "put", "itemset", "resize", "setfield", "byteswap", "readinto"})
 WRITING_CALLS = frozenset({"copyto", "put", "putmask", "place", "fill_diagonal", "put_along_axis", "shuffle"})
 
 
-def is_written(operand: ast.expr, module: Module) -> bool:
-    """Whether some name that an operand is made of, or is a view of, is written to in place anywhere it can be seen."""
-    names = _sources(operand, module)
-    return bool(names) and any(written in names for written in _written(module))
+def is_written(operand: ast.expr, module: Module, resolver: Resolver) -> bool:
+    """Whether a variable that an operand is made of, or is a view of, is written to in place where it can be seen."""
+    names, modules = _sources(operand, module, resolver)
+    return any(not names.isdisjoint(_written(one, resolver)) for one in modules)
 
 
-def is_result_written(node: ast.expr, module: Module) -> bool:
+def is_result_written(node: ast.expr, module: Module, resolver: Resolver) -> bool:
     """Whether a variable that an expression is assigned to is written to in place."""
     parent = module.table.parents.get(node)
     targets = parent.targets if isinstance(parent, ast.Assign) else []
     names = {name for target in targets for name in _named(target, module)}
-    return bool(names) and any(written in names for written in _written(module))
+    return not names.isdisjoint(_written(module, resolver))
 
 
-def _sources(operand: ast.expr, module: Module) -> set[tuple[int, str]]:
-    """The variables that an expression reads, and those that they are made of; attributes by their name alone."""
+def _sources(operand: ast.expr, module: Module, resolver: Resolver) -> tuple[set[tuple[int, str]], set[Module]]:
+    """The variables that an expression is made of, what is a view of those, and the modules that they live in.
+
+    Attributes go by their name alone; what a function of the project gives is what it returns or yields.
+    """
     found: set[tuple[int, str]] = set()
-    waiting = [operand]
+    modules = {module}
+    entered: set[ast.AST] = set()
+    waiting: list[tuple[ast.expr, Module]] = [(operand, module)]
     while waiting:
-        for node in ast.walk(waiting.pop()):
+        expression, where = waiting.pop()
+        modules.add(where)
+        for node in ast.walk(expression):
             if isinstance(node, ast.Attribute):
                 found.add((0, node.attr))
-            if not isinstance(node, ast.Name) or node not in module.table.scope_of:
-                continue
-            holder = module.table.scope_of[node].lookup(node.id)
-            if holder is None or (key := (id(holder), node.id)) in found:
-                continue
-            found.add(key)
-            waiting += [b.value for b in holder.bindings[node.id] if b.value is not None]
-            waiting += [i for b in holder.bindings[node.id] for i in _iterated(b.node, module)]
-    return found
+            elif isinstance(node, ast.Call) and node.func in where.table.scope_of:
+                for value in resolver.values(node.func, where):
+                    if isinstance(value, Function) and value.node not in entered:
+                        entered.add(value.node)
+                        waiting += [(given, value.module) for given in _given_back(value)]
+            elif isinstance(node, ast.Name) and node in where.table.scope_of:
+                holder = where.table.scope_of[node].lookup(node.id)
+                if holder is None or (id(holder), node.id) in found:
+                    continue
+                found.add((id(holder), node.id))
+                bindings = holder.bindings[node.id]
+                waiting += [(b.value, where) for b in bindings if b.value is not None]
+                waiting += [(i, where) for b in bindings for i in _iterated(b.node, where)]
+                waiting += [(view, where) for view in _views(node.id, holder)]
+    return found, modules
+
+
+def _given_back(function: Function) -> list[ast.expr]:
+    """What a function returns or yields."""
+    if isinstance(function.node, ast.Lambda):
+        return [function.node.body]
+    given = [n.value for n in ast.walk(function.node) if isinstance(n, ast.Return | ast.Yield | ast.YieldFrom)]
+    return [one for one in given if one is not None]
+
+
+def _views(name: str, holder: Scope) -> Iterator[ast.expr]:
+    """Other names of a scope that are bound to a part or another form of a variable: what they write, it sees."""
+    for other, bindings in holder.bindings.items():
+        for binding in bindings:
+            base = binding.value
+            while isinstance(base, ast.Subscript | ast.Attribute | ast.Call):
+                base = base.func if isinstance(base, ast.Call) else base.value
+            if other != name and isinstance(base, ast.Name) and base.id == name:
+                target = getattr(binding.node, "targets", [None])[0]
+                if isinstance(target, ast.Name) and target.id == other:
+                    yield target
 
 
 def _iterated(node: ast.AST, module: Module) -> list[ast.expr]:
@@ -53,8 +90,13 @@ def _iterated(node: ast.AST, module: Module) -> list[ast.expr]:
     return [parent.iter] if isinstance(parent, ast.For | ast.comprehension) else []
 
 
-def _written(module: Module) -> Iterator[tuple[int, str]]:
-    """The variables and attributes that a module writes into."""
+@lru_cache(maxsize=512)
+def _written(module: Module, resolver: Resolver) -> frozenset[tuple[int, str]]:
+    """The variables and attributes that a module writes into, or gives to a function of the project that does."""
+    return frozenset(_writes(module, resolver))
+
+
+def _writes(module: Module, resolver: Resolver) -> Iterator[tuple[int, str]]:
     for node in ast.walk(module.tree):
         match node:
             case ast.Subscript(value=target, ctx=ast.Store()):
@@ -69,6 +111,24 @@ def _written(module: Module) -> Iterator[tuple[int, str]]:
                 for keyword in keywords:
                     if keyword.arg == "out":
                         yield from _named(keyword.value, module)
+            case ast.Call(func=func, args=args) if args and func in module.table.scope_of:
+                for value in resolver.values(func, module):
+                    if isinstance(value, Function):
+                        yield from _filled(value, args, module)
+
+
+def _filled(function: Function, args: list[ast.expr], module: Module) -> Iterator[tuple[int, str]]:
+    """The arguments whose parameters a function writes into."""
+    names = [p.arg for p in (*function.node.args.posonlyargs, *function.node.args.args)]
+    names = names[1:] if function.receiver is not None else names
+    writes = {
+        n.value.id
+        for n in ast.walk(function.node)
+        if isinstance(n, ast.Subscript) and isinstance(n.ctx, ast.Store) and isinstance(n.value, ast.Name)
+    }
+    for name, argument in zip(names, args, strict=False):
+        if name in writes:
+            yield from _named(argument, module)
 
 
 def _named(target: ast.expr, module: Module) -> Iterator[tuple[int, str]]:

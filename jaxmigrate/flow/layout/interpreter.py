@@ -38,13 +38,40 @@ from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver, canonical, is_classmethod, is_static
 from jaxmigrate.program.scopes import FunctionNode, Scope, all_parameters
 from jaxmigrate.program.sites import MappedSite
-from jaxmigrate.program.values import Class, External, Function, ModuleValue, Values
+from jaxmigrate.program.values import Class, External, Function, Member, ModuleValue, Values
 
 INERT_DECORATORS = frozenset(
     {"builtins.staticmethod", "builtins.classmethod", "functools.wraps", "typing.no_type_check", "typing.override"}
     | {"abc.abstractmethod", "typing.final", "typing.overload"}
 )
 MOST_PASSES = 1000
+PASSING = (
+    *(
+        "jax.",
+        "flax.",
+        "numpy.",
+        "tensorflow.",
+        "torch.",
+        "builtins.open",
+        "tempfile.",
+        "threading.",
+        "tqdm.",
+        "wandb.",
+    ),
+    *(
+        "contextlib.nullcontext",
+        "contextlib.redirect",
+        "contextlib.closing",
+        "concurrent.",
+        "logging.",
+        "absl.",
+        "clu.",
+    ),
+    *("io.", "gzip.", "h5py.", "zipfile.", "time.", "os.", "mlflow.", "haiku.", "optax.", "multiprocessing.", "chex."),
+)
+PASSING_METHODS = frozenset(
+    {"open", "as_default", "scope", "name_scope", "device", "step_timer", "log_timing", "timed"}
+)
 
 
 @dataclass(slots=True)
@@ -267,7 +294,7 @@ class Interpreter(State):
                     self.pin_all([context], "is used as a context manager", item.context_expr, frame.module)
                     if item.optional_vars is not None:
                         self.assign(item.optional_vars, PLAIN, node, frame)
-                self.block(body, frame)
+                self.guarded(body, any(self._may_suppress(item.context_expr, frame) for item in items), node, frame)
             case ast.Try() | ast.TryStar():
                 self.attempt(node, frame)
             case ast.Raise():
@@ -393,6 +420,26 @@ class Interpreter(State):
             self.block(node.finalbody, frame)
             after = None if leaves else frame.env
         frame.env = after
+
+    def guarded(self, body: Sequence[ast.stmt], suppresses: bool, node: ast.AST, frame: Frame) -> None:
+        """The body of a with, which an exception may end anywhere if what it enters suppresses that."""
+        reached: Env = dict(frame.env or {})
+        if not suppresses:
+            self.block(body, frame)
+            return
+        frame.reached.append(reached)
+        self.block(body, frame)
+        frame.reached.pop()
+        frame.env = self.join_env(frame.env, reached, node, frame.module)
+
+    def _may_suppress(self, node: ast.expr, frame: Frame) -> bool:
+        """Whether a context manager may swallow an exception: all that are not known to let it pass."""
+        name = expressions.callee_name(self, node, frame.module)
+        if isinstance(node, ast.Call) and not name:
+            value = self.resolver.value(node.func, frame.module)
+            name = value.name if isinstance(value, Member) else ""
+            return name not in PASSING_METHODS
+        return not name.startswith(PASSING)
 
     def matching(self, node: ast.Match, frame: Frame) -> None:
         """A match: what it takes apart is not followed."""

@@ -130,9 +130,21 @@ def _give(it: Interpreter, site: ast.expr, index: int, value: Abstract, node: as
 def outputs(it: Interpreter, site: ast.expr, count: int) -> Abstract:
     """What a mapped call gives: a tuple where the mapped function certainly returns one."""
     shape = returned(it, site, [Level.NO] * count, trusting=True)
-    if shape is not None and shape.parts is not None:
+    if shape is not None and shape.parts is not None and returns_tuple(it, site):
         return Tup(tuple(Ref(it.cell("output", site, i), part) for i, part in enumerate(shape.parts)))
     return Ref(it.cell("output", site, None), shape)
+
+
+def parts_of(it: Interpreter, site: ast.expr, count: int) -> int | None:
+    """How many outputs a mapped function certainly returns in a tuple; None where it may be anything else."""
+    shape = returned(it, site, [Level.NO] * count, trusting=True)
+    return len(shape.parts) if shape is not None and shape.parts is not None and returns_tuple(it, site) else None
+
+
+def returns_tuple(it: Interpreter, site: ast.expr) -> bool:
+    """Whether the function that a site maps certainly returns a tuple, and no list."""
+    values = _functions(it, site)
+    return len(values) == 1 and bodies.returns_tuple(values[0], it.resolver)
 
 
 def returned(it: Interpreter, site: ast.expr, levels: Sequence[Level], trusting: bool = False) -> Var | None:

@@ -107,7 +107,7 @@ def make(
     cell = it.cell(kind, node)
     record(it, kind, node, operand, cell, form, frame)
     viewed = kind == "split" or form == "numpy.broadcast_to"
-    if viewed and is_written(operand, frame.module):
+    if viewed and is_written(operand, frame.module, it.resolver):
         reason = "is a view of a buffer that the program writes into"
         it.changed |= cell.pin(Pin(reason, frame.module, node))
     if form == "tree" and isinstance(value, Tup):

@@ -176,7 +176,7 @@ class _Solver:
             found.setdefault(op.cell.find(), set()).add(op.kind)
             if op.kind == "replicate" and op.form.startswith("numpy."):
                 found[op.cell.find()].add("numpy")
-            if op.kind == "first" and is_result_written(op.node, op.module):
+            if op.kind == "first" and is_result_written(op.node, op.module, self.it.resolver):
                 found[op.cell.find()].add("written")
         for key, cell in self.it.cells.items():
             if key[0] in ("output", "argument", "rows"):
@@ -300,13 +300,13 @@ class _Solver:
 
     def _outputs(self, node: ast.expr) -> list[Cell | None]:
         cells = self.it.cells
-        shape = self._returned(node, [Level.NO] * self.counts.get(node, 0), trusting=True)
-        if shape is not None and shape.parts is not None:
-            return [cells.get(("output", node, i)) for i in range(len(shape.parts))]
+        parts = mapped.parts_of(self.it, node, self.counts.get(node, 0))
+        if parts is not None:
+            return [cells.get(("output", node, i)) for i in range(parts)]
         return [cells.get(("output", node, None))]
 
-    def _returned(self, node: ast.expr, levels: Sequence[Level], trusting: bool = False) -> Var | None:
-        return mapped.returned(self.it, node, levels, trusting)
+    def _returned(self, node: ast.expr, levels: Sequence[Level]) -> Var | None:
+        return mapped.returned(self.it, node, levels)
 
     # What speaks against
 
@@ -364,7 +364,8 @@ class _Solver:
                 continue
             shape = self._returned(node, self._levels(node))
             cells = self._outputs(node)
-            parts: tuple[Var | None, ...] = shape.parts if shape is not None and shape.parts is not None else (shape,)
+            apart = mapped.parts_of(self.it, node, self.counts.get(node, 0)) is not None
+            parts: tuple[Var | None, ...] = shape.parts if apart and shape is not None and shape.parts else (shape,)
             if len(parts) != len(cells):
                 parts = (None,) * len(cells)
             for part, cell in zip(parts, cells, strict=True):
@@ -408,8 +409,7 @@ class _Solver:
             else Choice("stacked", self._reason(c, site.module))
             for c in self._outputs(node)
         )
-        shape = self._returned(node, [Level.NO] * count, trusting=True)
-        whole = shape is None or shape.parts is None
+        whole = mapped.parts_of(self.it, node, count) is None
         squeezes = self._squeezes(node, arguments)
         return SiteChoice(site, arguments, outputs, whole, self._axis(node) or "", self.blocked[node], squeezes)
 
