@@ -203,7 +203,22 @@ class Resolver:
             return self.values(value, module)
         if isinstance(value, ast.Tuple | ast.List) and isinstance(path[0], int) and path[0] < len(value.elts):
             return self._assigned(value.elts[path[0]], path[1:], module)
+        if isinstance(value, ast.Call) and len(path) == 1 and isinstance(path[0], int):
+            return self._returned_element(value, path[0], module)
         return (UNKNOWN,)
+
+    def _returned_element(self, call: ast.Call, index: int, module: Module) -> Iterable[Value]:
+        """One element of the tuple that a function of the project returns in one place."""
+        function = self.value(call.func, module)
+        if not isinstance(function, Function) or isinstance(function.node, ast.Lambda):
+            return (UNKNOWN,)
+        returns = [n.value for n in own_statements(function.node) if isinstance(n, ast.Return)]
+        returned = returns[0] if len(returns) == 1 else None
+        if not isinstance(returned, ast.Tuple) or index >= len(returned.elts):
+            return (UNKNOWN,)
+        if any(isinstance(element, ast.Starred) for element in returned.elts):
+            return (UNKNOWN,)
+        return self.values(returned.elts[index], function.module)
 
     def _parameter(self, parameter: ast.arg, scope: Scope, module: Module) -> Value:
         function = cast("FunctionNode", scope.node)

@@ -194,3 +194,11 @@ def test_files_that_do_not_parse_are_passed_over(tmp_path: Path) -> None:
     path = tmp_path / "a.py"
     path.write_text("import jax\njax.pmap(\n")
     assert lint([read_source(path)], Config()) == []
+
+
+def test_mapped_functions_that_come_out_of_a_tuple() -> None:
+    text = PRELUDE + (
+        "def make(n):\n    train = jax.pmap(lambda x: lax.psum(x, 'i'), 'i')\n    return train, n\n"
+        "def main(x):\n    train, _ = make(3)\n    if jax.process_index() == 0:\n        x = train(x)\n    return x\n"
+    )
+    assert [code for _, code in found(text)] == ["JM301"]
