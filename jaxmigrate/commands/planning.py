@@ -31,9 +31,7 @@ class PlannedFile:
         return self.plan.sites
 
 
-def plan_files(
-    sources: Sequence[SourceFile], layout: str = "auto"
-) -> tuple[list[PlannedFile], list[SourceError]]:
+def plan_files(sources: Sequence[SourceFile], layout: str = "auto") -> tuple[list[PlannedFile], list[SourceError]]:
     """Plans the migration of the files of one project.
 
     Returns:

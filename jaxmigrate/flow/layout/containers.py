@@ -73,7 +73,9 @@ def _all_of(it: Interpreter, owner: Dct, node: ast.expr, frame: Frame) -> Abstra
     return result
 
 
-def _of_dict(it: Interpreter, owner: Dct, name: str, given: Given, node: ast.expr, frame: Frame) -> Abstract | None:
+def _of_dict(  # noqa: C901 - one case a method
+    it: Interpreter, owner: Dct, name: str, given: Given, node: ast.expr, frame: Frame
+) -> Abstract | None:
     box, values = owner.box, given.positional
     match name:
         case "keys" | "clear":

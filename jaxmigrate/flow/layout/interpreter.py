@@ -45,6 +45,7 @@ INERT_DECORATORS = frozenset(
     | {"abc.abstractmethod", "typing.final", "typing.overload"}
 )
 MOST_PASSES = 1000
+FRAME_ATTRIBUTES = frozenset({"f_locals", "f_globals", "__globals__", "f_back", "gi_frame"})
 PASSING = (
     *(
         "jax.",
@@ -747,7 +748,11 @@ class Interpreter(State):
         self.escape(Site(node), Pin(reason, frame.module, node))
 
     def sweep(self) -> None:
-        """Pins what is read by code that the interpreter did not run: variables and attributes that others see."""
+        """Pins what is read where the interpreter did not look: by reflection, and by code that it did not run."""
+        for module in self.modules:
+            for node in module.table.references:
+                if isinstance(node, ast.Attribute) and node.attr in FRAME_ATTRIBUTES:
+                    self.beyond.setdefault(node, Pin(f"can be reached through {node.attr}", module, node))
         for pin in self.beyond.values():
             for cell in list(self.cells.values()):
                 self.changed |= cell.pin(pin)
@@ -755,28 +760,27 @@ class Interpreter(State):
             for key, value in list(self.variables.items()):
                 if key[0] == "variable" and is_tracked(value):
                     self.pin(value, reflection)
-        names = {(key[1], key[2]): v for key, v in self.variables.items() if key[0] == "variable" and is_tracked(v)}
+        self._sweep_unrun()
+
+    def _sweep_unrun(self) -> None:
+        """Pins variables and attributes that several functions see and that code reads which did not run."""
+        names: dict[tuple[object, object], Abstract] = {}
         attributes: dict[object, list[Abstract]] = {}
         for key, value in self.variables.items():
-            if key[0] == "attribute" and (is_tracked(value) or isinstance(value, Func)):
+            if key[0] == "variable" and is_tracked(value):
+                names[key[1], key[2]] = value
+            elif key[0] == "attribute" and is_tracked(value):
                 attributes.setdefault(key[2], []).append(value)
-        if not names and not attributes:
-            return
-        for module in self.modules:
-            for node in module.table.references:
-                if isinstance(node, ast.Attribute) and node.attr in ("f_locals", "f_globals", "__globals__"):
-                    self.beyond.setdefault(node, Pin(f"can be reached through {node.attr}", module, node))
-                if node in self.loads:
-                    continue
-                if isinstance(node, ast.Name):
-                    holder = module.table.scope_of[node].lookup(node.id)
-                    read = names.get((holder.node, node.id)) if holder is not None else None
-                    if read is not None:
-                        self.pin(read, Pin(f"{node.id} is read by code that runs on devices", module, node))
-                elif node.attr in attributes:
-                    for value in attributes[node.attr]:
-                        if is_tracked(value):
-                            self.pin(value, Pin(f".{node.attr} is read where its object is not known", module, node))
+        unrun = [(m, n) for m in self.modules for n in m.table.references if n not in self.loads]
+        for module, node in unrun if names or attributes else ():
+            if isinstance(node, ast.Attribute):
+                for value in attributes.get(node.attr, ()):
+                    self.pin(value, Pin(f".{node.attr} is read where its object is not known", module, node))
+                continue
+            holder = module.table.scope_of[node].lookup(node.id)
+            if holder is not None and (holder.node, node.id) in names:
+                pin = Pin(f"{node.id} is read by code that runs on devices", module, node)
+                self.pin(names[holder.node, node.id], pin)
 
 
 def _name_of(function: Function) -> str:

@@ -90,7 +90,9 @@ def call(it: Interpreter, name: str, given: Given, node: ast.expr, frame: Frame)
     return _of_python(it, name, given, node, frame)
 
 
-def _of_python(it: Interpreter, name: str, given: Given, node: ast.Call, frame: Frame) -> Abstract | None:
+def _of_python(  # noqa: C901 - one case a function
+    it: Interpreter, name: str, given: Given, node: ast.Call, frame: Frame
+) -> Abstract | None:
     values = given.positional
     if name in ITERATORS and values:
         return _iterator(it, values[0], node, frame)

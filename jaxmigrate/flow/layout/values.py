@@ -53,7 +53,7 @@ class Cell:
         one, two = self.find(), other.find()
         if one is two:
             return False
-        two._parent = one
+        two._parent = one  # noqa: SLF001 - the same class
         one.pins |= two.pins
         return True
 
