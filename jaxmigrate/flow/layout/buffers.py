@@ -9,8 +9,22 @@ from functools import lru_cache
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.scopes import Scope
-from jaxmigrate.program.values import Function
+from jaxmigrate.program.values import External, Function
 
+VIEWS = frozenset(
+    {
+        "asarray",
+        "asanyarray",
+        "ascontiguousarray",
+        "atleast_1d",
+        "atleast_2d",
+        "broadcast_to",
+        "diagonal",
+        "expand_dims",
+    }
+    | {"flip", "moveaxis", "ravel", "reshape", "rollaxis", "split", "array_split", "squeeze", "swapaxes", "transpose"}
+    | {"as_strided", "sliding_window_view", "frombuffer", "nditer", "load", "memmap", "open_memmap", "require"}
+)
 WRITERS = frozenset({"fill", "sort", "partition", "put", "itemset", "resize", "setfield", "byteswap", "readinto"})
 WRITING_CALLS = frozenset({"copyto", "put", "putmask", "place", "fill_diagonal", "put_along_axis", "shuffle"})
 
@@ -41,7 +55,7 @@ def _sources(operand: ast.expr, module: Module, resolver: Resolver) -> tuple[set
     while waiting:
         expression, where = waiting.pop()
         modules.add(where)
-        for node in ast.walk(expression):
+        for node in _not_fresh(expression, where, resolver):
             if isinstance(node, ast.Attribute):
                 found.add((0, node.attr))
             elif isinstance(node, ast.Call) and node.func in where.table.scope_of:
@@ -59,6 +73,26 @@ def _sources(operand: ast.expr, module: Module, resolver: Resolver) -> tuple[set
                 waiting += [(i, where) for b in bindings for i in _iterated(b.node, where)]
                 waiting += [(view, where) for view in _views(node.id, holder)]
     return found, modules
+
+
+def _not_fresh(expression: ast.expr, module: Module, resolver: Resolver) -> Iterator[ast.AST]:
+    """The nodes of an expression but for those below something that makes a new array of its operands."""
+    waiting: list[ast.AST] = [expression]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.BinOp | ast.UnaryOp | ast.Compare | ast.JoinedStr):
+            continue
+        yield node
+        if isinstance(node, ast.Call) and _makes_new(node, module, resolver):
+            continue
+        waiting += ast.iter_child_nodes(node)
+
+
+def _makes_new(call: ast.Call, module: Module, resolver: Resolver) -> bool:
+    """Whether a call of NumPy or JAX gives an array that shares nothing with its operands."""
+    value = resolver.value(call.func, module) if call.func in module.table.scope_of else None
+    home, _, name = value.name.rpartition(".") if isinstance(value, External) else ("", "", "")
+    return home.startswith(("numpy", "jax.numpy", "jax.random")) and name not in VIEWS
 
 
 def _given_back(function: Function) -> list[ast.expr]:
@@ -96,9 +130,15 @@ def _written(module: Module, resolver: Resolver) -> frozenset[tuple[int, str]]:
     return frozenset(_writes(module, resolver))
 
 
-def _writes(module: Module, resolver: Resolver) -> Iterator[tuple[int, str]]:
+def _writes(  # noqa: C901 - one case a way of writing
+    module: Module, resolver: Resolver
+) -> Iterator[tuple[int, str]]:
     for node in ast.walk(module.tree):
         match node:
+            case ast.Subscript(slice=ast.Constant(value=str()), ctx=ast.Store()):
+                pass  # a dictionary's entry, and no array's
+            case ast.Subscript(ctx=ast.Store()) if _prepares(node, module):
+                pass
             case ast.Subscript(value=target, ctx=ast.Store()):
                 yield from _named(target, module)
             case ast.AugAssign(target=ast.Name() | ast.Attribute() as target):
@@ -115,6 +155,30 @@ def _writes(module: Module, resolver: Resolver) -> Iterator[tuple[int, str]]:
                 for value in resolver.values(func, module):
                     if isinstance(value, Function):
                         yield from _filled(value, args, module)
+
+
+def _prepares(node: ast.Subscript, module: Module) -> bool:
+    """Whether a write goes into something that its function makes anew each time round, before it hands it out."""
+    base: ast.expr = node
+    while isinstance(base, ast.Subscript):
+        base = base.value
+    scope = module.table.scope_of.get(base)
+    holder = scope.lookup(base.id) if isinstance(base, ast.Name) and scope is not None else None
+    if holder is None or holder.kind != "function" or not isinstance(base, ast.Name):
+        return False
+    handed = [n.lineno for n in ast.walk(holder.node) if isinstance(n, ast.Yield | ast.YieldFrom | ast.Return)]
+    made = [b for b in holder.bindings[base.id] if isinstance(b.value, ast.DictComp | ast.Dict | ast.ListComp)]
+    loops = {id(_loop(b.node, module)) for b in made} | {id(_loop(node, module))}
+    fresh = len(made) == len(holder.bindings[base.id]) == 1 and len(loops) == 1
+    return fresh and bool(handed) and node.lineno < min(handed)
+
+
+def _loop(node: ast.AST, module: Module) -> ast.AST | None:
+    """The innermost loop around a node."""
+    parent = module.table.parents.get(node)
+    while parent is not None and not isinstance(parent, ast.For | ast.While | ast.FunctionDef):
+        parent = module.table.parents.get(parent)
+    return parent
 
 
 def _filled(function: Function, args: list[ast.expr], module: Module) -> Iterator[tuple[int, str]]:
