@@ -417,10 +417,8 @@ def _object_attribute(it: Interpreter, cls: Class, name: str, node: ast.Attribut
 
 def _descendants(it: Interpreter, cls: Class) -> list[Class]:
     """Classes of the modules in sight that derive from this one: `self.m` in a base may be theirs."""
-    root = it.root(cls)
-    return [
-        c for c in it.classes() if it.root(c) is root and c.node is not cls.node and c not in it.resolver.lineage(cls)
-    ]
+    line = it.resolver.lineage(cls)
+    return [c for c in it.family(it.root(cls)) if c not in line]
 
 
 def _method(it: Interpreter, method: Function, node: ast.Attribute, frame: Frame) -> Abstract:

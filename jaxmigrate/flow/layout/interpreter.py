@@ -89,6 +89,17 @@ class Frame:
     reached: list[Env] = field(default_factory=list)
 
 
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """The classes of so many modules: names of methods, of computed and assigned attributes, families by root."""
+
+    modules: int
+    methods: set[str]
+    properties: set[str]
+    assigned: set[str]
+    families: dict[ast.ClassDef, list[Class]]
+
+
 class Interpreter(State):
     """Interprets the host code of some modules."""
 
@@ -116,7 +127,7 @@ class Interpreter(State):
         self.units: dict[ast.AST, set[object]] = {}
         self.plain_ops: set[ast.expr] = set()
         self.readings: dict[tuple[ast.expr, tuple[Level, ...], tuple[bool, ...], bool], tuple[Values, Var | None]] = {}
-        self._members: tuple[int, frozenset[str], frozenset[str], list[Class]] | None = None
+        self._members: Survey | None = None
 
     def run(self) -> bool:
         """Interprets everything until nothing changes; says whether that came to an end."""
@@ -706,8 +717,8 @@ class Interpreter(State):
 
     # Classes in sight
 
-    def _survey(self) -> tuple[int, frozenset[str], frozenset[str], list[Class]]:
-        if self._members is None or self._members[0] != len(self.modules):
+    def _survey(self) -> Survey:
+        if self._members is None or self._members.modules != len(self.modules):
             classes = [
                 Class(module, node)
                 for module in self.modules
@@ -722,26 +733,29 @@ class Interpreter(State):
                         if isinstance(binding.node, ast.FunctionDef):
                             decorated = {ast.unparse(d).rpartition(".")[2] for d in binding.node.decorator_list}
                             (properties if decorated & {"property", "cached_property"} else methods).add(name)
-            self._members = (len(self.modules), frozenset(methods), frozenset(properties), classes)
+            assigned = {attribute.attr for module in self.modules for attribute in module.table.attributes}
+            families: dict[ast.ClassDef, list[Class]] = {}
+            for cls in classes:
+                assigned |= set(cls.module.table.own_scope[cls.node].bindings)
+                families.setdefault(self.root(cls), []).append(cls)
+            self._members = Survey(len(self.modules), methods, properties, assigned, families)
         return self._members
 
-    def classes(self) -> list[Class]:
-        """The classes of the modules in sight."""
-        return self._survey()[3]
+    def family(self, root: ast.ClassDef) -> list[Class]:
+        """The classes in sight that descend from one."""
+        return self._survey().families.get(root, [])
 
     def is_method(self, name: str) -> bool:
         """Whether some class in sight has a method of that name."""
-        return name in self._survey()[1]
+        return name in self._survey().methods
 
     def is_assigned(self, name: str) -> bool:
         """Whether some module in sight assigns an attribute of that name, or declares it in a class."""
-        return any(attribute.attr == name for module in self.modules for attribute in module.table.attributes) or any(
-            name in cls.module.table.own_scope[cls.node].bindings for cls in self.classes()
-        )
+        return name in self._survey().assigned
 
     def is_property(self, name: str) -> bool:
         """Whether some class in sight computes an attribute of that name."""
-        return name in self._survey()[2]
+        return name in self._survey().properties
 
     def pin_site(self, node: ast.expr, reason: str, frame: Frame) -> None:
         """A site whose calls are not all in sight."""

@@ -97,6 +97,7 @@ class State:
         self.mapped: dict[ast.expr, Abstract] = {}
         self.bound: dict[ast.expr, tuple[Abstract, Given]] = {}
         self.gone: set[object] = set()
+        self.attributes: dict[object, set[Key]] = {}
         self.inside: list[ast.Call] = []
         self.receivers: dict[ast.Attribute, Abstract] = {}
         self.device: set[FunctionNode] = set()
@@ -154,6 +155,8 @@ class State:
         if not same(before, after):
             self.variables[key] = after
             self.touch(key)
+            if key[0] == "attribute":
+                self.attributes.setdefault(key[1], set()).add(key)
 
     # Pins
 
@@ -187,9 +190,8 @@ class State:
         if root not in self.pinned_classes:
             self.pinned_classes[root] = pin
             self.changed = True
-            for key, value in list(self.variables.items()):
-                if key[:2] == ("attribute", root):
-                    self.pin(value, pin)
+            for key in list(self.attributes.get(root, ())):
+                self.pin(self.variables[key], pin)
 
     def root(self, cls: Class) -> ast.ClassDef:
         """The class that stands for its whole family: the farthest base that the project holds."""
