@@ -45,6 +45,7 @@ INERT_DECORATORS = frozenset(
     | {"abc.abstractmethod", "typing.final", "typing.overload"}
 )
 MOST_PASSES = 1000
+MOST_RUNS = 60_000  # bodies interpreted, some minutes' worth
 FRAME_ATTRIBUTES = frozenset({"f_locals", "f_globals", "__globals__", "f_back", "gi_frame"})
 PASSING = (
     *(
@@ -127,12 +128,15 @@ class Interpreter(State):
         self.units: dict[ast.AST, set[object]] = {}
         self.plain_ops: set[ast.expr] = set()
         self.readings: dict[tuple[ast.expr, tuple[Level, ...], tuple[bool, ...], bool], tuple[Values, Var | None]] = {}
+        self.runs = 0
         self._members: Survey | None = None
 
     def run(self) -> bool:
         """Interprets everything until nothing changes; says whether that came to an end."""
         before: set[object] = set()
         for _ in range(MOST_PASSES):
+            if self.runs > MOST_RUNS:
+                return False
             self.changed = False
             self.dirty = set()
             for module in list(self.modules):
@@ -156,6 +160,7 @@ class Interpreter(State):
         known = self.units.get(key)
         if known is not None and known.isdisjoint(before) and known.isdisjoint(self.dirty):
             return
+        self.runs += 1
         self.reads = set()
         if isinstance(unit, Module):
             self.module_body(unit)
@@ -165,15 +170,20 @@ class Interpreter(State):
 
     def join_module(self, module: Module) -> None:
         """Takes in another module of the project whose functions are called."""
-        if module not in self.known_modules:
-            self.known_modules.add(module)
-            self.modules.append(module)
-            self.shared |= _shared(module)
-            self.rebound |= _rebound(module)
-            self.imported |= _imported(module)
-            self.assigned |= {a.attr for a in module.table.attributes}
-            self.changed = True
-            self.units.clear()
+        if module in self.known_modules:
+            return
+        self.known_modules.add(module)
+        self.modules.append(module)
+        self.shared |= _shared(module)
+        self.rebound |= _rebound(module)
+        assigned = {a.attr for a in module.table.attributes}
+        fresh = (_imported(module) - self.imported) | (assigned - self.assigned)
+        self.imported |= _imported(module)
+        self.assigned |= assigned
+        self.changed = True
+        for other in self.modules:  # whose variables are now seen from elsewhere
+            if not fresh.isdisjoint(other.table.root.bindings):
+                self.units.pop(other.tree, None)
 
     def start_uncalled(self) -> None:
         """Functions that nothing in sight calls can be called by anything, with nothing that is stacked here.

@@ -22,6 +22,7 @@ from jaxmigrate.program.values import Argument, Constant, Function
 Name = Literal["replicated", "split", "stacked", "broadcast", "static"]
 
 
+TOO_LARGE = "the program is too large to be followed as a whole; run fix on the part of it that belongs together"
 ALIGNED = {"rows", "argument", "output"}
 REPLICABLE = {"replicate", "output", "argument", "first", "metrics", "numpy", "written"}
 
@@ -103,7 +104,7 @@ def layouts(
     """
     interpreter = Interpreter(resolver, modules, sites, Idioms(resolver), editable)
     if not interpreter.run():
-        return Layouts()
+        return Layouts({node: SiteChoice(site, (), (), True, "", TOO_LARGE) for node, site in sites.items()})
     return _Solver(interpreter, axis, processes).solve()
 
 
