@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from jaxmigrate.cli import main
+from jaxmigrate.flow.layout.interpreter import Interpreter
 
 TRAINER = """\
 import functools
@@ -94,3 +95,13 @@ def test_markdown_has_a_table_of_layouts(trainer: Path) -> None:
     text = Path("report.md").read_text(encoding="utf-8")
     assert "| Place | Layouts | Stays stacked |" in text
     assert "split: batch" in text
+
+
+def test_a_fault_of_ours_leaves_everything_stacked_and_says_so(trainer: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(_: Interpreter) -> bool:
+        raise KeyError("spare part")
+
+    monkeypatch.setattr(Interpreter, "run", fails)
+    found, why = layouts(trainer)
+    assert set(found.values()) == {"stacked"}
+    assert "following the program failed (KeyError: 'spare part')" in why["*"]

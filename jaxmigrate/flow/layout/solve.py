@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, cast
 
@@ -103,9 +103,15 @@ def layouts(
     `axis` names the axes that have no name; `editable` says which modules may change.
     """
     interpreter = Interpreter(resolver, modules, sites, Idioms(resolver), editable)
-    if not interpreter.run():
-        return Layouts({node: SiteChoice(site, (), (), True, "", TOO_LARGE) for node, site in sites.items()})
-    return _Solver(interpreter, axis, processes).solve()
+    try:
+        return _Solver(interpreter, axis, processes).solve() if interpreter.run() else all_stacked(sites, TOO_LARGE)
+    except Exception as error:  # noqa: BLE001 - a fault of ours must not keep the rest of a project from its rewrite
+        return all_stacked(sites, f"following the program failed ({type(error).__name__}: {error}); please report it")
+
+
+def all_stacked(sites: Mapping[ast.expr, MappedSite], reason: str) -> Layouts:
+    """No global array anywhere, for one reason."""
+    return Layouts({node: SiteChoice(site, (), (), True, "", reason) for node, site in sites.items()})
 
 
 class _Solver:
