@@ -6,6 +6,7 @@ import math
 import shlex
 from collections.abc import Mapping, Sequence
 
+from jaxmigrate.reports.site_layouts import grouped
 from jaxmigrate.verify.model import SeenLayout, SiteEvidence, Verdict
 
 
@@ -43,8 +44,5 @@ def held_differently(found: SiteEvidence) -> bool:
 
 
 def layouts_line(arrays: Sequence[SeenLayout]) -> str:
-    """Names with their layouts, those of one layout together: `replicated: state; split: batch`."""
-    by_layout: dict[str, list[str]] = {}
-    for array in arrays:
-        by_layout.setdefault(array.layout, []).append(array.name or "result")
-    return "; ".join(f"{layout}: {', '.join(names)}" for layout, names in by_layout.items())
+    """Names with their layouts, those of one layout together."""
+    return grouped((array.name or "result", array.layout) for array in arrays)

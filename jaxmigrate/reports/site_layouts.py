@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from jaxmigrate.migrate.plan import ArrayLayout, SitePlan
 
@@ -16,7 +16,7 @@ def is_global(site: SitePlan) -> bool:
 
 def summary(site: SitePlan) -> str:
     """`replicated: params; split: batch -> replicated: 0, 1`."""
-    return f"{_grouped(site.arguments, 'all')} -> {_grouped(site.outputs, RESULT)}"
+    return f"{_planned(site.arguments, 'all')} -> {_planned(site.outputs, RESULT)}"
 
 
 def reasons(site: SitePlan) -> Iterator[str]:
@@ -30,11 +30,16 @@ def reasons(site: SitePlan) -> Iterator[str]:
         yield f"{', '.join(names)}: {reason}"
 
 
-def _grouped(arrays: Sequence[ArrayLayout], whole: str) -> str:
+def grouped(arrays: Iterable[tuple[str, str]]) -> str:
+    """Names with their layouts, those of one layout together: `replicated: state; split: batch`."""
     groups: dict[str, list[str]] = {}
-    for array in arrays:
-        groups.setdefault(array.layout, []).append(whole if array.name == "*" else array.name)
-    return "; ".join(f"{layout}: {', '.join(names)}" for layout, names in groups.items()) or "nothing"
+    for name, layout in arrays:
+        groups.setdefault(layout, []).append(name)
+    return "; ".join(f"{layout}: {', '.join(names)}" for layout, names in groups.items())
+
+
+def _planned(arrays: Sequence[ArrayLayout], whole: str) -> str:
+    return grouped((whole if array.name == "*" else array.name, array.layout) for array in arrays) or "nothing"
 
 
 def _name(array: ArrayLayout, kind: str) -> str:

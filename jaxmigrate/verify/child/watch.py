@@ -8,17 +8,14 @@ are recorded that files of the project make, each under the place where it is ma
 from __future__ import annotations
 
 import functools
-import importlib.abc
-import importlib.machinery
-import importlib.util
 import inspect
 import os
-import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from types import FrameType, ModuleType
 from typing import Any
 
 from . import recorder
+from .imported import when_imported
 
 _TRANSFORMS = {
     "jax": ("jit", "pmap", "shard_map", "smap"),
@@ -29,50 +26,14 @@ _TRANSFORMS = {
 
 def watch(copy: str) -> None:
     """Record what files below `copy` make with JAX's transforms, from when JAX is imported on."""
-    sys.meta_path.insert(0, _Finder(os.path.join(copy, "")))
+    project = os.path.join(copy, "")
+    when_imported(_TRANSFORMS, lambda module: _replace(module, project))
 
 
-class _Finder(importlib.abc.MetaPathFinder):
-    """Finds the modules that hold transforms as everybody else would, and has their loader put in others."""
-
-    def __init__(self, project: str) -> None:
-        self.project = project
-        self.waiting = {*_TRANSFORMS}
-
-    def find_spec(
-        self,
-        fullname: str,
-        path: Sequence[str] | None,  # noqa: ARG002 - the interface of finders
-        target: ModuleType | None = None,  # noqa: ARG002 - the interface of finders
-    ) -> importlib.machinery.ModuleSpec | None:
-        if fullname not in self.waiting:
-            return None
-        self.waiting.discard(fullname)
-        spec = importlib.util.find_spec(fullname)
-        if spec is not None and spec.loader is not None:
-            spec.loader = _Loader(spec.loader, self.project)
-        return spec
-
-
-class _Loader(importlib.abc.Loader):
-    """Another loader, followed by the replacement of transforms."""
-
-    def __init__(self, loader: Any, project: str) -> None:
-        self.loader = loader
-        self.project = project
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.loader, name)
-
-    def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType | None:
-        module: ModuleType | None = self.loader.create_module(spec)
-        return module
-
-    def exec_module(self, module: ModuleType) -> None:
-        self.loader.exec_module(module)
-        for name in _TRANSFORMS[module.__name__]:
-            if name in module.__dict__:
-                module.__dict__[name] = _watched(module.__dict__[name], self.project)
+def _replace(module: ModuleType, project: str) -> None:
+    for name in _TRANSFORMS[module.__name__]:
+        if name in module.__dict__:
+            module.__dict__[name] = _watched(module.__dict__[name], project)
 
 
 def _watched(original: Callable[..., Any], project: str) -> Callable[..., Any]:
