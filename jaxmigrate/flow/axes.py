@@ -26,7 +26,7 @@ from jaxmigrate.program.collectives import (
 )
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver, call_arguments, own_statements
-from jaxmigrate.program.scopes import FunctionNode, children
+from jaxmigrate.program.scopes import FunctionNode, children, defaults_of
 from jaxmigrate.program.values import (
     UNKNOWN,
     Application,
@@ -396,13 +396,8 @@ def bind_arguments(
     function: Function, arguments: Iterable[Argument], resolver: Resolver, bindings: Bindings
 ) -> dict[tuple[FunctionNode, str], Values]:
     """What the parameters of a function stand for in one call: constants and functions only, which are what decides."""
-    spec = function.node.args
-    names = [p.arg for p in (*spec.posonlyargs, *spec.args)]
-    if function.receiver is not None:
-        names = names[1:]
-    defaults = dict(zip(reversed(names), reversed(spec.defaults), strict=False))
-    defaults |= {p.arg: d for p, d in zip(spec.kwonlyargs, spec.kw_defaults, strict=True) if d is not None}
-    found = {name: resolver.values(default, function.module) for name, default in defaults.items()}
+    names = function.passed_names()
+    found = {name: resolver.values(default, function.module) for name, default in defaults_of(function.node.args)}
     position = 0
     for one in arguments:
         if one.keyword in ("*", "**"):

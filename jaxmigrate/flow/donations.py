@@ -69,8 +69,7 @@ def _gives_back(made: Application, number: int, resolver: Resolver) -> bool:
     if len(functions) != 1 or not isinstance(functions[0], Function):
         return False
     function = functions[0]
-    spec = function.node.args
-    names = [p.arg for p in (*spec.posonlyargs, *spec.args)][function.receiver is not None :]
+    names = function.passed_names()
     if number >= len(names):
         return False
     made_of = {names[number]}

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TypeVar
+from typing import NamedTuple
 
 from jaxmigrate.findings import Finding, Note
 from jaxmigrate.flow.axes import AxisUse, AxisWalk, Step, last_name, map_axes, may_be_mapped, walk_axes
@@ -21,7 +21,13 @@ from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.values import Application, External
 
-Found = TypeVar("Found")
+
+class Place(NamedTuple):
+    """An expression, and what a rule has to say of it."""
+
+    module: Module
+    node: ast.expr
+    message: str
 
 
 class Facts:
@@ -114,15 +120,15 @@ class Facts:
             if operand is not None and function is not None:
                 yield DeviceMap(name, value, function, map_axes(name, value.arguments, self.resolver, {}), operand)
 
-    def in_maps(self, find: Callable[[DeviceMap, Reading], Iterable[Found]]) -> Iterator[Found]:
+    def in_maps(self, code: str, find: Callable[[DeviceMap, Reading], Iterable[Place]]) -> Iterator[Finding]:
         """What a rule finds in readings of maps' bodies, each once, and only if it does without trust as well."""
-        reported: set[Found] = set()
+        reported: set[Place] = set()
         for found, reading in self.readings:
             if any(True for _ in find(found, reading)):
-                for one in find(found, self.confirmed(found, reading)):
-                    if one not in reported:
-                        reported.add(one)
-                        yield one
+                for place in find(found, self.confirmed(found, reading)):
+                    if place not in reported:
+                        reported.add(place)
+                        yield from self.finding(place.module, place.node, code, place.message)
 
     def confirmed(self, found: DeviceMap, reading: Reading) -> Reading:
         """The reading of a map's body without trust in what is out of sight."""
@@ -134,17 +140,17 @@ class Facts:
 
     def finding(
         self, module: Module, node: ast.expr, code: str, message: str, way: Sequence[Step] = ()
-    ) -> Finding | None:
-        """A finding at an expression, None where its file was not named; the steps of `way` become notes."""
+    ) -> Iterator[Finding]:
+        """A finding at an expression, none where its file was not named; the steps of `way` become notes."""
         name = self.names.get(module.path)
         if name is None:
-            return None
+            return
         notes = tuple(
             Note(self.names.get(s.module.path, s.module.path.as_posix()), *start(s.module, s.node), s.what) for s in way
         )
         line, column = start(module, node)
         end_line, end_column = end(module, node)
-        return Finding(name, line, column, code, message, end_line, end_column, notes)
+        yield Finding(name, line, column, code, message, end_line, end_column, notes)
 
 
 def _calls_by_name(module: Module) -> dict[str, list[ast.Call]]:

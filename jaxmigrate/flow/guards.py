@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from jaxmigrate.flow.axes import AxisUse, last_name
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver
+from jaxmigrate.program.scopes import defaults_of
 from jaxmigrate.program.values import Constant, Parameter, Values
 
 _ABOUT_MAPS = re.compile("axis|axes|pmap|sync|distribut|device|replica|parallel|multi|shard|host|cross", re.IGNORECASE)
@@ -112,9 +113,5 @@ def _constant(node: ast.expr, use: AxisUse, resolver: Resolver) -> Constant | No
 
 def _default(parameter: Parameter, resolver: Resolver) -> Values:
     """What a parameter is if nothing is passed; a map passes arrays, and flags are left as they are."""
-    spec = parameter.function.args
-    names = [p.arg for p in (*spec.posonlyargs, *spec.args)]
-    defaults = dict(zip(reversed(names), reversed(spec.defaults), strict=False))
-    defaults |= {p.arg: d for p, d in zip(spec.kwonlyargs, spec.kw_defaults, strict=True) if d is not None}
-    default = defaults.get(parameter.name)
+    default = dict(defaults_of(parameter.function.args)).get(parameter.name)
     return resolver.values(default, parameter.module) if default is not None else ()

@@ -33,8 +33,7 @@ class DeviceMap:
 
     def parameters(self) -> list[str]:
         """The names of the positional parameters that the map's arguments are passed for."""
-        spec = self.function.node.args
-        names = [p.arg for p in (*spec.posonlyargs, *spec.args)][self.function.receiver is not None :]
+        names = self.function.passed_names()
         if not isinstance(self.mapped, Partial):
             return names
         positional = sum(a.keyword is None for a in self.mapped.arguments)

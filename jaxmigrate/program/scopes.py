@@ -120,6 +120,19 @@ def all_parameters(arguments: ast.arguments) -> Iterator[ast.arg]:
         yield arguments.kwarg
 
 
+def positional_names(arguments: ast.arguments) -> list[str]:
+    """The names of the parameters that can be passed by position, in order."""
+    return [parameter.arg for parameter in (*arguments.posonlyargs, *arguments.args)]
+
+
+def defaults_of(arguments: ast.arguments) -> list[tuple[str, ast.expr]]:
+    """The parameters that have a default, each with it: positional ones, then keyword-only ones."""
+    names = positional_names(arguments)
+    found = list(zip(names[len(names) - len(arguments.defaults) :], arguments.defaults, strict=True))
+    named = zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
+    return found + [(parameter.arg, default) for parameter, default in named if default is not None]
+
+
 def child_fields(kind: type[ast.AST]) -> tuple[str, ...]:
     """The fields of a kind of node that can hold other nodes; contexts and operators, which all nodes share, do not."""
     return tuple(

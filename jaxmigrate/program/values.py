@@ -11,7 +11,7 @@ import ast
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
-from jaxmigrate.program.scopes import FunctionNode
+from jaxmigrate.program.scopes import FunctionNode, positional_names
 
 if TYPE_CHECKING:
     from jaxmigrate.program.modules import Module
@@ -38,6 +38,10 @@ class Function:
     module: Module
     node: FunctionNode
     receiver: Value | None = None
+
+    def passed_names(self) -> list[str]:
+        """The names of the positional parameters that a call passes, without that of the receiver."""
+        return positional_names(self.node.args)[self.receiver is not None :]
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,9 +40,7 @@ def unbound(axis: str, axes: Collection[str], who: str) -> str:
 
 def _at_collective(use: AxisUse, facts: Facts) -> Iterator[Finding]:
     message = f"{use.name.rpartition('.')[2]}: " + unbound(use.axis, use.environment.axes, "what is bound is")
-    finding = facts.finding(use.module, use.call, CODE, message + _chain(use.way), use.way)
-    if finding is not None:
-        yield finding
+    yield from facts.finding(use.module, use.call, CODE, message + _chain(use.way), use.way)
 
 
 def _chain(way: Sequence[Step]) -> str:

@@ -46,6 +46,4 @@ def _in_spec(given: Argument, axes: frozenset[str], where: str, facts: Facts) ->
         for axis in sorted(named - axes):
             near = near_miss(axis, axes)
             hint = f"; did you mean {near!r}?" if near else f", which has {shown(axes)}"
-            finding = facts.finding(module, node, CODE, f"{where}: the mesh has no axis {axis!r}{hint}")
-            if finding is not None:
-                yield finding
+            yield from facts.finding(module, node, CODE, f"{where}: the mesh has no axis {axis!r}{hint}")

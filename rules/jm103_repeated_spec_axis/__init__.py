@@ -24,9 +24,7 @@ def check(facts: Facts) -> Iterator[Finding]:
             continue
         for axis in repeated(call, module, facts):
             message = f"the spec names the axis {axis!r} twice, but an axis can split one dimension only"
-            finding = facts.finding(module, call, CODE, message)
-            if finding is not None:
-                yield finding
+            yield from facts.finding(module, call, CODE, message)
 
 
 def repeated(call: ast.Call, module: Module, facts: Facts) -> list[str]:

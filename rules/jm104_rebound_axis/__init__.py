@@ -20,6 +20,4 @@ def check(facts: Facts) -> Iterator[Finding]:
         reported.add((found.node, found.axis))
         inner = found.name.rpartition(".")[2]
         message = f"{inner} binds the axis {found.axis!r} again; collectives inside it no longer reach the outer one"
-        finding = facts.finding(found.module, found.node, CODE, message, found.way)
-        if finding is not None:
-            yield finding
+        yield from facts.finding(found.module, found.node, CODE, message, found.way)

@@ -32,9 +32,7 @@ def _finding(layer: Layer, bound: frozenset[str], facts: Facts) -> Iterator[Find
     near = near_miss(layer.axis, bound)
     hint = f"; did you mean {near!r}?" if near else f" (what is bound is {shown(bound)})"
     message = f"{layer.name} reduces over the axis {layer.axis!r}, which no map binds{hint}"
-    finding = facts.finding(layer.module, layer.node, CODE, message)
-    if finding is not None:
-        yield finding
+    yield from facts.finding(layer.module, layer.node, CODE, message)
 
 
 def _named_elsewhere(layer: Layer, layers: Sequence[Layer], facts: Facts) -> bool:

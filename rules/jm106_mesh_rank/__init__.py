@@ -17,6 +17,4 @@ def check(facts: Facts) -> Iterator[Finding]:
         if mesh.rank is None or mesh.axes is None or mesh.rank == len(mesh.axes):
             continue
         message = f"the mesh has {plural(mesh.rank, 'dimension')} but {plural(len(mesh.axes), 'axis name')}"
-        finding = facts.finding(mesh.module, mesh.call, CODE, message)
-        if finding is not None:
-            yield finding
+        yield from facts.finding(mesh.module, mesh.call, CODE, message)

@@ -9,6 +9,7 @@ from jaxmigrate.findings import Finding
 from jaxmigrate.flow.facts import Facts
 from jaxmigrate.flow.readings import DeviceMap
 from jaxmigrate.program.collectives import PMAP
+from jaxmigrate.program.scopes import defaults_of
 from jaxmigrate.terminal import plural
 
 CODE = "JM107"
@@ -30,9 +31,7 @@ def check(facts: Facts) -> Iterator[Finding]:
         if taken is None or taken[0] <= count <= taken[1]:
             continue
         message = f"{keyword} is for {plural(count, 'argument')}, but {_name(found)} takes {_shown(*taken)}"
-        finding = facts.finding(given.module, given.expression, CODE, message)
-        if finding is not None:
-            yield finding
+        yield from facts.finding(given.module, given.expression, CODE, message)
 
 
 def positional(found: DeviceMap) -> tuple[int, int] | None:
@@ -41,7 +40,7 @@ def positional(found: DeviceMap) -> tuple[int, int] | None:
     if spec.vararg is not None:
         return None
     names = found.parameters()
-    optional = {p.arg for p in [*spec.posonlyargs, *spec.args][-len(spec.defaults) :]} if spec.defaults else set()
+    optional = {name for name, _ in defaults_of(spec)}
     return len([name for name in names if name not in optional]), len(names)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from jaxmigrate.findings import Finding
 from jaxmigrate.flow.axes import shown
-from jaxmigrate.flow.facts import Facts
+from jaxmigrate.flow.facts import Facts, Place
 from jaxmigrate.flow.readings import DeviceMap
 from jaxmigrate.flow.variance import Level, Reading, Reduction
 
@@ -21,7 +21,7 @@ EFFECTS = {
 def check(facts: Facts) -> Iterator[Finding]:
     """Reductions whose operand is, every time they are reached, the result of another one over the same axis."""
 
-    def find(found: DeviceMap, reading: Reading) -> Iterator[Finding]:
+    def find(found: DeviceMap, reading: Reading) -> Iterator[Place]:
         by_place: dict[object, list[Reduction]] = defaultdict(list)
         for reduction in reading.reductions:
             by_place[reduction.node].append(reduction)
@@ -30,11 +30,9 @@ def check(facts: Facts) -> Iterator[Finding]:
                 name = same[0].name.rpartition(".")[2]
                 effect = EFFECTS.get(name, EFFECTS["pmean"])
                 message = f"{name} of a value that is already reduced over {shown(found.axes)}: {effect}"
-                finding = facts.finding(same[0].module, same[0].node, CODE, message)
-                if finding is not None:
-                    yield finding
+                yield Place(same[0].module, same[0].node, message)
 
-    return facts.in_maps(find)
+    return facts.in_maps(CODE, find)
 
 
 def is_doubled(reduction: Reduction) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from jaxmigrate.findings import Finding
 from jaxmigrate.flow.axes import shown
-from jaxmigrate.flow.facts import Facts
+from jaxmigrate.flow.facts import Facts, Place
 from jaxmigrate.flow.readings import DeviceMap, is_unchecked
 from jaxmigrate.flow.variance import Reading
 
@@ -16,15 +16,13 @@ CODE = "JM203"
 def check(facts: Facts) -> Iterator[Finding]:
     """Sums over devices of gradients whose loss was already summed or averaged over them."""
 
-    def find(found: DeviceMap, reading: Reading) -> Iterator[Finding]:
+    def find(found: DeviceMap, reading: Reading) -> Iterator[Place]:
         for reduction in reading.reductions:
             if reduction.name == "jax.lax.psum" and reduction.operand.inner and is_unchecked(found, facts.resolver):
                 message = (
                     f"psum of the gradient of a loss that is reduced over {shown(found.axes)} itself: "
                     "too large by the number of devices; pmean gives the gradient of that loss"
                 )
-                finding = facts.finding(reduction.module, reduction.node, CODE, message)
-                if finding is not None:
-                    yield finding
+                yield Place(reduction.module, reduction.node, message)
 
-    return facts.in_maps(find)
+    return facts.in_maps(CODE, find)

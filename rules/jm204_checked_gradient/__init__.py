@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from jaxmigrate.findings import Finding
 from jaxmigrate.flow.axes import shown
-from jaxmigrate.flow.facts import Facts
+from jaxmigrate.flow.facts import Facts, Place
 from jaxmigrate.flow.readings import DeviceMap, is_checked
 from jaxmigrate.flow.variance import Reading
 from jaxmigrate.flow.variance.lattice import OF_EQUAL
@@ -17,7 +17,7 @@ CODE = "JM204"
 def check(facts: Facts) -> Iterator[Finding]:
     """psum and pmean, under check_vma=True, of gradients with respect to parameters that are equal on all devices."""
 
-    def find(found: DeviceMap, reading: Reading) -> Iterator[Finding]:
+    def find(found: DeviceMap, reading: Reading) -> Iterator[Place]:
         for reduction in reading.reductions:
             name = reduction.name.rpartition(".")[2]
             operand = reduction.operand
@@ -27,8 +27,6 @@ def check(facts: Facts) -> Iterator[Finding]:
                     f"{name} of gradients that shard_map has already summed over {shown(found.axes)}, for what they "
                     "are taken of is equal on all devices: too large by the number of devices"
                 )
-                finding = facts.finding(reduction.module, reduction.node, CODE, message)
-                if finding is not None:
-                    yield finding
+                yield Place(reduction.module, reduction.node, message)
 
-    return facts.in_maps(find)
+    return facts.in_maps(CODE, find)

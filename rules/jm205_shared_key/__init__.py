@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from jaxmigrate.findings import Finding
 from jaxmigrate.flow.axes import shown
-from jaxmigrate.flow.facts import Facts
+from jaxmigrate.flow.facts import Facts, Place
 from jaxmigrate.flow.readings import DeviceMap
 from jaxmigrate.flow.variance import Draw, Level, Reading
 from jaxmigrate.flow.variance.lattice import GIVEN
@@ -17,7 +17,7 @@ CODE = "JM205"
 def check(facts: Facts) -> Iterator[Finding]:
     """Draws, in functions that work on a batch together, by a key that they are given and that is equal everywhere."""
 
-    def find(found: DeviceMap, reading: Reading) -> Iterator[Finding]:
+    def find(found: DeviceMap, reading: Reading) -> Iterator[Place]:
         if not found.axes or not reading.reductions:
             return
         for draw in reading.draws:
@@ -26,11 +26,9 @@ def check(facts: Facts) -> Iterator[Finding]:
                     f"every device draws the same random bits here: the key is one for all of {shown(found.axes)}; "
                     "fold axis_index into it"
                 )
-                finding = facts.finding(draw.module, draw.node, CODE, message)
-                if finding is not None:
-                    yield finding
+                yield Place(draw.module, draw.node, message)
 
-    return facts.in_maps(find)
+    return facts.in_maps(CODE, find)
 
 
 def is_shared(draw: Draw) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from jaxmigrate.findings import Finding
 from jaxmigrate.flow.axes import shown
-from jaxmigrate.flow.facts import Facts
+from jaxmigrate.flow.facts import Facts, Place
 from jaxmigrate.flow.readings import DeviceMap
 from jaxmigrate.flow.variance import Level, Reading, Var
 from jaxmigrate.flow.variance.lattice import STATISTICS
@@ -32,7 +32,7 @@ def check(facts: Facts) -> Iterator[Finding]:
     if averaged or not any(ONE_DEVICE.search(text) for text in texts):
         return iter(())
 
-    def find(found: DeviceMap, reading: Reading) -> Iterator[Finding]:
+    def find(found: DeviceMap, reading: Reading) -> Iterator[Place]:
         if not reading.reductions or not holds_statistics(reading.returned):
             return
         for module, node in reading.statistics:
@@ -40,11 +40,9 @@ def check(facts: Facts) -> Iterator[Finding]:
                 f"the batch statistics that this gives back are never averaged over {shown(found.axes)}: "
                 "each device has its own, and one device's are kept"
             )
-            finding = facts.finding(module, node, CODE, message)
-            if finding is not None:
-                yield finding
+            yield Place(module, node, message)
 
-    return facts.in_maps(find)
+    return facts.in_maps(CODE, find)
 
 
 def holds_statistics(value: Var) -> bool:

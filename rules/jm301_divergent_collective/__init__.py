@@ -25,9 +25,7 @@ def _processes(facts: Facts) -> Iterator[Finding]:
         operation = branch.operation
         message = f"not every process reaches {operation.kind}; the others wait for it forever"
         way = (Step(branch.module, branch.test, "processes differ here"),)
-        finding = facts.finding(operation.module, operation.node, CODE, message, way)
-        if finding is not None:
-            yield finding
+        yield from facts.finding(operation.module, operation.node, CODE, message, way)
 
 
 def _devices(facts: Facts) -> Iterator[Finding]:
@@ -35,6 +33,4 @@ def _devices(facts: Facts) -> Iterator[Finding]:
         for divergence in reading.divergences:
             kind = divergence.operation.kind
             message = f"devices can take different branches here, and only some of them do {kind}: it hangs"
-            finding = facts.finding(divergence.module, divergence.call, CODE, message)
-            if finding is not None:
-                yield finding
+            yield from facts.finding(divergence.module, divergence.call, CODE, message)

@@ -24,6 +24,4 @@ def check(facts: Facts) -> Iterator[Finding]:
             if found is None or found[1]:
                 continue
             message = "shard_map runs op by op here, hundreds of times slower; put jax.jit around it"
-            finding = facts.finding(module, call, CODE, message)
-            if finding is not None:
-                yield finding
+            yield from facts.finding(module, call, CODE, message)

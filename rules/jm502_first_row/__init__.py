@@ -40,9 +40,7 @@ def _of_blocks(found: DeviceMap, facts: Facts) -> Iterator[Finding]:
             continue
         for node in _first_rows(function, name):
             message = f"{name}[0] is one row of this device's block of {name}, which is split over {axes[0]!r}"
-            finding = facts.finding(function.module, node, CODE, f"{message}; the other rows are dropped")
-            if finding is not None:
-                yield finding
+            yield from facts.finding(function.module, node, CODE, f"{message}; the other rows are dropped")
 
 
 def _parameters(found: DeviceMap) -> Iterator[tuple[str, Argument]]:
@@ -94,9 +92,7 @@ def _of_scalars(module: Module, facts: Facts) -> Iterator[Finding]:
         made = shard_mapped(value.callee, facts.resolver) if isinstance(value, Application) else None
         if made is not None and _gives_scalar(made[0], facts):
             message = f"{ast.unparse(node.value)[:40]} is one scalar for all devices, and no longer has an element 0"
-            finding = facts.finding(module, node, CODE, message)
-            if finding is not None:
-                yield finding
+            yield from facts.finding(module, node, CODE, message)
 
 
 def _gives_scalar(made: Application, facts: Facts) -> bool:

@@ -25,9 +25,7 @@ def check(facts: Facts) -> Iterator[Finding]:
                 message = (
                     "this has a row for each device, but P() takes it for one array: every sum over it counts n-fold"
                 )
-                finding = facts.finding(found.module, given, CODE, message)
-                if finding is not None:
-                    yield finding
+                yield from facts.finding(found.module, given, CODE, message)
 
 
 def _is_replicated(value: Value) -> bool:

@@ -29,9 +29,7 @@ def check(facts: Facts) -> Iterator[Finding]:
             message = (
                 f"make_mesh gives explicit axes since jax 0.9, which refuse an array not yet split over {min(axes)!r}"
             )
-            finding = facts.finding(found.module, given, CODE, message)
-            if finding is not None:
-                yield finding
+            yield from facts.finding(found.module, given, CODE, message)
 
 
 def _is_explicit(mesh: Argument, facts: Facts) -> bool:

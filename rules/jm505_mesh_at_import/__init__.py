@@ -21,9 +21,7 @@ def check(facts: Facts) -> Iterator[Finding]:
         if mesh.module.is_test or not _is_imported(mesh.module, facts):
             continue
         message = "the mesh is built on import, which starts the backend before the program could set it up"
-        finding = facts.finding(mesh.module, mesh.call, CODE, message)
-        if finding is not None:
-            yield finding
+        yield from facts.finding(mesh.module, mesh.call, CODE, message)
 
 
 def is_for_main(node: ast.AST, module: Module) -> bool:

@@ -19,6 +19,4 @@ def check(facts: Facts) -> Iterator[Finding]:
         where = "by the round of the loop before" if inside else "above"
         message = f"{found.name} was donated {where}, and its array is deleted"
         way = () if inside else (Step(found.module, found.call, "donated here"),)
-        finding = facts.finding(found.module, found.read, CODE, message, way)
-        if finding is not None:
-            yield finding
+        yield from facts.finding(found.module, found.read, CODE, message, way)

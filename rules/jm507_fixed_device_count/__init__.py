@@ -21,9 +21,7 @@ def check(facts: Facts) -> Iterator[Finding]:
         if size is None:
             continue
         message = f"the mesh is for {size} devices whatever the machine has; take the number from jax.device_count()"
-        finding = facts.finding(mesh.module, mesh.call, CODE, message)
-        if finding is not None:
-            yield finding
+        yield from facts.finding(mesh.module, mesh.call, CODE, message)
 
 
 def _size(mesh: MeshCall, facts: Facts) -> int | None:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver, call_arguments
+from jaxmigrate.program.scopes import defaults_of, positional_names
 from jaxmigrate.program.values import UNKNOWN, Argument, Function, Parameter, Value, Values
 
 DEEPEST = 4
@@ -62,8 +63,7 @@ class Callers:
         self, parameter: Parameter, function: ast.FunctionDef | ast.AsyncFunctionDef, arguments: tuple[Argument, ...]
     ) -> Values:
         """What one call passes for a parameter, its default included."""
-        spec = function.args
-        names = [p.arg for p in (*spec.posonlyargs, *spec.args)]
+        names = positional_names(function.args)
         scope = parameter.module.table.own_scope.get(function)
         if scope is not None and scope.parent is not None and scope.parent.kind == "class":
             names = names[1:]
@@ -75,7 +75,5 @@ class Callers:
                 return self.resolver.argument_values(one)
         if parameter.name in names and names.index(parameter.name) < len(positional):
             return self.resolver.argument_values(positional[names.index(parameter.name)])
-        defaults = dict(zip(reversed(names), reversed(spec.defaults), strict=False))
-        defaults |= {p.arg: d for p, d in zip(spec.kwonlyargs, spec.kw_defaults, strict=True) if d is not None}
-        default = defaults.get(parameter.name)
+        default = dict(defaults_of(function.args)).get(parameter.name)
         return self.resolver.values(default, parameter.module) if default is not None else (UNKNOWN,)

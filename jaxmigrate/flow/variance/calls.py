@@ -27,7 +27,7 @@ from jaxmigrate.flow.variance.lattice import (
     whole,
 )
 from jaxmigrate.flow.variance.run import DEEPEST, MOST_WORK, OUTSIDE, Run
-from jaxmigrate.program.scopes import FunctionNode
+from jaxmigrate.program.scopes import defaults_of, positional_names
 from jaxmigrate.program.values import (
     Application,
     Argument,
@@ -285,7 +285,7 @@ def _read(run: Run, closure: Closure, arguments: Arguments) -> Var:
 def _parameters(run: Run, closure: Closure, arguments: Arguments) -> dict[str, Var]:
     node = closure.function.node
     spec = node.args
-    names = [p.arg for p in (*spec.posonlyargs, *spec.args)]
+    names = positional_names(spec)
     given = arguments.given if closure.receiver is None else (closure.receiver, *arguments.given)
     found = dict(zip(names, given, strict=False))
     every = [*names, *(p.arg for p in spec.kwonlyargs)]
@@ -318,7 +318,7 @@ def _defaults(run: Run, closure: Closure, given: dict[str, Var]) -> dict[str, Va
     function = closure.function
     return {
         name: _outside(run, expressions.evaluate(run, default, Frame(function.module, None)), default)
-        for name, default in _default_expressions(function.node)
+        for name, default in defaults_of(function.node.args)
         if name not in given
     }
 
@@ -326,13 +326,6 @@ def _defaults(run: Run, closure: Closure, given: dict[str, Var]) -> dict[str, Va
 def _outside(run: Run, value: Var, node: ast.expr) -> Var:
     """A default that can be changed is one object for all calls."""
     return run.kept(value, node) if value.places else value
-
-
-def _default_expressions(node: FunctionNode) -> list[tuple[str, ast.expr]]:
-    spec = node.args
-    names = [p.arg for p in (*spec.posonlyargs, *spec.args)]
-    found = list(zip(names[len(names) - len(spec.defaults) :], spec.defaults, strict=True))
-    return found + [(p.arg, d) for p, d in zip(spec.kwonlyargs, spec.kw_defaults, strict=True) if d is not None]
 
 
 # Making objects

@@ -29,7 +29,7 @@ from jaxmigrate.flow.variance.lattice import (
     whole,
 )
 from jaxmigrate.flow.variance.run import ALL_WORK, Run, at_least
-from jaxmigrate.program.scopes import FunctionNode
+from jaxmigrate.program.scopes import FunctionNode, defaults_of
 from jaxmigrate.program.values import Constant, Function
 
 MOST_UNROLLED = 8
@@ -69,11 +69,7 @@ def closure(run: Run, node: FunctionNode, frame: Frame) -> Var:
     while seen is not None:
         seen.captured = True
         seen = seen.parent
-    spec = node.args
-    names = [p.arg for p in (*spec.posonlyargs, *spec.args)]
-    pairs = list(zip(names[len(names) - len(spec.defaults) :], spec.defaults, strict=True))
-    pairs += [(p.arg, d) for p, d in zip(spec.kwonlyargs, spec.kw_defaults, strict=True) if d is not None]
-    defaults = tuple((name, evaluate(run, default, frame)) for name, default in pairs)
+    defaults = tuple((name, evaluate(run, default, frame)) for name, default in defaults_of(node.args))
     made = Function(frame.module, node)
     places = frozenset[object]().union(*(value.places for _, value in defaults))
     return Var(callee=Closure(made, frame, defaults), host=bool(run.doubt), places=places)

@@ -31,6 +31,7 @@ from jaxmigrate.flow.variance.lattice import (
 from jaxmigrate.flow.variance.library import TRANSFORMS
 from jaxmigrate.flow.variance.reading import Draw
 from jaxmigrate.flow.variance.run import Run
+from jaxmigrate.program import trees
 from jaxmigrate.program.collectives import AXIS_POSITIONS
 from jaxmigrate.program.resolve import PARTIALS
 from jaxmigrate.program.values import (
@@ -354,12 +355,12 @@ CASES: dict[str, Case] = {
     "jax.lax.switch": loops.switch,
     "jax.lax.map": loops.over_rows,
     "jax.lax.associative_scan": loops.associative,
-    **dict.fromkeys(library.TREE_MAPS, loops.tree_map),
-    **dict.fromkeys(library.PATH_MAPS, _map_paths),
-    **dict.fromkeys(library.TREE_LEAVES, _leaves),
-    **dict.fromkeys(library.TREE_FLATTEN, _flatten),
-    **dict.fromkeys(library.TREE_UNFLATTEN, _unflatten),
-    **dict.fromkeys(library.TREE_REDUCE, _reduce),
+    **dict.fromkeys(trees.TREE_MAPS, loops.tree_map),
+    **dict.fromkeys(trees.PATH_MAPS, _map_paths),
+    **dict.fromkeys(trees.TREE_LEAVES, _leaves),
+    **dict.fromkeys(trees.TREE_FLATTEN, _flatten),
+    **dict.fromkeys(trees.TREE_UNFLATTEN, _unflatten),
+    **dict.fromkeys(trees.TREE_REDUCE, _reduce),
     **dict.fromkeys(library.PRESERVING, _preserving),
     "jax.lax.stop_gradient": _stop,
     "typing.cast": _cast,

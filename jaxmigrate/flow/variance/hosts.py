@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from jaxmigrate.flow.variance.library import is_host_source
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver, own_statements
-from jaxmigrate.program.scopes import Binding, FunctionNode, Scope
+from jaxmigrate.program.scopes import Binding, FunctionNode, Scope, positional_names
 from jaxmigrate.program.values import Application, Class, External, Function, Value
 
 TELLING = re.compile(
@@ -100,7 +100,7 @@ class Hosts:
         if isinstance(function, ast.Lambda):
             return False
         spec = function.args
-        names = [p.arg for p in (*spec.posonlyargs, *spec.args)]
+        names = positional_names(spec)
         if name not in names and name not in {p.arg for p in spec.kwonlyargs}:
             return False
         position = names.index(name) if name in names else 99
