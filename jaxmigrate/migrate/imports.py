@@ -57,8 +57,8 @@ def plan_imports(module: Module, needs: Needs, default_axis: str) -> Imports:
     missing: list[tuple[str, str, str]] = []
     for key in wanted:
         source, name, proposals = WANTED[key]
-        present = _bound_name(module, f"{source}.{name}")
-        chosen[key] = present or _free(proposals, taken)
+        present = bound_name(module, f"{source}.{name}")
+        chosen[key] = present or free_name(proposals, taken)
         taken.add(chosen[key])
         if present is None:
             missing.append((source, name, chosen[key]))
@@ -66,8 +66,8 @@ def plan_imports(module: Module, needs: Needs, default_axis: str) -> Imports:
     statements = (*added, *_statements(missing))
     local = _jax_import(module) is None
     names = Names(
-        helper=_free((HELPER_NAME,), taken),
-        nested=_free((NESTED_NAME,), taken),
+        helper=free_name((HELPER_NAME,), taken),
+        nested=free_name((NESTED_NAME,), taken),
         jax=jax,
         mesh=chosen["Mesh"],
         spec=chosen["PartitionSpec"],
@@ -95,12 +95,12 @@ def names_for(
     missing: list[tuple[str, str, str]] = []
     for key in sorted(wanted):
         source, name, proposals = WANTED[key]
-        present = bound.get(f"{source}.{name}") or _bound_name(module, f"{source}.{name}")
-        chosen[key] = present or _free(proposals, taken)
+        present = bound.get(f"{source}.{name}") or bound_name(module, f"{source}.{name}")
+        chosen[key] = present or free_name(proposals, taken)
         taken.add(chosen[key])
         if present is None:
             missing.append((source, name, chosen[key]))
-    present_numpy = _bound_name(module, "numpy")
+    present_numpy = bound_name(module, "numpy")
     local = "" if present_numpy or not numpy else "import numpy as np" if "np" not in taken else "import numpy as _np"
     names = GlobalNames(
         jax=jax,
@@ -109,11 +109,11 @@ def names_for(
         spec=chosen.get("PartitionSpec", "P"),
         sharding=chosen.get("NamedSharding", "NamedSharding"),
         multihost=chosen.get("multihost_utils", "multihost_utils"),
-        mesh=_free(("mesh", "device_mesh"), taken),
-        shard_map=_free((SHARD_MAP,), taken),
-        replicate=_free((REPLICATE,), taken),
-        shard=_free((SHARD,), taken),
-        prefetch=_free((PREFETCH,), taken),
+        mesh=free_name(("mesh", "device_mesh"), taken),
+        shard_map=free_name((SHARD_MAP,), taken),
+        replicate=free_name((REPLICATE,), taken),
+        shard=free_name((SHARD,), taken),
+        prefetch=free_name((PREFETCH,), taken),
         numpy_import=local,
     )
     return names, (*added, *_statements(missing))
@@ -139,10 +139,10 @@ def _bound_by(statement: str) -> tuple[str, str]:
 
 def _numpy_name(module: Module, needs: Needs, taken: set[str]) -> tuple[str, tuple[str, ...]]:
     """What the module calls numpy, and the import inside the helper where it does not and the helper needs it."""
-    present = _bound_name(module, "numpy")
+    present = bound_name(module, "numpy")
     if present is not None:
         return present, ()
-    name = _free(("np",), taken)
+    name = free_name(("np",), taken)
     taken.add(name)
     statement = "import numpy" if name == "numpy" else f"import numpy as {name}"
     return name, (statement,) if needs.processes and needs.in_axes else ()
@@ -155,7 +155,8 @@ def _statements(missing: Iterable[tuple[str, str, str]]) -> list[str]:
     return [f"from {source} import {', '.join(names)}" for source, names in sorted(by_source.items())]
 
 
-def _free(proposals: Sequence[str], taken: set[str]) -> str:
+def free_name(proposals: Sequence[str], taken: set[str]) -> str:
+    """The first of some names that is not taken, else the last with an underscore."""
     for proposal in proposals:
         if proposal not in taken:
             return proposal
@@ -167,18 +168,18 @@ def _free(proposals: Sequence[str], taken: set[str]) -> str:
 
 def _jax_name(module: Module, taken: set[str]) -> tuple[str, tuple[str, ...]]:
     """What the module calls jax at its top, and the import to add where it does not."""
-    present = _bound_name(module, "jax")
+    present = bound_name(module, "jax")
     if present is not None:
         return present, ()
     if "jax" not in taken:
         taken.add("jax")
         return "jax", ("import jax",)
-    name = _free(("_jax",), taken)
+    name = free_name(("_jax",), taken)
     taken.add(name)
     return name, (f"import jax as {name}",)
 
 
-def _bound_name(module: Module, dotted: str) -> str | None:
+def bound_name(module: Module, dotted: str) -> str | None:
     """The name that an unconditional import at the module's top binds to `dotted`, if nothing else binds it."""
     for name, bindings in module.table.root.bindings.items():
         if len(bindings) >= 1 and all(_imports(b, module) == dotted for b in bindings):

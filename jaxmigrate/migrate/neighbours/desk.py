@@ -1,0 +1,142 @@
+"""What the subjects of this room share while they rewrite a file: its edits, the names it can use, what is left."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from jaxmigrate.migrate.edits import Edit, Positions
+from jaxmigrate.migrate.imports import bound_name, free_name, has_jax_import, used_names
+from jaxmigrate.program.modules import Module
+from jaxmigrate.program.old_names import OldName, Release
+from jaxmigrate.program.resolve import Resolver
+from jaxmigrate.program.sites import ReferenceNode, denotes
+
+NOT_LOADED = ("jax.extend.", "jax.experimental.", "jax.example_libraries.", "jax.flatten_util.")
+SHORT = {"jax.sharding.PartitionSpec": ("P", "PartitionSpec")}
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """One use of an old name, at a place of the text that the rewrite started from; `reason` where it is left."""
+
+    line: int
+    column: int
+    name: str
+    replacement: str
+    code: str
+    reason: str = ""
+
+
+@dataclass(slots=True, eq=False)
+class Desk:
+    """The rewrite of one module in the making."""
+
+    module: Module
+    resolver: Resolver
+    target: Release | None
+    imported: frozenset[str]  # names that other modules import from this one
+    positions: Positions = field(init=False)
+    edits: list[Edit] = field(default_factory=list)
+    added: dict[str, tuple[str, str]] = field(default_factory=dict)  # dotted name -> import statement, what it binds
+    gone: set[ast.AST] = field(default_factory=set)
+    seen: list[Seen] = field(default_factory=list)
+    taken: set[str] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self.positions = Positions(self.module.text)
+        self.taken = set(used_names(self.module))
+
+    def replace(self, node: ast.expr, text: str) -> None:
+        """Puts `text` in the place of an expression."""
+        self.edits.append(Edit(*self.positions.span(node), text))
+        self.gone.add(node)
+
+    def done(self, node: ast.expr | ast.alias, row: OldName) -> None:
+        """Notes that a use of an old name was replaced."""
+        self._note(node, row.name, row.replacement, row.code, "")
+
+    def leave(self, node: ast.expr | ast.alias, row: OldName, reason: str = "") -> None:
+        """Notes that a use of an old name stays, and why."""
+        self._note(node, row.name, row.replacement, row.code, reason or row.told)
+
+    def _note(self, node: ast.expr | ast.alias, name: str, replacement: str, code: str, reason: str) -> None:
+        start, _ = self.positions.span(node)
+        column = start - self.positions.starts[node.lineno - 1] + 1
+        self.seen.append(Seen(node.lineno, column, name, replacement, code, reason))
+
+    def name_of(self, dotted: str, at: ast.AST, base: ReferenceNode | None = None) -> str | None:
+        """Source that denotes a public name of JAX at a place; None where the file has no room for an import.
+
+        `base` is the expression that stands there now: what it reads an attribute of serves again if it can.
+        """
+        parent, _, last = dotted.rpartition(".")
+        if isinstance(base, ast.Attribute) and isinstance(base.value, ast.Name | ast.Attribute):
+            if denotes(base.value, self.resolver, self.module) == parent:
+                return f"{self.module.segment(base.value)}.{last}"
+            root = base.value
+            while isinstance(root, ast.Attribute) and isinstance(root.value, ast.Name | ast.Attribute):
+                root = root.value
+            if self._needs_no_import(dotted) and denotes(root, self.resolver, self.module) == "jax":
+                return dotted.replace("jax", self.module.segment(root), 1)
+        present = bound_name(self.module, dotted)
+        if present is not None and self._means(present, at):
+            return present
+        if self._needs_no_import(dotted):
+            return self._qualified("jax", dotted, at)
+        return self._qualified(parent, dotted, at)
+
+    def imported_name(self, dotted: str, at: ast.AST) -> str | None:
+        """A name of its own for a public name of JAX, imported if need be: `P`, `Mesh`."""
+        present = bound_name(self.module, dotted)
+        if present is not None and self._means(present, at):
+            return present
+        return self._import(dotted, at)
+
+    @staticmethod
+    def _needs_no_import(dotted: str) -> bool:
+        return not dotted.startswith(NOT_LOADED)
+
+    def _qualified(self, root: str, dotted: str, at: ast.AST) -> str | None:
+        name = bound_name(self.module, root)
+        if name is None or not self._means(name, at):
+            name = self._import(root, at)
+        return None if name is None else name + dotted[len(root) :]
+
+    def _import(self, dotted: str, at: ast.AST) -> str | None:
+        if dotted in self.added:
+            return self.added[dotted][1]
+        if not has_jax_import(self.module):
+            return None
+        parent, _, last = dotted.rpartition(".")
+        name = free_name(SHORT.get(dotted, (last,)), self.taken)
+        self.taken.add(name)
+        bound = last if name == last else f"{last} as {name}"
+        self.added[dotted] = (f"from {parent} import {bound}" if parent else f"import {bound}"), name
+        return name
+
+    def _means(self, name: str, at: ast.AST) -> bool:
+        """Whether a name of the module's top is not hidden by another one at a place."""
+        scope = self.module.table.scope_of.get(at)
+        return scope is None or scope.lookup(name) is self.module.table.root
+
+    def statements(self) -> list[str]:
+        """The import statements to add, names from one module together."""
+        plain = [statement for statement, _ in self.added.values() if statement.startswith("import ")]
+        by_source: dict[str, list[str]] = {}
+        for statement, _ in self.added.values():
+            if statement.startswith("from "):
+                source, _, names = statement.partition(" import ")
+                by_source.setdefault(source, []).append(names)
+        return [*plain, *(f"{source} import {', '.join(sorted(names))}" for source, names in sorted(by_source.items()))]
+
+    def is_read_elsewhere(self, name: str) -> bool:
+        """Whether a name of the module's top may be of use to others: imported, listed, or in a package."""
+        listed = any(isinstance(n, ast.Constant) and n.value == name for n in ast.walk(self.module.tree))
+        return name in self.imported or listed or self.module.is_package
+
+    def unread(self, alias: ast.alias, name: str) -> bool:
+        """Whether nothing is left that reads the name which an import binds."""
+        loads: Iterable[ast.Name] = (n for n in self.module.table.references if isinstance(n, ast.Name))
+        return alias.name != "*" and all(n in self.gone or n.id != name for n in loads)

@@ -1,0 +1,121 @@
+"""Where a module uses a name of JAX that the table of old names has: in imports and in expressions."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from jaxmigrate.program.modules import Module
+from jaxmigrate.program.old_names import OldName, last_parts, old_words, row_of
+from jaxmigrate.program.resolve import Resolver
+from jaxmigrate.program.scopes import Binding
+from jaxmigrate.program.sites import ReferenceNode, denotes
+
+Statement: TypeAlias = ast.Import | ast.ImportFrom
+ABSENT = frozenset({"ImportError", "ModuleNotFoundError", "AttributeError", "Exception", "NameError"})
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OldImport:
+    """An import of an old name, or of something below an old module; `below` is what stands below the row's name."""
+
+    module: Module
+    alias: ast.alias
+    statement: Statement
+    row: OldName
+    below: str
+
+    @property
+    def local(self) -> str:
+        """The name that it binds."""
+        return self.alias.asname or self.alias.name.partition(".")[0]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OldReference:
+    """An expression that denotes an old name through imports alone."""
+
+    module: Module
+    node: ReferenceNode
+    row: OldName
+
+
+def old_imports(module: Module) -> list[OldImport]:
+    """The imports of old names of a module, also those that only a failed import leads to."""
+    if not old_words().search(module.text):
+        return []
+    found = []
+    for statement in ast.walk(module.tree):
+        if isinstance(statement, ast.Import | ast.ImportFrom):
+            found += list(_in_statement(statement, module))
+    return found
+
+
+def _in_statement(statement: Statement, module: Module) -> Iterator[OldImport]:
+    if isinstance(statement, ast.ImportFrom) and (statement.level or not statement.module):
+        return
+    for alias in statement.names:
+        full = f"{statement.module}.{alias.name}" if isinstance(statement, ast.ImportFrom) else alias.name
+        found = row_of(full) if full.startswith("jax.") else None
+        if found is not None:
+            yield OldImport(module, alias, statement, *found)
+
+
+def old_references(module: Module, resolver: Resolver) -> list[OldReference]:
+    """The expressions of a module that denote old names, without those that are a part of another one."""
+    if not (old_words().search(module.text) or module.table.star_imports):
+        return []
+    found = {}
+    for node in module.table.references:
+        if _may_denote(node, module):
+            name = denotes(node, resolver, module)
+            row = row_of(name) if name is not None else None
+            if row is not None and not row[1]:
+                found[node] = OldReference(module, node, row[0])
+    parts = {reference.node.value for reference in found.values() if isinstance(reference.node, ast.Attribute)}
+    return [reference for node, reference in found.items() if node not in parts]
+
+
+def _may_denote(node: ReferenceNode, module: Module) -> bool:
+    """A cheap test before the real one: the last part of an old name, or a name that an import of one binds."""
+    if isinstance(node, ast.Attribute):
+        return node.attr in last_parts()
+    if node.id in last_parts():
+        return True
+    holder = module.table.scope_of[node].lookup(node.id)
+    return holder is not None and any(_imports_old(binding) for binding in holder.bindings[node.id])
+
+
+def _imports_old(binding: Binding) -> bool:
+    alias = binding.node
+    return isinstance(alias, ast.alias) and alias.name.rpartition(".")[2] in last_parts()
+
+
+def is_guarded(node: ast.AST, module: Module) -> bool:
+    """Whether a failure of what stands here is caught, as where a program runs on several releases of JAX."""
+    child, parent = node, module.table.parents.get(node)
+    while parent is not None:
+        if isinstance(parent, ast.ExceptHandler) and _catches_absence(parent):
+            return True
+        if isinstance(parent, ast.Try) and child in parent.body and any(map(_catches_absence, parent.handlers)):
+            return True
+        if isinstance(parent, ast.If | ast.IfExp) and child is not parent.test and asks_for_release(parent.test):
+            return True
+        child, parent = parent, module.table.parents.get(parent)
+    return False
+
+
+def _catches_absence(handler: ast.ExceptHandler) -> bool:
+    kinds = [] if handler.type is None else [n.id for n in ast.walk(handler.type) if isinstance(n, ast.Name)]
+    return handler.type is None or not ABSENT.isdisjoint(kinds)
+
+
+def asks_for_release(test: ast.expr) -> bool:
+    """Whether a condition asks what JAX has, or which one it is."""
+    return any(
+        (isinstance(n, ast.Name) and n.id == "hasattr")
+        or (isinstance(n, ast.Attribute | ast.Name) and "version" in (n.attr if isinstance(n, ast.Attribute) else n.id))
+        for n in ast.walk(test)
+    )
