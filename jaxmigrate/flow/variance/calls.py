@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-from jaxmigrate.flow.variance import collectives, expressions, externals, methods, statements, transforms
+from jaxmigrate.flow.variance import collectives, expressions, externals, methods, objects, statements, transforms
 from jaxmigrate.flow.variance.callees import Bound, Callee, Choice, Closure, Method, Pure, Transformed
 from jaxmigrate.flow.variance.frames import Arguments, Frame
 from jaxmigrate.flow.variance.lattice import (
@@ -15,6 +15,7 @@ from jaxmigrate.flow.variance.lattice import (
     Level,
     Var,
     dict_of,
+    dictionary,
     doubtful,
     element,
     join,
@@ -68,7 +69,9 @@ def _arguments(run: Run, node: ast.Call, frame: Frame) -> Arguments:
         value = expressions.evaluate(run, one.value if isinstance(one, ast.Starred) else one, frame)
         if not isinstance(one, ast.Starred):
             (rest or given).append(value)
-        elif value.parts is not None and not rest:
+            continue
+        value = objects.in_order(run, value)
+        if value.parts is not None and not rest:
             given += value.parts
         else:
             rest.append(element(value))
@@ -309,7 +312,7 @@ def _parameters(run: Run, closure: Closure, arguments: Arguments) -> dict[str, V
         )
     if spec.kwarg is not None:
         others = {name: value for name, value in arguments.named.items() if name not in every}
-        found[spec.kwarg.arg] = made_at(dict_of({**others, **({OTHERS: more[0]} if more else {})}), (node, "**"))
+        found[spec.kwarg.arg] = made_at(dictionary({**others, **({OTHERS: more[0]} if more else {})}), (node, "**"))
     return found
 
 

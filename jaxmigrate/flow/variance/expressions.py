@@ -16,7 +16,7 @@ from jaxmigrate.flow.variance.lattice import (
     Level,
     Var,
     constant,
-    dict_of,
+    dictionary,
     doubtful,
     each,
     element,
@@ -110,7 +110,7 @@ def _dict(run: Run, node: ast.Dict, frame: Frame) -> Var:
             case _:
                 value = union([value, known])
                 fields[OTHERS] = join_all([fields[OTHERS], value]) if OTHERS in fields else value
-    return made_at(dict_of(fields), node)
+    return made_at(dictionary(fields), node)
 
 
 def _attribute(run: Run, node: ast.Attribute, frame: Frame) -> Var:
@@ -119,7 +119,7 @@ def _attribute(run: Run, node: ast.Attribute, frame: Frame) -> Var:
 
 def _subscript(run: Run, node: ast.Subscript, frame: Frame) -> Var:
     value, index = evaluate(run, node.value, frame), evaluate(run, node.slice, frame)
-    return item(value, index, node.slice)
+    return item(objects.in_order(run, value), index, node.slice)
 
 
 def item(value: Var, index: Var, node: ast.expr | None = None) -> Var:
@@ -205,7 +205,7 @@ def operated(run: Run, node: ast.expr, op: ast.operator, left: Var, right: Var, 
     if isinstance(op, ast.Add) and left.parts is not None and right.parts is not None:
         return tuple_of([*left.parts, *right.parts])
     if isinstance(op, ast.BitOr) and left.fields is not None and right.fields is not None:
-        return dict_of({**left.fields, **right.fields})
+        return dictionary({**left.fields, **right.fields})
     result = union([left, right])
     repeated = isinstance(op, ast.Mult | ast.Add) and not (_is_array(left) or _is_array(right))
     places = left.places | right.places if repeated else frozenset()
@@ -269,9 +269,10 @@ def _dict_comprehension(run: Run, node: ast.DictComp, frame: Frame) -> Var:
 
     found, known = _generated(run, node.generators, frame, entry)
     if known and all(_is_text(key) for key, _ in entries):
-        made = dict_of({str(key.static.value): v for key, v in entries if isinstance(key.static, Constant)})
+        made = dictionary({str(key.static.value): v for key, v in entries if isinstance(key.static, Constant)})
     else:
-        made = dict_of({OTHERS: join_all([at_least(v, key.level) for key, v in entries])}) if found else dict_of({})
+        held = {OTHERS: join_all([at_least(v, key.level) for key, v in entries])} if found else {}
+        made = dictionary(held)
         made = doubtful(made) if any(key.host for key, _ in entries) else made
     return made_at(made, node)
 

@@ -16,6 +16,7 @@ from jaxmigrate.flow.variance.lattice import (
     Var,
     certainly,
     dict_of,
+    dictionary,
     each,
     element,
     join_all,
@@ -158,6 +159,12 @@ def declared_fields(run: Run, cls: Class) -> list[str]:
     return list(found)
 
 
+def is_named_tuple(run: Run, cls: Class) -> bool:
+    """Whether objects of a class are tuples of its fields."""
+    bases = [v for c in run.resolver.lineage(cls) for b in c.node.bases for v in run.resolver.values(b, c.module)]
+    return any(isinstance(v, External) and v.name in library.NAMED_TUPLES for v in bases)
+
+
 # Cases of their own
 
 
@@ -193,7 +200,7 @@ def _dictionary(run: Run, arguments: Arguments, node: ast.Call | None, frame: Fr
         fields = {**(first.fields if first.fields is not None else {OTHERS: whole(element(first))}), **fields}
     if arguments.rest is not None:
         fields[OTHERS] = join_all([*fields.values(), arguments.rest])
-    return made_at(dict_of(fields), node)
+    return made_at(dictionary(fields), node)
 
 
 def _zip(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> Var:

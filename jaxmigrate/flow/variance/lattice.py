@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 from jaxmigrate.flow.variance.callees import Callee, Choice
 from jaxmigrate.program.values import Constant, Value
 
-Kind: TypeAlias = Literal["array", "tree", "unknown"]
+Kind: TypeAlias = Literal["array", "tree", "dict", "unknown"]
 MOST_CHOICES = 4
 GIVEN = "given"  # to the map, and no constant of its body
 OF_EQUAL = "gradient with respect to a value that is equal everywhere"
@@ -45,7 +45,8 @@ class Var(NamedTuple):
     before it was differentiated; `updated`: state that unreduced gradients have changed; `reduced`: comes from a
     reduction over the mapped axis. `parts` are a tuple's or list's elements; `fields` the entries of a dictionary with
     constant keys or of an object, all others being what "*" is, where that is there. `kind` "array" is one array or
-    number for certain, no container; "tree" is a tree all of whose leaves are at the level. `static` is what it stands
+    number for certain, no container; "tree" is a tree all of whose leaves are at the level; "dict" is a dictionary, of
+    which iterating gives the keys. `static` is what it stands
     for before anything runs: a constant, a module, an instance of a class in sight. `callee` is what it does when
     called. `places` are where the mutable objects that can be reached from a value may have been made, `own`
     where it itself may have been, None for any of them: whatever changes an object made in one of `own` changes all
@@ -175,6 +176,11 @@ def dict_of(fields: Mapping[str, Var]) -> Var:
     return replace(union(fields.values()), fields=Fields(fields), places=places)
 
 
+def dictionary(fields: Mapping[str, Var]) -> Var:
+    """A dictionary, for certain."""
+    return replace(dict_of(fields), kind="dict")
+
+
 def whole(value: Var) -> Var:
     """Something in a value of which nothing else is known."""
     kind: Kind = value.kind if value.kind == "array" else "tree" if value.kind == "tree" else "unknown"
@@ -206,12 +212,14 @@ def certainly(value: Var) -> Var:
 
 
 def element(value: Var) -> Var:
-    """What iterating over a value gives; of an array, an array; of a dictionary, its keys."""
+    """What iterating gives: of an array, an array; of a dictionary, its keys; of an object, what it holds."""
     if value.parts:
         return join_all(value.parts)
     if value.fields is not None:
         each = value.fields.get(EACH)
-        return each if each is not None else Var(host=value.host)
+        if each is not None:
+            return each
+        return Var(host=value.host) if value.kind == "dict" else whole(value)
     return whole(value)
 
 
@@ -229,7 +237,8 @@ def with_fields(value: Var, changed: Mapping[str, Var]) -> Var:
     """An object with some of its entries replaced; what is known of the others stays."""
     before = value.fields if value.fields is not None else {OTHERS: whole(value)}
     made = dict_of({**before, **changed})
-    return replace(made, static=value.static, places=made.places | value.places, own=value.own)
+    kind: Kind = "dict" if value.kind == "dict" else "unknown"
+    return replace(made, static=value.static, kind=kind, places=made.places | value.places, own=value.own)
 
 
 def unsure(value: Var) -> Var:

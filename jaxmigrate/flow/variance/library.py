@@ -72,6 +72,7 @@ TRANSPARENT = frozenset(
         "jax.default_matmul_precision", "jax.enable_custom_prng", "jax.interpreters.ad.custom_jvp",
     }
 )  # fmt: skip
+NAMED_TUPLES = frozenset({"typing.NamedTuple", "typing_extensions.NamedTuple"})
 CUSTOM = frozenset({"jax.custom_vjp", "jax.custom_jvp", "jax.custom_gradient", "jax.custom_derivatives.custom_vjp"})
 GRADIENTS = frozenset({"jax.grad", "jax.value_and_grad"})
 JACOBIANS = frozenset({"jax.hessian", "jax.jacfwd", "jax.jacrev", "jax.jacobian"})

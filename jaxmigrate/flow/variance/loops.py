@@ -138,7 +138,7 @@ def _diverging(run: Run, ways: Sequence[ast.expr], node: ast.Call, frame: Frame,
 def associative(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> Var:
     """A binary function over the elements of something: `associative_scan`, `reduce`, `tree_reduce`."""
     function, items = arguments.find(0, "fn", "function") or EQUAL, arguments.find(1, "elems", "tree") or EQUAL
-    one = element(items) if items.parts is not None or items.fields is not None else whole(items)
+    one = element(items) if items.parts is not None else whole(items)  # leaves, of whatever containers
     first = arguments.find(2, "initializer")
     start = first if first is not None else one
     _, given = fixpoint(run, start, lambda c: calls.apply(run, function, Arguments((c, one)), node, frame))
@@ -167,6 +167,7 @@ def tree_map(
                 dict_of({n: over([v.fields[n] if v.fields is not None and n in v.fields else whole(v) for v in values])
                          for n in first.fields}),
                 static=first.static,
+                kind="dict" if first.kind == "dict" else "unknown",
             )  # fmt: skip
         inner = [replace(whole(v), kind="array", places=frozenset()) if leaf else whole(v) for v in values]
         more = (arguments.rest,) if arguments.rest is not None else ()

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import ast
 
-from jaxmigrate.flow.variance import expressions
+from jaxmigrate.flow.variance import expressions, externals
 from jaxmigrate.flow.variance.callees import Closure, Method
 from jaxmigrate.flow.variance.frames import Arguments, Frame
 from jaxmigrate.flow.variance.lattice import (
@@ -71,6 +71,16 @@ def attribute(run: Run, value: Var, name: str) -> Var:
         return known
     inner = field(value, name)
     return replace(inner, callee=Method(value, name), places=inner.places | value.places)
+
+
+def in_order(run: Run, value: Var) -> Var:
+    """A tuple's elements one by one, also where it is a named one."""
+    if value.parts is not None or value.fields is None or not isinstance(value.static, Instance):
+        return value
+    names = externals.declared_fields(run, value.static.cls)
+    if not externals.is_named_tuple(run, value.static.cls) or set(names) != set(value.fields):
+        return value
+    return replace(value, parts=tuple(value.fields[name] for name in names), fields=None, static=None)
 
 
 def _is_instance(value: Var) -> bool:
@@ -147,7 +157,7 @@ def assign(run: Run, target: ast.expr, value: Var, frame: Frame) -> None:
         case ast.Name(id=name):
             _assign_name(run, target, name, run.settle(value), frame)
         case ast.Tuple(elts=elements) | ast.List(elts=elements):
-            for one, part in zip(elements, _unpacked(value, elements), strict=True):
+            for one, part in zip(elements, _unpacked(in_order(run, value), elements), strict=True):
                 assign(run, one, part, frame)
         case ast.Starred(value=inner):
             assign(run, inner, value, frame)

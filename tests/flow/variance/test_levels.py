@@ -233,6 +233,29 @@ def f(p, x):
     assert levels(text) == "NYYNYN"
 
 
+def test_a_named_tuple_is_unpacked_into_its_fields() -> None:
+    text = """
+class Pair(NamedTuple):
+    a: Any
+    b: Any
+
+class Held(flax.struct.PyTreeNode):
+    a: Any
+
+def f(p, x, m):
+    a, b = Pair(p, b=x)
+    c, _ = Pair(b=p, a=x)
+    d, e = [Pair(p, x), Pair(x, p)][m]
+    first, = Held(x)
+    return a, b, c, d, Pair(p, x)[0], Pair(p, x)[1], (lambda u, v: v)(*Pair(p, x)), first
+"""
+    assert levels(text) == "NYYMNYYY"
+
+
+def test_reducing_a_dictionary_reads_its_values() -> None:
+    assert levels("def f(p, x): return jax.tree.reduce(jnp.add, {'a': p, 'b': x}), [k for k in {'a': x}]") == "MN"
+
+
 def test_several_axes_and_none() -> None:
     assert levels("def f(x): return lax.psum(x, 'i'), lax.psum(x, ('i', 'j'))", axes=("i", "j")) == "MN"
     assert levels("def f(x, p): return x + 1, p + 1", axes=()) == "YN"
