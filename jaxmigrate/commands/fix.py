@@ -11,11 +11,13 @@ from jaxmigrate.commands import Failure
 from jaxmigrate.commands.inputs import Inputs, load
 from jaxmigrate.commands.planning import PlannedFile, plan_files, with_diff
 from jaxmigrate.commands.reporting import write_reports
+from jaxmigrate.config import Version
 from jaxmigrate.migrate import SitePlan
 from jaxmigrate.reports import fix_html, fix_json, fix_junit, fix_markdown
 from jaxmigrate.reports.diff import shown_diff
 from jaxmigrate.reports.fix_result import FixedFile, FixResult
 from jaxmigrate.reports.site_layouts import is_global, reasons, summary
+from jaxmigrate.requirements import required_jax
 from jaxmigrate.sources import SourceError, write_source
 from jaxmigrate.terminal import is_terminal, plural, printable, say, wants_colour
 from jaxmigrate.verify.model import Evidence
@@ -44,7 +46,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _fix_group(group: Inputs, options: argparse.Namespace, from_stdin: bool) -> FixResult:
-    planned, broken = plan_files(group.sources, options.layout or group.config.layout)
+    planned, broken = plan_files(group.sources, options.layout or group.config.layout, _target(group, options))
     evidence, withheld = _verified(planned, group, options) if options.verify else (None, {})
     files = [_fix_file(file, withheld, options) for file in planned]
     if from_stdin and not (options.diff or options.check):
@@ -52,6 +54,12 @@ def _fix_group(group: Inputs, options: argparse.Namespace, from_stdin: bool) -> 
     failed = [error for _, error in files if error is not None]
     notebooks = [notebook.name for notebook in group.notebooks]
     return FixResult([file for file, _ in files], [*group.errors, *broken, *failed], notebooks, evidence)
+
+
+def _target(group: Inputs, options: argparse.Namespace) -> Version | None:
+    """The release that the result must run on: as told, else the oldest that the project says it works with."""
+    given: Version | None = options.target_jax or group.config.target_jax
+    return given or required_jax(group.config.root)
 
 
 def _verified(
@@ -67,7 +75,7 @@ def _fix_file(
 ) -> tuple[FixedFile, SourceError | None]:
     name = file.source.name
     if not file.plan.changed:
-        return FixedFile(name, "unchanged", file.sites), None
+        return FixedFile(name, "unchanged", file.sites, names=file.plan.names), None
     if name in withheld:
         return with_diff(file, "withheld", _as_left(file, withheld[name])), None
     if options.diff or options.check or file.source.path is None:
@@ -105,8 +113,8 @@ def _tell(result: FixResult, options: argparse.Namespace, from_stdin: bool) -> N
             tell(f"{file.path}: {_done(file, options.check)}")
             for line in _layouts(file):
                 tell(line)
-    for site in result.left:
-        tell(f"{site.path}:{site.line}:{site.column} {site.code} {site.reason}")
+    for left in result.all_left:
+        tell(f"{left.path}:{left.line}:{left.column} {left.code} {left.reason}")
     for error in result.errors:
         say(str(error))
     if result.notebooks:
@@ -130,7 +138,9 @@ def _print(message: str) -> None:
 
 def _done(file: FixedFile, check: bool) -> str:
     sites = plural(sum(1 for site in file.sites if site.status == "rewritten"), "site")
-    return f"would rewrite {sites}" if check else f"rewrote {sites}"
+    replaced = sum(1 for name in file.names if name.status == "replaced")
+    names = f" and {plural(replaced, 'old name')}" if replaced else ""
+    return f"would rewrite {sites}{names}" if check else f"rewrote {sites}{names}"
 
 
 def _print_diffs(result: FixResult) -> None:
@@ -145,4 +155,4 @@ def _print_diffs(result: FixResult) -> None:
 def _status(result: FixResult, options: argparse.Namespace) -> int:
     if result.errors:
         return 2
-    return 1 if result.left or (options.check and result.changed) else 0
+    return 1 if result.left or result.left_names or (options.check and result.changed) else 0

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from jaxmigrate.commands.inputs import unparsable
 from jaxmigrate.migrate import FilePlan, SitePlan, plan_sources
+from jaxmigrate.program.old_names import Release
 from jaxmigrate.reports.diff import unified_diff
 from jaxmigrate.reports.fix_result import FixedFile, Outcome
 from jaxmigrate.sources import SourceError, SourceFile
@@ -31,14 +32,18 @@ class PlannedFile:
         return self.plan.sites
 
 
-def plan_files(sources: Sequence[SourceFile], layout: str = "auto") -> tuple[list[PlannedFile], list[SourceError]]:
+def plan_files(
+    sources: Sequence[SourceFile], layout: str = "auto", target: Release | None = None
+) -> tuple[list[PlannedFile], list[SourceError]]:
     """Plans the migration of the files of one project.
 
     Returns:
         The files that parse, in their order, and the errors of those that do not or that could not be written back.
     """
     by_name = {source.name: source for source in sources}
-    plan, broken = plan_sources([(source.name, place(source), source.text) for source in sources], layout=layout)
+    plan, broken = plan_sources(
+        [(source.name, place(source), source.text) for source in sources], layout=layout, target=target
+    )
     errors = [unparsable(name, error) for name, error in broken.items()]
     planned = []
     for file in plan.files:
@@ -54,7 +59,7 @@ def plan_files(sources: Sequence[SourceFile], layout: str = "auto") -> tuple[lis
 def with_diff(file: PlannedFile, outcome: Outcome, sites: tuple[SitePlan, ...]) -> FixedFile:
     """What became of a planned file, with its diff, for reports."""
     diff = unified_diff(file.source.name, file.source.raw, file.after)
-    return FixedFile(file.source.name, outcome, sites, diff, file.source.encoding)
+    return FixedFile(file.source.name, outcome, sites, diff, file.source.encoding, file.plan.names)
 
 
 def place(source: SourceFile) -> Path:

@@ -11,6 +11,8 @@ from jaxmigrate.migrate.edits import Edit, Positions
 from jaxmigrate.migrate.global_helpers import PREFETCH, REPLICATE, SHARD, SHARD_MAP, GlobalNames
 from jaxmigrate.migrate.helper import HELPER_NAME, NESTED_NAME, Names, Needs
 from jaxmigrate.program.modules import Module
+from jaxmigrate.program.old_names import old_names
+from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.scopes import Binding
 from jaxmigrate.program.sites import PMAP
 
@@ -201,7 +203,16 @@ def _imports(binding: Binding, module: Module) -> str | None:
         return binding.node.name if binding.node.asname else binding.node.name.partition(".")[0]
     statement = module.table.parents[binding.node]
     assert isinstance(statement, ast.ImportFrom)
-    return None if statement.level else f"{statement.module}.{binding.node.name}"
+    return None if statement.level else _renamed(f"{statement.module}.{binding.node.name}", binding.node)
+
+
+def _renamed(dotted: str, alias: ast.alias) -> str:
+    """What an import brings in once old names have been replaced, where it keeps the name that it binds."""
+    row = old_names().get(dotted) if dotted.startswith("jax.") else None
+    if row is None or row.how != "rename":
+        return dotted
+    same = alias.asname or row.replacement.endswith(f".{alias.name}")
+    return row.replacement if same else dotted
 
 
 def _statement(binding: Binding, module: Module) -> ast.AST:
@@ -329,3 +340,18 @@ def drop_alias(statement: ast.ImportFrom, alias: ast.AST, module: Module, positi
     if index + 1 < len(names):
         return [Edit(start, positions.span(names[index + 1])[0], "")]
     return [Edit(positions.span(names[index - 1])[1], end, "")]
+
+
+def imported_names(modules: Sequence[Module], resolver: Resolver) -> dict[Module, frozenset[str]]:
+    """By module, the names that other modules import from it, so that no import they lean on is dropped."""
+    found: dict[Module, set[str]] = {}
+    for module in modules:
+        for bindings in module.table.root.bindings.values():
+            for binding in bindings:
+                if binding.kind == "from" and isinstance(binding.node, ast.alias):
+                    statement = module.table.parents[binding.node]
+                    assert isinstance(statement, ast.ImportFrom)
+                    source = resolver.project.imported(module, statement.module or "", statement.level)
+                    if source is not None:
+                        found.setdefault(source, set()).add(binding.node.name)
+    return {module: frozenset(names) for module, names in found.items()}

@@ -75,6 +75,44 @@ class SitePlan:
 
 
 @dataclass(frozen=True, slots=True)
+class NamePlan:
+    """One use of a name that JAX has renamed or removed.
+
+    Attributes:
+        path: The file as the user named it.
+        line: Line from 1, in the file as it was.
+        column: Column in characters from 1, in the file as it was unless that line was rewritten for a map.
+        name: The old name in full.
+        replacement: The new one, empty where there is none.
+        status: Whether it is replaced or left.
+        code: The rule that explains it.
+        reason: Why it is left and what the user can do.
+    """
+
+    path: str
+    line: int
+    column: int
+    name: str
+    replacement: str
+    status: Literal["replaced", "left"]
+    code: str
+    reason: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """The use as `fix --report` writes it."""
+        return {
+            "path": self.path,
+            "line": self.line,
+            "column": self.column,
+            "name": self.name,
+            "replacement": self.replacement,
+            "status": self.status,
+            "code": self.code,
+            **({"reason": self.reason} if self.reason else {}),
+        }
+
+
+@dataclass(frozen=True, slots=True)
 class FilePlan:
     """One file: its text before and after, and both with the marks that a verification needs.
 
@@ -87,6 +125,7 @@ class FilePlan:
     marked_before: str
     marked_after: str
     sites: tuple[SitePlan, ...]
+    names: tuple[NamePlan, ...] = ()
 
     @property
     def changed(self) -> bool:

@@ -20,12 +20,15 @@ from jaxmigrate.migrate.decide import (
 )
 from jaxmigrate.migrate.edits import Positions, apply_edits
 from jaxmigrate.migrate.global_arrays import GlobalRewrite, global_rewrite
+from jaxmigrate.migrate.imports import imported_names
 from jaxmigrate.migrate.layouts import Chosen, choose
+from jaxmigrate.migrate.neighbours.plans import with_new_names
 from jaxmigrate.migrate.plan import FilePlan, Plan, SitePlan
 from jaxmigrate.migrate.rewriting import Mark, marked, planned_imports, rewrite
 from jaxmigrate.migrate.sites import Outcome, site_plan
 from jaxmigrate.migrate.together import leave_together
 from jaxmigrate.program.modules import Module, Project, parse_module, read_utf8
+from jaxmigrate.program.old_names import Release
 from jaxmigrate.program.resolve import PARTIALS, Resolver
 from jaxmigrate.program.scopes import Binding
 from jaxmigrate.program.sites import MappedSite, Reference, ReferenceNode, mapped_sites, references
@@ -35,12 +38,16 @@ RENAMED = re.compile(r"\bpmap\s+as\s+\w")
 
 
 def plan_sources(
-    sources: Sequence[tuple[str, Path, str]], explicit: Collection[str] = (), layout: str = "stacked"
+    sources: Sequence[tuple[str, Path, str]],
+    explicit: Collection[str] = (),
+    layout: str = "stacked",
+    target: Release | None = None,
 ) -> tuple[Plan, dict[str, SyntaxError]]:
     """Plans the migration of files given as (name, absolute path, text).
 
     A file is parsed if it can hold a site, or if its name is in `explicit`; the rest cost a search for a word. With the
-    layout "auto" arrays become global ones wherever that is proven, with "stacked" every caller stays as it is.
+    layout "auto" arrays become global ones wherever that is proven, with "stacked" every caller stays as it is. Old
+    names of JAX give way to those that the release `target`, by default the newest, and all later ones have.
 
     Returns:
         The plan, with a file for each source in the order given, and by name the errors of those that do not parse.
@@ -65,7 +72,8 @@ def plan_sources(
         if path not in modules and name not in errors and any(stem in text for stem in stems):
             parse(name, path, text)
     project = Project(modules.values(), lambda path: texts.get(path) or read_utf8(path), texts)
-    return _plan(sources, modules, project, layout == "auto"), errors
+    plan = _plan(sources, modules, project, layout == "auto")
+    return with_new_names(plan, {name: path for name, path, _ in sources if name not in errors}, target), errors
 
 
 def fix_files(files: Mapping[str, str], layout: str = "stacked") -> dict[str, str]:
@@ -87,7 +95,7 @@ def _plan(
     decisions = leave_together(decisions, sites, resolver, lambda site: _reference_of(site, resolver, roots))
     roots = {d.reference.node: d for ds in decisions.values() for d in ds}
     leaned_on = _leaned_on(sites, roots, resolver)
-    imported = _imported_names(tuple(modules.values()), resolver)
+    imported = imported_names(tuple(modules.values()), resolver)
     chosen = choose(modules, sites, decisions, resolver, around, texts) if is_auto else None
     for more in chosen.more if chosen is not None else ():
         modules[more.path], sites[more], decisions[more] = more, [], []
@@ -277,18 +285,3 @@ def _follow(bindings: Sequence[Binding], module: Module, resolver: Resolver) -> 
             return None
         bindings, module = source.table.root.bindings.get(binding.node.name, []), source
     return None
-
-
-def _imported_names(modules: Sequence[Module], resolver: Resolver) -> dict[Module, frozenset[str]]:
-    """By module, the names that other modules import from it, so that no import they lean on is dropped."""
-    found: dict[Module, set[str]] = {}
-    for module in modules:
-        for bindings in module.table.root.bindings.values():
-            for binding in bindings:
-                if binding.kind == "from" and isinstance(binding.node, ast.alias):
-                    statement = module.table.parents[binding.node]
-                    assert isinstance(statement, ast.ImportFrom)
-                    source = resolver.project.imported(module, statement.module or "", statement.level)
-                    if source is not None:
-                        found.setdefault(source, set()).add(binding.node.name)
-    return {module: frozenset(names) for module, names in found.items()}

@@ -77,7 +77,7 @@ def last_parts() -> frozenset[str]:
 
 
 def row_of(dotted: str) -> tuple[OldName, str] | None:
-    """The row for a dotted name or for the nearest module above it, and what stands below that, such as `.wrap_init`."""
+    """The row for a dotted name or for the nearest module above it, and what stands below that (`.wrap_init`)."""
     parts = dotted.split(".")
     for count in range(len(parts), 1, -1):
         row = old_names().get(".".join(parts[:count]))

@@ -9,7 +9,7 @@ from jaxmigrate.verify.model import to_json
 
 
 def write(result: FixResult) -> str:
-    """One JSON object: `summary`, `sites`, `files`, `errors`, `notebooks` and `verification`."""
+    """One JSON object: `summary`, `sites`, `names`, `files`, `errors`, `notebooks` and `verification`."""
     document = {
         "version": 1,
         "summary": {
@@ -19,6 +19,7 @@ def write(result: FixResult) -> str:
             "files_changed": len(result.changed),
         },
         "sites": [site.to_json() for site in result.sites],
+        "names": [name.to_json() for name in result.names],
         "files": [{"path": file.path, "outcome": file.outcome, "diff": file.diff_text} for file in result.files],
         "errors": [error.to_json() for error in result.errors],
         "notebooks": list(result.notebooks),

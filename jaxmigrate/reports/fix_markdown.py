@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from jaxmigrate.migrate.plan import SitePlan
+from jaxmigrate.migrate.plan import NamePlan, SitePlan
 from jaxmigrate.reports.fix_result import FixResult
 from jaxmigrate.reports.markdown import escaped, fenced, section, table
 from jaxmigrate.reports.site_layouts import is_global, reasons, summary
@@ -21,7 +21,7 @@ def write(result: FixResult) -> str:
         *section(
             "Layouts", table(("Place", "Layouts", "Stays stacked"), map(_layout_row, filter(is_global, result.sites)))
         ),
-        *section("Left", table(("Place", "Code", "Reason"), map(_left_row, result.left))),
+        *section("Left", table(("Place", "Code", "Reason"), map(_left_row, result.all_left))),
         *section("Not worked on", [f"- {escaped(str(error))}" for error in result.errors]),
         *section("Notebooks that are not rewritten yet", [f"- {escaped(name)}" for name in result.notebooks]),
         *section("Diff", fenced("".join(file.diff_text for file in result.files), "diff")),
@@ -47,5 +47,5 @@ def _layout_row(site: SitePlan) -> tuple[str, str, str]:
     return f"{site.path}:{site.line}", summary(site), "; ".join(reasons(site))
 
 
-def _left_row(site: SitePlan) -> tuple[str, str, str]:
+def _left_row(site: SitePlan | NamePlan) -> tuple[str, str, str]:
     return f"{site.path}:{site.line}:{site.column}", site.code, site.reason

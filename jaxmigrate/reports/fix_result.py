@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from jaxmigrate.migrate.plan import SitePlan
+from jaxmigrate.migrate.plan import NamePlan, SitePlan
 from jaxmigrate.sources import SourceError
 from jaxmigrate.terminal import plural
 from jaxmigrate.verify.model import Evidence
@@ -25,6 +25,7 @@ class FixedFile:
         sites: Its mapped sites, with those of a withheld file marked as left.
         diff: Its unified diff, empty where nothing would change.
         encoding: The encoding of the file and thus of its diff.
+        names: Its uses of names that JAX has renamed or removed.
     """
 
     path: str
@@ -32,6 +33,7 @@ class FixedFile:
     sites: tuple[SitePlan, ...]
     diff: bytes = b""
     encoding: str = "utf-8"
+    names: tuple[NamePlan, ...] = ()
 
     @property
     def diff_text(self) -> str:
@@ -71,6 +73,22 @@ class FixResult:
         return tuple(site for site in self.sites if site.status == "rewritten")
 
     @property
+    def names(self) -> tuple[NamePlan, ...]:
+        """Every use of a name that JAX has renamed or removed."""
+        return tuple(name for file in self.files for name in file.names)
+
+    @property
+    def left_names(self) -> tuple[NamePlan, ...]:
+        """The old names that stay."""
+        return tuple(name for name in self.names if name.status == "left")
+
+    @property
+    def all_left(self) -> tuple[SitePlan | NamePlan, ...]:
+        """What a person has to look at, in the order of files and lines."""
+        found: list[SitePlan | NamePlan] = [*self.left, *self.left_names]
+        return tuple(sorted(found, key=lambda one: (one.path, one.line, one.column)))
+
+    @property
     def changed(self) -> tuple[FixedFile, ...]:
         """The files that are, or would be, written."""
         return tuple(file for file in self.files if file.outcome in ("written", "shown"))
@@ -79,4 +97,10 @@ class FixResult:
         """One line such as `12 sites in 4 files: 11 rewritten, 1 left`."""
         files = sum(1 for file in self.files if file.sites)
         counts = f"{len(self.rewritten)} rewritten, {len(self.left)} left"
-        return f"{plural(len(self.sites), 'site')} in {plural(files, 'file')}: {counts}"
+        return f"{plural(len(self.sites), 'site')} in {plural(files, 'file')}: {counts}{self._names()}"
+
+    def _names(self) -> str:
+        if not self.names:
+            return ""
+        left = len(self.left_names)
+        return f"; {plural(len(self.names), 'old name')}: {len(self.names) - left} replaced, {left} left"

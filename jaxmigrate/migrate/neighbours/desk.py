@@ -43,6 +43,7 @@ class Desk:
     gone: set[ast.AST] = field(default_factory=set)
     seen: list[Seen] = field(default_factory=list)
     taken: set[str] = field(default_factory=set)
+    loaded: set[str] = field(default_factory=set)  # modules that `import a.b.c` statements will load
 
     def __post_init__(self) -> None:
         self.positions = Positions(self.module.text)
@@ -78,7 +79,8 @@ class Desk:
             root = base.value
             while isinstance(root, ast.Attribute) and isinstance(root.value, ast.Name | ast.Attribute):
                 root = root.value
-            if self._needs_no_import(dotted) and denotes(root, self.resolver, self.module) == "jax":
+            loaded = self._needs_no_import(dotted) or parent in self.loaded or dotted in self.loaded
+            if loaded and denotes(root, self.resolver, self.module) == "jax":
                 return dotted.replace("jax", self.module.segment(root), 1)
         present = bound_name(self.module, dotted)
         if present is not None and self._means(present, at):
@@ -92,7 +94,7 @@ class Desk:
         present = bound_name(self.module, dotted)
         if present is not None and self._means(present, at):
             return present
-        return self._import(dotted, at)
+        return self._import(dotted)
 
     @staticmethod
     def _needs_no_import(dotted: str) -> bool:
@@ -101,10 +103,10 @@ class Desk:
     def _qualified(self, root: str, dotted: str, at: ast.AST) -> str | None:
         name = bound_name(self.module, root)
         if name is None or not self._means(name, at):
-            name = self._import(root, at)
+            name = self._import(root)
         return None if name is None else name + dotted[len(root) :]
 
-    def _import(self, dotted: str, at: ast.AST) -> str | None:
+    def _import(self, dotted: str) -> str | None:
         if dotted in self.added:
             return self.added[dotted][1]
         if not has_jax_import(self.module):

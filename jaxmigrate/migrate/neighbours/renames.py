@@ -1,0 +1,82 @@
+"""Plain renames: an old name gives way to the new one, in imports and in expressions, and nothing else changes."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Mapping, Sequence
+
+from jaxmigrate.migrate.neighbours.desk import Desk
+from jaxmigrate.program.old_names import row_of
+from jaxmigrate.program.old_uses import OldImport, OldReference
+
+
+def rename_reference(desk: Desk, use: OldReference) -> bool:
+    """Replaces an expression by one that denotes the new name; False where a new import has no place."""
+    if isinstance(use.node, ast.Name) and _keeps_its_name(use.node.id, desk):
+        return True
+    text = desk.name_of(use.row.replacement, use.node, use.node)
+    if text is None:
+        return False
+    desk.replace(use.node, text)
+    return True
+
+
+def _keeps_its_name(name: str, desk: Desk) -> bool:
+    """Whether the import that binds a name will bind it to the new thing, so that its uses stay as they are."""
+    bindings = desk.module.table.root.bindings.get(name, [])
+    found = [b.node for b in bindings if b.kind == "from" and isinstance(b.node, ast.alias)]
+    return not bindings or len(found) < len(bindings) or any(_stays(alias, desk) for alias in found)
+
+
+def _stays(alias: ast.alias, desk: Desk) -> bool:
+    statement = desk.module.table.parents.get(alias)
+    if not isinstance(statement, ast.ImportFrom) or statement.level:
+        return True  # of another module of the project, which imports the new thing under the old name
+    found = row_of(f"{statement.module}.{alias.name}")
+    return found is None or new_import(alias, found[0].replacement + found[1], desk) is not None
+
+
+def new_import(alias: ast.alias, dotted: str, desk: Desk) -> str | None:
+    """The statement that binds what an old from-import bound to the new name; None where uses are better rewritten."""
+    parent, _, last = dotted.rpartition(".")
+    local = alias.asname or alias.name
+    if local != last and alias.asname is None and not desk.is_read_elsewhere(local):
+        return None
+    return f"from {parent} import {last}" if local == last else f"from {parent} import {last} as {local}"
+
+
+def new_imports(desk: Desk, imports: Iterable[OldImport]) -> Mapping[ast.alias, str]:
+    """By alias, the statement that takes the place of a renamed import; empty where the name is no longer needed."""
+    found: dict[ast.alias, str] = {}
+    for use in imports:
+        dotted = use.row.replacement + use.below
+        if isinstance(use.statement, ast.Import):
+            asname = use.alias.asname
+            found[use.alias] = f"import {dotted}" if asname is None else f"import {dotted} as {asname}"
+            continue
+        statement = new_import(use.alias, dotted, desk)
+        if statement is not None:
+            found[use.alias] = statement
+        elif desk.unread(use.alias, use.local):
+            found[use.alias] = ""
+    return found
+
+
+def rename(desk: Desk, imports: Sequence[OldImport], references: Sequence[OldReference]) -> Mapping[ast.alias, str]:
+    """Renames all that rows of the kind `rename` name in a module; gives what its import statements become."""
+    plain = [u for u in imports if isinstance(u.statement, ast.Import) and u.alias.asname is None]
+    desk.loaded |= {use.row.replacement + use.below for use in plain}
+    for use in references:
+        if rename_reference(desk, use):
+            desk.done(use.node, use.row)
+        else:
+            desk.leave(
+                use.node, use.row, f"{use.row.told} (the file imports nothing at its top to put an import beside)"
+            )
+    changed = new_imports(desk, imports)
+    for one in imports:
+        if one.alias in changed:
+            desk.done(one.alias, one.row)
+        else:
+            desk.leave(one.alias, one.row)
+    return changed
