@@ -1,0 +1,378 @@
+"""What happens around the mapped functions: states are made, batches cut up, steps called, results looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import contextmanager
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from tests.fuzz.grammar.choices import Choices
+from tests.fuzz.grammar.maps import Mapped
+from tests.fuzz.grammar.observing import observed
+from tests.fuzz.grammar.trees import Leaf, Tree, Type, access, build, leaf_names, leaves, replaced
+
+SIZE = 8
+REPLICATE = (
+    "jax_utils.replicate({})",
+    "jax.tree.map(lambda x: jnp.stack([x] * N), {})",
+    "jax.tree_util.tree_map(lambda x: jnp.array([x] * N), {})",
+    "helpers.replicate({})",
+    "jax.tree.map(lambda x: jnp.broadcast_to(x, (N,) + jnp.shape(x)), {})",
+    "jax.tree.map(lambda x: np.stack([x] * N), {})",
+    "spread({})",
+    "jax_utils.replicate({}, jax.devices())",
+    "jax.tree.map(lambda x: jnp.repeat(jnp.asarray(x)[None], N, axis=0), {})",
+    "jax.tree.map(lambda x: jnp.tile(x, (N,) + (1,) * jnp.ndim(x)), {})",
+)
+REPLICATE_WEIGHTS = (40, 8, 6, 8, 4, 4, 6, 3, 2, 2)
+SHARD = (
+    "common_utils.shard({})",
+    "jax.tree.map(lambda x: x.reshape((N, -1) + x.shape[1:]), {})",
+    "jax.tree.map(lambda x: x.reshape((N, x.shape[0] // N) + x.shape[1:]), {})",
+    "helpers.shard({})",
+    "cut({})",
+    "jax.tree.map(lambda x: np.stack(np.split(x, N)), {})",
+    "jax.tree.map(lambda x: jnp.reshape(x, (jax.local_device_count(), -1, *x.shape[1:])), {})",
+    "jax.tree.map(lambda x: x.reshape((-1, N) + x.shape[1:]).swapaxes(0, 1), {})",
+    "jax.tree.map(lambda x: np.array(np.array_split(x, N)), {})",
+)
+SHARD_WEIGHTS = (30, 12, 8, 10, 10, 3, 6, 3, 2)
+
+
+@dataclass
+class Host:
+    """The host's code that is being written.
+
+    Attributes:
+        hostile: The percentage of looks at a stacked value that see more than device 0.
+        kept: Stacked values that can be looked at, with their types and whether they are rows.
+        indent: How deep the next line stands.
+        state: The expression of the state.
+    """
+
+    choices: Choices
+    hostile: int
+    state: str
+    type: Type
+    batch: Type
+    lines: list[str] = field(default_factory=list)
+    kept: list[tuple[str, Type, bool]] = field(default_factory=list)
+    depth: int = 0
+    made: int = 0
+    donated: bool = False
+    stacked: bool = True
+
+    def name(self, prefix: str) -> str:
+        """A name that nothing has yet."""
+        self.made += 1
+        return f"{prefix}{self.made}"
+
+    def put(self, *lines: str) -> None:
+        """Writes lines where the host's code stands."""
+        self.lines.extend("    " * self.depth + line for line in lines)
+
+    @contextmanager
+    def block(self, head: str) -> Iterator[None]:
+        """Lines below a head."""
+        self.put(head)
+        self.depth += 1
+        before = len(self.lines)
+        yield
+        if len(self.lines) == before:
+            self.put("pass")
+        self.depth -= 1
+
+    def see(self, expression: str) -> None:
+        """Keeps an observed value: printed, in a list or in a dictionary."""
+        how = self.choices.pick(
+            (
+                "out.append({})",
+                "out.append(({},))",
+                "print({})",
+                "note({})",
+                "out.extend([{}])",
+                "out.append(dict(v={}))",
+            ),
+            (10, 2, 2, 3, 1, 1),
+        )
+        self.put(how.format(expression))
+
+    def look(self, expression: str, type_: Type, rows: bool = False, hostile: int | None = None) -> None:
+        """Looks at a stacked value."""
+        self.see(observed(self.choices, expression, type_, self.hostile if hostile is None else hostile, rows))
+
+
+def single_state(type_: Type, seed: str = "0.1") -> str:
+    """The expression of a fresh state without a device axis."""
+    if isinstance(type_, Tree):
+        return build(type_, {name: single_state(inner, seed) for name, inner in type_.fields})
+    if type_.kind == "i":
+        return "jnp.zeros((), jnp.int32)"
+    if type_.kind == "key":
+        return "jax.random.PRNGKey(7)"
+    return f"jnp.full({type_.shape}, {seed})" if not type_.shape else f"jnp.linspace({seed}, 1.0, 3)"
+
+
+def replicated(host: Host, expression: str) -> str:
+    """The expression that stacks equal copies."""
+    return host.choices.pick(REPLICATE, REPLICATE_WEIGHTS).format(expression)
+
+
+def cut(host: Host, expression: str) -> str:
+    """The expression that cuts a batch up."""
+    return host.choices.pick(SHARD, SHARD_WEIGHTS).format(expression)
+
+
+def start(host: Host, target: str, seed: str = "0.1") -> None:
+    """Makes a stacked state."""
+    choices, type_ = host.choices, host.type
+    own = [n for n in leaf_names(type_) if isinstance(type_, Tree) and type_.of(n) == Leaf((2,), "key")]
+    if isinstance(type_, Tree) and choices.chance(25):
+        values = {n: replicated(host, single_state(t, seed)) for n, t in type_.fields}
+        values |= {n: choices.pick(("jax.random.split(KEY, N)", "common_utils.shard_prng_key(KEY)")) for n in own}
+        if "stats" in values and choices.chance(40):
+            values["stats"] = "jnp.stack([jnp.full((3,), i * 0.1) for i in range(N)])"
+        host.put(f"{target} = {build(type_, values)}")
+        return
+    if choices.chance(20):
+        fresh = host.name("fresh")
+        host.put(f"{fresh} = {single_state(type_, seed)}")
+        if choices.chance(40):
+            host.see(choices.pick([code for code, leaf in leaves(type_, fresh) if leaf.kind == "f"]))
+        host.put(f"{target} = {replicated(host, fresh)}")
+    else:
+        host.put(f"{target} = {replicated(host, single_state(type_, seed))}")
+    if own and isinstance(type_, Tree) and choices.chance(60):
+        values = {n: "jax.random.split(KEY, N)" for n in own}
+        host.put(f"{target} = {replaced(choices, target, type_, values)}")
+
+
+def example(host: Host, index: str) -> str:
+    """The expression of a batch of all devices' rows."""
+    if isinstance(host.batch, Leaf):
+        return f"X[{index}]"
+    return build(host.batch, {"x": f"X[{index}]", "y": f"Y[{index}]"})
+
+
+def batch_for(host: Host, index: str, axis: int | str | None) -> str:
+    """A name for a batch in the form that a map takes."""
+    choices, name = host.choices, host.name("batch")
+    if isinstance(host.batch, Tree) and host.batch.form in ("dict", "tuple") and choices.chance(15):
+        values = {n: cut(host, f"{n.upper()}[{index}]") for n, _ in host.batch.fields}
+        host.put(f"{name} = {build(host.batch, values)}")
+    elif choices.chance(25):
+        host.put(f"{name} = {example(host, index)}")
+        if choices.chance(20):
+            host.see(choices.pick([code for code, _ in leaves(host.batch, name)]))
+        host.put(f"{name} = {cut(host, name)}")
+    else:
+        host.put(f"{name} = {cut(host, example(host, index))}")
+    if axis == 1:
+        host.put(f"{name} = jax.tree.map(lambda x: np.moveaxis(np.asarray(x), 0, 1), {name})")
+    elif choices.chance(6):
+        host.look(name, host.batch, hostile=70)
+    return name
+
+
+def arguments(host: Host, mapped: Mapped, state: str, index: str, keys: str) -> list[str]:
+    """The expressions of a call's arguments."""
+    choices, found = host.choices, []
+    for parameter, axis in zip(mapped.step.parameters, mapped.takes, strict=True):
+        if parameter.role == "state":
+            found.append(state if axis == 0 or not host.stacked else f"jax_utils.unreplicate({state})")
+        elif parameter.role == "batch":
+            found.append(batch_for(host, index, axis))
+        elif parameter.role == "key":
+            ways = (f"jax.random.split(jax.random.fold_in(KEY, {index}), N)", "common_utils.shard_prng_key(KEY)")
+            more = ("jax_utils.replicate(KEY)", "jnp.stack([KEY] * N)")
+            fresh = choices.pick((*ways, *more), (8, 4, 2, 1))
+            found.append("KEY" if axis is None else keys or fresh)
+        elif parameter.role == "rate":
+            ways = ("0.1", "jnp.float32(0.2)", f"0.1 / ({index} + 1)", "np.float32(0.3)")
+            more = (
+                "jax_utils.replicate(jnp.float32(0.1))",
+                "jnp.arange(N) * 0.1",
+                "jnp.full((N,), 0.1)",
+                "np.ones(N, np.float32)",
+            )
+            found.append(choices.pick(ways if axis is None else more))
+        else:
+            found.append(choices.pick(("True", "False", f"{index} % 2 == 0")))
+    return found
+
+
+def call(host: Host, mapped: Mapped, state: str, index: str = "0", keys: str = "") -> dict[str, str]:
+    """Calls a mapped function; returns the names of its results by role. The state is bound anew."""
+    choices = host.choices
+    given = arguments(host, mapped, state, index, keys)
+    if mapped.takes[-1] == 0 and len(given) > 1 and choices.chance(7):
+        given[-1] = f"{mapped.step.parameters[-1].name}={given[-1]}"
+    code = f"{mapped.name}({', '.join(given)})"
+    names: dict[str, str] = {}
+    for (role, _), axis in zip(mapped.step.results, mapped.gives, strict=True):
+        names[role] = state if role == "state" else keys if role == "key" and keys else host.name(role)
+    if len(names) == 1:
+        host.put(f"{next(iter(names.values()))} = {code}")
+    elif choices.chance(15):
+        result = host.name("result")
+        host.put(f"{result} = {code}")
+        host.put(*(f"{name} = {result}[{i}]" for i, name in enumerate(names.values())))
+    else:
+        host.put(f"{', '.join(names.values())} = {code}")
+    settle(host, mapped, names)
+    return names
+
+
+def settle(host: Host, mapped: Mapped, names: dict[str, str]) -> None:
+    """Brings results along other axes into the stacked form that all else here expects."""
+    for (role, type_), axis in zip(mapped.step.results, mapped.gives, strict=True):
+        name = names[role]
+        if axis is None:
+            if role in ("state", "key"):
+                host.put(f"{name} = {replicated(host, name)}")
+            else:
+                code = host.choices.pick([c for c, _ in leaves(type_, name)])
+                host.see(code)
+                names[role] = ""
+        elif axis == 1:
+            host.put(f"{name} = jnp.moveaxis({name}, 1, 0)")
+
+
+# What may happen to a state between two steps: each takes the host and the state's expression.
+
+
+def move_checkpoint(host: Host, state: str) -> None:
+    """Saved from device 0 and restored to all."""
+    first = host.choices.pick(("jax_utils.unreplicate({})", "first({})", "jax.device_get(jax_utils.unreplicate({}))"))
+    saved = host.name("saved")
+    host.put(f"{saved} = {first.format(state)}")
+    how = host.choices.pick(
+        (
+            f"flax.serialization.from_bytes({saved}, flax.serialization.to_bytes({saved}))",
+            f"pickle.loads(pickle.dumps(jax.device_get({saved})))",
+            f"copy.deepcopy({saved})",
+            saved,
+            f"jax.tree.map(jnp.asarray, {saved})",
+        )
+    )
+    if "flax" in how and _has_registered(host.type):
+        how = saved
+    host.put(f"{state} = {replicated(host, how)}")
+
+
+def _has_registered(type_: Type) -> bool:
+    return isinstance(type_, Tree) and (
+        type_.form == "registered" or any(_has_registered(inner) for _, inner in type_.fields)
+    )
+
+
+def move_whole_copy(host: Host, state: str) -> None:
+    """Sent through something that keeps all slices."""
+    how = host.choices.pick(
+        (
+            "jax.tree.map(jnp.array, {})",
+            "pickle.loads(pickle.dumps(jax.device_get({})))",
+            "copy.copy({})",
+            "jax.device_get({})",
+            "jax.tree.map(lambda x: x, {})",
+            "jax.block_until_ready({})",
+            "jax.tree.map(np.asarray, {})",
+            "jax.tree.unflatten(jax.tree.structure({0}), jax.tree.leaves({0}))",
+            "jax.tree.map(lambda x: x[::-1], {})",
+            "jax.tree.map(lambda x: jnp.roll(x, 1, axis=0), {})",
+            "[{}][0]",
+            "({0},)[-1]",
+            '{{"s": {0}}}["s"]',
+            "identity({})",
+            "(lambda s: s)({})",
+        )
+    )
+    host.put(f"{state} = {how.format(state)}")
+
+
+def move_arithmetic(host: Host, state: str) -> None:
+    """Changed on the host, in stacked form."""
+    if not isinstance(host.type, Tree) and host.choices.chance(50):
+        how = host.choices.pick(
+            (
+                "{0} * 0.5",
+                "{0} + jnp.arange(N).reshape((N,) + (1,) * ({0}.ndim - 1))",
+                "jnp.asarray({0}).at[1].set(0.0)",
+            )
+        )
+        host.put(f"{state} = {how.format(state)}")
+        return
+    found = [(code, leaf) for code, leaf in leaves(host.type, state) if leaf.kind == "f"]
+    code, leaf = host.choices.pick(found)
+    names = [n for n in leaf_names(host.type) if isinstance(host.type, Tree) and access(state, host.type, n) == code]
+    how = host.choices.pick(
+        (
+            "{0} * 0.5",
+            "jnp.asarray({0}).at[1].set(0.0)",
+            "{0} + 1.0",
+            "jnp.stack([{0}[0]] * N)",
+            "jnp.broadcast_to(jnp.mean({0}, 0), {0}.shape)",
+            "jax_utils.replicate({0}[0])",
+            "jax_utils.replicate({0}[1])",
+            "jnp.concatenate([{0}[4:], {0}[:4]])",
+        )
+    )
+    if names and isinstance(host.type, Tree):
+        host.put(f"{state} = {replaced(host.choices, state, host.type, {names[0]: how.format(code)})}")
+    else:
+        host.put(f"{state} = jax.tree.map(lambda x: x * 1, {state})")
+
+
+def move_alias(host: Host, state: str) -> None:
+    """Another name for the state, which is looked at later."""
+    if host.donated:
+        return
+    name = host.name("old")
+    host.put(f"{name} = {state}")
+    host.kept.append((name, host.type, False))
+
+
+def move_fresh(host: Host, state: str) -> None:
+    """Begun anew, at times."""
+    start(host, state, "0.3")
+
+
+def move_function(host: Host, state: str) -> None:
+    """Looked at in a function that sees it by closure or by argument."""
+    name = host.name("report")
+    if host.choices.chance(50) and "." not in state and "[" not in state:
+        with host.block(f"def {name}():"):
+            host.put(f"return {observed(host.choices, state, host.type, host.hostile)}")
+        host.see(f"{name}()")
+    else:
+        with host.block(f"def {name}(s):"):
+            host.put(f"return {observed(host.choices, 's', host.type, host.hostile)}")
+        host.see(f"{name}({state})")
+
+
+def move_through_function(host: Host, state: str) -> None:
+    """Handed to a function that gives it back, changed or not, at times with something beside it."""
+    name = host.name("touch")
+    returned = host.choices.pick(("s", "s, times", "(s, times) if times else (None, times)"))
+    with host.block(f"def {name}(s, times=1):"):
+        host.put(f"return {returned}")
+    host.put(f"{state} = {name}({state})" if returned == "s" else f"{state}, _ = {name}({state})")
+
+
+MOVES: tuple[Callable[[Host, str], None], ...] = (
+    move_checkpoint,
+    move_function,
+    move_alias,
+    move_through_function,
+    move_fresh,
+    move_whole_copy,
+    move_arithmetic,
+)
+MOVE_WEIGHTS = (6, 5, 4, 3, 2, 3, 2)
+
+
+def moves(host: Host, state: str, percent: int) -> None:
+    """Lets something happen to a state."""
+    for _ in host.choices.times(percent, 2):
+        host.choices.pick(MOVES, MOVE_WEIGHTS)(host, state)

@@ -1,0 +1,174 @@
+"""Generated programs as fix leaves them, and what a long-lived child process says of them."""
+
+from __future__ import annotations
+
+import json
+import os
+import selectors
+import subprocess
+import sys
+import tempfile
+import traceback
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from jaxmigrate.migrate import Plan, SitePlan, plan_sources
+from tests.fuzz.grammar.choices import Choices
+from tests.fuzz.grammar.program import Files, write_program
+
+WORKER = Path(__file__).parent / "worker.py"
+FLAGS = (
+    "--xla_force_host_platform_device_count=8",
+    "--xla_cpu_collective_call_terminate_timeout_seconds=20",
+    "--xla_cpu_collective_call_warn_stuck_timeout_seconds=10",
+)
+LAYOUTS = ("auto", "stacked")
+GLOBAL = ("replicated", "split")
+OBSERVER = "import main\n\nprint(main.RESULT)\n"
+WAIT = 120  # seconds for one run of one program
+PROGRAMS_A_WORKER = 1500
+Verdicts = dict[str, tuple[str, str]]
+
+
+@dataclass
+class Case:
+    """A program, and what fix made of it.
+
+    Attributes:
+        after: The rewritten files by layout; a layout that changes nothing more than another one is left out.
+        faults: What is wrong before anything runs: a crash of fix, or a second run that changes something.
+        sites: The sites as planned under "auto".
+    """
+
+    name: str
+    before: Files
+    after: dict[str, Files] = field(default_factory=dict)
+    faults: Verdicts = field(default_factory=dict)
+    sites: Sequence[SitePlan] = ()
+
+    @property
+    def has_global(self) -> bool:
+        """Whether some site takes or gives a global array."""
+        return any(array.layout in GLOBAL for site in self.sites for array in (*site.arguments, *site.outputs))
+
+    @property
+    def takes_global(self) -> bool:
+        """Whether some site takes a global array."""
+        return any(array.layout in GLOBAL for site in self.sites for array in site.arguments)
+
+
+def planned(files: Files, layout: str) -> Plan:
+    """What fix makes of a program, where another module looks at its `RESULT`."""
+    root = Path("/project")
+    seen = {**files, "observer.py": OBSERVER}
+    plan, errors = plan_sources([(name, root / name, text) for name, text in seen.items()], layout=layout)
+    if errors:
+        raise next(iter(errors.values()))
+    return Plan(plan.files[:-1])
+
+
+def texts(plan: Plan) -> Files:
+    """The files of a plan as they come out."""
+    return {file.path: file.after for file in plan.files}
+
+
+def rewritten(name: str, files: Files, layouts: Sequence[str] = LAYOUTS) -> Case:
+    """A program in each layout, with the faults that show without running it."""
+    case = Case(name, files)
+    for layout in layouts:
+        try:
+            plan = planned(files, layout)
+            after = texts(plan)
+            again = texts(planned(after, layout))
+            for text in after.values():
+                compile(text, "main.py", "exec")
+        except Exception:  # noqa: BLE001 - a crash of fix is a finding
+            case.faults[layout] = "fix crashes", traceback.format_exc(limit=-4)
+            continue
+        if again != after:
+            case.faults[layout] = "changes again", ""
+        if layout == "auto":
+            case.sites = plan.sites
+        if after != files and after not in case.after.values():
+            case.after[layout] = after
+    return case
+
+
+def generated(seed: str | None = None, given: Sequence[int] | None = None) -> tuple[Choices, Files]:
+    """A program by its seed, or by the numbers that were drawn for it."""
+    choices = Choices(seed or "", given)
+    return choices, write_program(choices)
+
+
+class Worker:
+    """A child process that runs programs; one that dies or hangs is followed by another."""
+
+    def __init__(self, python: str = sys.executable, flags: Sequence[str] = ()) -> None:
+        self._python, self._flags = python, (*FLAGS, *flags)
+        self._errors = tempfile.TemporaryFile("w+")  # noqa: SIM115 - lives as long as this
+        self._asked = 0
+        self._child: subprocess.Popen[str] | None = None
+
+    def _start(self) -> subprocess.Popen[str]:
+        environment = {**os.environ, "XLA_FLAGS": " ".join(self._flags), "NPROC": "64", "JAX_PLATFORMS": "cpu"}
+        pipe = subprocess.PIPE
+        return subprocess.Popen(
+            [self._python, str(WORKER)], stdin=pipe, stdout=pipe, stderr=self._errors, text=True, env=environment
+        )
+
+    def ask(self, case: Case) -> Verdicts:
+        """The verdicts on a program's forms; `crashes` and `hangs` are of the process."""
+        if self._asked % PROGRAMS_A_WORKER == PROGRAMS_A_WORKER - 1:
+            self.close()
+        self._asked += 1
+        self._child = self._child or self._start()
+        assert self._child.stdin is not None
+        question = {"name": case.name, "before": case.before, "after": case.after}
+        try:
+            self._child.stdin.write(json.dumps(question) + "\n")
+            self._child.stdin.flush()
+        except BrokenPipeError:
+            pass
+        return self._answers(case)
+
+    def _answers(self, case: Case) -> Verdicts:
+        begun = "before"
+        assert self._child is not None
+        while (line := self._line()) is not None:
+            entry: dict[str, Any] = json.loads(line)
+            if "verdicts" in entry:
+                return {label: (verdict, text) for label, (verdict, text) in entry["verdicts"].items()}
+            begun = entry["begun"]
+        hung = self._child.poll() is None
+        self._child.kill()
+        self._child.wait()
+        self._errors.seek(0)
+        text = f"exit status {self._child.returncode}: {self._errors.read()[-1500:]}"
+        self._errors.seek(0)
+        self._errors.truncate()
+        self._child = None
+        return {begun: ("hangs" if hung else "crashes", text)}
+
+    def _line(self) -> str | None:
+        """The next line, or None where the process has ended or says nothing for too long."""
+        assert self._child is not None
+        assert self._child.stdout is not None
+        with selectors.DefaultSelector() as selector:
+            selector.register(self._child.stdout, selectors.EVENT_READ)
+            if not selector.select(WAIT):
+                return None
+        return self._child.stdout.readline() or None
+
+    def close(self) -> None:
+        """Ends the process."""
+        if self._child is not None:
+            self._child.kill()
+            self._child.communicate()
+            self._child = None
+
+
+def judged(case: Case, worker: Worker) -> Verdicts:
+    """All verdicts on a program."""
+    return {**worker.ask(case), **case.faults}
