@@ -9,13 +9,20 @@ from typing import Any, NamedTuple
 class Note(NamedTuple):
     """A second place that explains a finding, such as the call through which an axis should have been bound.
 
-    `line` and `column` count from 1, columns in characters.
+    `line` and `column` count from 1, columns in characters, in a notebook within the cell.
     """
 
     path: str
     line: int
     column: int
     message: str
+    cell: int = 0
+    file_line: int = 0
+
+    def to_json(self) -> dict[str, Any]:
+        """The note as plain JSON types; the cell and the file's line only in notebooks."""
+        plain = {"path": self.path, "line": self.line, "column": self.column, "message": self.message}
+        return plain | ({"cell": self.cell, "file_line": self.file_line} if self.cell else {})
 
 
 @dataclass(frozen=True, order=True, slots=True)
@@ -33,6 +40,8 @@ class Finding:
         end_line: Last line, counted from 1; 0 where only the start is known.
         end_column: The column after the last character, counted from 1; 0 where only the start is known.
         notes: Other places that explain this one, nearest first.
+        cell: The cell of a notebook that the lines are counted in, from 1 among all its cells; 0 elsewhere.
+        file_line: The line of the notebook's own file that holds the first line; 0 elsewhere.
     """
 
     path: str
@@ -43,10 +52,12 @@ class Finding:
     end_line: int = 0
     end_column: int = 0
     notes: tuple[Note, ...] = field(default=())
+    cell: int = 0
+    file_line: int = 0
 
     def to_json(self) -> dict[str, Any]:
-        """The finding as plain JSON types, with every attribute under its own name."""
-        return {
+        """The finding as plain JSON types, with every attribute under its own name; the last two only in notebooks."""
+        plain = {
             "path": self.path,
             "line": self.line,
             "column": self.column,
@@ -54,5 +65,6 @@ class Finding:
             "message": self.message,
             "end_line": self.end_line,
             "end_column": self.end_column,
-            "notes": [note._asdict() for note in self.notes],
+            "notes": [note.to_json() for note in self.notes],
         }
+        return plain | ({"cell": self.cell, "file_line": self.file_line} if self.cell else {})

@@ -5,15 +5,21 @@ from __future__ import annotations
 import gc
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from jaxmigrate.config import Config
-from jaxmigrate.findings import Finding
+from jaxmigrate.findings import Finding, Note
 from jaxmigrate.flow.facts import Facts
 from jaxmigrate.program.modules import Module, Project, parse_module, read_utf8
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.rules import checks
-from jaxmigrate.sources import SourceError, SourceFile
+from jaxmigrate.sources import SourceError, SourceFile, error_in
+
+if TYPE_CHECKING:
+    from jaxmigrate.sources.decoding import Located
+    from jaxmigrate.sources.notebooks import Notebook
 
 
 def lint(sources: Sequence[SourceFile], config: Config) -> list[Finding]:  # noqa: ARG001 - rules have no options yet
@@ -24,7 +30,7 @@ def lint(sources: Sequence[SourceFile], config: Config) -> list[Finding]:  # noq
     texts = {place(source): source.text for source in sources}
     modules, _ = parsed(sources)
     project = Project(modules, lambda path: texts.get(path) or read_utf8(path), texts)
-    return ask(modules, project, {place(source): source.name for source in sources})
+    return in_cells(ask(modules, project, {place(source): source.name for source in sources}), sources)
 
 
 def parsed(sources: Iterable[SourceFile]) -> tuple[list[Module], list[SourceError]]:
@@ -35,8 +41,7 @@ def parsed(sources: Iterable[SourceFile]) -> tuple[list[Module], list[SourceErro
         try:
             modules.append(parse_module(place(source), source.text))
         except SyntaxError as error:
-            message = f"cannot be parsed: {error.msg}"
-            errors.append(SourceError(source.name, message, error.lineno or 0, error.offset or 0))
+            errors.append(error_in(source, f"cannot be parsed: {error.msg}", error.lineno or 0, error.offset or 0))
         except (ValueError, RecursionError, MemoryError) as error:
             errors.append(SourceError(source.name, f"cannot be parsed: {error}"))
     return modules, errors
@@ -47,6 +52,41 @@ def ask(modules: Sequence[Module], project: Project, names: Mapping[Path, str]) 
     with without_collector():
         facts = Facts(tuple(modules), Resolver(project), names)
         return sorted(finding for check in checks().values() for finding in check(facts))
+
+
+def in_cells(findings: Iterable[Finding], sources: Iterable[SourceFile]) -> list[Finding]:
+    """The findings with those in notebooks told by cell and line."""
+    notebooks = {source.name: source.notebook for source in sources if source.notebook is not None}
+    if not notebooks:
+        return list(findings)
+    return [_in_cell(finding, notebooks) for finding in findings]
+
+
+def _in_cell(finding: Finding, notebooks: Mapping[str, Notebook]) -> Finding:
+    notes = tuple(
+        Note(n.path, at.line, at.column, n.message, at.cell, at.file_line)
+        if (at := _at(n.path, n.line, n.column, notebooks)) is not None
+        else n
+        for n in finding.notes
+    )
+    at = _at(finding.path, finding.line, finding.column, notebooks)
+    if at is None:
+        return replace(finding, notes=notes)
+    end = notebooks[finding.path].located(finding.end_line, finding.end_column)
+    return replace(
+        finding,
+        line=at.line,
+        column=at.column,
+        end_line=end.line,
+        end_column=end.column,
+        notes=notes,
+        cell=at.cell,
+        file_line=at.file_line,
+    )
+
+
+def _at(path: str, line: int, column: int, notebooks: Mapping[str, Notebook]) -> Located | None:
+    return notebooks[path].located(line, column) if path in notebooks else None
 
 
 def prepare() -> None:

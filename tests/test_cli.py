@@ -433,7 +433,6 @@ class TestLint:
         assert "a.py:1:1 JM101" in out
         assert err.splitlines() == [
             "b.py:1:1: contains a null byte, which Python does not accept",
-            "1 notebook skipped: notebooks are not linted yet",
             "2 findings in 1 file, 1 file checked",
         ]
 

@@ -20,7 +20,7 @@ from jaxmigrate.lint_run.pieces import pieces
 from jaxmigrate.lint_run.pool import Surroundings, Work, examine_all
 from jaxmigrate.reports.lint_result import LintResult
 from jaxmigrate.sources import STDIN, Kind, SourceError, SourceFile, decode, read_source
-from jaxmigrate.suppressions import silence
+from jaxmigrate.suppressions import Unused, silence
 from jaxmigrate.terminal import is_terminal, plural, say, wants_colour
 
 
@@ -35,7 +35,7 @@ def run(options: argparse.Namespace) -> int:
     groups = locate(options.paths, options.force_exclude, stdin)
     result, remark = _without_known(_result(groups, _examined(groups, options, stdin), options), options)
     sys.stdout.write(_formatted(result, options))
-    _tell_the_rest(result, groups, options.format, remark)
+    _tell_the_rest(result, options.format, remark)
     if result.errors:
         return 2
     return 1 if result.findings else 0
@@ -55,7 +55,7 @@ def _examined(groups: Sequence[Located], options: argparse.Namespace, stdin: Pat
     works: list[Work] = []
     surroundings: list[Surroundings] = []
     for number, group in enumerate(groups):
-        files = [(f.name, f.path.absolute()) for f in group.files if f.kind in (Kind.PYTHON, Kind.STUB)]
+        files = [(f.name, f.path.absolute()) for f in group.files if f.kind is not Kind.STDIN]
         cache = None if options.no_cache or not files else Cache(group.config.root).prepare()
         surroundings.append(Surroundings({path: name for name, path in files}, cache))
         common = Path(os.path.commonpath([path.parent for _, path in files])) if files else Path.cwd()
@@ -85,6 +85,7 @@ def _result(groups: Sequence[Located], examined: Sequence[list[Examined]], optio
         kept, unused = _wanted(found, _with_options(group.config, options))
         findings += kept
         warnings += unused
+        warnings += [one for examined in found for one in examined.skipped]
         errors += [*group.errors, *(error for one in found for error in one.errors)]
     return LintResult(
         findings=findings,
@@ -100,11 +101,12 @@ def _wanted(examined: Iterable[Examined], config: Config) -> tuple[list[Finding]
     """The findings of one project that are neither deselected nor silenced, and the comments that silence nothing."""
     found: dict[object, Finding] = {}
     marked = {name: marks for one in examined for name, marks in one.marks.items()}
-    for finding in sorted(finding for one in examined for finding in one.findings):
-        found.setdefault((finding.path, finding.line, finding.column, finding.code, finding.message), finding)
+    for finding in sorted((f for one in examined for f in one.findings), key=lambda f: (f.path, f.cell, f)):
+        what = (finding.path, finding.cell, finding.line, finding.column, finding.code, finding.message)
+        found.setdefault(what, finding)
     silenced = silence(found.values(), marked)
     kept = [f for f in silenced.findings if config.reports(f.code, None if f.path == STDIN else Path(f.path))]
-    return kept, [_unused(*one) for one in silenced.unused if _is_known_to_lint(one[2], config)]
+    return kept, [_unused(one) for one in silenced.unused if _is_known_to_lint(one.code, config)]
 
 
 def _is_known_to_lint(code: str, config: Config) -> bool:
@@ -116,9 +118,9 @@ def _is_known_to_lint(code: str, config: Config) -> bool:
     return not meant and not code.startswith("JM4") if not meant else any(config.reports(known) for known in meant)
 
 
-def _unused(path: str, line: int, code: str) -> SourceError:
-    what = f"ignore[{code}]" if code else "ignore"
-    return SourceError(path, f"warning: '# jaxmigrate: {what}' silences nothing here", line)
+def _unused(one: Unused) -> SourceError:
+    what = f"ignore[{one.code}]" if one.code else "ignore"
+    return SourceError(one.path, f"warning: '# jaxmigrate: {what}' silences nothing here", one.line, cell=one.cell)
 
 
 def _looked_at(groups: Sequence[Located], errors: Sequence[SourceError], options: argparse.Namespace) -> Iterator[str]:
@@ -127,7 +129,7 @@ def _looked_at(groups: Sequence[Located], errors: Sequence[SourceError], options
     for group in groups:
         for file in group.files:
             name = options.stdin_filename if file.kind is Kind.STDIN and options.stdin_filename else file.name
-            if file.kind is not Kind.NOTEBOOK and name not in unreadable:
+            if name not in unreadable:
                 yield name
 
 
@@ -191,12 +193,9 @@ def _formatted(result: LintResult, options: argparse.Namespace) -> str:
     return text
 
 
-def _tell_the_rest(result: LintResult, groups: Iterable[Located], format_name: str, remark: str) -> None:
+def _tell_the_rest(result: LintResult, format_name: str, remark: str) -> None:
     for error in (*result.errors, *result.warnings):
         say(str(error))
-    notebooks = sum(file.kind is Kind.NOTEBOOK for group in groups for file in group.files)
-    if notebooks:
-        say(f"{plural(notebooks, 'notebook')} skipped: notebooks are not linted yet")
     if remark:
         say(remark)
     if format_name == "text":

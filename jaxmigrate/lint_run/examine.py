@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from jaxmigrate.findings import Finding
 from jaxmigrate.lint_run.cache import Cache, Disk, Record
 from jaxmigrate.lint_run.pieces import Piece
-from jaxmigrate.sources import SourceError, SourceFile, decode
+from jaxmigrate.sources import NOTEBOOK, SourceError, SourceFile, decode
 from jaxmigrate.sources.decoding import os_reason
-from jaxmigrate.suppressions import Mark, marks
+from jaxmigrate.suppressions import Mark, marks_of
 
 if TYPE_CHECKING:
     from jaxmigrate.program.modules import Project
@@ -31,11 +31,13 @@ class Examined(NamedTuple):
         findings: What every rule found, whether it is wanted or not, also in files of other pieces.
         errors: Files that could not be read, decoded or parsed.
         marks: The comments that ask for silence, by file name.
+        skipped: Notebooks in other languages, with the reason.
     """
 
     findings: tuple[Finding, ...]
     errors: tuple[SourceError, ...]
     marks: Mapping[str, tuple[Mark, ...]]
+    skipped: tuple[SourceError, ...] = ()
 
 
 def concerns(raw: bytes) -> bool:
@@ -49,6 +51,7 @@ def examine(piece: Piece, names: Mapping[Path, str], cache: Cache | None) -> Exa
     errors: list[SourceError] = []
     marked: dict[str, tuple[Mark, ...]] = {}
     concerned: list[SourceFile] = []
+    skipped: list[SourceError] = []
     for name, path in piece.files:
         try:
             source = _glance(name, path, disk)
@@ -56,25 +59,31 @@ def examine(piece: Piece, names: Mapping[Path, str], cache: Cache | None) -> Exa
             errors.append(error)
             continue
         if source is not None:
-            if found := marks(source.text):
+            skipped += _skipped(source)
+            if found := marks_of(source):
                 marked[name] = found
             if concerns(source.raw):
                 concerned.append(source)
     record = _linted(concerned, piece, names, disk, cache) if concerned else Record((), ())
-    return Examined(record.findings, (*errors, *record.errors), marked)
+    return Examined(record.findings, (*errors, *record.errors), marked, tuple(skipped))
+
+
+def _skipped(source: SourceFile) -> list[SourceError]:
+    reason = source.notebook.skipped if source.notebook is not None else ""
+    return [SourceError(source.name, reason)] if reason else []
 
 
 def examine_text(source: SourceFile) -> Examined:
     """Looks at a text that is not on the disk, as if it lay where its path says."""
     if not concerns(source.raw):
         return Examined((), (), {})
-    from jaxmigrate.linting import ask, parsed, place
+    from jaxmigrate.linting import ask, in_cells, parsed, place
     from jaxmigrate.program.modules import Project
 
     modules, errors = parsed([source])
     project = Project(modules, Disk(False).text, [place(source)], place(source).parent)
-    findings = ask(modules, project, {place(source): source.name})
-    return Examined(tuple(findings), tuple(errors), {source.name: marks(source.text)})
+    findings = in_cells(ask(modules, project, {place(source): source.name}), [source])
+    return Examined(tuple(findings), tuple(errors), {source.name: marks_of(source)}, tuple(_skipped(source)))
 
 
 def _glance(name: str, path: Path, disk: Disk) -> SourceFile | None:
@@ -87,7 +96,7 @@ def _glance(name: str, path: Path, disk: Disk) -> SourceFile | None:
     if concerns(raw) or b"jaxmigrate:" in raw:
         disk.note(path, raw)
         return decode(raw, name, path)
-    if raw.isascii() and b"\0" not in raw:
+    if (raw.isascii() and b"\0" not in raw) or path.suffix == NOTEBOOK:
         return None
     decode(raw, name, path)
     return None
@@ -106,14 +115,14 @@ def _linted(
 
 
 def _asked(sources: Sequence[SourceFile], piece: Piece, names: Mapping[Path, str], disk: Disk) -> Record:
-    from jaxmigrate.linting import ask, parsed, without_collector
+    from jaxmigrate.linting import ask, in_cells, parsed, without_collector
     from jaxmigrate.program.modules import Project
 
     with without_collector():
         project = Project((), disk.text, common=piece.common)
         modules, errors = parsed([source for source in sources if _can_matter(source, project)])
         project.adopt(modules)
-        findings = ask(modules, project, names)
+        findings = in_cells(ask(modules, project, names), sources)
         if disk.remembers:
             for folder, entries in project.listings.items():
                 disk.note_listing(folder, entries)

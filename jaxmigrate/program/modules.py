@@ -15,8 +15,13 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from jaxmigrate.program.scopes import ScopeTable, build_scopes
+from jaxmigrate.sources import NOTEBOOK
+
+if TYPE_CHECKING:
+    from jaxmigrate.sources.notebooks import CellStart
 
 ROOT_MARKERS = frozenset(("pyproject.toml", "setup.py", "setup.cfg", ".git", "requirements.txt"))
 ALWAYS_EXTERNAL = frozenset({"jax", "jaxlib", "flax", "haiku", "optax", "numpy", "functools", "equinox", "chex"})
@@ -42,6 +47,15 @@ class Module:
         """Its lines as the parser counts them."""
         return re.split(r"\r\n|\r|\n", self.text)
 
+    @cached_property
+    def cells(self) -> tuple[CellStart, ...]:
+        """Where its cells begin, if it is a notebook's code."""
+        if self.path.suffix != NOTEBOOK:
+            return ()
+        from jaxmigrate.sources.notebooks import cell_starts
+
+        return cell_starts(self.text)
+
     @property
     def is_package(self) -> bool:
         """Whether this is an `__init__.py`."""
@@ -61,7 +75,11 @@ class Module:
 
 
 def parse_module(path: Path, text: str) -> Module:
-    """Parses `text`; raises SyntaxError as `ast.parse` does (ValueError for null bytes)."""
+    """Parses `text`; raises SyntaxError as `ast.parse` does (ValueError for null bytes), also for a notebook's cell."""
+    if path.suffix == NOTEBOOK:
+        from jaxmigrate.sources.notebooks import check_cells
+
+        check_cells(text)
     tree = ast.parse(text, filename=str(path))
     return Module(path, text, tree)
 

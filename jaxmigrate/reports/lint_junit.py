@@ -8,6 +8,7 @@ from collections import defaultdict
 from jaxmigrate.findings import Finding
 from jaxmigrate.reports.lint_result import LintResult
 from jaxmigrate.reports.xml_text import legal
+from jaxmigrate.sources import shown_path
 
 
 def write(result: LintResult) -> str:
@@ -38,5 +39,5 @@ def _add_case(suite: ET.Element, name: str, findings: list[Finding]) -> None:
     case = ET.SubElement(suite, "testcase", classname="jaxmigrate.lint", name=legal(name))
     if findings:
         codes = ", ".join(dict.fromkeys(finding.code for finding in findings))
-        lines = [f"{f.path}:{f.line}:{f.column} {f.code} {f.message}" for f in findings]
+        lines = [f"{shown_path(f.path, f.cell)}:{f.line}:{f.column} {f.code} {f.message}" for f in findings]
         ET.SubElement(case, "failure", type=codes, message=legal(findings[0].message)).text = legal("\n".join(lines))

@@ -8,7 +8,8 @@ from typing import Any
 from urllib.parse import quote
 
 from jaxmigrate import __version__
-from jaxmigrate.findings import Finding
+from jaxmigrate.findings import Finding, Note
+from jaxmigrate.reports.in_cells import in_cell
 from jaxmigrate.reports.lint_result import LintResult
 from jaxmigrate.sources import SourceError
 
@@ -40,30 +41,38 @@ def _rule(code: str, result: LintResult) -> dict[str, Any]:
 
 
 def _result(finding: Finding, index: int) -> dict[str, Any]:
-    here = _location(finding.path, finding.line, finding.column, finding.end_line, finding.end_column)
+    if finding.cell:
+        here = _location(finding.path, finding.file_line)
+    else:
+        here = _location(finding.path, finding.line, finding.column, finding.end_line, finding.end_column)
     related = [
-        {"id": number, **_location(note.path, note.line, note.column), "message": {"text": note.message}}
+        {"id": number, **_noted(note), "message": {"text": in_cell(note.message, note)}}
         for number, note in enumerate(finding.notes, 1)
     ]
     return {
         "ruleId": finding.code,
         "ruleIndex": index,
         "level": "warning",
-        "message": {"text": finding.message},
+        "message": {"text": in_cell(finding.message, finding)},
         "locations": [here],
         **({"relatedLocations": related} if related else {}),
     }
 
 
+def _noted(note: Note) -> dict[str, Any]:
+    return _location(note.path, note.file_line) if note.cell else _location(note.path, note.line, note.column)
+
+
 def _notification(error: SourceError, level: str) -> dict[str, Any]:
+    where = (error.file_line,) if error.cell else (error.line, error.column)
     return {
         "level": level,
-        "message": {"text": error.message},
-        "locations": [_location(error.path, error.line, error.column)],
+        "message": {"text": in_cell(error.message, error)},
+        "locations": [_location(error.path, *where)],
     }
 
 
-def _location(path: str, line: int, column: int, end_line: int = 0, end_column: int = 0) -> dict[str, Any]:
+def _location(path: str, line: int, column: int = 0, end_line: int = 0, end_column: int = 0) -> dict[str, Any]:
     numbers = {"startLine": line, "startColumn": column, "endLine": end_line, "endColumn": end_column}
     region = {key: value for key, value in numbers.items() if value}
     uri = Path(path).as_uri() if Path(path).is_absolute() else quote(path)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from jaxmigrate.findings import Finding
 from jaxmigrate.reports.lint_result import LintResult
+from jaxmigrate.sources import shown_path
 from jaxmigrate.terminal import BOLD, CYAN, DIM, RED, indent_like, paint, printable
 
 _WIDTH = 120
@@ -28,7 +29,9 @@ def write_statistics(result: LintResult) -> str:
 
 
 def _lines(finding: Finding, result: LintResult, excerpts: bool, colour: bool) -> list[str]:
-    place = paint(printable(f"{finding.path}:{finding.line}:{finding.column}"), BOLD, on=colour)
+    place = paint(
+        printable(f"{shown_path(finding.path, finding.cell)}:{finding.line}:{finding.column}"), BOLD, on=colour
+    )
     head = f"{place} {paint(finding.code, RED, BOLD, on=colour)} {printable(finding.message)}"
     if not excerpts:
         return [head]
@@ -37,7 +40,7 @@ def _lines(finding: Finding, result: LintResult, excerpts: bool, colour: bool) -
 
 def _excerpt(finding: Finding, result: LintResult, colour: bool) -> list[str]:
     source = result.sources.get(finding.path)
-    line = "" if source is None else source.line(finding.line)
+    line = "" if source is None else source.line(finding.line, finding.cell)
     if not line.strip():
         return []
     start = max(0, finding.column - 1 - _WIDTH // 2) if len(line) > _WIDTH else 0
@@ -57,5 +60,5 @@ def _caret_length(finding: Finding, room: int) -> int:
 
 
 def _notes(finding: Finding, colour: bool) -> list[str]:
-    places = [(f"{note.path}:{note.line}:{note.column}", note.message) for note in finding.notes]
+    places = [(f"{shown_path(note.path, note.cell)}:{note.line}:{note.column}", note.message) for note in finding.notes]
     return [f"  {paint(printable(place), DIM, on=colour)} {printable(message)}" for place, message in places]

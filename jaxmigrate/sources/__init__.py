@@ -1,11 +1,21 @@
 """Files in and out: found, decoded, and replaced atomically. Knows nothing of JAX."""
 
-from jaxmigrate.sources.decoding import SourceError, SourceFile, decode, read_source, source_lines
+from jaxmigrate.sources.decoding import (
+    NOTEBOOK,
+    SourceError,
+    SourceFile,
+    decode,
+    error_in,
+    read_source,
+    shown_path,
+    source_lines,
+)
 from jaxmigrate.sources.discovery import STDIN, Discovery, Kind, Location, discover
 from jaxmigrate.sources.patterns import matches
 from jaxmigrate.sources.writing import replace_bytes, write_source
 
 __all__ = [
+    "NOTEBOOK",
     "STDIN",
     "Discovery",
     "Kind",
@@ -14,9 +24,11 @@ __all__ = [
     "SourceFile",
     "decode",
     "discover",
+    "error_in",
     "matches",
     "read_source",
     "replace_bytes",
+    "shown_path",
     "source_lines",
     "write_source",
 ]

@@ -12,9 +12,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+if TYPE_CHECKING:
+    from jaxmigrate.sources.notebooks import Notebook
 
 Newline = Literal["\n", "\r\n", "\r", "mixed", ""]
+
+NOTEBOOK = ".ipynb"
 
 _LINE_END = re.compile(r"\r\n|\r|\n")
 _LINE_END_BYTES = re.compile(rb"\r\n|\r|\n")
@@ -31,22 +36,48 @@ class SourceError(Exception):
         line: The line counted from 1, or 0 where the whole file is meant.
         column: The column in characters counted from 1, or 0.
         message: What is wrong, without the place.
+        cell: The cell of a notebook that the line is counted in, from 1, or 0.
+        file_line: The line of the notebook's own file that holds it, or 0.
     """
 
-    def __init__(self, path: str, message: str, line: int = 0, column: int = 0) -> None:
-        super().__init__(path, message, line, column)
+    def __init__(
+        self, path: str, message: str, line: int = 0, column: int = 0, cell: int = 0, file_line: int = 0
+    ) -> None:
+        super().__init__(path, message, line, column, cell, file_line)
         self.path = path
         self.message = message
         self.line = line
         self.column = column
+        self.cell = cell
+        self.file_line = file_line
 
     def __str__(self) -> str:
-        place = [self.path, *(str(number) for number in (self.line, self.column) if number)]
+        place = [shown_path(self.path, self.cell), *(str(number) for number in (self.line, self.column) if number)]
         return f"{':'.join(place)}: {self.message}"
 
     def to_json(self) -> dict[str, str | int]:
-        """The error as plain JSON types, with every attribute under its own name."""
-        return {"path": self.path, "line": self.line, "column": self.column, "message": self.message}
+        """The error as plain JSON types, with every attribute under its own name; the last two only in notebooks."""
+        plain: dict[str, str | int] = {
+            "path": self.path,
+            "line": self.line,
+            "column": self.column,
+            "message": self.message,
+        }
+        return plain | ({"cell": self.cell, "file_line": self.file_line} if self.cell else {})
+
+
+def shown_path(path: str, cell: int) -> str:
+    """A file, or a cell of it, as messages call it: `train.py`, `train.ipynb:cell 3`."""
+    return f"{path}:cell {cell}" if cell else path
+
+
+class Located(NamedTuple):
+    """A place in a cell of a notebook, and the line of its file; zeros where there is none."""
+
+    cell: int
+    line: int
+    column: int
+    file_line: int
 
 
 @dataclass(frozen=True)
@@ -60,6 +91,7 @@ class SourceFile:
         text: Its text without a byte order mark and with its line endings untouched.
         encoding: The codec of the text, `utf-8` also where a byte order mark precedes it.
         bom: Whether a UTF-8 byte order mark precedes the text.
+        notebook: What tells cells from the text, where that is a notebook's code as one module.
     """
 
     name: str
@@ -68,6 +100,7 @@ class SourceFile:
     text: str
     encoding: str
     bom: bool
+    notebook: Notebook | None = None
 
     @cached_property
     def newline(self) -> Newline:
@@ -95,16 +128,21 @@ class SourceFile:
         except UnicodeError:
             return False
 
-    def line(self, number: int) -> str:
-        """The line with that number, counted from 1, or an empty string where the file has no such line."""
+    def line(self, number: int, cell: int = 0) -> str:
+        """The line with that number, counted from 1, or an empty string where the file or the cell has no such line."""
+        if cell and self.notebook is not None:
+            return self.notebook.line(cell, number)
         return self.lines[number - 1] if 0 < number <= len(self.lines) else ""
 
     def encode(self, text: str) -> bytes:
         """The bytes for a new text of this file, in its encoding and with its byte order mark.
 
         Raises:
-            SourceError: A character does not exist in the file's encoding, or the encoding loses bytes on the way.
+            SourceError: A character does not exist in the file's encoding, or the encoding loses bytes on the way, or
+                the text cannot be taken apart into the cells of the notebook that it is.
         """
+        if self.notebook is not None:
+            return self.notebook.encode(text)
         if not self.survives_writing:
             raise SourceError(self.name, f"cannot be written back unchanged as {self.encoding}")
         try:
@@ -114,6 +152,14 @@ class SourceFile:
             character = text[error.start]
             message = f"character {character!r} does not exist in the file's encoding {self.encoding}"
             raise SourceError(self.name, message, line, column) from None
+
+
+def error_in(source: SourceFile, message: str, line: int = 0, column: int = 0) -> SourceError:
+    """What is wrong at a place of a file's text, told as a place of a cell where that is a notebook."""
+    if source.notebook is None:
+        return SourceError(source.name, message, line, column)
+    place = source.notebook.located(line, column)
+    return SourceError(source.name, message, place.line, place.column, place.cell, place.file_line)
 
 
 def read_source(path: Path, name: str | None = None) -> SourceFile:
@@ -131,11 +177,15 @@ def read_source(path: Path, name: str | None = None) -> SourceFile:
 
 
 def decode(raw: bytes, name: str, path: Path | None = None) -> SourceFile:
-    """Decodes bytes as Python would: by byte order mark, else by PEP 263 cookie, else as UTF-8.
+    """Decodes bytes as Python would: by byte order mark, else by PEP 263 cookie, else as UTF-8; notebooks as such.
 
     Raises:
-        SourceError: Unknown or contradictory encoding, bytes that it does not have, or null bytes.
+        SourceError: Unknown or contradictory encoding, bytes that it does not have, null bytes, or a broken notebook.
     """
+    if path is not None and path.suffix == NOTEBOOK:
+        from jaxmigrate.sources.notebooks import read_notebook
+
+        return read_notebook(raw, name, path)
     bom = raw.startswith(codecs.BOM_UTF8)
     body = raw.removeprefix(codecs.BOM_UTF8)
     encoding = _encoding(body, bom, name)

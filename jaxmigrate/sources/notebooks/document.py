@@ -1,0 +1,160 @@
+"""A notebook's JSON as far as it holds code: which cells, and between which characters of the file each source stands.
+
+The JSON module reads values but does not say where they stood, so that the way to the sources is walked once more, with
+its own decoder for each value on the way.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+_SPACE = re.compile(r"[ \t\r\n]*")
+_DECODER = json.JSONDecoder()
+
+
+class DocumentError(Exception):
+    """What keeps a file from being read as a notebook, with a line and a column from 1, or zeros."""
+
+    def __init__(self, message: str, line: int = 0, column: int = 0) -> None:
+        super().__init__(message)
+        self.message, self.line, self.column = message, line, column
+
+
+class CodeCell(NamedTuple):
+    """A code cell.
+
+    Attributes:
+        number: Its number among all cells, those with text included, from 1.
+        source: Its code.
+        start: The offset in the file's text at which the JSON value of `source` begins.
+        end: The offset behind that value.
+        items: The offsets of the strings in it, one where it is a string itself.
+        executed: The number that the kernel gave it when it last ran, None where it did not.
+    """
+
+    number: int
+    source: str
+    start: int
+    end: int
+    items: tuple[tuple[int, int], ...]
+    executed: int | None
+
+
+class Document(NamedTuple):
+    """The code cells of a notebook, in order, and the language of its kernel in lower case, empty where unsaid."""
+
+    cells: tuple[CodeCell, ...]
+    language: str
+
+
+class _Member(NamedTuple):
+    key: str
+    start: int
+    end: int
+    value: Any
+
+
+def read_document(text: str) -> Document:
+    """Reads the JSON of a notebook of nbformat 4.
+
+    Raises:
+        DocumentError: It is no JSON, no notebook, or one of an older or newer format.
+    """
+    try:
+        content = json.loads(text)
+    except json.JSONDecodeError as error:
+        message = "is empty, not a notebook" if not text.strip() else f"is not JSON: {error.msg}"
+        raise DocumentError(message, error.lineno, error.colno) from None
+    except RecursionError:
+        raise DocumentError("is nested too deeply for a notebook") from None
+    _check(content)
+    language = _language(content.get("metadata"))
+    return Document(tuple(_code_cells(text, language)), language)
+
+
+def _check(content: Any) -> None:
+    if not isinstance(content, dict):
+        raise DocumentError("is JSON but not a notebook: it holds no object")
+    version = content.get("nbformat")
+    if isinstance(version, int) and version != 4:
+        advice = "; convert it with `jupyter nbconvert --to notebook --nbformat 4`" if version < 4 else ""
+        raise DocumentError(f"is a notebook of nbformat {version}, and only nbformat 4 is read{advice}")
+    if not isinstance(content.get("cells"), list):
+        raise DocumentError("is JSON but not a notebook: it has no list of cells")
+
+
+def _language(metadata: Any) -> str:
+    """What the kernel runs: what it said itself the last time, else what its specification says."""
+    for part, key in (("language_info", "name"), ("kernelspec", "language")):
+        said = metadata.get(part) if isinstance(metadata, dict) else None
+        if isinstance(said, dict) and isinstance(said.get(key), str) and said[key]:
+            language: str = said[key]
+            return language.lower()
+    return ""
+
+
+def _code_cells(text: str, language: str) -> Iterator[CodeCell]:
+    cells = [member for member in _members(text, _past_space(text, 0)) if member.key == "cells"][-1]
+    for number, start in enumerate(_elements(text, cells.start), 1):
+        cell = cells.value[number - 1]
+        if not isinstance(cell, dict) or not isinstance(cell.get("cell_type"), str):
+            raise DocumentError(f"cell {number} is not a cell: it has no cell_type")
+        if cell["cell_type"] == "code" and _is_of(language, cell.get("metadata")):
+            yield _code_cell(text, number, start, cell)
+
+
+def _is_of(language: str, metadata: Any) -> bool:
+    """Whether a cell is in the notebook's language: editors keep cells of others in the same notebook."""
+    said = metadata.get("vscode") if isinstance(metadata, dict) else None
+    other = said.get("languageId") if isinstance(said, dict) else None
+    return not isinstance(other, str) or other.lower() in ("python", language)
+
+
+def _code_cell(text: str, number: int, start: int, cell: dict[str, Any]) -> CodeCell:
+    found = [member for member in _members(text, start) if member.key == "source"]
+    source = found[-1].value if found else None
+    lines = [source] if isinstance(source, str) else source
+    if not isinstance(lines, list) or not all(isinstance(line, str) for line in lines):
+        raise DocumentError(f"cell {number} has no source that is text")
+    count = cell.get("execution_count")
+    _, begin, end, value = found[-1]
+    items = [(begin, end)] if isinstance(value, str) else [_span(text, item) for item in _elements(text, begin)]
+    return CodeCell(number, "".join(lines), begin, end, tuple(items), count if isinstance(count, int) else None)
+
+
+def _span(text: str, start: int) -> tuple[int, int]:
+    return start, _DECODER.raw_decode(text, start)[1]
+
+
+# The walks below take it that the text is valid JSON, as it was read before
+
+
+def _past_space(text: str, at: int) -> int:
+    found = _SPACE.match(text, at)
+    return found.end() if found is not None else at
+
+
+def _members(text: str, at: int) -> Iterator[_Member]:
+    """The members of the object that begins at an offset."""
+    at = _past_space(text, at + 1)
+    while text[at] != "}":
+        key, at = _DECODER.raw_decode(text, at)
+        start = _past_space(text, _past_space(text, at) + 1)
+        value, end = _DECODER.raw_decode(text, start)
+        yield _Member(key, start, end, value)
+        at = _past_space(text, end)
+        if text[at] == ",":
+            at = _past_space(text, at + 1)
+
+
+def _elements(text: str, at: int) -> Iterator[int]:
+    """The offsets at which the elements of the list that begins at an offset begin."""
+    at = _past_space(text, at + 1)
+    while text[at] != "]":
+        yield at
+        at = _past_space(text, _DECODER.raw_decode(text, at)[1])
+        if text[at] == ",":
+            at = _past_space(text, at + 1)

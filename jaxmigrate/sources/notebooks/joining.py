@@ -1,0 +1,207 @@
+"""Cells as one module, and an edited module as cells again."""
+
+from __future__ import annotations
+
+import ast
+import re
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+from jaxmigrate.sources.notebooks.magics import MARK, Masked, lines_of, marks_in, mask
+
+HEADER_MARK = "#jaxmigrate-cell"
+_HEADER = re.compile(rf"(?:^|(?<=[\r\n]))(?:if 1:)? {HEADER_MARK} (\d+) (\d+)\n")
+_SEVERAL_LINES = re.compile(r"\(line (\d+)\)")
+
+
+class TornError(ValueError):
+    """An edited module that cannot be taken apart into cells again without breaking a magic."""
+
+    def __init__(self, cell: int, message: str) -> None:
+        super().__init__(message)
+        self.cell, self.message = cell, message
+
+
+class CellStart(NamedTuple):
+    """A cell in a joined text: the line of its header, and the line after which statements can be put, both from 1."""
+
+    header: int
+    body: int
+
+
+class Place(NamedTuple):
+    """A line and a column of a cell, from 1; the cell is 0 where there is none."""
+
+    cell: int
+    line: int
+    column: int
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A cell by its number among all cells from 1, with its source as it is and as Python."""
+
+    number: int
+    source: str
+    masked: Masked
+
+
+def cell_starts(text: str) -> tuple[CellStart, ...]:
+    """Where the cells of a joined text begin; none where it is not one."""
+    if HEADER_MARK not in text:
+        return ()
+    found = []
+    line, done = 1, 0
+    for header in _HEADER.finditer(text):
+        line += len(re.findall(r"\r\n|\r|\n", text[done : header.start()]))
+        done = header.start()
+        found.append(CellStart(line, line + int(header[2])))
+    return tuple(found)
+
+
+def join(sources: Sequence[tuple[int, str]]) -> Joined:
+    """Joins the sources of cells, given with their numbers.
+
+    Raises:
+        TornError: A cell holds the comments that are used to tell cells and magics apart.
+    """
+    cells = []
+    for number, source in sources:
+        if HEADER_MARK in source or MARK in source:
+            raise TornError(number, "holds a comment by which jaxmigrate marks cells; remove it")
+        cells.append(Cell(number, source, mask(source)))
+    return Joined(tuple(cells))
+
+
+@dataclass(frozen=True)
+class Joined:
+    """Cells as one module."""
+
+    cells: tuple[Cell, ...]
+
+    @cached_property
+    def text(self) -> str:
+        """The module: for each cell a header, its Python, and an end of line."""
+        return "".join(f"{_header(cell)}\n{cell.masked.text}\n" for cell in self.cells)
+
+    @cached_property
+    def _headers(self) -> list[int]:
+        return [start.header for start in cell_starts(self.text)]
+
+    def place(self, line: int, column: int = 0) -> Place:
+        """The place in a cell of a place in the module; the line of a header is the first of its cell."""
+        index = bisect_right(self._headers, line) - 1
+        if index < 0:
+            return Place(0, line, column)
+        cell = self.cells[index]
+        inside = max(1, line - self._headers[index])
+        shift = cell.masked.shifts.get(inside, 0) if column else 0
+        return Place(cell.number, inside, column + shift)
+
+    def located(self, message: str) -> str:
+        """A message with the lines of the module that it names in words told as lines of cells."""
+
+        def told(found: re.Match[str]) -> str:
+            place = self.place(int(found[1]))
+            return f"(cell {place.cell}, line {place.line})"
+
+        return _SEVERAL_LINES.sub(told, message)
+
+    def line_of(self, number: int, line: int) -> str:
+        """A line of a cell as it stands in the notebook, or an empty string."""
+        for cell in self.cells:
+            if cell.number == number:
+                lines = lines_of(cell.source)
+                return lines[line - 1].rstrip("\r\n") if 0 < line <= len(lines) else ""
+        return ""
+
+    def sources_of(self, text: str) -> list[str]:
+        """The sources of the cells as an edited module has them.
+
+        Raises:
+            TornError: The edits do not leave cells or magics whole.
+        """
+        pieces = list(_pieces(text))
+        if [number for number, _, _ in pieces] != [cell.number for cell in self.cells]:
+            raise TornError(0, "cannot be rewritten without moving code from one cell to another")
+        return [_restored(cell, head, body) for cell, (_, head, body) in zip(self.cells, pieces, strict=True)]
+
+
+def _header(cell: Cell) -> str:
+    """The line above a cell; one that begins indented, as IPython allows, stands below a condition."""
+    first = next((line for line in lines_of(cell.masked.text)[cell.masked.body :] if line.strip()), "")
+    indented = first[:1] in (" ", "\t") and not first.lstrip().startswith("#")
+    return f"{'if 1:' if indented else ''} {HEADER_MARK} {cell.number} {cell.masked.body}"
+
+
+def _pieces(text: str) -> Iterator[tuple[int, str, str]]:
+    """The number, the header and the rest of each cell of a module."""
+    found = list(_HEADER.finditer(text))
+    for header, end in zip(found, [*(later.start() for later in found[1:]), len(text)], strict=False):
+        body = text[header.end() : end]
+        yield int(header[1]), header[0], body.removesuffix("\n")
+
+
+def _restored(cell: Cell, head: str, body: str) -> str:
+    """The source of a cell with the magics put back, which must then mean what the edited Python did."""
+    if body == cell.masked.text:
+        return cell.source
+    seen: list[int] = []
+    lines = [_unmasked(line, cell, seen) for line in lines_of(body)]
+    source = _trimmed("".join(lines), cell)
+    again = mask(source)
+    whole = seen == list(range(len(cell.masked.entries))) and again.body >= cell.masked.body
+    if not whole or _meaning(head + again.text) != _meaning(head + body):
+        raise TornError(cell.number, "cannot be rewritten without splitting a magic; give its code a line of its own")
+    return source
+
+
+def _unmasked(line: str, cell: Cell, seen: list[int]) -> str:
+    content = line.rstrip("\r\n")
+    for start, number in marks_in(content):
+        if number >= len(cell.masked.entries):
+            continue
+        seen.append(number)
+        entry = cell.masked.entries[number]
+        ending = line[len(content) :]
+        if entry.kind == "line":
+            if content == entry.masked:
+                return entry.original + ending
+            raise TornError(cell.number, "cannot be rewritten without changing a magic or a shell line")
+        code = content[:start].lstrip()
+        indent = content[: len(content[:start]) - len(code)]
+        return f"{indent}{entry.original}{code}{ending}"
+    return line
+
+
+def _trimmed(source: str, cell: Cell) -> str:
+    """The source without blank lines at its ends that it did not have."""
+    if not cell.source.endswith(("\r", "\n")):
+        source = source.rstrip("\r\n")
+    return source.lstrip("\r\n") if cell.source[:1] not in ("\r", "\n") else source
+
+
+def _meaning(text: str) -> str:
+    try:
+        return ast.dump(ast.parse(text))
+    except (SyntaxError, ValueError) as error:
+        return f"{type(error).__name__}: {error}"
+
+
+def check_cells(text: str) -> None:
+    """Raises SyntaxError, with the line in the joined text, for the first cell that is no Python by itself."""
+    line = 1
+    for _, head, body in _pieces(text):
+        try:
+            ast.parse(f"{head}{body}\n" if not _is_blank(head, body) else "")
+        except SyntaxError as error:
+            error.lineno = line + (error.lineno or 1) - 1
+            raise
+        line += len(lines_of(f"{head}{body}\n"))
+
+
+def _is_blank(head: str, body: str) -> bool:
+    return head.startswith(" ") and not body.strip()

@@ -1,0 +1,297 @@
+"""What IPython understands and Python does not, masked so that the rest of a cell can be read as Python.
+
+A masked line is a statement that nobody can know anything about, or a comment where no statement is needed, and ends
+in a comment by which the original is found again. Code behind a magic that runs it (`%time f(x)`) stays code, and so
+does the body of a cell magic that runs it (`%%time`). No line is added or lost.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple
+
+MARK = "#jaxmigrate-mask"
+OPAQUE = "get_ipython()"
+
+# Magics that run the code on their line, with the letters of the options that take a value
+_RUN_LINES = {
+    "time": "",
+    "timeit": "nrp",
+    "prun": "lsTD",
+    "memit": "rti",
+    "mprun": "fT",
+    "lprun": "fmTDs",
+    "pyinstrument": "",
+}
+# Magics that run the cell below them in the notebook itself
+_RUN_CELLS = (
+    *("capture", "debug", "heat", "ipytest", "lprun", "memit", "mprun", "prun", "pyinstrument", "scalene"),
+    *("skip_if_ci", "snakeviz", "time", "timed", "timeit", "wandb"),
+)
+_LINES = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+$")
+_TOKENS = re.compile(
+    r"(?P<comment>\#)|(?P<open>[(\[{])|(?P<close>[)\]}])|(?P<quote>\"\"\"|'''|\"|')|(?P<assign>(?<![=!<>])=\s*[%!])"
+)
+_STRING_ENDS = {quote: re.compile(rf"(?:\\.|[^\\])*?{quote}", re.DOTALL) for quote in ('"""', "'''")} | {
+    quote: re.compile(rf"(?:\\.|[^\\{quote}])*{quote}", re.DOTALL) for quote in ('"', "'")
+}
+_SHELL_WORDS = re.compile(
+    r"(?:pip3?|conda|mamba|uv|cd|ls|cat|cp|mv|rm|rmdir|mkdir|apt|apt-get|git|wget|curl)[ \t]+"
+    r"(?!(?:in|is|if|and|or|not|else|for)\b)(?:[A-Za-z_0-9~]|\.\.?(?:/|$))"
+)
+_RUN_WORDS = re.compile(r"(?:time|timeit|prun|memit|lprun)[ \t]+[-A-Za-z_]")
+_INTERPOLATED = re.compile(r"\{([^{}]+)\}|(?<!\$)\$([A-Za-z_]\w*)")
+_CAPTURE = re.compile(r"%%capture\b(?:\s+--?[\w-]+)*\s+([A-Za-z_]\w*)\s*$")
+
+
+class Entry(NamedTuple):
+    """One masked line: all of it, or what stands before the code in it."""
+
+    kind: Literal["line", "prefix"]
+    masked: str
+    original: str
+
+
+@dataclass
+class Masked:
+    """A cell's source as Python.
+
+    Attributes:
+        text: The Python, with as many lines as the source.
+        entries: What was masked, by the number in the mark.
+        body: How many lines at the top belong to cell magics: nothing can be put before them.
+        shifts: By line from 1, how many characters stood before the code that no longer do.
+        opaque: Whether the whole cell is for something else than Python.
+        unrun: The lines that a program outside of IPython does not run, with their text.
+    """
+
+    text: str = ""
+    entries: list[Entry] = field(default_factory=list)
+    body: int = 0
+    shifts: dict[int, int] = field(default_factory=dict)
+    opaque: bool = False
+    unrun: list[tuple[int, str]] = field(default_factory=list)
+
+
+def lines_of(source: str) -> list[str]:
+    """The lines of a text as Python's parser counts them, with their endings."""
+    return _LINES.findall(source)
+
+
+def mask(source: str) -> Masked:
+    """Masks what is not Python in the source of a cell."""
+    return _Masker(lines_of(source)).run()
+
+
+class _Masker:
+    """Goes through the lines of one cell."""
+
+    def __init__(self, lines: list[str]) -> None:
+        self.lines = lines
+        self.found = Masked()
+        self.done: list[str] = []
+
+    def run(self) -> Masked:
+        self._cell_magics()
+        while len(self.done) < len(self.lines):
+            if self.found.opaque:
+                self._comment()
+            else:
+                self._logical_line()
+        self.found.text = "".join(self.done)
+        return self.found
+
+    # Whole lines
+
+    def _put(self, statement: str) -> None:
+        """Masks the next line by a statement, or by a comment alone."""
+        original, ending = _content(self.lines[len(self.done)])
+        mark = f"{MARK} {len(self.found.entries)}"
+        masked = f"{statement}  {mark}" if statement else mark
+        self.found.entries.append(Entry("line", masked, original))
+        self.done.append(masked + ending)
+
+    def _comment(self) -> None:
+        self._put("")
+
+    def _unrun(self, line: str) -> None:
+        self.found.unrun.append((len(self.done) + 1, line.strip()))
+
+    # Magics of the whole cell
+
+    def _cell_magics(self) -> None:
+        """The `%%` lines at the top; what stands below one is a cell of its own, which may begin with another."""
+        while True:
+            at = len(self.done)
+            while at < len(self.lines) and not self.lines[at].strip():
+                at += 1
+            line = self.lines[at] if at < len(self.lines) else ""
+            found = re.match(r"%%(\w[\w.]*)", line)
+            if found is None:
+                return
+            self.done += self.lines[len(self.done) : at]
+            self.found.opaque = found[1] not in _RUN_CELLS
+            if self.found.opaque:
+                self._unrun(line)
+            captured = _CAPTURE.match(line.strip())
+            if (code := _code_behind(line.strip()[1:])) is not None:
+                self._put(code)
+            else:
+                self._put(f"{captured[1]} = {OPAQUE}" if captured else "")
+            self.found.body = len(self.done)
+            if self.found.opaque:
+                return
+
+    # Lines
+
+    def _logical_line(self) -> None:
+        """Masks, or takes as it is, what begins at the next line: at the start of a logical line of Python."""
+        line, _ = _content(self.lines[len(self.done)])
+        body = line.lstrip()
+        indent = line[: len(line) - len(body)]
+        if body[:1] in ("%", "!", "?", "/", ",", ";") or _is_bare_magic(body):
+            self._magic(indent, body)
+            return
+        scan = _Scan()
+        first = len(self.done)
+        scan.take(line)
+        if scan.assigned is not None:
+            self._assigned(line, scan.assigned)
+            return
+        if not scan.is_open and scan.code.rstrip().endswith("?"):
+            self._put(f"{indent}{OPAQUE}")
+            return
+        while scan.is_open and first + scan.taken < len(self.lines):
+            scan.take(_content(self.lines[first + scan.taken])[0])
+        self.done += self.lines[first : first + scan.taken]
+
+    def _magic(self, indent: str, body: str) -> None:
+        code = _code_behind(body if body.startswith("%") else f"%{body}")
+        if code is not None and not body.endswith("\\"):
+            ending = _content(self.lines[len(self.done)])[1]
+            prefix = body[: len(body) - len(code)]
+            mark = f"{MARK} {len(self.found.entries)}"
+            self.found.entries.append(Entry("prefix", mark, prefix))
+            self.found.shifts[len(self.done) + 1] = len(prefix)
+            self.done.append(f"{indent}{code}  {mark}{ending}")
+            return
+        self._unrun(body)
+        self._with_continuations(f"{indent}{_opaque(self._continued())}")
+
+    def _assigned(self, line: str, at: int) -> None:
+        """`files = !ls` and `best = %timeit -o f(x)`: a value that nobody knows."""
+        target, rest = line[:at], line[at:].lstrip()
+        self._unrun(line)
+        code = _code_behind(rest) if rest.startswith("%") else None
+        value = f"get_ipython({code})" if code is not None and _parses(code, "eval") else _opaque(self._continued())
+        self._with_continuations(f"{target} {value}")
+
+    def _continued(self) -> str:
+        """The next line and those that backslashes join to it."""
+        joined = ""
+        for line in self.lines[len(self.done) :]:
+            joined += line
+            if not _content(line)[0].endswith("\\"):
+                break
+        return joined
+
+    def _with_continuations(self, statement: str) -> None:
+        more = len(lines_of(self._continued())) - 1
+        self._put(statement)
+        for _ in range(more):
+            self._comment()
+
+
+class _Scan:
+    """Where Python stands within a logical line that can go over several physical ones."""
+
+    def __init__(self) -> None:
+        self.quote = ""
+        self.depth = 0
+        self.continued = False
+        self.code = ""
+        self.taken = 0
+        self.assigned: int | None = None
+
+    @property
+    def is_open(self) -> bool:
+        return bool(self.quote) or self.depth > 0 or self.continued
+
+    def take(self, line: str) -> None:
+        """Goes through one more physical line, without its ending."""
+        at, end = 0, len(line)
+        self.taken += 1
+        if self.quote:
+            at = self._string(line, 0)
+        while not self.quote and (found := _TOKENS.search(line, at)) is not None:
+            at = found.end()
+            if found["comment"]:
+                end = found.start()
+                break
+            if found["quote"]:
+                self.quote = found["quote"]
+                at = self._string(line, at)
+            elif found["assign"]:
+                if self.depth == 0 and self.assigned is None:
+                    self.assigned = found.start() + 1
+            else:
+                self.depth = max(0, self.depth + (1 if found["open"] else -1))
+        self.code = line[:end]
+        self.continued = not self.quote and end == len(line) and line.endswith("\\")
+
+    def _string(self, line: str, at: int) -> int:
+        """Goes through a string from an offset in it; the offset behind it, or the line's end where it goes on."""
+        found = _STRING_ENDS[self.quote].match(line, at)
+        if found is not None:
+            self.quote = ""
+            return found.end()
+        if len(self.quote) == 1 and not line.endswith("\\"):
+            self.quote = ""  # a string that is not ended ends with its line, for the parser to tell
+        return len(line)
+
+
+def _content(line: str) -> tuple[str, str]:
+    body = line.rstrip("\r\n")
+    return body, line[len(body) :]
+
+
+def _opaque(text: str) -> str:
+    """A call that nobody knows, of the values that IPython puts into a magic or shell line."""
+    names = [one or other for one, other in _INTERPOLATED.findall(text)]
+    given = dict.fromkeys(name for name in names if _parses(name, "eval"))
+    return f"get_ipython({', '.join(given)})"
+
+
+def _is_bare_magic(body: str) -> bool:
+    """Whether a line is a magic or a shell command without its sign, which IPython allows where it is no Python."""
+    return bool(_SHELL_WORDS.match(body) or (_RUN_WORDS.match(body) and not _parses(body, "exec")))
+
+
+def _code_behind(body: str) -> str | None:
+    """The code that a line magic runs, None where it is no such magic or has no code of a single line."""
+    found = re.match(r"%(\w+)(?=\s)", body)
+    if found is None or found[1] not in _RUN_LINES:
+        return None
+    with_values = _RUN_LINES[found[1]]
+    option = rf"\s+-(?:[{with_values}]\s*[^\s-]\S*|[a-zA-Z]+)" if with_values else r"\s+-[a-zA-Z]+"
+    behind = re.match(rf"%\w+(?:{option})*\s+(?=[^\s-])", body)
+    code = body[behind.end() :] if behind is not None else ""
+    return code if code.strip() and not code.startswith("#") and _parses(code, "exec") else None
+
+
+def _parses(code: str, mode: Literal["exec", "eval"]) -> bool:
+    try:
+        ast.parse(code, mode=mode)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    return True
+
+
+def marks_in(line: str) -> Iterator[tuple[int, int]]:
+    """The offset of the mark that ends a line, and its number."""
+    found = re.search(rf" *{re.escape(MARK)} (\d+)$", line)
+    if found is not None:
+        yield found.start(), int(found[1])
