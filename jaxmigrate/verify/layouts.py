@@ -27,7 +27,6 @@ class Digests(NamedTuple):
 
     whole: str
     flat: str = ""
-    split: str = ""
     parts: str = ""
     replicas: str = ""
 
@@ -39,7 +38,7 @@ class Digests(NamedTuple):
     @property
     def names(self) -> frozenset[str]:
         """All digests that name the bytes of the array, each in its way of cutting them."""
-        return frozenset(filter(None, (self.whole, self.flat, self.split)))
+        return frozenset(filter(None, (self.whole, self.flat)))
 
 
 Shape = tuple[int, ...]

@@ -1,10 +1,12 @@
 """Digests the bytes of one array such that it can be told from another layout of the same numbers.
 
 The original hands stacked arrays to its mapped functions, with one slice per device; a rewrite may hand the same
-numbers over as one replicated array, or as one array that is split into blocks. So of an array on the original side
-the digests of its slices are taken, and of one on the rewritten side those of itself and of its blocks, one for each
-device. No more is hashed than may be needed: slices that repeat the first are compared with it, which is several
-times as fast, and most of what a pmap program holds is replicated.
+numbers over as one replicated array, or as one array that is split into blocks. So the digest of an array is that of
+the digests of as many blocks as there are devices, and the digest of a block is taken in the same way: of a stacked
+array these are its slices, and one pass over the bytes gives the digests of the array, of its slices, and of the same
+numbers split. Small arrays and those that cannot be cut so are digested in a row. No more is hashed than may be needed:
+blocks that repeat the first are compared with it, which is several times as fast, and most of what a pmap program holds
+is replicated.
 """
 
 from __future__ import annotations
@@ -17,29 +19,45 @@ DIGEST_BYTES = 12
 # Characters of a digest that tell the slices of one array apart well enough to say which one is wrong.
 SHORT = 6
 MOST_SLICES = 64
-_LARGE_SLICE = 1 << 12
+# Bytes of an array that is digested in a row.
+SMALL = 1 << 16
+_GLIMPSE = 64
+# Bytes that are copied faster than looked at in place.
+_COPIED = 1 << 13
 
 
 class Shape(NamedTuple):
     """What decides which digests are taken: the side, the devices of this process, and the array's own shape.
 
-    `split` says that the array lies in as many pieces along its leading axis as there are devices, so that it cannot
-    be a replicated one.
+    `places` is the number of parts that it lies in on all of these devices: 1 if every device has a copy; 0 for
+    arrays of the host, and for those on other numbers of devices.
     """
 
     original: bool
     devices: int
     shape: tuple[int, ...]
-    split: bool = False
+    places: int = 0
 
     @property
-    def by_slice(self) -> bool:
-        """Whether the leading axis has one slice for each device."""
-        return bool(self.shape) and self.shape[0] == self.devices
+    def blocks(self) -> int:
+        """How many blocks make up the digest of the array; 0 if it is digested in a row."""
+        shape = _without_ones(self.shape)
+        return self.devices if self.devices > 1 and shape and shape[0] and shape[0] % self.devices == 0 else 0
+
+    @property
+    def block(self) -> Shape:
+        """The shape of one of them."""
+        first, *inner = _without_ones(self.shape)
+        return self._replace(shape=(first // self.devices, *inner))
+
+    @property
+    def certain(self) -> bool:
+        """Whether the other side has as many blocks, so that no digest in a row is needed."""
+        return self.shape[0] == self.devices if self.original else self.places > 0
 
     @property
     def parts(self) -> int:
-        """How many equal parts of the leading axis get a digest of their own; 0 for none."""
+        """How many equal parts of the leading axis are told apart; 0 for none."""
         if not self.shape or not self.shape[0]:
             return 0
         if self.original:
@@ -47,18 +65,22 @@ class Shape(NamedTuple):
         return self.devices if self.shape[0] % self.devices == 0 else 0
 
 
+def _without_ones(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The shape from its first length on that is not 1: stacked arrays may have such axes more."""
+    first = next((number for number, length in enumerate(shape) if length != 1), len(shape))
+    return shape[first:]
+
+
 class Content(NamedTuple):
     """The digests of one array.
 
-    `whole` is that of the digests of all slices where there is one slice for each device, else that of all bytes in
-    a row. `flat` is that of all bytes, where that is known and not `whole`. `split` is that of the digests of as many
-    blocks as there are devices. `parts` tells the slices or blocks apart: `=` and the digest of each if all are equal,
-    else the first characters of each. `replicas` numbers the copies that differ from the first one.
+    `whole` is that of the digests of its blocks where it is cut into some, and `flat` then that of all bytes in a row
+    if that may be needed. `parts` tells slices or blocks apart: `=` and the digest of each if all are equal, else the
+    first characters of each. `replicas` numbers the copies that differ from the first one.
     """
 
     whole: str
     flat: str = ""
-    split: str = ""
     parts: str = ""
     replicas: str = ""
 
@@ -74,21 +96,40 @@ class Content(NamedTuple):
 
 def content(pieces: list[Any], shape: Shape, replicas: str = "") -> Content:
     """The digests of an array whose bytes are those of `pieces`, one after the other."""
+    if sum(piece.nbytes for piece in pieces) <= SMALL:
+        data = b"".join([piece.tobytes() for piece in pieces])
+        count = 0 if shape.places == 1 and not shape.original else shape.parts
+        return Content(_digest_of(data), "", _told_apart([*map(_digest_of, _cut(data, count))]), replicas)
     buffers = [_bytes_of(piece) for piece in pieces]
-    parts = _digests_of(_equal_parts(buffers, shape.parts))
-    combined = digest_of_text("".join(parts)) if parts else ""
-    if shape.by_slice and parts:
-        flat = "" if shape.original or shape.split else _flat(buffers)
-        return Content(combined, flat, "", _told_apart(parts), replicas)
-    return Content(_flat(buffers), "", "" if shape.original else combined, _told_apart(parts), replicas)
+    inner = shape._replace(shape=shape.shape[1:])
+    if not shape.blocks:
+        return Content(_flat(buffers), "", _told_apart(_digests_of(_parts(buffers, shape.parts), inner)), replicas)
+    blocks = _digests_of(_parts(buffers, shape.blocks), shape.block)
+    told = blocks if shape.parts in (0, shape.blocks) else _digests_of(_parts(buffers, shape.parts), inner)
+    flat = "" if shape.certain else _flat(buffers)
+    return Content(digest_of_text("".join(blocks)), flat, _told_apart(told), replicas)
 
 
-def _digests_of(parts: list[memoryview]) -> list[str]:
-    """The digest of each part; large parts that repeat the first are not hashed."""
-    if not parts or len(parts[0]) < _LARGE_SLICE:
-        return [_digest_of(part) for part in parts]
-    first, words = _digest_of(parts[0]), _words(parts[0])
-    return [first, *(first if bool((_words(part) == words).all()) else _digest_of(part) for part in parts[1:])]
+def _tree_digest(data: Any, shape: Shape) -> str:
+    """The digest of one part: that of its blocks if it is large and can be cut."""
+    if len(data) <= SMALL or not shape.blocks:
+        return _digest_of(data)
+    return digest_of_text("".join(_digests_of(_cut(data, shape.blocks), shape.block)))
+
+
+def _digests_of(parts: list[Any], block: Shape) -> list[str]:
+    """The digest of each part; those that repeat the first are not hashed."""
+    if not parts:
+        return []
+    first = _tree_digest(parts[0], block)
+    return [first, *(first if _same(part, parts[0]) else _tree_digest(part, block) for part in parts[1:])]
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Whether two parts of the same length hold the same bytes."""
+    if bytes(one[:_GLIMPSE]) != bytes(other[:_GLIMPSE]):
+        return False
+    return bool((_words(one) == _words(other)).all()) if len(one) > _GLIMPSE else True
 
 
 def _told_apart(parts: list[str]) -> str:
@@ -98,23 +139,26 @@ def _told_apart(parts: list[str]) -> str:
     return f"={parts[0]}" if same else "".join(part[:SHORT] for part in parts)
 
 
-def _equal_parts(buffers: list[memoryview], count: int) -> list[memoryview]:
+def _parts(buffers: list[memoryview], count: int) -> list[Any]:
     """The bytes cut into `count` parts of the same length, copied only where a part crosses pieces."""
-    total = sum(len(buffer) for buffer in buffers)
-    if not count:
-        return []
-    size = total // count
-    if not size:
-        return [memoryview(b"")] * count
-    if any(len(buffer) % size for buffer in buffers):
-        buffers = [memoryview(b"".join(buffers))]
-    return [buffer[start : start + size] for buffer in buffers for start in range(0, len(buffer), size)]
+    size = sum(map(len, buffers)) // count if count else 0
+    if size and any(len(buffer) % size for buffer in buffers):
+        return _cut(b"".join(buffers), count)
+    return [part for buffer in buffers for part in _cut(buffer, len(buffer) // size)] if size else []
+
+
+def _cut(data: Any, count: int) -> list[Any]:
+    size = len(data) // count if count else 0
+    return [data[number * size : (number + 1) * size] for number in range(count)]
 
 
 def differing_copies(copies: list[Any]) -> list[int]:
     """The numbers of the arrays that do not hold the bytes of the first."""
     if len(copies) < 2 or not copies[0].nbytes:
         return []
+    if copies[0].nbytes <= _COPIED:
+        data = copies[0].tobytes()
+        return [number for number, copy in enumerate(copies) if copy.tobytes() != data]
     first = _words(_bytes_of(copies[0]))
     return [number for number, copy in enumerate(copies) if number and bool((_words(_bytes_of(copy)) != first).any())]
 

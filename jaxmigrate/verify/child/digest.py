@@ -11,6 +11,7 @@ import os
 import weakref
 from collections.abc import Callable, Container
 from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from .content import Content, Shape, content, digest_of_text, write
@@ -223,7 +224,7 @@ def _describe_host_array(value: Any, place: str, view: View) -> tuple[Leaf, Cont
 def _describe_device_array(value: Any, place: str, view: View) -> tuple[Leaf, Content]:
     import jax
 
-    name = str(value.dtype)
+    name = _dtype_name(value.dtype)
     weak = bool(getattr(value, "weak_type", False))
     if value.is_deleted():
         return Leaf("deleted", name, tuple(value.shape), weak), _NOTHING
@@ -233,13 +234,19 @@ def _describe_device_array(value: Any, place: str, view: View) -> tuple[Leaf, Co
         return Leaf(kind, name, known[0], weak), known[1]
     pieces = pieces_of(jax.random.key_data(value) if name.startswith("key<") else value)
     shape = tuple(value.shape) if kind == "array" else _local_shape(value, pieces)
-    split = len(pieces.arrays) == view.devices > 1
-    cut = Shape(view.original, view.devices, shape if pieces.by_rows else (), split)
+    places = pieces.places if pieces.devices == view.devices else 0
+    cut = Shape(view.original, view.devices, shape if pieces.by_rows else (), places)
     found = content(pieces.arrays, cut, pieces.copies)
     if place:
         write(place, pieces.arrays)
     _KNOWN.put(value, (shape, found))
     return Leaf(kind, name, shape, weak), found
+
+
+@lru_cache(maxsize=256)
+def _dtype_name(dtype: Any) -> str:
+    """The name of a dtype; JAX's and NumPy's take their time to spell it."""
+    return str(dtype)
 
 
 def _local_shape(value: Any, pieces: Pieces) -> tuple[int, ...]:

@@ -25,12 +25,14 @@ class Pieces(NamedTuple):
     """Host arrays whose bytes, one after the other, are those of an array, or of the part that this process has.
 
     `copies` names the devices whose copy of a part is not like the first one. Unless `by_rows`, the pieces of a part of
-    an array are in no order that means anything.
+    an array are in no order that means anything. The parts lie in `places` places on `devices` devices.
     """
 
     arrays: list[Any]
     copies: str
     by_rows: bool
+    places: int
+    devices: int
 
 
 # Working out who has what takes longer than reading it, and most arrays lie as others do.
@@ -41,16 +43,22 @@ def pieces_of(value: Any) -> Pieces:
     """The pieces of a jax Array."""
     import numpy as np
 
-    shards = value.addressable_shards
-    found = _arrangement(value, shards)
-    data = [np.asarray(shard.data) for shard in shards]
+    found = _arrangement(value)
+    data = [np.asarray(part) for part in _on_devices(value)]
     wrong = [number for place in found.places for number in _differing(place, data)]
     copies = ",".join(str(device) for device in sorted(found.devices[number] for number in wrong))
+    counts = (len(found.places), len(found.devices))
     if value.is_fully_addressable and not found.by_rows:
-        return Pieces([_assemble(value, shards, data)], copies, True)
+        return Pieces([_assemble(value, data)], copies, True, *counts)
     parts = [data[place[0]] for place in found.places]
     # Shards of some old versions lack the axis along which the array is split.
-    return Pieces([part if part.ndim == value.ndim else part[None] for part in parts], copies, found.by_rows)
+    return Pieces([part if part.ndim == value.ndim else part[None] for part in parts], copies, found.by_rows, *counts)
+
+
+def _on_devices(value: Any) -> list[Any]:
+    """What each device of this process has of an array; where JAX lets one, without the facts that come with it."""
+    parts: list[Any] | None = getattr(value, "_arrays", None)
+    return parts if isinstance(parts, list) else [shard.data for shard in value.addressable_shards]
 
 
 def _differing(place: tuple[int, ...], data: list[Any]) -> list[int]:
@@ -59,20 +67,21 @@ def _differing(place: tuple[int, ...], data: list[Any]) -> list[int]:
     return [place[number] for number in differing_copies([data[number] for number in place])]
 
 
-def _arrangement(value: Any, shards: Any) -> Arrangement:
+def _arrangement(value: Any) -> Arrangement:
     try:
         key = (value.sharding, value.shape)
         found = _REMEMBERED.get(key)
     except TypeError:
-        return _arranged(value, shards)
+        return _arranged(value)
     if found is None:
         if len(_REMEMBERED) >= _MOST_REMEMBERED:
             _REMEMBERED.clear()
-        found = _REMEMBERED[key] = _arranged(value, shards)
+        found = _REMEMBERED[key] = _arranged(value)
     return found
 
 
-def _arranged(value: Any, shards: Any) -> Arrangement:
+def _arranged(value: Any) -> Arrangement:
+    shards = value.addressable_shards
     places: dict[Any, list[int]] = {}
     for number, shard in enumerate(shards):
         places.setdefault(_place_of(shard.index), []).append(number)
@@ -81,12 +90,12 @@ def _arranged(value: Any, shards: Any) -> Arrangement:
     return Arrangement(ordered, tuple(int(shard.device.id) for shard in shards), by_rows)
 
 
-def _assemble(value: Any, shards: Any, data: list[Any]) -> Any:
+def _assemble(value: Any, data: list[Any]) -> Any:
     """The whole array on the host; `np.asarray(value)` would leave a copy of it with the program's own array."""
     import numpy as np
 
     whole = np.empty(value.shape, value.dtype)
-    for shard, part in zip(shards, data):  # noqa: B905 - Python 3.9 has no strict
+    for shard, part in zip(value.addressable_shards, data):  # noqa: B905 - Python 3.9 has no strict
         whole[shard.index] = part
     return whole
 
