@@ -292,9 +292,9 @@ class TestFix:
         assert err.splitlines() == [
             "nowhere.py: no such file or directory",
             "binary.py:1:6: byte 0xff is not utf-8; declare the file's encoding or save it as UTF-8",
+            "book.ipynb: is JSON but not a notebook: it has no list of cells",
             "broken.py:1:10: cannot be parsed: invalid syntax",
             "locked.py: is read-only, so it was left as it is",
-            "1 notebook skipped: notebooks are not rewritten yet",
         ]
         assert (folder / "locked.py").read_text() == PMAPPED
         assert (folder / "broken.py").read_text() == "def pmap(:\n"
@@ -433,7 +433,7 @@ class TestLint:
         assert "a.py:1:1 JM101" in out
         assert err.splitlines() == [
             "b.py:1:1: contains a null byte, which Python does not accept",
-            "2 findings in 1 file, 1 file checked",
+            "4 findings in 2 files, 2 files checked",
         ]
 
 

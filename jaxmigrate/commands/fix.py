@@ -52,7 +52,7 @@ def _fix_group(group: Inputs, options: argparse.Namespace, from_stdin: bool) -> 
     if from_stdin and not (options.diff or options.check):
         sys.stdout.buffer.write(b"".join(file.after for file in planned) or group.sources[0].raw)
     failed = [error for _, error in files if error is not None]
-    notebooks = [notebook.name for notebook in group.notebooks]
+    notebooks = [str(one) for one in group.skipped]
     return FixResult([file for file, _ in files], [*group.errors, *broken, *failed], notebooks, evidence)
 
 
@@ -114,11 +114,11 @@ def _tell(result: FixResult, options: argparse.Namespace, from_stdin: bool) -> N
             for line in _layouts(file):
                 tell(line)
     for left in result.all_left:
-        tell(f"{left.path}:{left.line}:{left.column} {left.code} {left.reason}")
+        tell(f"{left.place}:{left.column} {left.code} {left.reason}")
     for error in result.errors:
         say(str(error))
-    if result.notebooks:
-        say(f"{plural(len(result.notebooks), 'notebook')} skipped: notebooks are not rewritten yet")
+    for skipped in result.notebooks:
+        say(skipped)
     if result.evidence is not None:
         tell(f"verification: {result.evidence.verdict.value}: {result.evidence.message}")
     tell(result.summary())
@@ -128,7 +128,7 @@ def _layouts(file: FixedFile) -> Iterator[str]:
     """How the rewritten sites of a file hold their arrays, where some of them are global ones."""
     for site in file.sites:
         if site.status == "rewritten" and is_global(site):
-            yield f"  line {site.line}: {summary(site)}"
+            yield f"  {f'cell {site.cell}, ' if site.cell else ''}line {site.line}: {summary(site)}"
             yield from (f"    stacked {reason}" for reason in reasons(site))
 
 

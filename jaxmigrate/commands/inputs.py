@@ -8,7 +8,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from jaxmigrate.config import Config, find_config
-from jaxmigrate.sources import STDIN, Discovery, Kind, Location, SourceError, SourceFile, decode, discover, read_source
+from jaxmigrate.sources import (
+    STDIN,
+    Discovery,
+    Kind,
+    Location,
+    SourceError,
+    SourceFile,
+    decode,
+    discover,
+    error_in,
+    read_source,
+)
 from jaxmigrate.sources.discovery import RealPaths
 
 
@@ -18,14 +29,14 @@ class Inputs:
 
     Attributes:
         config: What their project asks for.
-        sources: Python files, read and decoded.
-        notebooks: Notebooks, which are found but not read.
+        sources: Python files and notebooks, read and decoded.
+        skipped: Notebooks whose code is in another language, with the reason.
         errors: What could not be found, read or decoded.
     """
 
     config: Config
     sources: tuple[SourceFile, ...]
-    notebooks: tuple[Location, ...]
+    skipped: tuple[SourceError, ...]
     errors: tuple[SourceError, ...]
 
 
@@ -73,15 +84,19 @@ def _locate_group(config: Config, paths: list[str], force_exclude: bool, seen: s
 
 def _load_group(group: Located) -> Inputs:
     errors = list(group.errors)
-    sources = []
+    sources: list[SourceFile] = []
+    skipped: list[SourceError] = []
     for file in group.files:
-        if file.kind is not Kind.NOTEBOOK:
-            try:
-                sources.append(_read(file))
-            except SourceError as error:
-                errors.append(error)
-    notebooks = tuple(file for file in group.files if file.kind is Kind.NOTEBOOK)
-    return Inputs(group.config, tuple(sources), notebooks, tuple(errors))
+        try:
+            source = _read(file)
+        except SourceError as error:
+            errors.append(error)
+            continue
+        if source.notebook is not None and source.notebook.skipped:
+            skipped.append(SourceError(file.name, source.notebook.skipped))
+        else:
+            sources.append(source)
+    return Inputs(group.config, tuple(sources), tuple(skipped), tuple(errors))
 
 
 def _unseen(found: Discovery, seen: set[str]) -> Discovery:
@@ -103,6 +118,6 @@ def _read(file: Location) -> SourceFile:
     return read_source(file.path, file.name)
 
 
-def unparsable(name: str, error: SyntaxError) -> SourceError:
+def unparsable(source: SourceFile, error: SyntaxError) -> SourceError:
     """A syntax error as the one message that the user gets."""
-    return SourceError(name, f"cannot be parsed: {error.msg}", error.lineno or 0, error.offset or 0)
+    return error_in(source, f"cannot be parsed: {error.msg}", error.lineno or 0, error.offset or 0)

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from jaxmigrate.commands.cells import in_cells
 from jaxmigrate.commands.inputs import unparsable
 from jaxmigrate.migrate import FilePlan, SitePlan, plan_sources
 from jaxmigrate.program.old_names import Release
-from jaxmigrate.reports.diff import unified_diff
+from jaxmigrate.reports.diff import diff_of
 from jaxmigrate.reports.fix_result import FixedFile, Outcome
 from jaxmigrate.sources import SourceError, SourceFile
 
@@ -44,13 +45,13 @@ def plan_files(
     plan, broken = plan_sources(
         [(source.name, place(source), source.text) for source in sources], layout=layout, target=target
     )
-    errors = [unparsable(name, error) for name, error in broken.items()]
+    errors = [unparsable(by_name[name], error) for name, error in broken.items()]
     planned = []
     for file in plan.files:
         source = by_name[file.path]
         try:
             source.encode(file.after)
-            planned.append(PlannedFile(source, file))
+            planned.append(PlannedFile(source, in_cells(file, source.notebook)))
         except SourceError as error:
             errors.append(error)
     return planned, errors
@@ -58,7 +59,7 @@ def plan_files(
 
 def with_diff(file: PlannedFile, outcome: Outcome, sites: tuple[SitePlan, ...]) -> FixedFile:
     """What became of a planned file, with its diff, for reports."""
-    diff = unified_diff(file.source.name, file.source.raw, file.after)
+    diff = diff_of(file.source, file.plan.after)
     return FixedFile(file.source.name, outcome, sites, diff, file.source.encoding, file.plan.names)
 
 

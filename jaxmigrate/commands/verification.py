@@ -187,7 +187,9 @@ def _site(site: SitePlan) -> SiteInfo:
     arguments, outputs = (
         tuple((array.name, array.layout) for array in arrays) for arrays in (site.arguments, site.outputs)
     )
-    return SiteInfo(site.id, site.path, site.line, site.column, site.axis or "", site.mapped, arguments, outputs)
+    return SiteInfo(
+        site.id, site.path, site.line, site.column, site.axis or "", site.mapped, arguments, outputs, cell=site.cell
+    )
 
 
 def _refused(evidence: Evidence, candidates: Sequence[PlannedFile]) -> dict[str, str]:

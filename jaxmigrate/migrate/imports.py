@@ -183,10 +183,11 @@ def _jax_name(module: Module, taken: set[str]) -> tuple[str, tuple[str, ...]]:
 
 def bound_name(module: Module, dotted: str) -> str | None:
     """The name that an unconditional import at the module's top binds to `dotted`, if nothing else binds it."""
+    top = leading(module) if module.cells else module.tree.body
     for name, bindings in module.table.root.bindings.items():
         if len(bindings) >= 1 and all(_imports(b, module) == dotted for b in bindings):
             statements = {_statement(b, module) for b in bindings}
-            if any(s in module.tree.body for s in statements) and not _rebound_below(name, module):
+            if any(s in top for s in statements) and not _rebound_below(name, module):
                 return name
     return None
 
@@ -241,13 +242,35 @@ def is_jax(statement: IMPORTS) -> bool:
 
 
 def leading(module: Module) -> list[ast.stmt]:
-    """The module's statements before its first function or class."""
+    """The module's statements before its first function or class; of a notebook, through the cell that imports jax."""
+    if module.cells:
+        return _leading_in_cells(module)
     found: list[ast.stmt] = []
     for statement in module.tree.body:
         if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             break
         found.append(statement)
     return found
+
+
+def _leading_in_cells(module: Module) -> list[ast.stmt]:
+    """The statements of a notebook's cells through the first that binds `jax`, unless it is mapped before that.
+
+    Cells below may be where a name is used first, so that what they import is of no help above them.
+    """
+    headers = [cell.header for cell in module.cells]
+    mapped = next((n for n, line in enumerate(module.lines, 1) if "pmap" in line), len(module.lines))
+    imports = [s for s in module.tree.body if isinstance(s, IMPORTS)]
+    binding = [s for s in imports if isinstance(s, ast.Import) and is_jax(s) and s.lineno <= mapped and _binds_jax(s)]
+    chosen = next(iter([*binding, *filter(is_jax, imports), *imports]), None)
+    if chosen is None:
+        return []
+    end = next((header for header in headers if header > chosen.lineno), len(module.lines) + 1)
+    return [s for s in module.tree.body if s.lineno < end]
+
+
+def _binds_jax(statement: ast.Import) -> bool:
+    return any(a.name == "jax" or (a.name.startswith("jax.") and a.asname is None) for a in statement.names)
 
 
 def insertions(module: Module, positions: Positions, added: Sequence[str], newline: str) -> list[Edit]:

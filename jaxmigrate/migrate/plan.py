@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from jaxmigrate.sources import shown_path
+
 Layout = Literal["stacked", "broadcast", "static", "split", "replicated", "unknown"]
 Status = Literal["rewritten", "left"]
 
@@ -42,6 +44,7 @@ class SitePlan:
         reason: What keeps it from being rewritten and what the user can do, where left.
         arguments: Layouts of the arguments.
         outputs: Layouts of the outputs.
+        cell: The cell of a notebook that the line is counted in, from 1 among all its cells; 0 elsewhere.
     """
 
     id: str
@@ -56,12 +59,19 @@ class SitePlan:
     reason: str = ""
     arguments: tuple[ArrayLayout, ...] = ()
     outputs: tuple[ArrayLayout, ...] = ()
+    cell: int = 0
+
+    @property
+    def place(self) -> str:
+        """Where it stands, as `path:line`."""
+        return f"{shown_path(self.path, self.cell)}:{self.line}"
 
     def to_json(self) -> dict[str, Any]:
         """The site as `fix --report` writes it."""
         return {
             "id": self.id,
             "path": self.path,
+            **({"cell": self.cell} if self.cell else {}),
             "line": self.line,
             "column": self.column,
             "form": self.form,
@@ -87,6 +97,7 @@ class NamePlan:
         status: Whether it is replaced or left.
         code: The rule that explains it.
         reason: Why it is left and what the user can do.
+        cell: The cell of a notebook that the line is counted in, from 1 among all its cells; 0 elsewhere.
     """
 
     path: str
@@ -97,11 +108,18 @@ class NamePlan:
     status: Literal["replaced", "left"]
     code: str
     reason: str = ""
+    cell: int = 0
+
+    @property
+    def place(self) -> str:
+        """Where it stands, as `path:line`."""
+        return f"{shown_path(self.path, self.cell)}:{self.line}"
 
     def to_json(self) -> dict[str, Any]:
         """The use as `fix --report` writes it."""
         return {
             "path": self.path,
+            **({"cell": self.cell} if self.cell else {}),
             "line": self.line,
             "column": self.column,
             "name": self.name,

@@ -129,6 +129,8 @@ def _helper_edit(
     module: Module, positions: Positions, style: Style, helpers: Sequence[list[str]], uses: Sequence[ast.expr]
 ) -> Edit:
     text = (style.newline * 2).join(style.render(lines) for lines in helpers)
+    if module.cells:
+        return _helper_edit_in_cell(module, positions, style, text, uses)
     last = _last_import_line(module, uses)
     if last == 0:
         return Edit(0, 0, text + style.newline * 2)
@@ -138,6 +140,23 @@ def _helper_edit(
     blank = _blank_lines_after(module, last)
     after = style.newline * max(0, 2 - blank) if module.text[end:].strip() else ""
     return Edit(end, end, ("" if ended else style.newline) + style.newline * 2 + text + after)
+
+
+def _helper_edit_in_cell(
+    module: Module, positions: Positions, style: Style, text: str, uses: Sequence[ast.expr]
+) -> Edit:
+    """In a notebook, helpers stand in the first cell that needs them, below the imports of that cell."""
+    first_use = min(use.lineno for use in uses)
+    cell = [start for start in module.cells if start.header < first_use][-1]
+    last = cell.body
+    for statement in module.tree.body:
+        end = statement.end_lineno or statement.lineno
+        if statement.lineno > cell.header and end < first_use and _imports_only(statement):
+            last = end
+    last = _past_comments(module, last) if last > cell.body else last
+    _, end = positions.line_span(last)
+    before = style.newline * 2 if last > cell.body else ""
+    return Edit(end, end, before + text + style.newline * max(0, 2 - _blank_lines_after(module, last)))
 
 
 def _last_import_line(module: Module, uses: Sequence[ast.expr]) -> int:

@@ -7,6 +7,7 @@ import os
 import re
 from pathlib import Path
 
+from jaxmigrate.sources import SourceFile, shown_path, source_lines
 from jaxmigrate.terminal import BOLD, CYAN, GREEN, RED, paint, printable
 
 _LINE = re.compile(rb"[^\n]*\n|[^\n]+")
@@ -19,6 +20,24 @@ def unified_diff(name: str, before: bytes, after: bytes) -> bytes:
     old, new = (_header(side, path) for side in ("a", "b"))
     lines = difflib.diff_bytes(difflib.unified_diff, _LINE.findall(before), _LINE.findall(after), old, new)
     return b"".join(line if line.endswith(b"\n") else line + b"\n\\ No newline at end of file\n" for line in lines)
+
+
+def diff_of(source: SourceFile, after: str) -> bytes:
+    """The diff between a file and what it becomes with a new text: of a notebook, a diff for each cell that changes."""
+    if source.notebook is None:
+        return unified_diff(source.name, source.raw, source.encode(after))
+    return b"".join(
+        _cell_diff(shown_path(_relative(source.name), cell), old, new)
+        for cell, old, new in source.notebook.sources(after)
+        if old != new
+    )
+
+
+def _cell_diff(name: str, before: str, after: str) -> bytes:
+    """A diff of two sources of a cell; whether their last lines are ended says nothing in a notebook."""
+    old, new = ([f"{line}\n".encode("utf-8", "replace") for line in source_lines(text)] for text in (before, after))
+    header = name.encode("utf-8", "replace")
+    return b"".join(difflib.diff_bytes(difflib.unified_diff, old, new, header, header))
 
 
 def shown_diff(diff: bytes, encoding: str, colour: bool) -> str:

@@ -33,12 +33,12 @@ def write(result: FixResult) -> str:
 def _add_case(suite: ET.Element, site: SitePlan) -> None:
     case = ET.SubElement(suite, "testcase", classname="jaxmigrate.fix", name=legal(site.id))
     if site.status == "left":
-        text = f"{site.path}:{site.line}:{site.column} {site.code} {site.reason}"
+        text = f"{site.place}:{site.column} {site.code} {site.reason}"
         ET.SubElement(case, "failure", type=site.code, message=legal(site.reason)).text = legal(text)
 
 
 def _add_name(suite: ET.Element, name: NamePlan) -> None:
-    place = f"{name.path}:{name.line}:{name.column}"
+    place = f"{name.place}:{name.column}"
     case = ET.SubElement(suite, "testcase", classname="jaxmigrate.fix", name=legal(f"{place} {name.name}"))
     if name.status == "left":
         text = f"{place} {name.code} {name.reason}"

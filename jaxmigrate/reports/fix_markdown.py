@@ -23,7 +23,7 @@ def write(result: FixResult) -> str:
         ),
         *section("Left", table(("Place", "Code", "Reason"), map(_left_row, result.all_left))),
         *section("Not worked on", [f"- {escaped(str(error))}" for error in result.errors]),
-        *section("Notebooks that are not rewritten yet", [f"- {escaped(name)}" for name in result.notebooks]),
+        *section("Notebooks that were skipped", [f"- {escaped(name)}" for name in result.notebooks]),
         *section("Diff", fenced("".join(file.diff_text for file in result.files), "diff")),
     ]
     return "\n".join(parts)
@@ -36,7 +36,7 @@ def _verification(evidence: Evidence | None) -> list[str]:
 
 
 def _row(site: SitePlan) -> tuple[str, str, str, str]:
-    return f"{site.path}:{site.line}", site.axis or "", site.mapped, site.status
+    return site.place, site.axis or "", site.mapped, site.status
 
 
 def _global_sites(result: FixResult) -> Iterator[SitePlan]:
@@ -44,8 +44,8 @@ def _global_sites(result: FixResult) -> Iterator[SitePlan]:
 
 
 def _layout_row(site: SitePlan) -> tuple[str, str, str]:
-    return f"{site.path}:{site.line}", summary(site), "; ".join(reasons(site))
+    return site.place, summary(site), "; ".join(reasons(site))
 
 
 def _left_row(site: SitePlan | NamePlan) -> tuple[str, str, str]:
-    return f"{site.path}:{site.line}:{site.column}", site.code, site.reason
+    return f"{site.place}:{site.column}", site.code, site.reason

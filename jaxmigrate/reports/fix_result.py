@@ -48,7 +48,7 @@ class FixResult:
     Attributes:
         files: The files that parse, in the order in which they were named.
         errors: What could not be read, parsed or written.
-        notebooks: Notebooks that were skipped.
+        notebooks: Notebooks that were skipped, for their code is in another language.
         evidence: The last verification, where one was asked for.
     """
 
@@ -86,7 +86,7 @@ class FixResult:
     def all_left(self) -> tuple[SitePlan | NamePlan, ...]:
         """What a person has to look at, in the order of files and lines."""
         found: list[SitePlan | NamePlan] = [*self.left, *self.left_names]
-        return tuple(sorted(found, key=lambda one: (one.path, one.line, one.column)))
+        return tuple(sorted(found, key=lambda one: (one.path, one.cell, one.line, one.column)))
 
     @property
     def changed(self) -> tuple[FixedFile, ...]:
@@ -95,6 +95,8 @@ class FixResult:
 
     def summary(self) -> str:
         """One line such as `12 sites in 4 files: 11 rewritten, 1 left`."""
+        if self.names and not self.sites:
+            return self._names().removeprefix("; ")
         files = sum(1 for file in self.files if file.sites)
         counts = f"{len(self.rewritten)} rewritten, {len(self.left)} left"
         return f"{plural(len(self.sites), 'site')} in {plural(files, 'file')}: {counts}{self._names()}"

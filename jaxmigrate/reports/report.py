@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from jaxmigrate.migrate.plan import ArrayLayout, SitePlan
 from jaxmigrate.reports.fix_result import FixedFile, FixResult
+from jaxmigrate.sources import shown_path
 from jaxmigrate.terminal import plural
 from jaxmigrate.verify.model import Evidence, SiteEvidence, SiteInfo
 
@@ -67,11 +68,12 @@ class SiteRow:
     arguments: tuple[ArrayLayout, ...] = ()
     outputs: tuple[ArrayLayout, ...] = ()
     evidence: SiteEvidence | None = None
+    cell: int = 0
 
     @property
     def place(self) -> str:
-        """Where the site stands, as `path:line`."""
-        return f"{self.path}:{self.line}" if self.path else self.id
+        """Where the site stands, as `path:line`, or `path:cell 3:line` in a notebook."""
+        return f"{shown_path(self.path, self.cell)}:{self.line}" if self.path else self.id
 
     @property
     def verdict(self) -> str:
@@ -94,12 +96,13 @@ def _row_of_plan(plan: SitePlan, evidence: SiteEvidence | None) -> SiteRow:
         arguments=plan.arguments,
         outputs=plan.outputs,
         evidence=evidence,
+        cell=plan.cell,
     )
 
 
 def _row_of_evidence(evidence: SiteEvidence) -> SiteRow:
     site = evidence.site
-    return SiteRow(site.id, site.path, site.line, site.axis, site.label, "rewritten", evidence=evidence)
+    return SiteRow(site.id, site.path, site.line, site.axis, site.label, "rewritten", evidence=evidence, cell=site.cell)
 
 
 def report_of_fix(result: FixResult) -> Report:

@@ -70,7 +70,7 @@ def _site() -> dict[str, Any]:
             "in_the_runs": _optional(layouts),
         }
     )
-    site["properties"] |= {"code": _PLAIN[str], "reason": _PLAIN[str]}
+    site["properties"] |= {"code": _PLAIN[str], "reason": _PLAIN[str], "cell": _PLAIN[int]}
     return site
 
 

@@ -34,6 +34,7 @@ def _sites(report: Report) -> list[dict[str, Any]]:
         {
             "id": row.id,
             "path": row.path,
+            **({"cell": row.cell} if row.cell else {}),
             "line": row.line,
             "axis": row.axis or None,
             "mapped": row.name,

@@ -74,7 +74,7 @@ class SiteInfo:
     """One marked place where a function is mapped; `id` is the name that its mark carries.
 
     `arguments` and `outputs` are what the rewrite planned: names, or positions, each with its layout. `counterpart` is
-    the place that stands for it in a migration made by hand.
+    the place that stands for it in a migration made by hand. `cell` is that of a notebook, 0 elsewhere.
     """
 
     id: str
@@ -86,9 +86,11 @@ class SiteInfo:
     arguments: tuple[tuple[str, str], ...] = ()
     outputs: tuple[tuple[str, str], ...] = ()
     counterpart: str = ""
+    cell: int = 0
 
     def __str__(self) -> str:
-        place = f"{self.path}:{self.line}" if self.path else self.id
+        file = f"{self.path}:cell {self.cell}" if self.cell else self.path
+        place = f"{file}:{self.line}" if self.path else self.id
         return f"{place} ({self.label})" if self.name else place
 
     @property

@@ -14,7 +14,7 @@ from jaxmigrate.sources.notebooks.magics import MARK, Masked, lines_of, marks_in
 
 HEADER_MARK = "#jaxmigrate-cell"
 _HEADER = re.compile(rf"(?:^|(?<=[\r\n]))(?:if 1:)? {HEADER_MARK} (\d+) (\d+)\n")
-_SEVERAL_LINES = re.compile(r"\(line (\d+)\)")
+_LINES_NAMED = re.compile(r"\(line (\d+)\)|([^\s(:]+\.ipynb):(\d+)\b")
 
 
 class TornError(ValueError):
@@ -105,10 +105,12 @@ class Joined:
         """A message with the lines of the module that it names in words told as lines of cells."""
 
         def told(found: re.Match[str]) -> str:
-            place = self.place(int(found[1]))
-            return f"(cell {place.cell}, line {place.line})"
+            place = self.place(int(found[1] or found[3]))
+            return (
+                f"{found[2]}:cell {place.cell}:{place.line}" if found[2] else f"(cell {place.cell}, line {place.line})"
+            )
 
-        return _SEVERAL_LINES.sub(told, message)
+        return _LINES_NAMED.sub(told, message)
 
     def line_of(self, number: int, line: int) -> str:
         """A line of a cell as it stands in the notebook, or an empty string."""

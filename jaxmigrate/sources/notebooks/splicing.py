@@ -36,6 +36,8 @@ def _value(text: str, cell: CodeCell, source: str) -> str:
     new = _raw_lines(old, _split(source, old if is_list else ()), _writes_ascii(text))
     if not is_list:
         return f'"{"".join(new)}"'
+    if not new:
+        return "[]"
     opening, between, closing = _layout(text, cell)
     strings = between.join(f'"{line}"' for line in new)
     return f"[{opening}{strings}{closing}]"

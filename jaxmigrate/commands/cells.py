@@ -1,0 +1,56 @@
+"""What is planned for the one module that a notebook is read as, told in the cells and lines that its author sees."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+
+from jaxmigrate.migrate import FilePlan, SitePlan
+from jaxmigrate.migrate.plan import ArrayLayout, NamePlan
+from jaxmigrate.sources.notebooks import Notebook
+
+_MARKED = re.compile(r"(__jaxmigrate_(?:transform|mapped)__\()('[^']*'|\"[^\"]*\")(?=, )")
+OUT_OF_ORDER = "the notebook's cells last ran in another order than they stand in"
+
+
+def in_cells(plan: FilePlan, notebook: Notebook | None) -> FilePlan:
+    """The plan with the places of sites and names, the marks of sites, and lines in reasons by cell."""
+    if notebook is None:
+        return plan
+    sites = tuple(_site(site, notebook) for site in plan.sites)
+    ids = {repr(old.id): repr(new.id) for old, new in zip(plan.sites, sites, strict=True)}
+    return replace(
+        plan,
+        marked_before=_renamed(plan.marked_before, ids),
+        marked_after=_renamed(plan.marked_after, ids),
+        sites=sites,
+        names=tuple(_name(name, notebook) for name in plan.names),
+    )
+
+
+def _site(site: SitePlan, notebook: Notebook) -> SitePlan:
+    place = notebook.located(site.line, site.column)
+    return replace(
+        site,
+        id=f"{site.path}:cell {place.cell}:{place.line}:{place.column}",
+        cell=place.cell,
+        line=place.line,
+        column=place.column,
+        reason=notebook.in_words(site.reason),
+        arguments=tuple(_array(array, notebook) for array in site.arguments),
+        outputs=tuple(_array(array, notebook) for array in site.outputs),
+    )
+
+
+def _array(array: ArrayLayout, notebook: Notebook) -> ArrayLayout:
+    return replace(array, reason=notebook.in_words(array.reason)) if array.reason else array
+
+
+def _name(name: NamePlan, notebook: Notebook) -> NamePlan:
+    place = notebook.located(name.line, name.column)
+    return replace(name, cell=place.cell, line=place.line, column=place.column, reason=notebook.in_words(name.reason))
+
+
+def _renamed(text: str, ids: Mapping[str, str]) -> str:
+    return _MARKED.sub(lambda found: found[1] + ids.get(found[2], found[2]), text)
