@@ -52,7 +52,7 @@ class Desk:
     def replace(self, node: ast.expr, text: str) -> None:
         """Puts `text` in the place of an expression."""
         self.edits.append(Edit(*self.positions.span(node), text))
-        self.gone.add(node)
+        self.gone.update(ast.walk(node))
 
     def done(self, node: ast.expr | ast.alias, row: OldName) -> None:
         """Notes that a use of an old name was replaced."""

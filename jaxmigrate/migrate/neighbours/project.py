@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -12,12 +12,22 @@ from jaxmigrate.migrate.cleanup import without_leftovers
 from jaxmigrate.migrate.edits import apply_edits
 from jaxmigrate.migrate.imports import imported_names, insertions
 from jaxmigrate.migrate.neighbours.desk import Desk, Seen
-from jaxmigrate.migrate.neighbours.renames import rename
+from jaxmigrate.migrate.neighbours.era import Era, era_of
+from jaxmigrate.migrate.neighbours.renames import NO_PLACE, rename
 from jaxmigrate.migrate.neighbours.statements import rewrite_statement
+from jaxmigrate.migrate.neighbours.subjects import Subject, subjects
+from jaxmigrate.migrate.neighbours.texts import Texts
 from jaxmigrate.migrate.style import style_of
 from jaxmigrate.program.modules import Module, Project, parse_module, read_utf8
 from jaxmigrate.program.old_names import Release, old_words
-from jaxmigrate.program.old_uses import OldImport, Statement, is_guarded, old_imports, old_references
+from jaxmigrate.program.old_uses import (
+    OldImport,
+    OldReference,
+    Statement,
+    is_guarded,
+    old_imports,
+    old_references,
+)
 from jaxmigrate.program.resolve import Resolver
 
 
@@ -28,8 +38,32 @@ class Renewed(NamedTuple):
     seen: tuple[Seen, ...]
 
 
-def renew(texts: Mapping[Path, str], target: Release | None) -> dict[Path, Renewed]:
-    """Replaces old names in the files of a project; the result has those files that use any and parse."""
+class Uses(NamedTuple):
+    """The old names that a module uses and that are not guarded."""
+
+    imports: Sequence[OldImport]
+    references: Sequence[OldReference]
+
+
+def renew(texts: Mapping[Path, str], target: Release | None, required: Era = "") -> dict[Path, Renewed]:
+    """Replaces old names in the files of a project; the result has those files that use any and parse.
+
+    `target` is the oldest release that the result must run on, `required` what the project says it was written for.
+    """
+    modules = _parsed(texts)
+    resolver = Resolver(Project(modules.values(), lambda path: texts.get(path) or read_utf8(path), texts))
+    found = {module: _uses(module, resolver) for module in modules.values()}
+    found = {module: uses for module, uses in found.items() if uses.imports or uses.references}
+    if not found:
+        return {}
+    era = era_of(found, resolver, required)
+    by_row = subjects(list(found), resolver, era, target, Texts(list(texts.values())))
+    imported = imported_names(tuple(modules.values()), resolver)
+    desks = [Desk(module, resolver, target, imported.get(module, frozenset())) for module in found]
+    return {desk.module.path: _renewed(desk, found[desk.module], by_row) for desk in desks}
+
+
+def _parsed(texts: Mapping[Path, str]) -> dict[Path, Module]:
     modules: dict[Path, Module] = {}
     for path, text in texts.items():
         if old_words().search(text):
@@ -37,33 +71,78 @@ def renew(texts: Mapping[Path, str], target: Release | None) -> dict[Path, Renew
                 modules[path] = parse_module(path, text)
             except (SyntaxError, ValueError, RecursionError):
                 continue
-    resolver = Resolver(Project(modules.values(), lambda path: texts.get(path) or read_utf8(path), texts))
-    imported = imported_names(tuple(modules.values()), resolver)
-    found = {
-        path: _renewed(module, resolver, target, imported.get(module, frozenset())) for path, module in modules.items()
-    }
-    return {path: one for path, one in found.items() if one.seen}
+    return modules
 
 
-def _renewed(module: Module, resolver: Resolver, target: Release | None, imported: frozenset[str]) -> Renewed:
-    imports = [u for u in old_imports(module) if u.row.holds_for(target) and not is_guarded(u.statement, module)]
-    references = [
-        u for u in old_references(module, resolver) if u.row.holds_for(target) and not is_guarded(u.node, module)
-    ]
-    if not imports and not references:
-        return Renewed(module.text, ())
-    desk = Desk(module, resolver, target, imported)
-    renamed = rename(
-        desk, [u for u in imports if u.row.how == "rename"], [u for u in references if u.row.how == "rename"]
+def _uses(module: Module, resolver: Resolver) -> Uses:
+    return Uses(
+        [use for use in old_imports(module) if not is_guarded(use.statement, module)],
+        [use for use in old_references(module, resolver) if not is_guarded(use.node, module)],
     )
+
+
+def _renewed(desk: Desk, uses: Uses, by_row: Mapping[str, Subject]) -> Renewed:
+    imports, references = _due(desk, uses.imports), _due(desk, uses.references)
+    changed = dict(rename(desk, _of_kind(imports, "rename"), _of_kind(references, "rename")))
     for use in references:
         if use.row.how == "hand":
             desk.leave(use.node, use.row)
+        elif use.row.how == "rewrite":
+            _rewrite(desk, use, by_row[use.row.name])
     for one in imports:
-        if one.row.how == "hand":
-            desk.leave(one.alias, one.row)
-    _rewrite_imports(desk, imports, renamed)
+        if one.row.how != "rename":
+            statement = _import_after(desk, one, by_row.get(one.row.name + one.below))
+            if statement is None:
+                desk.leave(one.alias, one.row)
+            else:
+                changed[one.alias] = statement
+    _rewrite_imports(desk, imports, changed)
     return Renewed(_text_of(desk), tuple(sorted(set(desk.seen), key=lambda s: (s.line, s.column, s.name))))
+
+
+def _due(desk: Desk, uses: Sequence[OldImport] | Sequence[OldReference]) -> list:  # type: ignore[type-arg]
+    """The uses whose replacement the oldest release to run on has; the others are noted as left."""
+    due = []
+    for use in uses:
+        if use.row.holds_for(desk.target):
+            due.append(use)
+        else:
+            node = use.alias if isinstance(use, OldImport) else use.node
+            reason = f"{use.row.told}, which jax {use.row.needs} is the first to have: later than what must run"
+            desk.leave(node, use.row, reason)
+    return due
+
+
+def _of_kind(uses: Iterable, how: str) -> list:  # type: ignore[type-arg]
+    return [use for use in uses if use.row.how == how]
+
+
+def _rewrite(desk: Desk, use: OldReference, subject: Subject) -> None:
+    reason = subject.reason(use)
+    if reason:
+        desk.leave(use.node, use.row, reason)
+        return
+    stays = isinstance(use.node, ast.Name) and subject.keeps_name
+    text = use.node.id if stays and isinstance(use.node, ast.Name) else subject.name(desk, use)
+    if text is None:
+        desk.leave(use.node, use.row, f"{use.row.told}{NO_PLACE}")
+        return
+    if not stays:
+        desk.replace(use.node, text)
+    desk.gone.add(use.node)
+    subject.apply(desk, use)
+    desk.done(use.node, use.row)
+
+
+def _import_after(desk: Desk, use: OldImport, subject: Subject | None) -> str | None:
+    """What becomes of an import whose name was rewritten where it is used; None where it stays."""
+    if subject is not None and subject.keeps_name and isinstance(use.statement, ast.ImportFrom):
+        parent, _, last = use.row.replacement.rpartition(".")
+        local = use.alias.asname or use.alias.name
+        return f"from {parent} import {last}" if local == last else f"from {parent} import {last} as {local}"
+    if desk.unread(use.alias, use.local) and not desk.is_read_elsewhere(use.local):
+        return ""
+    return None
 
 
 def _rewrite_imports(desk: Desk, imports: Sequence[OldImport], changed: Mapping[ast.alias, str]) -> None:

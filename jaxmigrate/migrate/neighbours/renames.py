@@ -9,6 +9,8 @@ from jaxmigrate.migrate.neighbours.desk import Desk
 from jaxmigrate.program.old_names import row_of
 from jaxmigrate.program.old_uses import OldImport, OldReference
 
+NO_PLACE = " (the file imports nothing at its top to put an import beside)"
+
 
 def rename_reference(desk: Desk, use: OldReference) -> bool:
     """Replaces an expression by one that denotes the new name; False where a new import has no place."""
@@ -70,9 +72,7 @@ def rename(desk: Desk, imports: Sequence[OldImport], references: Sequence[OldRef
         if rename_reference(desk, use):
             desk.done(use.node, use.row)
         else:
-            desk.leave(
-                use.node, use.row, f"{use.row.told} (the file imports nothing at its top to put an import beside)"
-            )
+            desk.leave(use.node, use.row, f"{use.row.told}{NO_PLACE}")
     changed = new_imports(desk, imports)
     for one in imports:
         if one.alias in changed:

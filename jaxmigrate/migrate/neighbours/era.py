@@ -1,0 +1,37 @@
+"""Which JAX a project was written for, where that decides what its code meant: before 0.6, or since."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Literal
+
+from jaxmigrate.program.modules import Module
+from jaxmigrate.program.old_names import release
+from jaxmigrate.program.old_uses import is_guarded, old_imports, old_references
+from jaxmigrate.program.resolve import Resolver
+
+Era = Literal["old", "new", ""]
+TURN = (0, 6, 0)
+SINCE = re.compile(
+    r"\bcheck_vma\b|\blax\.(?:pvary|pcast|axis_size)\b|\bjax\.(?:set_mesh|typeof|shard_map|P)\b"
+    r"|^[ \t]*from jax import [^\n]*\b(?:shard_map|set_mesh|P)\b",
+    re.MULTILINE,
+)
+
+
+def era_of(modules: Iterable[Module], resolver: Resolver, required: Era) -> Era:
+    """What a project was written for: as it requires, else as the names tell that only one of both has."""
+    if required:
+        return required
+    modules = list(modules)
+    if any(_runs_before_only(module, resolver) for module in modules):
+        return "old"
+    return "new" if any(SINCE.search(module.text) for module in modules) else ""
+
+
+def _runs_before_only(module: Module, resolver: Resolver) -> bool:
+    """Whether a module uses, with nothing to catch the failure, a name that no release since 0.6 has."""
+    imported = [use.row for use in old_imports(module) if not is_guarded(use.statement, module)]
+    used = [use.row for use in old_references(module, resolver) if not is_guarded(use.node, module)]
+    return any(row.removed and release(row.removed) <= TURN for row in (*imported, *used))

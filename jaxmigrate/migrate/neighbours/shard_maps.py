@@ -1,0 +1,192 @@
+"""`jax.experimental.shard_map.shard_map` becomes `jax.shard_map`, with the numbers that the program had.
+
+`check_rep` is not `check_vma` by another name. Up to jax 0.5 it only checked, so that `check_vma=False` gives the same
+numbers; since 0.6 it also sums gradients that are taken inside with respect to what is equal on all devices. Where such
+gradients may be taken, what a program was written for decides, and where that cannot be told, the call is left.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
+
+from jaxmigrate.flow.inner_gradients import insight
+from jaxmigrate.flow.meshes import mesh_call
+from jaxmigrate.migrate.edits import Edit
+from jaxmigrate.migrate.neighbours.calls import (
+    add_keyword,
+    drop_keyword,
+    given,
+    is_open,
+    ordered,
+    rename_keyword,
+    set_value,
+)
+from jaxmigrate.migrate.neighbours.desk import Desk
+from jaxmigrate.migrate.neighbours.era import Era
+from jaxmigrate.migrate.neighbours.texts import Texts
+from jaxmigrate.migrate.style import style_of
+from jaxmigrate.program.resolve import Resolver
+from jaxmigrate.program.sites import MappedSite, Reference, mapped_values
+from jaxmigrate.program.values import Application, Argument
+
+OLD = "jax.experimental.shard_map.shard_map"
+PARAMETERS = ("f", "mesh", "in_specs", "out_specs", "check_rep", "auto")
+GRADIENTS = (
+    "takes gradients inside, or calls what may: up to jax 0.5 each device got its own, since 0.6 those of replicated "
+    "values are summed over the devices; write check_rep=False for the former, or call jax.shard_map for the latter, "
+    "and run fix again"
+)
+Check = Literal["keep", "off"]
+
+
+class Plan(NamedTuple):
+    """What becomes of one reference to the old shard_map: why it is left, or whether variance is checked."""
+
+    reason: str
+    check: Check = "keep"
+
+
+def plan(reference: Reference, sites: Sequence[MappedSite], resolver: Resolver, era: Era, texts: Texts) -> Plan:
+    """Decides about a reference; `sites` are those that it maps, also by a name that a partial of it was given."""
+    call = reference.call
+    if call is None or reference.use not in ("call", "partial"):
+        return Plan("is handed on as a value, so that its calls are out of sight; call it by name and run fix again")
+    reason = next((r for c in _calls(reference, sites) if (r := _unreadable(c, reference, texts))), "")
+    if reason:
+        return Plan(reason)
+    if all(_is_false(site.keyword("check_rep")) for site in sites) and sites:
+        return Plan("")
+    if not sites and _is_false_value(given(call, "check_rep")):
+        return Plan("")
+    insights = [insight(value, resolver) for site in sites for value in mapped_values(site, resolver)]
+    if not sites or any(one.gradients is not False for one in insights):
+        return Plan(GRADIENTS) if not era else Plan("", "off" if era == "old" else "keep")
+    return Plan("", "off" if era != "new" and any(one.carries for one in insights) else "keep")
+
+
+def _calls(reference: Reference, sites: Sequence[MappedSite]) -> list[ast.Call]:
+    """The calls whose arguments reach the old shard_map through a reference."""
+    found = [site.node for site in sites if isinstance(site.node, ast.Call) and site.node is not reference.call]
+    return [*([reference.call] if reference.call else []), *found]
+
+
+def _unreadable(call: ast.Call, reference: Reference, texts: Texts) -> str:
+    if any(isinstance(a, ast.Starred) for a in call.args):
+        return "is given arguments by a star; write them out and run fix again"
+    if is_open(call) and texts.mention("check_rep"):
+        return "is given keywords by **, which may bring check_rep; write them out and run fix again"
+    arguments = ordered(call)
+    if any(k.arg == "f" and arguments.index(k) > 0 for k in call.keywords):
+        return "is given f behind other arguments; put the function first and run fix again"
+    auto = given(call, "auto", _position(call, reference, "auto"))
+    mesh = given(call, "mesh", _position(call, reference, "mesh"))
+    if auto is not None and not _is_empty(auto) and not isinstance(mesh, ast.Name | ast.Attribute):
+        return "leaves axes to the compiler by auto, for a mesh without a name; name the mesh and run fix again"
+    return ""
+
+
+def _position(call: ast.Call, reference: Reference, name: str) -> int:
+    """Where a parameter stands among the positional arguments of a call: one further on in a partial."""
+    offset = 1 if reference.use == "partial" and call is reference.call else 0
+    return PARAMETERS.index(name) + offset
+
+
+def _is_false(argument: Argument | None) -> bool:
+    return argument is not None and _is_false_value(argument.expression)
+
+
+def _is_false_value(node: ast.expr | None) -> bool:
+    return isinstance(node, ast.Constant) and node.value is False
+
+
+def _is_empty(node: ast.expr) -> bool:
+    return ast.unparse(node) in ("frozenset()", "set()", "frozenset({})", "frozenset([])", "frozenset(())")
+
+
+def apply(desk: Desk, reference: Reference, sites: Sequence[MappedSite], decided: Plan) -> None:
+    """Edits the calls that a reference stands in or leads to; the reference itself is replaced elsewhere."""
+    for call in _calls(reference, sites):
+        if call in desk.module.table.parents:
+            _edit(desk, call, reference, decided.check, call is reference.call)
+
+
+def _edit(desk: Desk, call: ast.Call, reference: Reference, check: Check, own: bool) -> None:
+    first = 1 if reference.use == "partial" and own else 0
+    positional = call.args[first:]
+    check_at, auto_at = PARAMETERS.index("check_rep"), PARAMETERS.index("auto")
+    for index, argument in enumerate(positional):
+        name = PARAMETERS[index] if index < len(PARAMETERS) else ""
+        if name in ("mesh", "in_specs", "out_specs"):
+            start, _ = desk.positions.span(argument)
+            desk.edits.append(Edit(start, start, f"{name}="))
+    for keyword in call.keywords:
+        if keyword.arg == "f":
+            start, _ = desk.positions.span(keyword)
+            desk.edits.append(Edit(start, desk.positions.span(keyword.value)[0], ""))
+    _edit_check(desk, call, positional[check_at] if len(positional) > check_at else None, check, own)
+    _edit_auto(desk, call, positional[auto_at] if len(positional) > auto_at else None, positional)
+
+
+def _edit_check(desk: Desk, call: ast.Call, positional: ast.expr | None, check: Check, own: bool) -> None:
+    value = positional or given(call, "check_rep")
+    if value is None:
+        if own and check == "off":
+            add_keyword(desk, call, "check_vma=False")
+        return
+    turned = check == "off" and not _is_false_value(value)
+    if positional is not None:
+        text = "False" if turned else desk.module.segment(value)
+        desk.edits.append(Edit(*desk.positions.span(value), f"check_vma={text}"))
+        return
+    rename_keyword(desk, call, "check_rep", "check_vma")
+    if turned:
+        set_value(desk, call, "check_rep", "False")
+
+
+def _edit_auto(desk: Desk, call: ast.Call, positional: ast.expr | None, arguments: Sequence[ast.expr]) -> None:
+    auto = positional or given(call, "auto")
+    if auto is None:
+        return
+    mesh = given(call, "mesh") or (arguments[1] if len(arguments) > 1 else None)
+    if _is_empty(auto) and positional is None:
+        drop_keyword(desk, call, "auto")
+        return
+    assert mesh is not None
+    text = f"axis_names={_manual_axes(desk, mesh, auto)}"
+    if positional is not None:
+        desk.edits.append(Edit(*desk.positions.span(auto), text))
+        return
+    keyword = next(k for k in call.keywords if k.arg == "auto")
+    desk.edits.append(Edit(*desk.positions.span(keyword), text))
+
+
+def _manual_axes(desk: Desk, mesh: ast.expr, auto: ast.expr) -> str:
+    """The axes of a mesh without those that are left to the compiler: by name where both are in sight."""
+    axes = _axes_of(mesh, desk)
+    left = _names_in(auto)
+    if axes is not None and left is not None and set(axes) - left:
+        quote = style_of(desk.module).quote
+        return "{" + ", ".join(f"{quote}{axis}{quote}" for axis in axes if axis not in left) + "}"
+    source = desk.module.segment(auto)
+    plain = isinstance(auto, ast.Call | ast.Name | ast.Attribute | ast.Set)
+    return f"frozenset({desk.module.segment(mesh)}.axis_names) - {source if plain else f'({source})'}"
+
+
+def _axes_of(mesh: ast.expr, desk: Desk) -> tuple[str, ...] | None:
+    value = desk.resolver.value(mesh, desk.module)
+    if isinstance(value, Application) and isinstance(value.node, ast.Call):
+        made = mesh_call(value.node, value.module, desk.resolver)
+        return made.axes if made is not None else None
+    return None
+
+
+def _names_in(auto: ast.expr) -> set[str] | None:
+    """The strings of a literal set, such as `frozenset({"x"})`."""
+    inner = auto.args[0] if isinstance(auto, ast.Call) and len(auto.args) == 1 else auto
+    try:
+        names = ast.literal_eval(inner)
+    except ValueError:
+        return None
+    return set(names) if isinstance(names, set | list | tuple) and all(isinstance(n, str) for n in names) else None

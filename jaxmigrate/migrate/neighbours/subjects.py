@@ -1,0 +1,76 @@
+"""The rows of the table whose calls change too, each with what it takes to change them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from jaxmigrate.migrate.neighbours import shard_maps
+from jaxmigrate.migrate.neighbours.desk import Desk
+from jaxmigrate.migrate.neighbours.era import Era
+from jaxmigrate.migrate.neighbours.texts import Texts
+from jaxmigrate.program.modules import Module
+from jaxmigrate.program.old_names import Release
+from jaxmigrate.program.old_uses import OldReference
+from jaxmigrate.program.resolve import Resolver
+from jaxmigrate.program.sites import MappedSite, Reference, ReferenceNode, mapped_sites, references
+from jaxmigrate.program.values import External, Partial
+
+
+def by_its_row(desk: Desk, use: OldReference) -> str | None:
+    """Source for the replacement that the table names."""
+    return desk.name_of(use.row.replacement, use.node, use.node)
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """How the uses of one old name are rewritten.
+
+    Attributes:
+        reason: Why a use is left; empty where it is rewritten.
+        apply: Edits what stands around the name.
+        name: What takes the place of the name itself; None where it cannot be imported.
+        keeps_name: Whether the new thing is imported under the local name of the old one, since all uses change.
+    """
+
+    reason: Callable[[OldReference], str]
+    apply: Callable[[Desk, OldReference], None]
+    name: Callable[[Desk, OldReference], str | None] = by_its_row
+    keeps_name: bool = False
+
+
+def subjects(
+    modules: Sequence[Module], resolver: Resolver, era: Era, target: Release | None, texts: Texts
+) -> Mapping[str, Subject]:
+    """The subjects by the old name that each is for."""
+    del target
+    return {shard_maps.OLD: _shard_map(modules, resolver, era, texts)}
+
+
+def _shard_map(modules: Sequence[Module], resolver: Resolver, era: Era, texts: Texts) -> Subject:
+    found: dict[ReferenceNode, tuple[Reference, list[MappedSite], shard_maps.Plan]] = {}
+    sites = [site for module in modules for site in mapped_sites(module, resolver, shard_maps.OLD)]
+    by_partial: dict[int, list[MappedSite]] = defaultdict(list)
+    for site in sites:
+        for partial in _partials(site, resolver):
+            by_partial[id(partial.node)].append(site)
+    for reference in (r for module in modules for r in references(module, resolver, shard_maps.OLD)):
+        own = [site for site in sites if site.reference is not None and site.reference.node is reference.node]
+        through = by_partial[id(reference.call)] if reference.use == "partial" else []
+        both = list({id(site.node): site for site in [*own, *through]}.values())
+        found[reference.node] = (reference, both, shard_maps.plan(reference, both, resolver, era, texts))
+
+    def reason(use: OldReference) -> str:
+        known = found.get(use.node)
+        return known[2].reason if known is not None else "is reached by a way that cannot be followed"
+
+    def apply(desk: Desk, use: OldReference) -> None:
+        shard_maps.apply(desk, *found[use.node])
+
+    return Subject(reason, apply, keeps_name=all(not plan.reason for _, _, plan in found.values()))
+
+
+def _partials(site: MappedSite, resolver: Resolver) -> list[Partial]:
+    values = resolver.values(site.callee, site.module)
+    return [v for v in values if isinstance(v, Partial) and v.callee == External(shard_maps.OLD)]
