@@ -8,10 +8,11 @@ from dataclasses import replace
 
 from jaxmigrate.migrate import FilePlan, SitePlan
 from jaxmigrate.migrate.plan import ArrayLayout, NamePlan
+from jaxmigrate.sources import SourceFile, shown_path
 from jaxmigrate.sources.notebooks import Notebook
 
 _MARKED = re.compile(r"(__jaxmigrate_(?:transform|mapped)__\()('[^']*'|\"[^\"]*\")(?=, )")
-OUT_OF_ORDER = "the notebook's cells last ran in another order than they stand in"
+OUT_OF_ORDER = "its cells last ran in another order than they stand in"
 
 
 def in_cells(plan: FilePlan, notebook: Notebook | None) -> FilePlan:
@@ -27,6 +28,23 @@ def in_cells(plan: FilePlan, notebook: Notebook | None) -> FilePlan:
         sites=sites,
         names=tuple(_name(name, notebook) for name in plan.names),
     )
+
+
+def remarks(source: SourceFile, plan: FilePlan, layout: str) -> list[str]:
+    """What is to be said of a notebook: why its arrays stay stacked, and which cells are not looked into."""
+    notebook = source.notebook
+    if notebook is None:
+        return []
+    said = [
+        f"{shown_path(source.name, cell)}: says pmap to something else than this notebook's Python, so it was left"
+        for cell in notebook.passed_over("pmap")
+    ]
+    rewritten = any(site.status == "rewritten" for site in plan.sites)
+    if layout == "auto" and rewritten and not notebook.ran_in_order:
+        said.append(
+            f"{source.name}: arrays stay stacked, for {OUT_OF_ORDER}; run all cells in order, save, and fix again"
+        )
+    return said
 
 
 def _site(site: SitePlan, notebook: Notebook) -> SitePlan:

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 
 from jaxmigrate.commands import Failure
+from jaxmigrate.commands.cells import remarks
 from jaxmigrate.commands.inputs import Inputs, load
 from jaxmigrate.commands.planning import PlannedFile, plan_files, with_diff
 from jaxmigrate.commands.reporting import write_reports
@@ -46,13 +47,15 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _fix_group(group: Inputs, options: argparse.Namespace, from_stdin: bool) -> FixResult:
-    planned, broken = plan_files(group.sources, options.layout or group.config.layout, _target(group, options))
+    layout = options.layout or group.config.layout
+    planned, broken = plan_files(group.sources, layout, _target(group, options))
     evidence, withheld = _verified(planned, group, options) if options.verify else (None, {})
     files = [_fix_file(file, withheld, options) for file in planned]
     if from_stdin and not (options.diff or options.check):
         sys.stdout.buffer.write(b"".join(file.after for file in planned) or group.sources[0].raw)
     failed = [error for _, error in files if error is not None]
     notebooks = [str(one) for one in group.skipped]
+    notebooks += [remark for file in planned for remark in remarks(file.source, file.plan, layout)]
     return FixResult([file for file, _ in files], [*group.errors, *broken, *failed], notebooks, evidence)
 
 
@@ -117,8 +120,8 @@ def _tell(result: FixResult, options: argparse.Namespace, from_stdin: bool) -> N
         tell(f"{left.place}:{left.column} {left.code} {left.reason}")
     for error in result.errors:
         say(str(error))
-    for skipped in result.notebooks:
-        say(skipped)
+    for remark in result.notebooks:
+        say(remark)
     if result.evidence is not None:
         tell(f"verification: {result.evidence.verdict.value}: {result.evidence.message}")
     tell(result.summary())

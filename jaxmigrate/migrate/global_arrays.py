@@ -46,7 +46,7 @@ class Program:
 
 def can_hold(module: Module) -> bool:
     """Whether a file can be given the imports that global arrays need."""
-    return has_jax_import(module)
+    return has_jax_import(module) and module.runs_in_order
 
 
 def global_rewrite(

@@ -56,6 +56,15 @@ class Module:
 
         return cell_starts(self.text)
 
+    @cached_property
+    def runs_in_order(self) -> bool:
+        """Whether its statements run in the order in which they stand; a notebook can tell that its cells did not."""
+        if self.path.suffix != NOTEBOOK:
+            return True
+        from jaxmigrate.sources.notebooks import runs_in_order
+
+        return runs_in_order(self.text)
+
     @property
     def is_package(self) -> bool:
         """Whether this is an `__init__.py`."""

@@ -23,7 +23,7 @@ def write(result: FixResult) -> str:
         ),
         *section("Left", table(("Place", "Code", "Reason"), map(_left_row, result.all_left))),
         *section("Not worked on", [f"- {escaped(str(error))}" for error in result.errors]),
-        *section("Notebooks that were skipped", [f"- {escaped(name)}" for name in result.notebooks]),
+        *section("Notebooks", [f"- {escaped(name)}" for name in result.notebooks]),
         *section("Diff", fenced("".join(file.diff_text for file in result.files), "diff")),
     ]
     return "\n".join(parts)

@@ -48,7 +48,7 @@ class FixResult:
     Attributes:
         files: The files that parse, in the order in which they were named.
         errors: What could not be read, parsed or written.
-        notebooks: Notebooks that were skipped, for their code is in another language.
+        notebooks: Remarks on notebooks: which were skipped, and what else their authors have to know.
         evidence: The last verification, where one was asked for.
     """
 

@@ -21,7 +21,7 @@ class Report:
         summary: One line on the rewrite, empty where there was none.
         files: The files that were looked at, with their sites and diffs.
         errors: What could not be read, parsed or written.
-        notebooks: Notebooks that were skipped.
+        notebooks: Remarks on notebooks.
         evidence: What the runs of both programs showed.
     """
 

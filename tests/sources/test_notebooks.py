@@ -342,3 +342,15 @@ class TestOthers:
         notebook = read(document(*(code("x = 1", execution_count=count) for count in counts))).notebook
         assert notebook is not None
         assert notebook.ran_in_order is in_order
+        assert parse_module(NAME, notebook.joined.text).runs_in_order is in_order
+
+    def test_what_authors_expect_to_fail(self) -> None:
+        notebook = read(document("x", code("y", metadata={"tags": ["raises-exception"]}))).notebook
+        assert notebook is not None
+        assert notebook.may_fail == {2}
+
+    def test_what_is_not_run_and_not_looked_into(self) -> None:
+        notebook = read(document("!ls\nx = !ls\n%time x\n%cd ..", "%%writefile a.py\njax.pmap(f)")).notebook
+        assert notebook is not None
+        assert notebook.unrun == [(1, "!ls"), (1, "x = !ls"), (1, "%cd .."), (2, "%%writefile a.py")]
+        assert notebook.passed_over("pmap") == [2]

@@ -6,7 +6,27 @@ line. Lines and columns can be told back to cells, and an edited module can be t
 `source` of cells that changed is replaced; every other byte of the JSON stays.
 """
 
-from jaxmigrate.sources.notebooks.joining import CellStart, Joined, TornError, cell_starts, check_cells, join
+from jaxmigrate.sources.notebooks.joining import (
+    CellStart,
+    Joined,
+    TornError,
+    cell_starts,
+    check_cells,
+    join,
+    pieces,
+    runs_in_order,
+)
 from jaxmigrate.sources.notebooks.notebook import Notebook, read_notebook
 
-__all__ = ["CellStart", "Joined", "Notebook", "TornError", "cell_starts", "check_cells", "join", "read_notebook"]
+__all__ = [
+    "CellStart",
+    "Joined",
+    "Notebook",
+    "TornError",
+    "cell_starts",
+    "check_cells",
+    "join",
+    "pieces",
+    "read_notebook",
+    "runs_in_order",
+]

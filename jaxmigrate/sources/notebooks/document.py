@@ -33,6 +33,7 @@ class CodeCell(NamedTuple):
         end: The offset behind that value.
         items: The offsets of the strings in it, one where it is a string itself.
         executed: The number that the kernel gave it when it last ran, None where it did not.
+        may_fail: Whether its author has tagged it as raising an exception.
     """
 
     number: int
@@ -41,6 +42,7 @@ class CodeCell(NamedTuple):
     end: int
     items: tuple[tuple[int, int], ...]
     executed: int | None
+    may_fail: bool
 
 
 class Document(NamedTuple):
@@ -122,7 +124,13 @@ def _code_cell(text: str, number: int, start: int, cell: dict[str, Any]) -> Code
     count = cell.get("execution_count")
     _, begin, end, value = found[-1]
     items = [(begin, end)] if isinstance(value, str) else [_span(text, item) for item in _elements(text, begin)]
-    return CodeCell(number, "".join(lines), begin, end, tuple(items), count if isinstance(count, int) else None)
+    executed = count if isinstance(count, int) else None
+    return CodeCell(number, "".join(lines), begin, end, tuple(items), executed, _may_fail(cell.get("metadata")))
+
+
+def _may_fail(metadata: Any) -> bool:
+    tags = metadata.get("tags") if isinstance(metadata, dict) else None
+    return isinstance(tags, list) and "raises-exception" in tags
 
 
 def _span(text: str, start: int) -> tuple[int, int]:

@@ -13,7 +13,8 @@ from typing import NamedTuple
 from jaxmigrate.sources.notebooks.magics import MARK, Masked, lines_of, marks_in, mask
 
 HEADER_MARK = "#jaxmigrate-cell"
-_HEADER = re.compile(rf"(?:^|(?<=[\r\n]))(?:if 1:)? {HEADER_MARK} (\d+) (\d+)\n")
+ANY_ORDER = " any-order"
+_HEADER = re.compile(rf"(?:^|(?<=[\r\n]))(?:if 1:)? {HEADER_MARK} (\d+) (\d+)(?:{ANY_ORDER})?\n")
 _LINES_NAMED = re.compile(r"\(line (\d+)\)|([^\s(:]+\.ipynb):(\d+)\b")
 
 
@@ -62,8 +63,14 @@ def cell_starts(text: str) -> tuple[CellStart, ...]:
     return tuple(found)
 
 
-def join(sources: Sequence[tuple[int, str]]) -> Joined:
-    """Joins the sources of cells, given with their numbers.
+def runs_in_order(text: str) -> bool:
+    """Whether the cells of a joined text run in the order in which they stand, as far as the notebook tells."""
+    first = _HEADER.match(text)
+    return first is None or ANY_ORDER not in first[0]
+
+
+def join(sources: Sequence[tuple[int, str]], in_order: bool = True) -> Joined:
+    """Joins the sources of cells, given with their numbers; `in_order` says whether they run in this order.
 
     Raises:
         TornError: A cell holds the comments that are used to tell cells and magics apart.
@@ -73,19 +80,21 @@ def join(sources: Sequence[tuple[int, str]]) -> Joined:
         if HEADER_MARK in source or MARK in source:
             raise TornError(number, "holds a comment by which jaxmigrate marks cells; remove it")
         cells.append(Cell(number, source, mask(source)))
-    return Joined(tuple(cells))
+    return Joined(tuple(cells), in_order)
 
 
 @dataclass(frozen=True)
 class Joined:
-    """Cells as one module."""
+    """Cells as one module, and whether they run in their order."""
 
     cells: tuple[Cell, ...]
+    in_order: bool = True
 
     @cached_property
     def text(self) -> str:
         """The module: for each cell a header, its Python, and an end of line."""
-        return "".join(f"{_header(cell)}\n{cell.masked.text}\n" for cell in self.cells)
+        order = "" if self.in_order else ANY_ORDER
+        return "".join(f"{_header(cell)}{order}\n{cell.masked.text}\n" for cell in self.cells)
 
     @cached_property
     def _headers(self) -> list[int]:
@@ -130,6 +139,11 @@ class Joined:
         if [number for number, _, _ in pieces] != [cell.number for cell in self.cells]:
             raise TornError(0, "cannot be rewritten without moving code from one cell to another")
         return [_restored(cell, head, body) for cell, (_, head, body) in zip(self.cells, pieces, strict=True)]
+
+
+def pieces(text: str) -> list[tuple[int, str]]:
+    """The Python of each cell of a joined text, with the cell's number; an indented cell stands below a condition."""
+    return [(number, f"if 1:\n{body}" if head.startswith("if") else body) for number, head, body in _pieces(text)]
 
 
 def _header(cell: Cell) -> str:

@@ -45,8 +45,21 @@ class Notebook:
     @property
     def ran_in_order(self) -> bool:
         """Whether nothing in the file says that its cells last ran in another order than they stand in."""
-        counts = [cell.executed for cell in self.document.cells if cell.executed is not None and cell.source.strip()]
-        return counts == sorted(counts)
+        return self.joined.in_order
+
+    @property
+    def unrun(self) -> list[tuple[int, str]]:
+        """The lines that nothing but IPython runs, with the numbers of their cells."""
+        return [(cell.number, line) for cell in self.joined.cells for _, line in cell.masked.unrun]
+
+    @property
+    def may_fail(self) -> set[int]:
+        """The cells whose authors say that they raise an exception, by the tag that Jupyter knows."""
+        return {cell.number for cell in self.document.cells if cell.may_fail}
+
+    def passed_over(self, word: str) -> list[int]:
+        """The cells of which nothing is Python and which hold a word: they are left as they are."""
+        return [cell.number for cell in self.joined.cells if cell.masked.opaque and word in cell.source]
 
     def located(self, line: int, column: int) -> Located:
         """The place in a cell, and the line of the file that holds it, of a place in the module."""
@@ -115,13 +128,18 @@ def read_notebook(raw: bytes, name: str, path: Path | None = None) -> SourceFile
         ) from None
     try:
         document = read_document(text)
-        joined = join(_python(document))
+        joined = join(_python(document), _ran_in_order(document))
     except DocumentError as error:
         raise SourceError(name, error.message, error.line, error.column) from None
     except TornError as error:
         raise SourceError(name, error.message, cell=error.cell) from None
     notebook = Notebook(name, text, document, joined, bom)
     return SourceFile(name, path, raw, joined.text, "utf-8", bom, notebook)
+
+
+def _ran_in_order(document: Document) -> bool:
+    counts = [cell.executed for cell in document.cells if cell.executed is not None and cell.source.strip()]
+    return counts == sorted(counts)
 
 
 def _python(document: Document) -> Sequence[tuple[int, str]]:

@@ -1,0 +1,209 @@
+"""fix on notebooks: what is written where, and what stays."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jaxmigrate.cli import main
+
+STEP = "def step(x):\n    return jax.lax.pmean(x, 'i')\n"
+MAPPED = "p_step = jax.pmap(step, axis_name='i')"
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def book(*sources: str, counts: list[int | None] | None = None, language: str = "python") -> str:
+    cells: list[dict[str, Any]] = [
+        {
+            "cell_type": "code",
+            "execution_count": counts[n] if counts else None,
+            "metadata": {"scrolled": True},
+            "outputs": [{"name": "stdout", "output_type": "stream", "text": ["jax.pmap \u00e9\n"]}],
+            "source": source.splitlines(True),
+        }
+        for n, source in enumerate(sources)
+    ]
+    cells.insert(0, {"cell_type": "markdown", "metadata": {}, "source": ["# jax.pmap"]})
+    metadata = {"language_info": {"name": language}}
+    content = {"cells": cells, "metadata": metadata, "nbformat": 4, "nbformat_minor": 5}
+    return json.dumps(content, indent=1, ensure_ascii=False) + "\n"
+
+
+def sources(path: Path) -> list[str]:
+    cells = json.loads(path.read_text())["cells"]
+    return ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
+
+
+def fix(folder: Path, text: str, *options: str, status: int = 0) -> list[str]:
+    path = folder / "book.ipynb"
+    path.write_text(text)
+    assert main(["fix", "book.ipynb", *options]) == status
+    return sources(path)
+
+
+def test_helpers_stand_where_they_are_needed_and_imports_where_jax_is_imported(folder: Path) -> None:
+    cells = fix(
+        folder,
+        book(
+            "# Set up\n!pip install jax",
+            "import jax\nimport jax.numpy as jnp",
+            STEP,
+            f"import time\n{MAPPED}",
+            "p_step",
+        ),
+        *("--layout", "stacked"),
+    )
+    assert cells[0] == "# Set up\n!pip install jax"
+    assert cells[1] == "import jax\nimport jax.numpy as jnp\nfrom jax.sharding import Mesh, PartitionSpec as P"
+    assert cells[2] == STEP
+    assert cells[3].startswith("import time\n\n\ndef _shard_map_stacked(")
+    assert cells[3].endswith("\n\n\np_step = _shard_map_stacked(step, axis_name='i')")
+    assert cells[4] == "p_step"
+
+
+def test_nothing_is_put_above_a_cell_magic(folder: Path) -> None:
+    cells = fix(folder, book("%%time\nimport jax", STEP, f"%%time\n%%capture out\n{MAPPED}"), "--layout", "stacked")
+    assert cells[0] == "%%time\nimport jax\nfrom jax.sharding import Mesh, PartitionSpec as P"
+    assert cells[2].startswith("%%time\n%%capture out\ndef _shard_map_stacked(")
+    assert cells[2].endswith("\n\n\np_step = _shard_map_stacked(step, axis_name='i')")
+
+
+def test_code_behind_magics_is_rewritten(folder: Path) -> None:
+    cells = fix(
+        folder,
+        book("import jax", STEP, MAPPED, "%timeit -n 3 jax.pmap(step, axis_name='i')(x)  # slow", "p_step?"),
+        *("--layout", "stacked"),
+    )
+    assert cells[3:] == ["%timeit -n 3 _shard_map_stacked(step, axis_name='i')(x)  # slow", "p_step?"]
+
+
+def test_names_are_followed_from_cell_to_cell(folder: Path) -> None:
+    text = book(
+        "from jax import pmap as spread\nimport jax", "AXIS = 'i'", STEP, "p_step = spread(step, axis_name=AXIS)"
+    )
+    cells = fix(folder, text, "--layout", "stacked")
+    assert cells[3].endswith("p_step = _shard_map_stacked(step, axis_name=AXIS)")
+    assert "pmap" not in "".join(cells)
+
+
+TRAIN_STEP = """\
+def step(params, batch):
+    grads = jax.lax.pmean(jax.grad(lambda p: ((batch @ p) ** 2).mean())(params), 'i')
+    return params - 0.1 * grads"""
+GLOBAL = (
+    "import jax\nimport jax.numpy as jnp\nfrom flax import jax_utils\nfrom flax.training import common_utils",
+    TRAIN_STEP,
+    "p_step = jax.pmap(step, axis_name='i')",
+    "params = jax_utils.replicate(jnp.ones(3))",
+    "%%time\nfor _ in range(3):\n    params = p_step(params, common_utils.shard(jnp.ones((16, 3))))",
+    "print(jax_utils.unreplicate(params))",
+)
+
+
+def test_global_arrays_in_cells(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    cells = fix(folder, book(*GLOBAL, counts=[1, 2, 3, 7, 8, 9]))
+    assert "pmap" not in "".join(cells)
+    assert "replicate" not in cells[5]
+    assert cells[4].startswith("%%time\nfor ")
+    assert "  cell 4, line 1: replicated: params; split: batch -> replicated: result\n" in capsys.readouterr().out
+
+
+def test_cells_that_ran_in_another_order_keep_stacked_arrays(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    cells = fix(folder, book(*GLOBAL, counts=[1, 2, 3, 9, 8, 10]))
+    assert cells[3] == GLOBAL[3]
+    assert cells[5] == GLOBAL[5]
+    assert cells[2].endswith("p_step = _shard_map_stacked(step, axis_name='i')")
+    assert "book.ipynb: arrays stay stacked, for its cells last ran in another order" in capsys.readouterr().err
+
+
+def test_what_is_not_rewritten_keeps_every_byte(folder: Path) -> None:
+    before = book("import jax", STEP, MAPPED, "%%writefile x.py\njax.pmap(f)").replace('"cells": [', '"cells" :[')
+    after = (fix(folder, before, "--layout", "stacked"), (folder / "book.ipynb").read_text())[1]
+    kept = [line for line in before.split("\n") if "import jax" not in line and "p_step" not in line]
+    assert [line for line in after.split("\n") if line in kept] == kept
+    assert "%%writefile x.py\\n" in after
+
+
+def test_a_second_run_changes_nothing(folder: Path) -> None:
+    fix(folder, book(*GLOBAL))
+    once = (folder / "book.ipynb").read_bytes()
+    assert main(["fix", "book.ipynb", "--check"]) == 0
+    assert (folder / "book.ipynb").read_bytes() == once
+
+
+def test_a_notebook_without_maps_is_not_written(folder: Path) -> None:
+    path = folder / "book.ipynb"
+    path.write_text(book("import jax", "x = 1"))
+    path.chmod(0o444)
+    before = path.stat()
+    assert main(["fix", "."]) == 0
+    assert (path.stat().st_ino, path.stat().st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
+
+
+def test_diffs_are_of_cells(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = book("import jax", "%time p_step = jax.pmap(lambda x: x + 1)")
+    fix(folder, text, "--diff", "--layout", "stacked")
+    out = capsys.readouterr().out
+    assert out.startswith(
+        "--- book.ipynb:cell 2\n+++ book.ipynb:cell 2\n@@ -1 +1,2 @@\n import jax\n"
+        "+from jax.sharding import Mesh, PartitionSpec as P\n--- book.ipynb:cell 3\n+++ book.ipynb:cell 3\n"
+    )
+    assert "-%time p_step = jax.pmap(lambda x: x + 1)\n+def _shard_map_stacked(" in out
+    assert out.endswith("+%time p_step = _shard_map_stacked(lambda x: x + 1)\n")
+    assert (folder / "book.ipynb").read_text() == text
+
+
+def test_reports_name_cells(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = book("import jax", "print(jax.pmap.__doc__)", "x = 1\n%time p = jax.pmap(lambda x: x, axis_name='i')")
+    options = [part for end in ("json", "md", "html", "xml") for part in ("--report", f"report.{end}")]
+    fix(folder, text, *options, status=1)
+    assert "book.ipynb:cell 3:1:7 JM404 reads the attribute __doc__" in capsys.readouterr().out
+    left, done = json.loads((folder / "report.json").read_text())["sites"]
+    assert (left["cell"], left["line"], left["column"]) == (3, 1, 7)
+    assert (done["id"], done["path"], done["cell"], done["line"]) == ("book.ipynb:cell 4:2:11", "book.ipynb", 4, 2)
+    for end in ("md", "html", "xml"):
+        report = (folder / f"report.{end}").read_text()
+        assert "book.ipynb:cell 3:1" in report
+        assert "book.ipynb:cell 4:2" in report
+
+
+def test_what_cannot_be_worked_on_stops_nothing(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "good.ipynb").write_text(book("import jax", MAPPED))
+    (folder / "broken.ipynb").write_text(book("import jax", "jax.pmap(f"))
+    (folder / "torn.ipynb").write_text(book("import jax", "import sys", "best = %timeit -o jax.pmap(f)(x)"))
+    (folder / "other.ipynb").write_text(book("pmap(x)", language="R"))
+    before = {name: (folder / name).read_bytes() for name in ("broken.ipynb", "torn.ipynb", "other.ipynb")}
+    assert main(["fix", "."]) == 2
+    assert {name: (folder / name).read_bytes() for name in before} == before
+    out, err = capsys.readouterr()
+    assert "good.ipynb: rewrote 1 site" in out
+    assert err.splitlines() == [
+        "broken.ipynb:cell 3:1:9: cannot be parsed: '(' was never closed",
+        "torn.ipynb:cell 4: cannot be rewritten without changing a magic or a shell line",
+        "other.ipynb: skipped: its kernel's language is r, not Python",
+    ]
+
+
+def test_code_for_others_is_told(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    fix(folder, book("import jax", "%%writefile a.py\njax.pmap(f)"))
+    assert capsys.readouterr().err == (
+        "book.ipynb:cell 3: says pmap to something else than this notebook's Python, so it was left\n"
+    )
+
+
+def test_imports_of_later_cells_are_of_no_help_above(folder: Path) -> None:
+    cells = fix(
+        folder,
+        book("import jax", STEP, MAPPED, "from jax.sharding import Mesh, PartitionSpec as P\nMesh"),
+        *("--layout", "stacked"),
+    )
+    assert cells[0] == "import jax\nfrom jax.sharding import Mesh as _Mesh, PartitionSpec"
+    assert cells[3] == "from jax.sharding import Mesh, PartitionSpec as P\nMesh"
