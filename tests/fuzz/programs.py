@@ -1,6 +1,7 @@
 """Writes random pmap programs, rewrites them in both layouts, runs all and compares every observed value bit by bit.
 
     python tests/fuzz/programs.py [--seed 0] [--seconds 600] [--count N] [--log FILE] [--show NUMBER] [--keep FOLDER]
+                                  [--stacked-every 1] [--fast]
 
 Program `number` of a seed is always the same. With `--log` each verdict is a line of the file, and what it holds is not
 run again. What differs, raises, crashes or changes on a second run is shrunk and written to the folder `--keep`.
@@ -22,14 +23,14 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[2]))  # a script's own folder is all that Python would look in
 
-from tests.fuzz.running import Case, Verdicts, Worker, generated, judged, rewritten
+from tests.fuzz.running import KNOWN, Case, Verdicts, Worker, generated, judged, rewritten
 from tests.fuzz.shrinking import shrunk
 
+QUICK = (
+    *("--xla_backend_optimization_level=0", "--xla_llvm_disable_expensive_passes=true"),
+    *("--xla_cpu_parallel_codegen_split_count=1", "--xla_cpu_use_fusion_emitters=false"),
+)
 GOOD = ("equal", "types", "last bits", "original raises")
-# Verdicts that have been looked at: counted by these names, and neither shrunk nor taken for a failure.
-KNOWN = {
-    ("raises", "Received incompatible devices for jitted computation"): "raises: broadcast from one device",
-}
 PLACES = re.compile(r" \([^()]*:?\d+\)|\([^()]*\)|`[^`]*`|\d+")
 
 
@@ -51,16 +52,6 @@ def entry_of(number: int, case: Case, verdicts: Verdicts, seconds: float) -> dic
     }
 
 
-def named(verdicts: Verdicts) -> Verdicts:
-    """The verdicts, those that are known by their names."""
-    found = dict(verdicts)
-    for (verdict, part), name in KNOWN.items():
-        for label, (said, text) in verdicts.items():
-            if said == verdict and part in text:
-                found[label] = name, ""
-    return found
-
-
 def bad(verdicts: Verdicts) -> dict[str, str]:
     """The verdicts that should not be."""
     return {label: verdict for label, (verdict, _) in verdicts.items() if verdict not in (*GOOD, *KNOWN.values())}
@@ -68,7 +59,7 @@ def bad(verdicts: Verdicts) -> dict[str, str]:
 
 def campaign(options: argparse.Namespace, done: set[int]) -> Iterator[dict[str, Any]]:
     """Runs programs until the time or the count is used up."""
-    until, worker = time.monotonic() + options.seconds, Worker()
+    until, worker = time.monotonic() + options.seconds, Worker(flags=QUICK if options.fast else ())
     numbers = (number for number in range(options.first, options.first + options.count) if number not in done)
     try:
         for number in numbers:
@@ -77,7 +68,9 @@ def campaign(options: argparse.Namespace, done: set[int]) -> Iterator[dict[str, 
             begun = time.monotonic()
             choices, files = generated(f"{options.seed}:{number}")
             case = rewritten(str(number), files)
-            verdicts = named(judged(case, worker))
+            if number % options.stacked_every:
+                case.after.pop("stacked", None)
+            verdicts = judged(case, worker)
             if bad(verdicts) and options.keep:
                 keep(options.keep, number, shrunk(choices, bad(verdicts), worker, options.shrink), worker)
             yield entry_of(number, case, verdicts, time.monotonic() - begun)
@@ -133,6 +126,8 @@ def main() -> int:
     parser.add_argument("--log", type=Path)
     parser.add_argument("--keep", type=Path, metavar="FOLDER")
     parser.add_argument("--shrink", type=float, default=60, metavar="SECONDS", help="for each failure (default: 60)")
+    parser.add_argument("--stacked-every", type=int, default=1, metavar="N", help="run the stacked form of each Nth")
+    parser.add_argument("--fast", action="store_true", help="compile without what XLA does for speed")
     parser.add_argument("--show", type=int, metavar="NUMBER", help="print a program and run nothing")
     options = parser.parse_args()
     if options.show is not None:

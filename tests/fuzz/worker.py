@@ -1,7 +1,7 @@
 """Runs programs and their rewritten forms on 8 simulated devices, and compares what they observed bit by bit.
 
 Reads lines `{"name": ..., "before": {path: text}, "after": {label: {path: text}}}` from standard input. Answers each
-with `{"name": ..., "verdicts": {label: [verdict, text]}}`, after a line `{"begun": label}` for each run, so that whoever
+with `{"name": ..., "verdicts": {label: [verdict, text]}}`, after a line `{"begun": label}` for each run, so that who
 reads knows which run ended the process. Verdicts:
 
     equal           every observed value has the same bytes
@@ -32,7 +32,7 @@ import jax.numpy as jnp
 import numpy as np
 
 NEAR = 2e-5
-PROGRAMS_A_CACHE = 150
+PROGRAMS_A_CACHE = 300
 NUMBER = re.compile(r"-?(?:\d+\.\d*(?:e[-+]?\d+)?|\d+e[-+]?\d+|nan|inf)")
 Leaves = list[tuple[str, Any]]
 

@@ -136,6 +136,7 @@ def reduce(scope: Scope) -> None:
         )
     )
     scope.let(how.format(value.code), shape, varies=value.varies)
+    return None
 
 
 def collective(scope: Scope) -> None:
@@ -168,6 +169,7 @@ def collective(scope: Scope) -> None:
         scope.let(f"jax.lax.axis_index({scope.axis}) * 0.25 + {code}", value.shape)
     else:
         exchange(scope, value, kind)
+    return None
 
 
 def tree_collective(scope: Scope, value: Value) -> None:
@@ -283,7 +285,7 @@ def loop(scope: Scope) -> None:
         scope.let(f"jax.lax.scan(lambda c, _: ({step}(c) * 0.5, None), {value.code}, None, length=2)[0]", value.shape)
     elif kind == "python":
         name = scope.let(value.code, value.shape).code
-        scope.lines += [f"for _ in range(2):", f"    {name} = {step}({name}) * 0.5"]
+        scope.lines += ["for _ in range(2):", f"    {name} = {step}({name}) * 0.5"]
     else:
         rows(scope)
 
@@ -299,7 +301,7 @@ def rows(scope: Scope) -> None:
     if kind == "vmap":
         step = function(scope, [row], mute=scope.choices.chance(50), result=row.shape)
         scope.let(f"jax.vmap({step})({value.code})", value.shape)
-        return
+        return None
     step = function(scope, [row], mute=kind == "map", result=row.shape)
     if kind == "scan":
         name, ys = scope.name(), scope.name()
@@ -310,6 +312,7 @@ def rows(scope: Scope) -> None:
         scope.let(f"jax.lax.map({step}, {value.code})", value.shape)
     else:
         scope.let(f"sum({step}(r) for r in {value.code})", row.shape)
+    return None
 
 
 def transformation(scope: Scope) -> None:
@@ -372,6 +375,7 @@ def noise(scope: Scope) -> None:
         code = f"jax.random.fold_in({code}, jax.lax.axis_index({scope.axis}))"
     draw = scope.choices.pick(("normal({}, {})", "bernoulli({}, 0.5, {}).astype(jnp.float32)", "uniform({}, {})"))
     scope.let(f"{value.code} + 0.1 * jax.random.{draw.format(code, value.shape)}", value.shape)
+    return None
 
 
 def helper(scope: Scope) -> None:
@@ -400,10 +404,69 @@ def python_if(scope: Scope) -> None:
     scope.lines += [f"if {test}:", f"    {name} = {other}"]
 
 
-SIMPLE: tuple[Callable[[Scope], None], ...] = (elementwise, binary, collective, reduce, noise, helper)
-SIMPLE_WEIGHTS = (4, 4, 6, 3, 1, 1)
-STATEMENTS = (*SIMPLE, condition, loop, rows, transformation, python_if)
-WEIGHTS = (5, 6, 8, 5, 4, 3, 3, 3, 2, 6, 2)
+def bookkeeping(scope: Scope) -> None:
+    """Python's own ways of keeping values: lists, dictionaries, objects, closures, loops that take turns."""
+    one, other = scope.choices.pick(scope.floats()), scope.choices.pick(scope.floats())
+    other = fitted(scope, other, one.shape)
+    if other.shape != one.shape:
+        other = dataclasses.replace(other, code=f"jnp.broadcast_to({other.code}, {one.shape})", shape=one.shape)
+    lines, result = scope.choices.pick(BOOKKEEPING)
+    name = scope.name("k")
+    scope.lines += [line.format(n=name, a=one.code, b=other.code) for line in lines]
+    scope.let(result.format(n=name, a=one.code, b=other.code), one.shape, varies=one.varies or other.varies)
+
+
+BOOKKEEPING: tuple[tuple[tuple[str, ...], str], ...] = (
+    (("{n} = [{a}]", "{n}.append({b})"), "{n}[-1] * {n}[0]"),
+    (('{n} = {{"p": {a}}}', '{n}["q"] = {b}', '{n}.update(p={n}["q"])'), '{n}["p"]'),
+    (("{n} = SimpleNamespace(p={a})", "{n}.p = {n}.p + {b}"), "{n}.p"),
+    (("{n} = ({a}, {b})", "{n}p, {n}q = {n}[::-1]"), "{n}p - 0.5 * {n}q"),
+    (("def {n}(q={b}):", "    return q + {a}"), "{n}()"),
+    (("{n} = {a}", "for {n}q in ({a}, {b}):", "    {n} = {n} + {n}q"), "{n}"),
+    (("{n}p, {n} = {a}, {b}", "for _ in range(3):", "    {n}p, {n} = {n}, {n}p"), "{n}"),
+    (("{n} = [{n}q * 0.5 for {n}q in ({a}, {b})]", "{n}.reverse()"), "{n}[0]"),
+    (("{n} = {a}", "{n} += {b}"), "{n}"),
+    (("try:", "    {n} = {a} + {b}", "finally:", "    {n}q = 1"), "{n} * {n}q"),
+    (("*{n}p, {n} = ({a}, {a}, {b})",), "{n} + {n}p[0]"),
+    (("{n} = functools.reduce(lambda p, q: p * 0.5 + q, [{a}, {b}])",), "{n}"),
+    (("{n} = {{**dict(p={a}), **dict(q={b})}}",), "{n}.pop('q') + {n}['p']"),
+    (("{n} = lambda *arrays: sum(arrays)",), "{n}(*[{a}, {b}])"),
+    (("{n} = list(map(jnp.sin, ({a}, {b})))", "{n}p = {n}", "{n}p[0] = {b}"), "{n}[0]"),
+    (("{n} = {a} if {b}.ndim > 5 else {b}",), "{n}"),
+    (("{n} = []", "def {n}f(q):", "    {n}.append(q)", "{n}f({a})", "{n}f({b})"), "{n}.pop()"),
+    (("for {n}i, {n} in enumerate([{a}, {b}]):", "    if {n}i == 1:", "        break"), "{n}"),
+)
+
+
+def by_device(scope: Scope) -> None:
+    """What another device holds, or what only one of them takes."""
+    if scope.mute:
+        elementwise(scope)
+        return
+    value, axis = scope.choices.pick(scope.floats()), scope.axis
+    how = scope.choices.pick(
+        (
+            "jnp.where(jax.lax.axis_index({axis}) == 0, {v}, {v} * 0.5)",
+            "jax.lax.all_gather({v}, {axis})[jax.lax.axis_index({axis})]",
+            "jax.lax.all_gather({v}, {axis})[0]",
+            "jax.lax.psum(jnp.where(jax.lax.axis_index({axis}) == 2, {v}, jnp.zeros_like({v})), {axis})",
+            "jax.lax.dynamic_index_in_dim(jax.lax.all_gather({v}, {axis}), jax.lax.axis_index({axis}), 0, False)",
+            "jax.lax.all_gather({v}, {axis}).mean(0)",
+            "{v} * jnp.arange(8.0)[jax.lax.axis_index({axis})]",
+            "jax.lax.fori_loop(0, jax.lax.axis_index({axis}), lambda i, q: q * 0.5, {v})",
+            "jax.lax.pmean({v}, {axis}) - {v}",
+            "jax.lax.psum({v} / jax.lax.psum(1, {axis}), {axis})",
+        )
+    )
+    if scope.smooth and "fori" in how:
+        how = "{v} * 2.0"
+    scope.let(how.format(v=value.code, axis=axis), value.shape)
+
+
+SIMPLE: tuple[Callable[[Scope], None], ...] = (elementwise, binary, collective, reduce, noise, helper, by_device)
+SIMPLE_WEIGHTS = (4, 4, 6, 3, 1, 1, 1)
+STATEMENTS = (*SIMPLE, condition, loop, rows, transformation, python_if, bookkeeping)
+WEIGHTS = (5, 6, 8, 5, 4, 3, 3, 3, 3, 2, 6, 2, 4)
 
 
 def statements(scope: Scope, percent: int = 75, at_most: int = 8) -> None:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from tests.fuzz.grammar.choices import Choices
@@ -135,6 +134,17 @@ def start(host: Host, target: str, seed: str = "0.1") -> None:
             values["stats"] = "jnp.stack([jnp.full((3,), i * 0.1) for i in range(N)])"
         host.put(f"{target} = {build(type_, values)}")
         return
+    if choices.chance(6):
+        fresh = single_state(type_, seed)
+        how = choices.pick(
+            (
+                f"jax.pmap(lambda _: {fresh})(jnp.arange(N))",
+                f"jax.vmap(lambda k: jax.tree.map(lambda x: x + 0 * k, {fresh}))(jnp.arange(N))",
+                f'jax.pmap(lambda k: {fresh}, axis_name="batch")(jax.random.split(KEY, N))',
+            )
+        )
+        host.put(f"{target} = {how}")
+        return
     if choices.chance(20):
         fresh = host.name("fresh")
         host.put(f"{fresh} = {single_state(type_, seed)}")
@@ -144,7 +154,7 @@ def start(host: Host, target: str, seed: str = "0.1") -> None:
     else:
         host.put(f"{target} = {replicated(host, single_state(type_, seed))}")
     if own and isinstance(type_, Tree) and choices.chance(60):
-        values = {n: "jax.random.split(KEY, N)" for n in own}
+        values = dict.fromkeys(own, "jax.random.split(KEY, N)")
         host.put(f"{target} = {replaced(choices, target, type_, values)}")
 
 
@@ -175,42 +185,42 @@ def batch_for(host: Host, index: str, axis: int | str | None) -> str:
     return name
 
 
-def arguments(host: Host, mapped: Mapped, state: str, index: str, keys: str) -> list[str]:
+def arguments(host: Host, mapped: Mapped, state: str, index: str, keys: str, batch: str) -> list[str]:
     """The expressions of a call's arguments."""
     choices, found = host.choices, []
     for parameter, axis in zip(mapped.step.parameters, mapped.takes, strict=True):
         if parameter.role == "state":
             found.append(state if axis == 0 or not host.stacked else f"jax_utils.unreplicate({state})")
         elif parameter.role == "batch":
-            found.append(batch_for(host, index, axis))
+            found.append(batch or batch_for(host, index, axis))
         elif parameter.role == "key":
             ways = (f"jax.random.split(jax.random.fold_in(KEY, {index}), N)", "common_utils.shard_prng_key(KEY)")
-            more = ("jax_utils.replicate(KEY)", "jnp.stack([KEY] * N)")
-            fresh = choices.pick((*ways, *more), (8, 4, 2, 1))
+            same = ("jax_utils.replicate(KEY)", "jnp.stack([KEY] * N)")
+            fresh = choices.pick((*ways, *same), (8, 4, 2, 1))
             found.append("KEY" if axis is None else keys or fresh)
         elif parameter.role == "rate":
-            ways = ("0.1", "jnp.float32(0.2)", f"0.1 / ({index} + 1)", "np.float32(0.3)")
-            more = (
+            rates = ("0.1", "jnp.float32(0.2)", f"0.1 / ({index} + 1)", "np.float32(0.3)")
+            mapped_rates = (
                 "jax_utils.replicate(jnp.float32(0.1))",
                 "jnp.arange(N) * 0.1",
                 "jnp.full((N,), 0.1)",
                 "np.ones(N, np.float32)",
             )
-            found.append(choices.pick(ways if axis is None else more))
+            found.append(choices.pick(rates if axis is None else mapped_rates))
         else:
             found.append(choices.pick(("True", "False", f"{index} % 2 == 0")))
     return found
 
 
-def call(host: Host, mapped: Mapped, state: str, index: str = "0", keys: str = "") -> dict[str, str]:
+def call(host: Host, mapped: Mapped, state: str, index: str = "0", keys: str = "", batch: str = "") -> dict[str, str]:
     """Calls a mapped function; returns the names of its results by role. The state is bound anew."""
     choices = host.choices
-    given = arguments(host, mapped, state, index, keys)
+    given = arguments(host, mapped, state, index, keys, batch)
     if mapped.takes[-1] == 0 and len(given) > 1 and choices.chance(7):
         given[-1] = f"{mapped.step.parameters[-1].name}={given[-1]}"
     code = f"{mapped.name}({', '.join(given)})"
     names: dict[str, str] = {}
-    for (role, _), axis in zip(mapped.step.results, mapped.gives, strict=True):
+    for (role, _), _axis in zip(mapped.step.results, mapped.gives, strict=True):
         names[role] = state if role == "state" else keys if role == "key" and keys else host.name(role)
     if len(names) == 1:
         host.put(f"{next(iter(names.values()))} = {code}")
@@ -304,7 +314,7 @@ def move_arithmetic(host: Host, state: str) -> None:
         host.put(f"{state} = {how.format(state)}")
         return
     found = [(code, leaf) for code, leaf in leaves(host.type, state) if leaf.kind == "f"]
-    code, leaf = host.choices.pick(found)
+    code, _leaf = host.choices.pick(found)
     names = [n for n in leaf_names(host.type) if isinstance(host.type, Tree) and access(state, host.type, n) == code]
     how = host.choices.pick(
         (
@@ -330,7 +340,10 @@ def move_alias(host: Host, state: str) -> None:
         return
     name = host.name("old")
     host.put(f"{name} = {state}")
-    host.kept.append((name, host.type, False))
+    if host.choices.chance(40):
+        host.look(name, host.type)
+    else:
+        host.kept.append((name, host.type, False))
 
 
 def move_fresh(host: Host, state: str) -> None:
@@ -360,16 +373,74 @@ def move_through_function(host: Host, state: str) -> None:
     host.put(f"{state} = {name}({state})" if returned == "s" else f"{state}, _ = {name}({state})")
 
 
+def move_carried(host: Host, state: str) -> None:
+    """Sent through a construct of Python that hands it on unchanged, to be the state again or to be looked at."""
+    lines, result = host.choices.pick(CARRIERS)
+    name = host.name("c")
+    host.put(*(line.format(n=name, s=state) for line in lines))
+    back = host.choices.chance(50)
+    if back or host.donated:
+        host.put(f"{state} = {result.format(n=name, s=state)}")
+    else:
+        host.put(f"{name}v = {result.format(n=name, s=state)}")
+        host.look(f"{name}v", host.type, hostile=max(host.hostile, 30 if host.hostile else 0))
+
+
+CARRIERS: tuple[tuple[tuple[str, ...], str], ...] = (
+    (("{n} = {{'s': {s}, 'n': 1}}",), "{n}['s']"),
+    (("{n} = [None, {s}]",), "{n}[1]"),
+    (("{n} = []", "{n}.append({s})"), "{n}.pop()"),
+    (("{n} = SimpleNamespace(s=None)", "setattr({n}, 's', {s})"), "getattr({n}, 's')"),
+    (("for {n} in [{s}]:", "    pass"), "{n}"),
+    (("{n} = {s} if X.size else None",), "{n}"),
+    (("def {n}(q={s}):", "    yield q"), "next({n}())"),
+    (("{n} = dict(s={s})", "{n}.update(k=2)"), "{n}.pop('s')"),
+    (("*_, {n} = [0, {s}]",), "{n}"),
+    (("{n} = functools.partial(identity, {s})",), "{n}()"),
+    (("with contextlib.nullcontext({s}) as {n}:", "    pass"), "{n}"),
+    (("try:", "    {n} = {s}", "except ValueError:", "    {n} = None"), "{n}"),
+    (("if ({n} := {s}) is not None:", "    pass"), "{n}"),
+    (("class {n}C:", "    def __init__(self, value):", "        self.value = value", "{n} = {n}C({s})"), "{n}.value"),
+    (("{n} = [q for q in ({s}, {s})]",), "{n}[0]"),
+    (("{n} = list(zip([1], [{s}]))",), "{n}[0][1]"),
+    (("{n} = list(map(identity, [{s}]))",), "{n}[0]"),
+    (("{n} = {{**{{'s': {s}}}}}", "{n}k = list({n}.values())"), "{n}k[0]"),
+    (("{n} = [{s}, {s}]", "{n}[0] = {n}[1]"), "{n}[-1]"),
+    (("{n}, {n}q = ({s}, 1)",), "{n}"),
+    (("def {n}(*args, **kwargs):", "    return args[0] if args else kwargs['s']"), "{n}(s={s})"),
+    (("{n} = {{}}", "{n}.setdefault('s', {s})"), "{n}.get('s')"),
+    (("{n} = ({s},) + (1,)",), "{n}[:1][0]"),
+    (("match {s}:", "    case {n}:", "        pass"), "{n}"),
+    (("{n} = (lambda q: (q, q))({s})",), "{n}[1]"),
+    (("{n} = next(iter([{s}]))",), "{n}"),
+    (("{n} = [({s}, 0)]", "for {n}q, {n}k in {n}:", "    {n} = {n}q"), "{n}"),
+    (("{n} = vars(SimpleNamespace(s={s}))",), "{n}['s']"),
+)
+
+
+def move_average(host: Host, state: str) -> None:
+    """A running average beside the state, taken on the host in stacked form."""
+    if host.donated or any(leaf.kind != "f" for _, leaf in leaves(host.type, state)):
+        return
+    name = host.name("ema")
+    start(host, name)
+    how = host.choices.pick(("0.9 * a + 0.1 * b", "a + b", "a - b", "jnp.maximum(a, b)"))
+    host.put(f"{name} = jax.tree.map(lambda a, b: {how}, {name}, {state})")
+    host.look(name, host.type)
+
+
 MOVES: tuple[Callable[[Host, str], None], ...] = (
     move_checkpoint,
     move_function,
     move_alias,
     move_through_function,
+    move_carried,
     move_fresh,
+    move_average,
     move_whole_copy,
     move_arithmetic,
 )
-MOVE_WEIGHTS = (6, 5, 4, 3, 2, 3, 2)
+MOVE_WEIGHTS = (6, 5, 4, 3, 5, 2, 2, 3, 2)
 
 
 def moves(host: Host, state: str, percent: int) -> None:

@@ -43,7 +43,7 @@ def plan_map(choices: Choices, step: Step, name: str, axis: str, forms: tuple[st
         elif parameter.role == "batch":
             takes.append(choices.pick((0, 1), (19, 1)))
         else:
-            takes.append(choices.pick((0, None), (14, 1)))
+            takes.append(choices.pick((0, None), (50, 1)))
     gives: list[int | None] = []
     for role, _ in step.results:
         if role == "metrics":
@@ -112,5 +112,5 @@ def binding(choices: Choices, mapped: Mapped, target: str, owner: str = "") -> t
             f"{target} = pmap_{step.name}({function})"
         ]
     if mapped.form == "value":
-        return step.lines, [f"mapper = jax.pmap", f"{target} = mapper({function}{comma})"]
+        return step.lines, ["mapper = jax.pmap", f"{target} = mapper({function}{comma})"]
     return step.lines, [f"{target} = jax.pmap({function}{comma})"]

@@ -101,14 +101,14 @@ def observed(choices: Choices, expression: str, type_: Type, hostile: int, rows:
     if isinstance(type_, Leaf):
         if type_.kind == "key":
             return f"np.asarray({expression})[{choices.pick(('0', '1', ':'))}]"
-        options = WHOLE if whole else MERGED if rows and type_.shape else FIRST
+        options: tuple[str, ...] = WHOLE if whole else MERGED if rows and type_.shape else FIRST
         if not whole and not type_.shape and choices.chance(50):
             options = NUMBER
         return choices.pick(options).replace("{}", "{0}").format(expression)
     if choices.chance(45):
         found = [(code, leaf) for code, leaf in leaves(type_, expression) if leaf.kind == "f"]
         code, leaf = choices.pick(found)
-        if not whole and isinstance(type_, Tree) and choices.chance(30):
+        if not whole and choices.chance(30):
             taken = choices.pick(("jax_utils.unreplicate({})", "first({})")).format(expression)
             return choices.pick([c for c, inner in leaves(type_, taken) if inner.kind == "f"])
         return observed(choices, code, leaf, 100 if whole else 0)

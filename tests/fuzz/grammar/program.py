@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from tests.fuzz.grammar.choices import Choices
-from tests.fuzz.grammar.hosts import Host, call, moves, replicated, start
+from tests.fuzz.grammar.hosts import Host, call, cut, example, moves, start
 from tests.fuzz.grammar.maps import FORMS, Mapped, binding, plan_map
 from tests.fuzz.grammar.observing import observed
 from tests.fuzz.grammar.steps import Parameter, Step, write_step
@@ -13,6 +13,7 @@ from tests.fuzz.grammar.trees import CLASSES, Leaf, Tree, Type, declarations
 
 Files = dict[str, str]
 IMPORTS = """
+import contextlib
 import copy
 import dataclasses
 import functools
@@ -175,7 +176,9 @@ def train(made: Draft, host: Host) -> None:
     moves(host, host.state, 20)
     with choices.span():
         looping = choices.chance(75)
-        if looping:
+        if looping and main.takes[1] == 0 and choices.chance(20):
+            fed(made, host, keys, history)
+        elif looping:
             head = choices.pick(
                 ("for i in range(2):", "for i in range(3):", "for i, _ in enumerate(X[:2]):"), (6, 3, 1)
             )
@@ -188,10 +191,26 @@ def train(made: Draft, host: Host) -> None:
         past(made, host)
 
 
-def once(made: Draft, host: Host, index: str, keys: str, history: bool) -> None:
+def fed(made: Draft, host: Host, keys: str, history: bool) -> None:
+    """A loop over batches that a generator, a list or a prefetching iterator gives."""
+    choices = made.choices
+    kind = choices.pick(("generator", "list", "prefetch", "zip"))
+    with host.block("def loader():"), host.block("for j in range(3):"):
+        host.put(f"yield {cut(host, example(host, 'j'))}")
+    given = {
+        "generator": "loader()",
+        "list": "list(loader())",
+        "prefetch": "jax_utils.prefetch_to_device(loader(), 2)",
+        "zip": "[b for _, b in zip(range(2), loader())]",
+    }[kind]
+    with host.block(f"for i, given in enumerate({given}):"):
+        once(made, host, "i", keys, history, "given")
+
+
+def once(made: Draft, host: Host, index: str, keys: str, history: bool, batch: str = "") -> None:
     """A step, and what a trainer does beside it."""
     choices = made.choices
-    results = call(host, made.maps[0], host.state, index, keys)
+    results = call(host, made.maps[0], host.state, index, keys, batch)
     looked(made, host, made.maps[0], results, 45)
     if history and results.get("metrics"):
         host.put(f"history.append({results['metrics']})")
@@ -261,6 +280,7 @@ def host_code(made: Draft) -> list[str]:
         begin(made, host)
         with host.block("def train(state):"):
             train(made, host)
+            aliases(made, host)
             host.put("return state")
         host.put("state = train(state)")
         end(made, host)
@@ -322,12 +342,18 @@ def end(made: Draft, host: Host) -> None:
         if choices.chance(30):
             host.put(f"{host.state}, {second} = {second}, {host.state}")
         host.look(second, made.state)
-    for expression, type_, rows in host.kept:
-        if choices.chance(70):
-            host.look(expression, type_, rows)
+    aliases(made, host)
     host.look(host.state, made.state)
     for _ in choices.times(30, 2):
         host.look(host.state, made.state)
+
+
+def aliases(made: Draft, host: Host) -> None:
+    """Looks at what was kept under other names."""
+    for expression, type_, rows in host.kept:
+        if made.choices.chance(70):
+            host.look(expression, type_, rows)
+    host.kept.clear()
 
 
 def write_program(choices: Choices) -> Files:

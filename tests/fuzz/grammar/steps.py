@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from tests.fuzz.grammar.bodies import Scope, Value, fitted, scalar, statements
 from tests.fuzz.grammar.choices import Choices
-from tests.fuzz.grammar.trees import Leaf, Tree, Type, access, build, leaf_names, replaced
+from tests.fuzz.grammar.trees import Leaf, Tree, Type, access, build, replaced
 
 SYNCHRONISED = 72  # percent of the updates of parameters: where all are, most arrays can be global
 
@@ -63,10 +63,10 @@ def unpacked(scope: Scope, parameter: Parameter) -> None:
 
 def main_gradient(scope: Scope, parameter: Parameter, batch: Parameter) -> None:
     """The gradient that a trainer computes first, of the array `w` or of all that a container holds."""
-    code, tree = parameter.name, parameter.type
+    code, _tree = parameter.name, parameter.type
     rows = next(v for v in scope.values if len(v.shape) == 2)
     loss, grad, name = scope.name("loss"), scope.name("grad"), scope.name("loss_fn")
-    weight = next(v for v in scope.values if v.shape == (3,) and v.code.startswith(code) or v.shape == (3,))
+    weight = next(v for v in scope.values if (v.shape == (3,) and v.code.startswith(code)) or v.shape == (3,))
     scope.lines += [f"def {name}(w):", f"    return jnp.mean((jnp.tanh({rows.code} @ w) - 0.5) ** 2)"]
     if scope.choices.chance(60):
         scope.lines.append(f"{loss}, {grad} = jax.value_and_grad({name})({weight.code})")
@@ -155,7 +155,7 @@ def write_step(
     """Writes a function with the arguments given, which returns the roles given."""
     scope = Scope(choices, axis, mute=mute)
     for parameter in parameters:
-        if parameter.role not in ("flag",):
+        if parameter.role != "flag":
             unpacked(scope, parameter)
     state = next((p for p in parameters if p.role == "state"), None)
     batch = next(p for p in parameters if p.role == "batch")
