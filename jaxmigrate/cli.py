@@ -179,9 +179,9 @@ def _add_verify(commands: Any) -> None:
         commands,
         "verify",
         "run a program before and after its migration on simulated devices and compare every mapped call",
-        usage="jaxmigrate verify PATH [--original DIR|GITREF] [options] -- COMMAND...",
+        usage="jaxmigrate verify PATH [--original DIR|GITREF] [options] [-- COMMAND...]",
     )
-    verify.add_argument("path", metavar="PATH", help="the program's file or folder")
+    verify.add_argument("path", metavar="PATH", help="the program's file or folder, or a notebook")
     verify.add_argument(
         "--original",
         metavar="DIR|GITREF",
@@ -225,7 +225,7 @@ def _subcommand(commands: Any, name: str, summary: str, usage: str | None = None
 
 
 def _add_paths(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("paths", nargs="+", metavar="PATH", help="a file, a folder, or - for standard input")
+    parser.add_argument("paths", nargs="+", metavar="PATH", help="a file, notebook or folder, or - for standard input")
     parser.add_argument(
         "--force-exclude",
         action="store_true",

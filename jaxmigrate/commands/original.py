@@ -14,11 +14,12 @@ from jaxmigrate.commands import Failure
 from jaxmigrate.commands.planning import PlannedFile, plan_files
 from jaxmigrate.commands.scope import located
 from jaxmigrate.config import LAYOUTS
-from jaxmigrate.sources import SourceFile, decode, read_source
+from jaxmigrate.sources import NOTEBOOK, SourceFile, decode, read_source
 from jaxmigrate.verify.scratch import SKIPPED
 
 # What decides how a program runs; data is the same for both sides, and may be large.
-_SOURCES = (".py", ".pyi", ".toml", ".cfg", ".ini", ".json", ".yaml", ".yml", ".gin")
+_PROGRAM = (".py", NOTEBOOK)
+_SOURCES = (*_PROGRAM, ".pyi", ".toml", ".cfg", ".ini", ".json", ".yaml", ".yml", ".gin")
 _LARGEST = 4 << 20
 
 
@@ -53,12 +54,12 @@ def find_original(path: str, original: str, migrated: Sequence[SourceFile]) -> O
     top = located(Path(path))
     inside = {_inside(source, top): source for source in migrated}
     found = _in_folder(Path(original), top) if Path(original).exists() else _in_git(original, top)
-    if not any(name in inside or name.endswith(".py") for name in found):
+    if not any(name in inside or name.endswith(_PROGRAM) for name in found):
         raise Failure(f"{original} has none of the files of {path}")
     sources = [
         _named_like(inside[name], raw) if name in inside else _named_below(top, name, raw)
         for name, raw in found.items()
-        if name.endswith(".py")
+        if name.endswith(_PROGRAM)
     ]
     for layout in LAYOUTS:
         planned, errors = plan_files(sources, layout)
@@ -77,7 +78,7 @@ def _is_changed(file: PlannedFile, migrated: Mapping[str, SourceFile], top: Path
 
 
 def _others(found: Mapping[str, bytes], top: Path) -> dict[str, bytes]:
-    return {name: raw for name, raw in found.items() if not name.endswith(".py") and _content(top / name) != raw}
+    return {name: raw for name, raw in found.items() if not name.endswith(_PROGRAM) and _content(top / name) != raw}
 
 
 def _content(path: Path) -> bytes | None:

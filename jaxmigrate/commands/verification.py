@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import shlex
 import stat
 import sys
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -13,12 +12,14 @@ from pathlib import Path
 from typing import Any
 
 from jaxmigrate.commands import Failure
+from jaxmigrate.commands.notebooks import as_command, in_words, laid_out, unrun_lines
 from jaxmigrate.commands.original import Origin
 from jaxmigrate.commands.planning import PlannedFile
 from jaxmigrate.commands.progress import progress_display
 from jaxmigrate.commands.scope import located, project_root
 from jaxmigrate.config import CommandConfig, Config
 from jaxmigrate.migrate import SitePlan
+from jaxmigrate.sources import NOTEBOOK, SourceFile
 from jaxmigrate.terminal import plural, say
 from jaxmigrate.verify.merge import merge
 from jaxmigrate.verify.model import Evidence, SiteInfo, VerifyError, VerifyRequest
@@ -43,7 +44,7 @@ def verify_before_writing(
     evidence: Evidence | None = None
     while candidates := [file for file in planned if file.plan.changed and file.source.name not in withheld]:
         names = {file.source.name for file in candidates}
-        lines = " and ".join(shlex.join(one.command) for one in commands(config, options))
+        lines = " and ".join(in_words(one.command) for one in commands(config, options))
         say(f"verifying {plural(len(names), 'file')} with: {lines}")
         evidence = verify_planned(planned, names, config, options)
         refused = _refused(evidence, candidates)
@@ -64,34 +65,41 @@ def verify_planned(
     root = project_root([Path(file.source.name) for file in planned])
     request = VerifyRequest(
         root=root,
-        original={_inside(file, root): file.source.encode(file.plan.marked_before) for file in planned},
-        migrated={_inside(file, root): _marked(file, rewritten) for file in planned},
+        original=_laid_out(planned, root),
+        migrated=_laid_out(planned, root, rewritten),
         sites=tuple(_in_question(planned, rewritten)),
         **_how_to_run(root, options),
     )
-    return _verified(request, config, options)
+    return _verified(request, config, options, [file.source for file in planned])
 
 
-def verify_by_hand(origin: Origin, path: str, config: Config, options: argparse.Namespace) -> Evidence:
-    """Runs a program as it was and as somebody has migrated it.
+def verify_by_hand(
+    origin: Origin, migrated: Sequence[SourceFile], config: Config, options: argparse.Namespace
+) -> Evidence:
+    """Runs a program as it was and as somebody has migrated it; `migrated` are its files now.
 
     Raises:
         Failure: There is no command, or the verification could not be carried out.
     """
-    root = project_root([Path(path)])
-    top = located(Path(path)).relative_to(root)
+    root = project_root([Path(options.path)])
+    top = located(Path(options.path)).relative_to(root)
+    notebooks = [source for source in migrated if source.notebook is not None]
     request = VerifyRequest(
         root=root,
         original={
             **{(top / name).as_posix(): raw for name, raw in origin.others.items()},
-            **{_inside(file, root): file.source.encode(file.plan.marked_before) for file in origin.planned},
+            **_laid_out(origin.planned, root),
         },
-        migrated={},
+        migrated={
+            name: raw
+            for source in notebooks
+            for name, raw in laid_out(source, _inside(source, root), source.text).items()
+        },
         sites=tuple(replace(_site(site), arguments=(), outputs=()) for file in origin.planned for site in file.sites),
         by_hand=True,
         **_how_to_run(root, options),
     )
-    return _verified(request, config, options)
+    return _verified(request, config, options, notebooks)
 
 
 def _how_to_run(root: Path, options: argparse.Namespace) -> dict[str, Any]:
@@ -116,19 +124,23 @@ def _standard_input() -> bytes:
     return sys.stdin.buffer.read() if is_file else b""
 
 
-def _verified(request: VerifyRequest, config: Config, options: argparse.Namespace) -> Evidence:
-    """What all commands together show; each runs both programs."""
+def _verified(
+    request: VerifyRequest, config: Config, options: argparse.Namespace, sources: Sequence[SourceFile]
+) -> Evidence:
+    """What all commands together show; each runs both programs, which `sources` are read from."""
     found: dict[str, Evidence] = {}
     chosen = commands(config, options)
     try:
         for one in chosen:
             if len(chosen) > 1:
-                say(f"verifying with {one.name}: {shlex.join(one.command)}")
+                say(f"verifying with {one.name}: {in_words(one.command)}")
             with progress_display() as progress:
                 found[one.name] = verify(replace(request, **_of_command(one, options)), progress)
     except VerifyError as error:
         raise Failure(str(error)) from error
-    return merge(found)
+    evidence = merge(found)
+    unrun = [note for one in chosen for note in unrun_lines(one.command, {s.name: s for s in sources})]
+    return replace(evidence, notes=(*evidence.notes, *unrun))
 
 
 def _of_command(one: CommandConfig, options: argparse.Namespace) -> dict[str, Any]:
@@ -144,13 +156,16 @@ def _of_command(one: CommandConfig, options: argparse.Namespace) -> dict[str, An
 def commands(config: Config, options: argparse.Namespace) -> tuple[CommandConfig, ...]:
     """The commands that run the program: the one behind `--`, else those that the project names, else its only one.
 
+    A notebook is a command too: a verification of one that names no command runs its cells.
+
     Raises:
         Failure: There is none, or none of a name that was asked for.
     """
     told = config.verify
     shared = CommandConfig("", told.command, told.devices, told.timeout, told.processes, told.environment)
+    any_python = getattr(options, "original_python", None) is not None
     if options.program:
-        return (replace(shared, command=tuple(options.program)),)
+        return (as_command(replace(shared, command=tuple(options.program)), any_python),)
     wanted = getattr(options, "run", None) or ()
     unknown = [name for name in wanted if name not in {one.name for one in told.commands}]
     if unknown:
@@ -158,8 +173,14 @@ def commands(config: Config, options: argparse.Namespace) -> tuple[CommandConfig
         raise Failure(f"no command is called {unknown[0]!r} under tool.jaxmigrate.verify.commands; there is: {named}")
     chosen = tuple(one for one in told.commands if not wanted or one.name in wanted)
     if not chosen and not told.command:
+        if len(notebook := _only_path(options)) == 1 and notebook[0].endswith(NOTEBOOK):
+            return (as_command(replace(shared, command=tuple(notebook)), any_python),)
         raise Failure("nothing to run: give the program's command behind `--`, or as tool.jaxmigrate.verify.command")
-    return chosen or (shared,)
+    return tuple(as_command(one, any_python) for one in chosen or (shared,))
+
+
+def _only_path(options: argparse.Namespace) -> list[str]:
+    return [options.path] if hasattr(options, "path") else list(options.paths)
 
 
 def _given(**values: Any) -> dict[str, Any]:
@@ -167,13 +188,17 @@ def _given(**values: Any) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value is not None}
 
 
-def _inside(file: PlannedFile, root: Path) -> str:
-    return located(Path(file.source.name)).relative_to(root).as_posix()
+def _inside(source: SourceFile, root: Path) -> str:
+    return located(Path(source.name)).relative_to(root).as_posix()
 
 
-def _marked(file: PlannedFile, rewritten: Collection[str]) -> bytes:
-    text = file.plan.marked_after if file.source.name in rewritten else file.plan.marked_before
-    return file.source.encode(text)
+def _laid_out(planned: Sequence[PlannedFile], root: Path, rewritten: Collection[str] = ()) -> dict[str, bytes]:
+    """The marked files of one side, by path; `rewritten` are the names of those that are on it."""
+    found: dict[str, bytes] = {}
+    for file in planned:
+        text = file.plan.marked_after if file.source.name in rewritten else file.plan.marked_before
+        found |= laid_out(file.source, _inside(file.source, root), text)
+    return found
 
 
 def _in_question(planned: Sequence[PlannedFile], rewritten: Collection[str]) -> Iterator[SiteInfo]:

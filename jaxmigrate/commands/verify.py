@@ -59,7 +59,7 @@ def _verify_by_hand(origin: Origin, inputs: Inputs, options: argparse.Namespace)
     """Verifies what somebody made of a program; every site of the original must have something that stands for it."""
     if not any(file.sites for file in origin.planned):
         raise Failure(f"there is no pmap in {options.original}, so there is nothing to compare {options.path} with")
-    evidence = verify_by_hand(origin, options.path, inputs.config, options)
+    evidence = verify_by_hand(origin, inputs.sources, inputs.config, options)
     migrated = {source.name: source.raw for source in inputs.sources}
     files = [
         FixedFile(
