@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
@@ -16,10 +16,12 @@ from jaxmigrate.flow.operations import is_device_map
 from jaxmigrate.flow.processes import ProcessBranch, process_branches
 from jaxmigrate.flow.readings import DeviceMap, innermost, read_map
 from jaxmigrate.flow.variance import Reading
-from jaxmigrate.program.collectives import PMAP, SHARD_MAPS, argument
+from jaxmigrate.program.collectives import PMAP, SHARD_MAPS, VMAP, argument
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.values import Application, External
+
+DEVICE_MAPS = SHARD_MAPS | {PMAP}
 
 
 class Place(NamedTuple):
@@ -85,9 +87,18 @@ class Facts:
         return [found for found in self.all_maps if found.mapped is found.function]
 
     @cached_property
+    def named_vmaps(self) -> list[DeviceMap]:
+        """Every vmap with an axis name: collectives over it may be missing or doubled like those over devices."""
+        calls = [(m, c) for m, c in self.calls("vmap") if any(k.arg == "axis_name" for k in c.keywords)]
+        values = [self.resolver.value(call, module) for module, call in calls]
+        made = [v for v, (_, call) in zip(values, calls, strict=True) if isinstance(v, Application) and v.node is call]
+        return [found for value in made if value.callee == External(VMAP) for found in self._device_map(value, {VMAP})]
+
+    @cached_property
     def readings(self) -> list[tuple[DeviceMap, Reading]]:
-        """What reading the body of each device map found, taking what is out of sight on trust."""
-        return [(found, read_map(found, self.resolver, trusting=True)) for found in self.all_maps]
+        """What reading the body of each device map, or named vmap, found, taking what is out of sight on trust."""
+        maps = [*self.all_maps, *self.named_vmaps]
+        return [(found, read_map(found, self.resolver, trusting=True)) for found in maps]
 
     def _device_maps(self, module: Module) -> Iterator[DeviceMap]:
         for call in module.table.calls:
@@ -102,7 +113,7 @@ class Facts:
                 if isinstance(value, Application):
                     yield from self._device_map(value)
 
-    def _device_map(self, value: Application) -> Iterator[DeviceMap]:
+    def _device_map(self, value: Application, wanted: Collection[str] = DEVICE_MAPS) -> Iterator[DeviceMap]:
         while isinstance(value.callee, External) and value.callee.name == "jax.jit" and value.arguments:
             inner = value.arguments[0].value
             if not isinstance(inner, Application):
@@ -111,7 +122,7 @@ class Facts:
         if not isinstance(value.callee, External) or not value.arguments:
             return
         name = value.callee.name
-        if name == PMAP or name in SHARD_MAPS:
+        if name in wanted:
             mapped = argument(value.arguments, 0, "fun", "f")
             operands = self.resolver.argument_values(mapped) if mapped is not None else ()
             operands = tuple(o for o in operands if not is_device_map(o))  # `step = pmap(step)`: itself

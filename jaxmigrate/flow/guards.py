@@ -7,16 +7,14 @@ collective runs. What the way from the map to the collective says of a condition
 from __future__ import annotations
 
 import ast
-import re
-from collections.abc import Iterator
 
 from jaxmigrate.flow.axes import AxisUse, last_name
+from jaxmigrate.flow.variance.suspicion import is_about_maps
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.scopes import defaults_of
 from jaxmigrate.program.values import Constant, Parameter, Values
 
-_ABOUT_MAPS = re.compile("axis|axes|pmap|sync|distribut|device|replica|parallel|multi|shard|host|cross", re.IGNORECASE)
 _DEFINITIONS = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 
 
@@ -65,15 +63,7 @@ def _may_be_passed_by(branch: ast.If | ast.IfExp, way: ast.AST, use: AxisUse, re
     truth = _truth(branch.test, use, resolver)
     if truth is not None:
         return truth != _is_within(way, branch.body)
-    return any(_ABOUT_MAPS.search(name) for name in _names(branch.test))
-
-
-def _names(test: ast.expr) -> Iterator[str]:
-    for node in ast.walk(test):
-        if isinstance(node, ast.Name | ast.Attribute):
-            yield last_name(node)
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-            yield node.value
+    return is_about_maps(branch.test)
 
 
 def _truth(test: ast.expr, use: AxisUse, resolver: Resolver) -> bool | None:

@@ -7,10 +7,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from jaxmigrate.flow.axes import expression_calls
+from jaxmigrate.program.callers import callers_of
 from jaxmigrate.program.collectives import COMMUNICATING, HOST_SYNCS, PMAP, SHARD_MAPS, axis_argument
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver, call_arguments
-from jaxmigrate.program.values import Application, External, Function, Partial, Value
+from jaxmigrate.program.values import UNKNOWN, Application, External, Function, Parameter, Partial, Value, Values
 
 DEEPEST = 5
 
@@ -70,7 +71,7 @@ def _expressions(node: ast.AST) -> Iterator[ast.expr]:
 
 
 def _of_call(call: ast.Call, module: Module, resolver: Resolver, depth: int) -> Iterator[Operation]:
-    value = resolver.value(call.func, module)
+    value = _called(resolver.values(call.func, module), resolver)
     match value:
         case External(name=name) if name in COMMUNICATING:
             axis = axis_argument(name, call_arguments(call, module))
@@ -83,6 +84,16 @@ def _of_call(call: ast.Call, module: Module, resolver: Resolver, depth: int) -> 
         case Function() | Partial() | Application() if depth < DEEPEST:
             for inner in function_operations(value, resolver, depth) or ():
                 yield Operation(inner.kind, module, call)
+
+
+def _called(values: Values, resolver: Resolver) -> Value:
+    """What a call calls: a map over devices if it may be one, be it given to the function around by its callers."""
+    given = [p for v in values if isinstance(v, Parameter) for p in callers_of(resolver).passed(v)]
+    found = next((value for value in (*values, *given) if is_device_map(value)), None)
+    if found is not None:
+        return found
+    known = [value for value in (*values, *given) if not isinstance(value, Parameter)]
+    return known[0] if len(known) == 1 else UNKNOWN
 
 
 def is_device_map(value: Value) -> bool:

@@ -16,7 +16,7 @@ from jaxmigrate.program.values import Application, Argument, Constant, External,
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DeviceMap:
-    """A pmap or shard_map of a function that is in sight; `axes` is None where they are not known.
+    """A pmap or shard_map of a function that is in sight, or a vmap with an axis name; `axes`: None if not known.
 
     `mapped` is what is mapped: the function itself, or something made of it.
     """
@@ -33,6 +33,8 @@ class DeviceMap:
 
     def parameters(self) -> list[str]:
         """The names of the positional parameters that the map's arguments are passed for."""
+        if is_scan(self.mapped):
+            return ["init", "xs"]
         names = self.function.passed_names()
         if not isinstance(self.mapped, Partial):
             return names
@@ -48,6 +50,9 @@ def innermost(value: Value, resolver: Resolver) -> Function | None:
             return value
         case Partial(callee=Function() as function):
             return function
+        case Partial(arguments=(first, *_)) if is_scan(value):
+            operands = resolver.argument_values(first)
+            return innermost(operands[0], resolver) if operands else None
         case Application(callee=External(name=name), arguments=(first, *_)) if name in TRANSPARENT or name == VMAP:
             operands = resolver.argument_values(first)
             return innermost(operands[0], resolver) if len(operands) == 1 else None
@@ -57,17 +62,22 @@ def innermost(value: Value, resolver: Resolver) -> Function | None:
     return None
 
 
+def is_scan(value: Value) -> bool:
+    """Whether several steps are mapped at once: `partial(jax.lax.scan, step)`."""
+    return isinstance(value, Partial) and value.callee == External("jax.lax.scan") and len(value.arguments) == 1
+
+
 def read_map(found: DeviceMap, resolver: Resolver, *, trusting: bool) -> Reading:
     """Reads the body of a map."""
     given = dict(zip(found.parameters(), arguments(found, resolver), strict=True))
-    return read(found.mapped, [], found.axes or frozenset(), resolver, given, trusting=trusting)
+    return read(found.mapped, [], found.axes or frozenset(), resolver, given, trusting=trusting, lenient=True)
 
 
 def arguments(found: DeviceMap, resolver: Resolver) -> list[Var]:
     """pmap's stacked arguments may be equal on all devices, for all that is known; a split block is not."""
     count = len(found.parameters())
-    if found.name == PMAP:
-        static = _numbers(found.keyword("static_broadcasted_argnums", 3), resolver)
+    if found.name in (PMAP, VMAP):
+        static = _numbers(found.keyword("static_broadcasted_argnums", 3), resolver) if found.name == PMAP else ()
         shared = _broadcast(found, resolver)
         return [EQUAL if index in static or index in shared else MAY for index in range(count)]
     specs = found.keyword("in_specs", 2)
@@ -89,7 +99,7 @@ def _numbers(given: Argument | None, resolver: Resolver) -> frozenset[int]:
 
 def _broadcast(found: DeviceMap, resolver: Resolver) -> frozenset[int]:
     """The positions whose entry in in_axes is None: one value for all devices."""
-    axes = found.keyword("in_axes", 2)
+    axes = found.keyword("in_axes", 1 if found.name == VMAP else 2)
     values = resolver.argument_values(axes) if axes is not None else ()
     content = values[0].value if len(values) == 1 and isinstance(values[0], Constant) else ()
     if isinstance(content, tuple):
@@ -102,7 +112,7 @@ def _broadcast(found: DeviceMap, resolver: Resolver) -> frozenset[int]:
 
 def is_unchecked(found: DeviceMap, resolver: Resolver) -> bool:
     """Whether JAX does not check what varies: always under pmap, under shard_map where that is turned off."""
-    if found.name == PMAP:
+    if found.name in (PMAP, VMAP):
         return True
     off = found.keyword("check_vma") or found.keyword("check_rep")
     return off is not None and resolver.argument_values(off) == (Constant(False),)
@@ -128,7 +138,7 @@ def unreduced_outputs(found: DeviceMap, reading: Reading, resolver: Resolver) ->
     given, test = found.keyword("out_specs", 3), is_replicated
     if found.name == PMAP:
         given, test = found.keyword("out_axes"), is_none
-    elif not is_unchecked(found, resolver):
+    elif found.name == VMAP or not is_unchecked(found, resolver):
         return
     if given is not None and given.expression is not None:
         yield from out_vars(given.expression, given.module, reading.returned, test)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from jaxmigrate.findings import Finding
 from jaxmigrate.flow.axes import Step
 from jaxmigrate.flow.facts import Facts
+from jaxmigrate.program.collectives import VMAP
 
 CODE = "JM301"
 
@@ -29,8 +30,10 @@ def _processes(facts: Facts) -> Iterator[Finding]:
 
 
 def _devices(facts: Facts) -> Iterator[Finding]:
-    for _, reading in facts.readings:
+    for found, reading in facts.readings:
         for divergence in reading.divergences:
             kind = divergence.operation.kind
             message = f"devices can take different branches here, and only some of them do {kind}: it hangs"
+            if found.name == VMAP:
+                message = f"vmap makes a choice of this branch, of which only some rows take the result of {kind}"
             yield from facts.finding(divergence.module, divergence.call, CODE, message)

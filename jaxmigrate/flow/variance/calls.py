@@ -96,10 +96,10 @@ def apply(run: Run, function: Var, arguments: Arguments, node: ast.Call | None, 
     callee = known_callee(run, function)
     if callee is not None:
         result = dispatch(run, callee, arguments, node, frame)
-        return doubtful(result) if function.host else result
+        return doubtful(result) if function.host and not run.lenient else result
     if isinstance(function.static, Class):
         return construct(run, function.static, arguments, node)
-    if function.host or _has_functions(run, arguments):
+    if (function.host and not run.lenient) or _has_functions(run, arguments):
         return _anything(run, function, arguments)
     return fresh(run.hidden(_label(node), union([*arguments.all(), at_rest(function)])), node, arguments)
 
@@ -117,7 +117,7 @@ def _label(node: ast.Call | None) -> str:
 
 def _anything(run: Run, function: Var, arguments: Arguments) -> Var:
     """Calls something unknown, which may also change whatever it is given."""
-    everything = union([*arguments.all(), replace(function, callee=None)])
+    everything = replace(union([*arguments.all(), replace(function, callee=None)]), gradient=False)  # may reduce it
     for one in arguments.all():
         if one.places:
             run.change(one, unsure(everything))

@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 from jaxmigrate.flow.variance import calls
-from jaxmigrate.flow.variance.callers import Callers
 from jaxmigrate.flow.variance.frames import Arguments
 from jaxmigrate.flow.variance.hidden import Hidden
 from jaxmigrate.flow.variance.hosts import Hosts
 from jaxmigrate.flow.variance.lattice import GIVEN, Fields, Level, Var, mapped, replace, union, unsure
 from jaxmigrate.flow.variance.reading import Reading
 from jaxmigrate.flow.variance.run import Run, Shared
+from jaxmigrate.program.callers import callers_of
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.values import Value
 
@@ -25,6 +25,7 @@ def read(
     named: Mapping[str, Var] = MappingProxyType({}),
     *,
     trusting: bool = False,
+    lenient: bool = False,
 ) -> Reading:
     """Reads a function called with these arguments on every device of a map over `axes`.
 
@@ -33,15 +34,17 @@ def read(
     describes, that all devices hold equal values if they do in every argument at NO. An argument without structure is
     taken to be at its level in every leaf. What is not understood is at MAY; nothing is raised. A `trusting` reading
     saves the look at the whole program that calls of stored functions need, and proves nothing where it says `assumed`.
+    A `lenient` one is for rules, which tell of what is wrong rather than prove what is right: processes agree on all
+    that Python tests, and an error on one of several ways is one.
     """
     shared = _share(resolver)
     given = Arguments(
         tuple(_argument(value, index) for index, value in enumerate(arguments)),
         Fields({name: _argument(value, name) for name, value in named.items()}),
     )
-    run = _read(function, given, axes, resolver, shared, spilled=False, trusting=trusting)
+    run = _read(function, given, axes, resolver, shared, spilled=False, trusting=trusting, lenient=lenient)
     if run.spills:  # something outside was changed: read again, trusting nothing that can have been changed
-        run = _read(function, given, axes, resolver, shared, spilled=True, trusting=trusting)
+        run = _read(function, given, axes, resolver, shared, spilled=True, trusting=trusting, lenient=lenient)
     return run.reading
 
 
@@ -53,7 +56,7 @@ def introduces_variance(resolver: Resolver, axes: frozenset[str], name: str = ""
 def _share(resolver: Resolver) -> Shared:
     found = resolver.remembered.get("variance")
     if not isinstance(found, Shared):
-        found = resolver.remembered["variance"] = Shared(Hidden(resolver), Hosts(resolver), Callers(resolver))
+        found = resolver.remembered["variance"] = Shared(Hidden(resolver), Hosts(resolver), callers_of(resolver))
     return found
 
 
@@ -66,8 +69,9 @@ def _read(
     *,
     spilled: bool,
     trusting: bool,
+    lenient: bool,
 ) -> Run:
-    run = Run(axes, resolver, shared, spilled, trusting)
+    run = Run(axes, resolver, shared, spilled, trusting, lenient)
     try:
         run.reading.returned = calls.apply(run, Var(static=function), given, None)
     except RecursionError:

@@ -12,6 +12,7 @@ from jaxmigrate.flow.variance.frames import Arguments, Frame
 from jaxmigrate.flow.variance.lattice import (
     EQUAL,
     OTHERS,
+    STARTED,
     Level,
     Var,
     certainly,
@@ -109,7 +110,8 @@ def _unknown(run: Run, name: str, arguments: Arguments) -> Var:
         for one in arguments.all():
             if one.places:
                 run.change(one, unsure(union(arguments.all())))
-    return unsure(replace(union(arguments.all()), places=frozenset([name])))
+    everything = replace(union(arguments.all()), gradient=False)  # which it may have reduced
+    return unsure(replace(everything, places=frozenset([name])))
 
 
 def _pure(run: Run, name: str, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> Var:
@@ -346,7 +348,8 @@ def _split(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame |
 def _apply_updates(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> Var:
     """`optax.apply_updates(params, updates)`."""
     params, updates = arguments.find(0, "params") or EQUAL, arguments.find(1, "updates") or EQUAL
-    if updates.gradient and not run.quiet() and node is not None and frame is not None:
+    started = STARTED in updates.marks
+    if updates.gradient and not started and not run.quiet() and node is not None and frame is not None:
         run.reading.updates.append((frame.module, node))
     result = certainly(union([params, updates]))
     if updates.gradient:

@@ -18,6 +18,7 @@ MOST_CHOICES = 4
 GIVEN = "given"  # to the map, and no constant of its body
 OF_EQUAL = "gradient with respect to a value that is equal everywhere"
 STATISTICS = "statistics of a device's own batch"
+STARTED = "an optimizer's state that the body itself starts from"
 OTHERS = "*"  # the entries of an object that are not listed by name
 EACH = "[]"  # what an iterator gives each time
 
@@ -52,7 +53,7 @@ class Var(NamedTuple):
     where it itself may have been, None for any of them: whatever changes an object made in one of `own` changes all
     that have that among their `places`. `host`: even what is known while tracing, a shape or a flag, may differ between
     processes.
-    `marks` say where it comes from: GIVEN, OF_EQUAL, STATISTICS.
+    `marks` say where it comes from: GIVEN, OF_EQUAL, STATISTICS, STARTED.
     """
 
     level: Level = Level.NO
@@ -114,7 +115,7 @@ def join(one: Var, other: Var) -> Var:
     return Var(
         one.level if one.level == other.level else Level.MAY,
         one.gradient and other.gradient,
-        one.updated and other.updated,
+        one.updated or other.updated,
         one.inner and other.inner,
         _join_parts(one, other),
         _join_fields(one, other),

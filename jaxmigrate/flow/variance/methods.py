@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable
 
 from jaxmigrate.flow.variance import calls, externals, objects
@@ -13,6 +14,7 @@ from jaxmigrate.flow.variance.lattice import (
     EACH,
     EQUAL,
     OTHERS,
+    STARTED,
     STATISTICS,
     Level,
     Var,
@@ -33,7 +35,9 @@ from jaxmigrate.flow.variance.reading import Draw
 from jaxmigrate.flow.variance.run import Run, at_least, weaker
 from jaxmigrate.program.values import Application, Class, Constant, External, Instance, Member, ModuleValue, Value
 
-UPDATES = frozenset({"update", "apply_gradients", "apply_updates"})
+UPDATES = frozenset({"update", "apply_gradients", "apply_gradient", "apply_updates"})
+GRADIENTS = ("grads", "grad", "gradients", "updates")
+REDUCING = re.compile("pmean|psum|reduce|sync|average|replica", re.IGNORECASE)
 Method_ = Callable[[Run, Var, Arguments, "ast.Call | None", "Frame | None"], Var]
 
 
@@ -77,7 +81,12 @@ def _unseen(
     else:
         around = replace(receiver, level=min(receiver.level, Level.MAY), callee=None, static=None)
         result = run.hidden(name, union([around, *arguments.all()]))
+        result = replace(result, gradient=result.gradient and not REDUCING.search(name))
         everything = result
+    if name == "init":
+        result = replace(result, marks=result.marks | {STARTED})
+    if name == "apply_gradient" and any(a.gradient for a in arguments.all()):
+        result = replace(result, gradient=False, updated=True)
     if name == "update" and len(list(arguments.all())) > 1:
         result = tuple_of([_updated(result, arguments)] * 2)
     elif "mutable" in arguments.named and arguments.named["mutable"].static != Constant(False):
@@ -134,7 +143,9 @@ def _note_update(
 ) -> None:
     """A call that applies gradients that nothing has reduced."""
     everything = list(arguments.all())
-    applies = name in UPDATES and any(v.gradient for v in everything) and len(everything) >= 1 + (name == "update")
+    applied = [*arguments.given[:1], *(arguments.named[n] for n in GRADIENTS if n in arguments.named)]
+    applies = name in UPDATES and any(v.gradient for v in applied) and len(everything) >= 1 + (name == "update")
+    applies &= not any(STARTED in v.marks for v in everything)  # what a step solves on its way is each device's own
     if applies and node is not None and frame is not None and not run.quiet():
         run.reading.updates.append((frame.module, node))
 

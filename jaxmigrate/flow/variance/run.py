@@ -6,13 +6,14 @@ import ast
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from jaxmigrate.flow.variance.callers import Callers
+from jaxmigrate.flow.variance.callees import Callee, Choice
 from jaxmigrate.flow.variance.frames import Arguments, Frame
 from jaxmigrate.flow.variance.hidden import Hidden
 from jaxmigrate.flow.variance.hosts import Hosts
 from jaxmigrate.flow.variance.lattice import (
     ARRAY,
     EQUAL,
+    MOST_CHOICES,
     Level,
     Var,
     doubtful,
@@ -25,6 +26,7 @@ from jaxmigrate.flow.variance.lattice import (
 )
 from jaxmigrate.flow.variance.library import is_host_source
 from jaxmigrate.flow.variance.reading import Reading
+from jaxmigrate.program.callers import Callers
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.values import (
@@ -39,6 +41,7 @@ from jaxmigrate.program.values import (
     Parameter,
     Partial,
     Value,
+    Values,
 )
 
 DEEPEST = 24
@@ -65,6 +68,7 @@ class Run:
     that an inner vmap binds again, None standing for unknown ones. `doubt`: how many branches deep that processes may
     not agree on. `spilled`: whether something outside of what is read was changed, so that what is read from there is
     not known. `trusting`: what is out of sight is taken for a function of its arguments, without a look at the program.
+    `lenient`: processes agree on what Python tests.
     """
 
     axes: frozenset[str]
@@ -72,6 +76,7 @@ class Run:
     shared: Shared
     spilled: bool = False
     trusting: bool = False
+    lenient: bool = False
     reading: Reading = field(default_factory=Reading)
     active: list[ast.AST] = field(default_factory=list)
     frames: list[Frame] = field(default_factory=list)
@@ -98,7 +103,8 @@ class Run:
         """What a name stands for that no frame holds."""
         module = frame.module
         if node not in self.outside:
-            self.outside[node] = self._captured(node, module)
+            found = self._captured(node, module)
+            self.outside[node] = replace(found, host=False) if self.lenient else found
         return self.outside[node]
 
     def _captured(self, node: ast.Name, module: Module) -> Var:
@@ -109,10 +115,20 @@ class Run:
         values = self.resolver.values(node, module)
         value = values[0] if len(values) == 1 else UNKNOWN
         key = ("name", id(holder), node.id)
+        if self.lenient and 1 < len(values) <= MOST_CHOICES:
+            return self.kept(Var(callee=self._any_of(values, key)), key)
         listed = isinstance(value, Constant) and isinstance(value.value, tuple)
         if listed and holder is not None and any(isinstance(b.value, ast.List) for b in holder.bindings[node.id]):
             return self.kept(Var(static=value), key)
         return self.static(value, key, lambda: self.shared.hosts.differs(node, module))
+
+    def _any_of(self, values: Values, key: object) -> Callee | None:
+        """One of several functions that a name may stand for."""
+        from jaxmigrate.flow.variance.calls import known_callee
+
+        ways = [known_callee(self, self.static(v, (key, v), lambda: False)) for v in values if v != UNKNOWN]
+        known = tuple(way for way in ways if way is not None)
+        return Choice(known) if known else None
 
     def kept(self, value: Var, key: object) -> Var:
         """An object that outlives what is read: not known any more once something outside has been changed."""
@@ -147,7 +163,7 @@ class Run:
 
     def hidden(self, name: str, inputs: Var) -> Var:
         """The result of a function of its inputs whose code is somewhere in the program, or in a library."""
-        if inputs.host:
+        if inputs.host and not self.lenient:
             return unsure(inputs)
         level = inputs.level
         if self.trusting:
@@ -182,7 +198,7 @@ class Run:
         for frame in self.frames:
             for name, value in frame.names.items():
                 if not value.places.isdisjoint(origins):
-                    frame.names[name] = weaker(value, stored)
+                    frame.names[name] = replace(weaker(value, stored), gradient=value.gradient)
 
     def live(self, frame: Frame) -> None:
         """Drops the frames of calls that have ended, but for those that a function made there still sees."""

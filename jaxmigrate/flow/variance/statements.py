@@ -7,7 +7,7 @@ import ast
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from jaxmigrate.flow.variance import calls, objects
+from jaxmigrate.flow.variance import calls, objects, suspicion
 from jaxmigrate.flow.variance.expressions import MOST_UNROLLED, closure, evaluate, operated, uncertain
 from jaxmigrate.flow.variance.frames import Arguments, Frame, Loop, Names
 from jaxmigrate.flow.variance.lattice import (
@@ -87,7 +87,10 @@ def _leave(run: Run, node: ast.Break | ast.Continue, frame: Frame) -> bool:
 
 def _if(run: Run, node: ast.If, frame: Frame) -> bool:
     doubt = uncertain(run, node.test, frame)
-    return _ways(run, [lambda: execute(run, node.body, frame), lambda: execute(run, node.orelse, frame)], frame, doubt)
+    ways = [lambda: execute(run, node.body, frame), lambda: execute(run, node.orelse, frame)]
+    truth = suspicion.known_truth(run, node.test, frame) if run.lenient else None
+    suspects = run.lenient and not suspicion.is_about_maps(node.test)
+    return _ways(run, ways if truth is None else [ways[not truth]], frame, doubt, suspects)
 
 
 def _match(run: Run, node: ast.Match, frame: Frame) -> bool:
@@ -107,7 +110,7 @@ def _match(run: Run, node: ast.Match, frame: Frame) -> bool:
     return _ways(run, [*[way(case) for case in node.cases], lambda: True], frame, doubt)
 
 
-def _ways(run: Run, ways: Sequence[Callable[[], bool]], frame: Frame, doubt: bool) -> bool:
+def _ways(run: Run, ways: Sequence[Callable[[], bool]], frame: Frame, doubt: bool, suspects: bool = False) -> bool:
     """Runs alternatives from one start and joins what they leave; doubtful where processes may take different ones."""
     start, ends = frame.names, list[Names]()
     run.doubt += doubt
@@ -117,6 +120,8 @@ def _ways(run: Run, ways: Sequence[Callable[[], bool]], frame: Frame, doubt: boo
             ends.append(frame.names)
     run.doubt -= doubt
     frame.names = joined(ends) if ends else dict(start)
+    if suspects and len(ends) > 1:
+        frame.names = suspicion.suspected(start, ends, frame.names)
     stopped = len(ends) < len(ways)
     if doubt and stopped and ends:
         # the rest is reached only by some processes: what it stores and returns is not certain either
@@ -228,7 +233,7 @@ def _interrupted(run: Run, body: Sequence[ast.stmt], handlers: Sequence[Callable
         if handler():
             ends.append(frame.names)
     frame.names = joined(ends) if ends else dict(start)
-    if run.hosted > hosted:  # processes may not agree on whether it was interrupted
+    if run.hosted > hosted and not run.lenient:  # processes may not agree on whether it was interrupted
         frame.names = {n: v if start.get(n) is v else doubtful(v) for n, v in frame.names.items()}
         frame.doubtful |= bool(frame.returned)
     return bool(ends) or not handlers

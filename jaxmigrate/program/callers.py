@@ -77,3 +77,11 @@ class Callers:
             return self.resolver.argument_values(positional[names.index(parameter.name)])
         default = dict(defaults_of(function.args)).get(parameter.name)
         return self.resolver.values(default, parameter.module) if default is not None else (UNKNOWN,)
+
+
+def callers_of(resolver: Resolver) -> Callers:
+    """The callers of a project's functions, for all who ask the same resolver."""
+    found = resolver.remembered.get("callers")
+    if not isinstance(found, Callers):
+        found = resolver.remembered["callers"] = Callers(resolver)
+    return found

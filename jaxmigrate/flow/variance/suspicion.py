@@ -1,0 +1,82 @@
+"""What a lenient reading, made for rules, takes for granted where a proof could not: which way a test goes, and faults.
+
+A fault on one of several ways is one, so that where ways meet, gradients stay unreduced that one of them has made and
+left so. A gradient from before a branch that one way reduces and the other leaves alone is none: somebody has thought
+of it, and the test is likely to be whether there is anything to reduce over.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Sequence
+
+from jaxmigrate.flow.axes import last_name
+from jaxmigrate.flow.variance import expressions
+from jaxmigrate.flow.variance.frames import Frame, Names
+from jaxmigrate.flow.variance.lattice import replace
+from jaxmigrate.flow.variance.run import Run
+from jaxmigrate.program.values import Constant
+
+ABOUT_MAPS = re.compile(
+    "axis|axes|pmap|sync|distribut|device|replica|parallel|multi|shard|host|cross|pmean|psum|reduce", re.IGNORECASE
+)
+
+
+def known_truth(run: Run, test: ast.expr, frame: Frame) -> bool | None:
+    """How a test of parameters and local variables turns out; None where that is not known."""
+    match test:
+        case ast.UnaryOp(op=ast.Not(), operand=operand):
+            inner = known_truth(run, operand, frame)
+            return None if inner is None else not inner
+        case ast.BoolOp(op=op, values=values):
+            decisive = isinstance(op, ast.Or)
+            known = [known_truth(run, value, frame) for value in values]
+            return decisive if decisive in known else None if None in known else not decisive
+        case ast.Compare(left=left, ops=[ast.Is() | ast.Eq()], comparators=[right]):
+            return _agree(run, left, right, frame)
+        case ast.Compare(left=left, ops=[ast.IsNot() | ast.NotEq()], comparators=[right]):
+            agree = _agree(run, left, right, frame)
+            return None if agree is None else not agree
+        case ast.Name():
+            known_value = _constant(run, test, frame)
+            return None if known_value is None else bool(known_value.value)
+    return None
+
+
+def _agree(run: Run, left: ast.expr, right: ast.expr, frame: Frame) -> bool | None:
+    one, other = _constant(run, left, frame), _constant(run, right, frame)
+    return None if one is None or other is None else one == other
+
+
+def _constant(run: Run, node: ast.expr, frame: Frame) -> Constant | None:
+    if isinstance(node, ast.Constant):
+        return Constant(node.value)
+    if not isinstance(node, ast.Name) or frame.holder(node.id) is None:
+        return None  # a module's flags are there to be changed
+    static = expressions.evaluate(run, node, frame).static
+    return static if isinstance(static, Constant) else None
+
+
+def is_about_maps(test: ast.expr) -> bool:
+    """Whether a test may ask if there is anything to reduce over."""
+    return any(ABOUT_MAPS.search(name) for name in words(test))
+
+
+def words(test: ast.expr) -> Iterator[str]:
+    """The names and texts in an expression."""
+    for node in ast.walk(test):
+        if isinstance(node, ast.Name | ast.Attribute):
+            yield last_name(node)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.value
+
+
+def suspected(start: Names, ends: Sequence[Names], after: Names) -> Names:
+    """What names hold where ways meet, with gradients that one way made and did not reduce."""
+    found = dict(after)
+    for name, value in after.items():
+        made = [end[name] for end in ends if name in end and end[name] is not start.get(name)]
+        if not value.gradient and any(one.gradient for one in made):
+            found[name] = replace(value, gradient=True)
+    return found

@@ -1,0 +1,3 @@
+import jax
+
+double = jax.jit(lambda x: 2 * x)
