@@ -9,9 +9,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from jaxmigrate.config import Config
+from jaxmigrate.config import Config, Version
 from jaxmigrate.findings import Finding, Note
 from jaxmigrate.flow.facts import Facts
+from jaxmigrate.flow.old_names import TARGET
 from jaxmigrate.program.modules import Module, Project, parse_module, read_utf8
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.rules import checks
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from jaxmigrate.sources.notebooks import Notebook
 
 
-def lint(sources: Sequence[SourceFile], config: Config) -> list[Finding]:  # noqa: ARG001 - rules have no options yet
+def lint(sources: Sequence[SourceFile], config: Config) -> list[Finding]:
     """What the rules find in the files of one project, in the order of files and lines.
 
     Files that do not parse are passed over, for whoever reads them to report.
@@ -30,7 +31,8 @@ def lint(sources: Sequence[SourceFile], config: Config) -> list[Finding]:  # noq
     texts = {place(source): source.text for source in sources}
     modules, _ = parsed(sources)
     project = Project(modules, lambda path: texts.get(path) or read_utf8(path), texts)
-    return in_cells(ask(modules, project, {place(source): source.name for source in sources}), sources)
+    names = {place(source): source.name for source in sources}
+    return in_cells(ask(modules, project, names, config.target_jax), sources)
 
 
 def parsed(sources: Iterable[SourceFile]) -> tuple[list[Module], list[SourceError]]:
@@ -47,10 +49,13 @@ def parsed(sources: Iterable[SourceFile]) -> tuple[list[Module], list[SourceErro
     return modules, errors
 
 
-def ask(modules: Sequence[Module], project: Project, names: Mapping[Path, str]) -> list[Finding]:
+def ask(
+    modules: Sequence[Module], project: Project, names: Mapping[Path, str], target: Version | None = None
+) -> list[Finding]:
     """What the rules find in some modules of a project, and in what these lead to; `names` are the files to report."""
     with without_collector():
         facts = Facts(tuple(modules), Resolver(project), names)
+        facts.resolver.remembered[TARGET] = target
         return sorted(finding for check in checks().values() for finding in check(facts))
 
 

@@ -1,31 +1,48 @@
-"""The oldest release of JAX that a project says it works with, read from where projects say such things."""
+"""Which releases of JAX a project says it works with, read from where projects say such things."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Literal
 
 OLDEST = (0, 6, 1)
+TURN = (0, 6, 0)
 FILES = ("pyproject.toml", "setup.cfg", "setup.py", "requirements.txt", "requirements/requirements.txt")
 _REQUIREMENT = re.compile(
-    r"""(?:^|["'\s,=])jax\s*(?:\[[^\]]*\])?\s*\(?\s*(?P<how>>=|==|~=|>)\s*(?P<version>\d+(?:\.\d+)+)""", re.MULTILINE
+    r"""(?:^|["'\s,=])jax\s*(?:\[[^\]]*\])?\s*\(?(?P<bounds>(?:\s*,?\s*(?:>=|==|~=|<=|>|<|!=)\s*\d+(?:\.\d+)*(?:\.\*)?)+)""",
+    re.MULTILINE,
 )
+_BOUND = re.compile(r"(>=|==|~=|<=|>|<|!=)\s*(\d+(?:\.\d+)*)")
 _COMMENT = re.compile(r"(?m)(?:^|\s)#.*$")
 
 
 def required_jax(root: Path) -> tuple[int, ...] | None:
-    """The lower bound that the files of a project's folder set for `jax`, 0.6.1 if it is lower; None without one.
+    """The lower bound that a project's files set for `jax`; None without one, or where it is below 0.6.1.
 
-    0.6.1 is the first release that has what is written: a program that asks for less will ask for more.
+    0.6.1 is the first release that has what is written, so that a project which asks for less has to ask for more.
     """
-    bounds = [bound for name in FILES if (bound := _bound(root / name)) is not None]
-    return max(OLDEST, min(bounds)) if bounds else None
+    lower = [bound for how, bound in _bounds(root) if how in (">=", "==", "~=", ">")]
+    return min(lower) if lower and min(lower) >= OLDEST else None
 
 
-def _bound(file: Path) -> tuple[int, ...] | None:
-    try:
-        text = file.read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return None
-    found = [tuple(map(int, m["version"].split("."))) for m in _REQUIREMENT.finditer(_COMMENT.sub("", text))]
-    return min(found) if found else None
+def written_for(root: Path) -> Literal["old", "new", ""]:
+    """Whether a project asks for releases before 0.6 only, or since 0.6 only; empty where it says neither."""
+    bounds = list(_bounds(root))
+    lower = [bound for how, bound in bounds if how in (">=", "==", "~=", ">")]
+    upper = [bound for how, bound in bounds if how in ("<", "<=", "==", "~=")]
+    if lower and min(lower) >= TURN:
+        return "new"
+    return "old" if upper and max(upper) <= TURN else ""
+
+
+def _bounds(root: Path) -> Iterator[tuple[str, tuple[int, ...]]]:
+    for name in FILES:
+        try:
+            text = (root / name).read_text(encoding="utf-8", errors="replace")
+        except OSError:
+            continue
+        for requirement in _REQUIREMENT.finditer(_COMMENT.sub("", text)):
+            for how, version in _BOUND.findall(requirement["bounds"]):
+                yield how, tuple(int(part) for part in version.split("."))

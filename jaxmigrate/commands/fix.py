@@ -18,7 +18,7 @@ from jaxmigrate.reports import fix_html, fix_json, fix_junit, fix_markdown
 from jaxmigrate.reports.diff import shown_diff
 from jaxmigrate.reports.fix_result import FixedFile, FixResult
 from jaxmigrate.reports.site_layouts import is_global, reasons, summary
-from jaxmigrate.requirements import required_jax
+from jaxmigrate.requirements import required_jax, written_for
 from jaxmigrate.sources import SourceError, write_source
 from jaxmigrate.terminal import is_terminal, plural, printable, say, wants_colour
 from jaxmigrate.verify.model import Evidence
@@ -48,7 +48,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _fix_group(group: Inputs, options: argparse.Namespace, from_stdin: bool) -> FixResult:
     layout = options.layout or group.config.layout
-    planned, broken = plan_files(group.sources, layout, _target(group, options))
+    planned, broken = plan_files(group.sources, layout, _target(group, options), written_for(group.config.root))
     evidence, withheld = _verified(planned, group, options) if options.verify else (None, {})
     files = [_fix_file(file, withheld, options) for file in planned]
     if from_stdin and not (options.diff or options.check):

@@ -12,13 +12,14 @@ from pathlib import Path
 
 from jaxmigrate.commands import Failure
 from jaxmigrate.commands.inputs import Located, locate
-from jaxmigrate.config import Config
+from jaxmigrate.config import Config, Version
 from jaxmigrate.findings import Finding
 from jaxmigrate.lint_run.cache import Cache
 from jaxmigrate.lint_run.examine import Examined, examine_text
 from jaxmigrate.lint_run.pieces import pieces
 from jaxmigrate.lint_run.pool import Surroundings, Work, examine_all
 from jaxmigrate.reports.lint_result import LintResult
+from jaxmigrate.requirements import required_jax
 from jaxmigrate.sources import STDIN, Kind, SourceError, SourceFile, decode, read_source
 from jaxmigrate.suppressions import Unused, silence
 from jaxmigrate.terminal import is_terminal, plural, say, wants_colour
@@ -59,20 +60,24 @@ def _examined(groups: Sequence[Located], options: argparse.Namespace, stdin: Pat
         cache = None if options.no_cache or not files else Cache(group.config.root).prepare()
         surroundings.append(Surroundings({path: name for name, path in files}, cache))
         common = Path(os.path.commonpath([path.parent for _, path in files])) if files else Path.cwd()
-        works += [Work(number, piece) for piece in pieces(files, common)]
+        works += [Work(number, piece) for piece in pieces(files, common, _target(group))]
     found: list[list[Examined]] = [[] for _ in groups]
     for work, one in zip(works, examine_all(works, surroundings), strict=True):
         found[work.project].append(one)
     for number, group in enumerate(groups):
         if any(file.kind is Kind.STDIN for file in group.files):
-            found[number].append(_examined_stdin(stdin))
+            found[number].append(_examined_stdin(stdin, _target(group)))
     return found
 
 
-def _examined_stdin(named: Path | None) -> Examined:
+def _target(group: Located) -> Version | None:
+    return group.config.target_jax or required_jax(group.config.root)
+
+
+def _examined_stdin(named: Path | None, target: Version | None) -> Examined:
     name = STDIN if named is None else named.as_posix()
     try:
-        return examine_text(decode(sys.stdin.buffer.read(), name, named))
+        return examine_text(decode(sys.stdin.buffer.read(), name, named), target)
     except SourceError as error:
         return Examined((), (error,), {})
 

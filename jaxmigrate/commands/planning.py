@@ -9,6 +9,7 @@ from pathlib import Path
 from jaxmigrate.commands.cells import in_cells
 from jaxmigrate.commands.inputs import unparsable
 from jaxmigrate.migrate import FilePlan, SitePlan, plan_sources
+from jaxmigrate.migrate.neighbours.era import Era
 from jaxmigrate.program.old_names import Release
 from jaxmigrate.reports.diff import diff_of
 from jaxmigrate.reports.fix_result import FixedFile, Outcome
@@ -34,7 +35,7 @@ class PlannedFile:
 
 
 def plan_files(
-    sources: Sequence[SourceFile], layout: str = "auto", target: Release | None = None
+    sources: Sequence[SourceFile], layout: str = "auto", target: Release | None = None, era: Era = ""
 ) -> tuple[list[PlannedFile], list[SourceError]]:
     """Plans the migration of the files of one project.
 
@@ -42,9 +43,8 @@ def plan_files(
         The files that parse, in their order, and the errors of those that do not or that could not be written back.
     """
     by_name = {source.name: source for source in sources}
-    plan, broken = plan_sources(
-        [(source.name, place(source), source.text) for source in sources], layout=layout, target=target
-    )
+    named = [(source.name, place(source), source.text) for source in sources]
+    plan, broken = plan_sources(named, layout=layout, target=target, era=era)
     errors = [unparsable(by_name[name], error) for name, error in broken.items()]
     planned = []
     for file in plan.files:

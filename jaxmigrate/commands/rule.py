@@ -7,11 +7,12 @@ import difflib
 import sys
 
 from jaxmigrate.commands import Failure
+from jaxmigrate.program.old_names import OldName, old_names, rows_of
 from jaxmigrate.rule_pages import RulePage, rule_pages
 
 
 def run(options: argparse.Namespace) -> int:
-    """Prints the list of rules, or the page of one.
+    """Prints the list of rules, the page of one, or what the table of old names has on a name.
 
     Raises:
         Failure: There is no such rule.
@@ -19,8 +20,11 @@ def run(options: argparse.Namespace) -> int:
     pages = rule_pages()
     if options.code is None:
         sys.stdout.write("".join(f"{page.code}  {page.title}\n" for page in pages.values()))
+    elif (row := old_names().get(options.code.strip())) is not None:
+        sys.stdout.write(f"{row.told}\n\n`jaxmigrate rule {row.code}` says more.\n")
     else:
-        sys.stdout.write(_page(options.code.strip().upper(), pages).text)
+        page = _page(options.code.strip().upper(), pages)
+        sys.stdout.write(page.text + _table(page.code))
     return 0
 
 
@@ -30,3 +34,17 @@ def _page(code: str, pages: dict[str, RulePage]) -> RulePage:
         hint = f"did you mean {close[0]}?" if close else "`jaxmigrate rule` lists them"
         raise Failure(f"there is no rule {code!r}; {hint}")
     return pages[code]
+
+
+def _table(code: str) -> str:
+    """The rows of the table of old names that a rule is about, in Markdown."""
+    rows = [_row(row) for row in rows_of(code)]
+    if not rows:
+        return ""
+    heading = "| old name | deprecated | removed | use | since | note |\n|---|---|---|---|---|---|\n"
+    return f"\n## Names\n{heading}{''.join(rows)}"
+
+
+def _row(row: OldName) -> str:
+    use = f"`{row.replacement}`" if row.replacement else ""
+    return f"| `{row.name}` | {row.since} | {row.removed} | {use} | {row.needs} | {row.note} |\n"

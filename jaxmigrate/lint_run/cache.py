@@ -129,7 +129,7 @@ class Cache:
 
     def _place(self, piece: Piece) -> Path:
         paths = "\0".join(f"{name}\0{path}" for name, path in piece.files)
-        return self.folder / f"{_digest(f'{piece.common}{paths}'.encode())}.json"
+        return self.folder / f"{_digest(f'{piece.common}{piece.target}{paths}'.encode())}.json"
 
     def _forget_others(self) -> None:
         for other in self.folder.parent.iterdir() if self.folder.parent.is_dir() else ():
@@ -148,7 +148,7 @@ def fingerprint() -> str:
         for folder, below, files in os.walk(top):
             below[:] = sorted(name for name in below if name != "__pycache__")
             for name in sorted(files):
-                if name.endswith(".py") and name not in ("bad.py", "good.py"):
+                if name.endswith((".py", ".csv", ".txt")) and name not in ("bad.py", "good.py"):
                     stat = os.stat(os.path.join(folder, name))
                     stamps.append(f"{name} {stat.st_size} {stat.st_mtime_ns}")
     return _digest("\0".join(stamps).encode())

@@ -7,9 +7,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from jaxmigrate.config import Version
 from jaxmigrate.findings import Finding
 from jaxmigrate.lint_run.cache import Cache, Disk, Record
 from jaxmigrate.lint_run.pieces import Piece
+from jaxmigrate.program.old_names import may_use_old_names
 from jaxmigrate.sources import NOTEBOOK, SourceError, SourceFile, decode
 from jaxmigrate.sources.decoding import os_reason
 from jaxmigrate.suppressions import Mark, marks_of
@@ -17,7 +19,7 @@ from jaxmigrate.suppressions import Mark, marks_of
 if TYPE_CHECKING:
     from jaxmigrate.program.modules import Project
 
-LIBRARIES = (b"jax", b"flax", b"haiku")
+LIBRARIES = (b"jax", b"flax", b"haiku", b"equinox")
 MAPS = (b"pmap", b"shard_map", b"smap", b"xmap")
 HOSTS = (b"process_index", b"host_id", b"PartitionSpec", b"make_mesh", b"Mesh(", b"donate_arg")
 WITHIN_MAPS = (b"psum", b"pmean", b"all_gather", b"axis_name", b"axis_index", b"cross_replica_axis")
@@ -42,7 +44,9 @@ class Examined(NamedTuple):
 
 def concerns(raw: bytes) -> bool:
     """Whether a file can be of interest to a rule by itself; what it is imported for is another matter."""
-    return any(word in raw for word in LIBRARIES) and any(word in raw for word in SUBJECTS)
+    if not any(word in raw for word in LIBRARIES):
+        return False
+    return any(word in raw for word in SUBJECTS) or may_use_old_names(raw.decode("latin-1"))
 
 
 def examine(piece: Piece, names: Mapping[Path, str], cache: Cache | None) -> Examined:
@@ -73,7 +77,7 @@ def _skipped(source: SourceFile) -> list[SourceError]:
     return [SourceError(source.name, reason)] if reason else []
 
 
-def examine_text(source: SourceFile) -> Examined:
+def examine_text(source: SourceFile, target: Version | None = None) -> Examined:
     """Looks at a text that is not on the disk, as if it lay where its path says."""
     if not concerns(source.raw):
         return Examined((), (), {})
@@ -82,7 +86,7 @@ def examine_text(source: SourceFile) -> Examined:
 
     modules, errors = parsed([source])
     project = Project(modules, Disk(False).text, [place(source)], place(source).parent)
-    findings = in_cells(ask(modules, project, {place(source): source.name}), [source])
+    findings = in_cells(ask(modules, project, {place(source): source.name}, target), [source])
     return Examined(tuple(findings), tuple(errors), {source.name: marks_of(source)}, tuple(_skipped(source)))
 
 
@@ -122,7 +126,7 @@ def _asked(sources: Sequence[SourceFile], piece: Piece, names: Mapping[Path, str
         project = Project((), disk.text, common=piece.common)
         modules, errors = parsed([source for source in sources if _can_matter(source, project)])
         project.adopt(modules)
-        findings = in_cells(ask(modules, project, names), sources)
+        findings = in_cells(ask(modules, project, names, piece.target), sources)
         if disk.remembers:
             for folder, entries in project.listings.items():
                 disk.note_listing(folder, entries)
@@ -131,7 +135,7 @@ def _asked(sources: Sequence[SourceFile], piece: Piece, names: Mapping[Path, str
 
 def _can_matter(source: SourceFile, project: Project) -> bool:
     """Whether a file maps or sets up devices, or imports what maps; else its collectives are for others to run."""
-    if any(word in source.raw for word in (*MAPS, *HOSTS)):
+    if any(word in source.raw for word in (*MAPS, *HOSTS)) or may_use_old_names(source.text):
         return True
     from jaxmigrate.program.imports import imported_files
 

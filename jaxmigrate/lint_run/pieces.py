@@ -16,16 +16,18 @@ class Piece(NamedTuple):
         files: Name, as the user gave it, and absolute path of each.
         names: The same for all files of the project: what findings in them are reported under.
         common: The folder that holds all files of the project.
+        target: The oldest JAX that the project must run on, None for the newest.
     """
 
     files: tuple[tuple[str, Path], ...]
     common: Path
+    target: tuple[int, ...] | None = None
 
 
-def pieces(files: Sequence[tuple[str, Path]], common: Path) -> list[Piece]:
+def pieces(files: Sequence[tuple[str, Path]], common: Path, target: tuple[int, ...] | None = None) -> list[Piece]:
     """The files in groups that lie together, for they import one another; few pieces change when a file is added."""
     ordered = sorted(files, key=lambda file: file[1].parts)
-    return [Piece(tuple(group), common) for group in _merged(_split(ordered, len(common.parts)))]
+    return [Piece(tuple(group), common, target) for group in _merged(_split(ordered, len(common.parts)))]
 
 
 def _split(files: Sequence[tuple[str, Path]], depth: int) -> Iterator[Sequence[tuple[str, Path]]]:

@@ -22,6 +22,7 @@ from jaxmigrate.migrate.edits import Positions, apply_edits
 from jaxmigrate.migrate.global_arrays import GlobalRewrite, global_rewrite
 from jaxmigrate.migrate.imports import imported_names
 from jaxmigrate.migrate.layouts import Chosen, choose
+from jaxmigrate.migrate.neighbours.era import Era
 from jaxmigrate.migrate.neighbours.plans import with_new_names
 from jaxmigrate.migrate.plan import FilePlan, Plan, SitePlan
 from jaxmigrate.migrate.rewriting import Mark, marked, planned_imports, rewrite
@@ -42,12 +43,14 @@ def plan_sources(
     explicit: Collection[str] = (),
     layout: str = "stacked",
     target: Release | None = None,
+    era: Era = "",
 ) -> tuple[Plan, dict[str, SyntaxError]]:
     """Plans the migration of files given as (name, absolute path, text).
 
     A file is parsed if it can hold a site, or if its name is in `explicit`; the rest cost a search for a word. With the
     layout "auto" arrays become global ones wherever that is proven, with "stacked" every caller stays as it is. Old
-    names of JAX give way to those that the release `target`, by default the newest, and all later ones have.
+    names of JAX give way to those that the release `target`, by default the newest, and all later ones have;
+    `era` is what the project says it was written for, where the meaning of its code depends on that.
 
     Returns:
         The plan, with a file for each source in the order given, and by name the errors of those that do not parse.
@@ -73,7 +76,7 @@ def plan_sources(
             parse(name, path, text)
     project = Project(modules.values(), lambda path: texts.get(path) or read_utf8(path), texts)
     plan = _plan(sources, modules, project, layout == "auto")
-    return with_new_names(plan, {name: path for name, path, _ in sources if name not in errors}, target), errors
+    return with_new_names(plan, {name: path for name, path, _ in sources if name not in errors}, target, era), errors
 
 
 def fix_files(files: Mapping[str, str], layout: str = "stacked") -> dict[str, str]:

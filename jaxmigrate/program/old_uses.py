@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from jaxmigrate.program.modules import Module
-from jaxmigrate.program.old_names import OldName, last_parts, old_words, row_of
+from jaxmigrate.program.old_names import OldName, last_parts, may_use_old_names, row_of
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.scopes import Binding
 from jaxmigrate.program.sites import ReferenceNode, denotes
@@ -44,7 +44,7 @@ class OldReference:
 
 def old_imports(module: Module) -> list[OldImport]:
     """The imports of old names of a module, also those that only a failed import leads to."""
-    if not old_words().search(module.text):
+    if not may_use_old_names(module.text):
         return []
     found = []
     for statement in ast.walk(module.tree):
@@ -65,7 +65,7 @@ def _in_statement(statement: Statement, module: Module) -> Iterator[OldImport]:
 
 def old_references(module: Module, resolver: Resolver) -> list[OldReference]:
     """The expressions of a module that denote old names, without those that are a part of another one."""
-    if not (old_words().search(module.text) or module.table.star_imports):
+    if not (may_use_old_names(module.text) or module.table.star_imports):
         return []
     found = {}
     for node in module.table.references:

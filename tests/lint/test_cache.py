@@ -30,9 +30,9 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     calls: list[int] = []
     real = linting.ask
 
-    def counted(modules, project, names):  # type: ignore[no-untyped-def]
+    def counted(modules, project, names, target):  # type: ignore[no-untyped-def]
         calls.append(len(modules))
-        return real(modules, project, names)
+        return real(modules, project, names, target)
 
     monkeypatch.setattr(linting, "ask", counted)
     return calls

@@ -95,7 +95,7 @@ def test_first_elements_of_scalars(body: str, out: str, expected: list[str]) -> 
     ("given", "expected"),
     [
         ("jax_utils.replicate(w)", ["JM503"]),
-        ("jax.device_put_replicated(w, jax.devices())", ["JM503"]),
+        ("jax.device_put_replicated(w, jax.devices())", ["JM415", "JM503"]),
         ("jax.device_put(w)", []),
         ("w", []),
     ],

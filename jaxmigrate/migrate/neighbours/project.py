@@ -19,7 +19,7 @@ from jaxmigrate.migrate.neighbours.subjects import Subject, subjects
 from jaxmigrate.migrate.neighbours.texts import Texts
 from jaxmigrate.migrate.style import style_of
 from jaxmigrate.program.modules import Module, Project, parse_module, read_utf8
-from jaxmigrate.program.old_names import Release, old_words
+from jaxmigrate.program.old_names import Release, may_use_old_names
 from jaxmigrate.program.old_uses import (
     OldImport,
     OldReference,
@@ -66,7 +66,7 @@ def renew(texts: Mapping[Path, str], target: Release | None, required: Era = "")
 def _parsed(texts: Mapping[Path, str]) -> dict[Path, Module]:
     modules: dict[Path, Module] = {}
     for path, text in texts.items():
-        if old_words().search(text):
+        if may_use_old_names(text):
             try:
                 modules[path] = parse_module(path, text)
             except (SyntaxError, ValueError, RecursionError):
@@ -88,7 +88,7 @@ def _renewed(desk: Desk, uses: Uses, by_row: Mapping[str, Subject]) -> Renewed:
         if use.row.how == "hand":
             desk.leave(use.node, use.row)
         elif use.row.how == "rewrite":
-            _rewrite(desk, use, by_row[use.row.name])
+            _rewrite(desk, use, by_row.get(use.row.name))
     for one in imports:
         if one.row.how != "rename":
             statement = _import_after(desk, one, by_row.get(one.row.name + one.below))
@@ -117,9 +117,9 @@ def _of_kind(uses: Iterable, how: str) -> list:  # type: ignore[type-arg]
     return [use for use in uses if use.row.how == how]
 
 
-def _rewrite(desk: Desk, use: OldReference, subject: Subject) -> None:
-    reason = subject.reason(use)
-    if reason:
+def _rewrite(desk: Desk, use: OldReference, subject: Subject | None) -> None:
+    reason = subject.reason(use) if subject is not None else use.row.told
+    if reason or subject is None:
         desk.leave(use.node, use.row, reason)
         return
     stays = isinstance(use.node, ast.Name) and subject.keeps_name

@@ -1,0 +1,40 @@
+"""What the rules about old names of JAX report: each use that nothing guards, with what the table says of it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import TypeAlias, cast
+
+from jaxmigrate.findings import Finding
+from jaxmigrate.flow.facts import Facts
+from jaxmigrate.program.modules import Module
+from jaxmigrate.program.old_names import Release
+from jaxmigrate.program.old_uses import OldImport, OldReference, is_guarded, old_imports, old_references
+from jaxmigrate.program.resolve import Resolver
+
+TARGET = "the oldest JAX that the project must run on"  # what the resolver remembers it under; None for the newest
+Uses: TypeAlias = tuple[list[OldImport], list[OldReference]]
+
+
+def old_name_findings(facts: Facts, code: str) -> Iterator[Finding]:
+    """A finding for each import of, and each expression for, an old name that a rule is about."""
+    target = cast("Release | None", facts.resolver.remembered.get(TARGET))
+    for module in facts.modules:
+        imports, references = _uses(facts.resolver, module)
+        bound = {use.local for use in imports}
+        for one in imports:
+            if one.row.code == code and one.row.holds_for(target):
+                yield from facts.finding(module, cast("ast.expr", one.alias), code, one.row.told)
+        for use in references:
+            known = isinstance(use.node, ast.Name) and use.node.id in bound  # its import is reported
+            if use.row.code == code and use.row.holds_for(target) and not known:
+                yield from facts.finding(module, use.node, code, use.row.told)
+
+
+def _uses(resolver: Resolver, module: Module) -> tuple[list[OldImport], list[OldReference]]:
+    known = cast("dict[Module, Uses]", resolver.remembered.setdefault("old uses", {}))
+    if module not in known:
+        imports = [use for use in old_imports(module) if not is_guarded(use.statement, module)]
+        known[module] = imports, [u for u in old_references(module, resolver) if not is_guarded(u.node, module)]
+    return known[module]
