@@ -5,7 +5,7 @@ with `{"name": ..., "verdicts": {label: [verdict, text]}}`, after a line `{"begu
 reads knows which run ended the process. Verdicts:
 
     equal           every observed value has the same bytes
-    types           the same bytes in another type of array (a numpy number for an array without axes)
+    types           the same bytes in another type of array (a numpy number for an array without axes, weakly typed)
     last bits       floats differ by no more than NEAR of the largest of their array
     differs         anything else: another value, shape, dtype or text
     raises          the rewritten program raises and the original does not
@@ -33,6 +33,7 @@ import numpy as np
 
 NEAR = 2e-5
 PROGRAMS_A_CACHE = 300
+WEAK = ", weak_type=True"
 NUMBER = re.compile(r"-?(?:\d+\.\d*(?:e[-+]?\d+)?|\d+e[-+]?\d+|nan|inf)")
 Leaves = list[tuple[str, Any]]
 
@@ -74,6 +75,7 @@ def describe(place: str, value: Any, found: Leaves) -> None:
         found.append((place, np.asarray(jax.random.key_data(value))))
     elif isinstance(value, jax.Array):
         found.append((place, np.array(value)))
+        found.append((f"{place} is weakly typed", WEAK if value.weak_type else ""))
     elif isinstance(value, np.ndarray | np.generic):
         found.append((place, value if isinstance(value, np.generic) else np.array(value)))
     elif hasattr(value, "__dataclass_fields__"):
@@ -121,6 +123,8 @@ def compare_text(one: str, other: str) -> str:
     """The verdict on two texts, in which numbers may differ a little."""
     if one == other:
         return "equal"
+    if one.replace(WEAK, "") == other.replace(WEAK, ""):
+        return "types"
     if NUMBER.sub("#", " ".join(one.split())) != NUMBER.sub("#", " ".join(other.split())):
         return "differs"
     first, second = (np.array([float(n) for n in NUMBER.findall(text)]) for text in (one, other))

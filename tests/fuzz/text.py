@@ -1,0 +1,206 @@
+"""Feeds fix and lint with source files as nobody would write them, and looks for a crash or a lost byte.
+
+    python tests/fuzz/text.py [--seed 0] [--seconds 300] [--count N] [--log FILE] [--keep FOLDER]
+
+Of each file: `fix` and `lint` end with a status that they promise and no internal error; what Python cannot parse stays
+byte for byte and is reported; what it can parse still can be parsed; every line that holds nothing of a site, an import
+or a helper stays where it was, with its ending; the encoding and the byte order mark stay; a second `fix` changes
+nothing. Prints totals; 1 where one of these failed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import contextlib
+import difflib
+import io
+import json
+import random
+import sys
+import tempfile
+import time
+import warnings
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[2]))  # a script's own folder is all that Python would look in
+
+from jaxmigrate import cli
+from jaxmigrate.migrate import plan_sources
+from jaxmigrate.sources import SourceError, decode
+from tests.fuzz.mutating import mutated, seeds
+
+BOM = b"\xef\xbb\xbf"
+STATUS = {0, 1, 2}
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a command did: its exit status and all that it said."""
+
+    status: int
+    said: str
+
+
+def command(*arguments: str) -> Outcome:
+    """Runs the command line in this process."""
+    out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True) for _ in range(2))
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        status = cli.main(list(arguments))
+    said = b"".join(stream.buffer.getvalue() for stream in (out, err))
+    return Outcome(status, said.decode("utf-8", "replace"))
+
+
+def parsed(raw: bytes) -> bool:
+    """Whether Python's own parser takes the bytes of a file."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            ast.parse(raw)
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            return False
+    return True
+
+
+def faults(raw: bytes, layout: str, folder: Path) -> tuple[list[str], str]:
+    """What is wrong with what becomes of a file's bytes, and what did: `changed`, `same` or `unparsable`."""
+    path = folder / "a.py"
+    path.write_bytes(raw)
+    fixed = command("fix", str(path), "--layout", layout)
+    after = path.read_bytes()
+    found = [f"fix: {fault}" for fault in ended_badly(fixed)]
+    kind = "changed" if after != raw else "same"
+    if not parsed(raw):
+        kind = "unparsable"
+        found += ["changed what does not parse"] if after != raw else []
+        found += ["does not report what does not parse"] if fixed.status != 2 and _is_read(raw) else []
+    elif after != raw:
+        found += compared(raw, after, layout)
+        again = command("fix", str(path), "--layout", layout)
+        found += [f"again: {fault}" for fault in ended_badly(again)]
+        found += ["a second run changes it"] if path.read_bytes() != after else []
+    found += [f"lint: {fault}" for fault in ended_badly(command("lint", str(path), "--no-cache"))]
+    found += [f"leaves {entry.name}" for entry in folder.iterdir() if entry.name != "a.py"]
+    return found, kind
+
+
+def _is_read(raw: bytes) -> bool:
+    """Whether fix has a reason to look into a file at all: it names pmap, and decodes."""
+    try:
+        return "pmap" in decode(raw, "a.py").text
+    except SourceError:
+        return True
+
+
+def ended_badly(outcome: Outcome) -> list[str]:
+    """What is wrong with how a command ended."""
+    if outcome.status not in STATUS or "internal error" in outcome.said or "Traceback" in outcome.said:
+        return [f"status {outcome.status}: {outcome.said[-600:]}"]
+    return []
+
+
+def compared(before: bytes, after: bytes, layout: str) -> list[str]:
+    """What a rewrite lost or broke."""
+    if not parsed(after):
+        return ["does not parse any more"]
+    found = ["lost the byte order mark"] if before.startswith(BOM) != after.startswith(BOM) else []
+    one, other = decode(before, "a.py"), decode(after, "a.py")
+    if one.encoding != other.encoding:
+        found.append(f"{one.encoding} became {other.encoding}")
+    if one.newline not in ("mixed", "") and other.newline != one.newline:
+        found.append(f"line endings {one.newline!r} became {other.newline!r}")
+    lost = lost_lines(one.text, other.text, layout)
+    return [*found, *(f"lost the line {line!r}" for line in lost[:3])]
+
+
+def lost_lines(before: str, after: str, layout: str) -> list[str]:
+    """Lines that are gone and held nothing that fix may touch."""
+    plan, _ = plan_sources([("a.py", Path("/project/a.py"), before)], layout=layout)
+    touched = _touched(before, {site.line for site in plan.sites})
+    lines, others = before.splitlines(keepends=True), after.splitlines(keepends=True)
+    gone: list[str] = []
+    for tag, start, end, _, _ in difflib.SequenceMatcher(None, lines, others, autojunk=False).get_opcodes():
+        if tag in ("replace", "delete"):
+            gone += [lines[i] for i in range(start, end) if not _may_go(lines[i], i + 1, touched, layout)]
+    kept = Counter(others)
+    return [line for line in gone if not kept[line]]
+
+
+def _touched(text: str, sites: set[int]) -> set[int]:
+    """The lines of all statements, without their bodies, that a site stands in."""
+    lines = set()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        tree = ast.parse(text)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.stmt | ast.expr) and node.lineno in sites:
+            last = node.end_lineno or node.lineno
+            body = getattr(node, "body", None)
+            if isinstance(body, list) and body and isinstance(body[0], ast.stmt):
+                last = body[0].lineno
+            lines |= set(range(node.lineno, last + 1))
+    return lines
+
+
+def _may_go(line: str, number: int, touched: set[int], layout: str) -> bool:
+    """Whether a line is about a site, an import, or, under auto, what may become of arrays."""
+    if number in touched or "import" in line or not line.strip() or "pmap" in line:
+        return True
+    return layout == "auto" and not line.lstrip().startswith("#")
+
+
+def campaign(options: argparse.Namespace, done: int) -> Counter[str]:
+    """Runs files until the time or the count is used up."""
+    texts, counts = seeds(), Counter[str]()
+    until = time.monotonic() + options.seconds
+    for number in range(done, options.count):
+        if time.monotonic() > until:
+            break
+        raw = mutated(f"{options.seed}:{number}", texts)
+        layout = random.Random(number).choice(("stacked", "auto"))
+        with tempfile.TemporaryDirectory() as folder:
+            found, kind = faults(raw, layout, Path(folder))
+        counts[kind] += 1
+        counts["faulty"] += bool(found)
+        counts["files"] += 1
+        if options.log is not None:
+            with options.log.open("a", encoding="utf-8") as log:
+                print(json.dumps({"number": number, "kind": kind, "layout": layout, "faults": found}), file=log)
+        if found:
+            print(f"{number} ({layout}, {len(raw)} bytes): {found}", file=sys.stderr, flush=True)
+            if options.keep is not None:
+                options.keep.mkdir(parents=True, exist_ok=True)
+                (options.keep / f"{number}.py").write_bytes(raw)
+    return counts
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the campaign."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--seed", default="0")
+    parser.add_argument("--seconds", type=float, default=300)
+    parser.add_argument("--count", type=int, default=1_000_000)
+    parser.add_argument("--log", type=Path)
+    parser.add_argument("--keep", type=Path, metavar="FOLDER")
+    options = parser.parse_args(arguments)
+    entries = []
+    if options.log is not None and options.log.exists():
+        entries = [json.loads(line) for line in options.log.read_text(encoding="utf-8").splitlines()]
+    counts = campaign(options, len(entries))
+    counts.update(entry["kind"] for entry in entries)
+    counts.update("faulty" for entry in entries if entry["faults"])
+    counts["files"] += len(entries)
+    print(
+        f"seed {options.seed}: "
+        + ", ".join(f"{counts[key]} {key}" for key in ("files", "changed", "same", "unparsable"))
+    )
+    print(f"{counts['faulty']} with a fault")
+    return 1 if counts["faulty"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
