@@ -73,7 +73,7 @@ def _because(stderr: str) -> str:
     if _UNLOADED.search(stderr):
         return (
             ": the recorder was not loaded, because the command starts a Python that ignores PYTHONPATH (-I, -E, -S, "
-            "or an environment of its own)"
+            "an environment of its own), or sets PYTHONPATH itself: set that in front of jaxmigrate"
         )
     lines = [line.strip() for line in stderr.splitlines() if line.strip()]
     raised = [line for line in lines if _RAISED.match(line)]
