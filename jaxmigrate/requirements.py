@@ -18,6 +18,17 @@ _BOUND = re.compile(r"(>=|==|~=|<=|>|<|!=)\s*(\d+(?:\.\d+)*)")
 _COMMENT = re.compile(r"(?m)(?:^|\s)#.*$")
 
 
+def project_folder(start: Path) -> Path:
+    """The nearest folder upward of a file or folder that says what it requires; its own where none does."""
+    folder = start.absolute() if start.is_dir() else start.absolute().parent
+    for candidate in (folder, *folder.parents):
+        if any((candidate / name).is_file() for name in FILES):
+            return candidate
+        if (candidate / ".git").exists():
+            break
+    return folder
+
+
 def required_jax(root: Path) -> tuple[int, ...] | None:
     """The lower bound that a project's files set for `jax`; None without one, or where it is below 0.6.1.
 

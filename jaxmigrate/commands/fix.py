@@ -6,6 +6,7 @@ import argparse
 import dataclasses
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 
 from jaxmigrate.commands import Failure
 from jaxmigrate.commands.cells import remarks
@@ -18,7 +19,7 @@ from jaxmigrate.reports import fix_html, fix_json, fix_junit, fix_markdown
 from jaxmigrate.reports.diff import shown_diff
 from jaxmigrate.reports.fix_result import FixedFile, FixResult
 from jaxmigrate.reports.site_layouts import is_global, reasons, summary
-from jaxmigrate.requirements import required_jax, written_for
+from jaxmigrate.requirements import project_folder, required_jax, written_for
 from jaxmigrate.sources import SourceError, write_source
 from jaxmigrate.terminal import is_terminal, plural, printable, say, wants_colour
 from jaxmigrate.verify.model import Evidence
@@ -48,7 +49,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _fix_group(group: Inputs, options: argparse.Namespace, from_stdin: bool) -> FixResult:
     layout = options.layout or group.config.layout
-    planned, broken = plan_files(group.sources, layout, _target(group, options), written_for(group.config.root))
+    planned, broken = plan_files(group.sources, layout, _target(group, options), written_for(_root(group)))
     evidence, withheld = _verified(planned, group, options) if options.verify else (None, {})
     files = [_fix_file(file, withheld, options) for file in planned]
     if from_stdin and not (options.diff or options.check):
@@ -62,7 +63,12 @@ def _fix_group(group: Inputs, options: argparse.Namespace, from_stdin: bool) -> 
 def _target(group: Inputs, options: argparse.Namespace) -> Version | None:
     """The release that the result must run on: as told, else the oldest that the project says it works with."""
     given: Version | None = options.target_jax or group.config.target_jax
-    return given or required_jax(group.config.root)
+    return given or required_jax(_root(group))
+
+
+def _root(group: Inputs) -> Path:
+    first = next((source.path for source in group.sources if source.path is not None), Path.cwd())
+    return group.config.root if group.config.file is not None else project_folder(first)
 
 
 def _verified(

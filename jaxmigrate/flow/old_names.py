@@ -8,8 +8,9 @@ from typing import TypeAlias, cast
 
 from jaxmigrate.findings import Finding
 from jaxmigrate.flow.facts import Facts
+from jaxmigrate.program.mesh_contexts import CONTEXT, mesh_contexts
 from jaxmigrate.program.modules import Module
-from jaxmigrate.program.old_names import Release
+from jaxmigrate.program.old_names import Release, old_names
 from jaxmigrate.program.old_uses import OldImport, OldReference, is_guarded, old_imports, old_references
 from jaxmigrate.program.resolve import Resolver
 
@@ -30,6 +31,16 @@ def old_name_findings(facts: Facts, code: str) -> Iterator[Finding]:
             known = isinstance(use.node, ast.Name) and use.node.id in bound  # its import is reported
             if use.row.code == code and use.row.holds_for(target) and not known:
                 yield from facts.finding(module, use.node, code, use.row.told)
+
+
+def context_findings(facts: Facts) -> Iterator[Finding]:
+    """A finding for each mesh that is entered by `with mesh:`."""
+    row = old_names()[CONTEXT]
+    target = cast("Release | None", facts.resolver.remembered.get(TARGET))
+    for module in facts.modules if row.holds_for(target) else ():
+        for context in mesh_contexts(module, facts.resolver):
+            if not is_guarded(context.statement, module):
+                yield from facts.finding(module, context.mesh, row.code, row.told)
 
 
 def _uses(resolver: Resolver, module: Module) -> tuple[list[OldImport], list[OldReference]]:

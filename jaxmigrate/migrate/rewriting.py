@@ -54,7 +54,7 @@ def rewrite(
     gone = {d.reference.node for d in replaced} | (arrays.replaced if arrays is not None else set())
     edits += removals(module, positions, gone, kept)
     if helpers:
-        edits.append(_helper_edit(module, positions, style, helpers, uses))
+        edits.append(helper_edit(module, positions, style, helpers, uses))
     return edits
 
 
@@ -125,9 +125,10 @@ def _with_marks(edits: list[Edit], spans: Sequence[tuple[tuple[int, int], str]])
     return edits
 
 
-def _helper_edit(
+def helper_edit(
     module: Module, positions: Positions, style: Style, helpers: Sequence[list[str]], uses: Sequence[ast.expr]
 ) -> Edit:
+    """The edit that writes functions out below the imports of a module, before the first of their uses."""
     text = (style.newline * 2).join(style.render(lines) for lines in helpers)
     if module.cells:
         return _helper_edit_in_cell(module, positions, style, text, uses)

@@ -2,7 +2,8 @@
 
 The linter, the rewrite, `jaxmigrate rule` and the documentation all read the table. A row whose `how` is `rename` needs
 no code anywhere: the old name is replaced by the new one. `rewrite` says that the call around the name changes too,
-`hand` that only a person can tell what to do, which the row's note says.
+`hand` that only a person can tell what to do, which the row's note says, `context` that no name but a way of using one
+is meant.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ class OldName(NamedTuple):
         removed: The first release without it, empty where the newest still has it.
         replacement: The full dotted name to use instead, empty where there is none.
         needs: The first release that has the replacement, empty where 0.6.1, the oldest target, does.
-        how: `rename`, `rewrite` or `hand`.
+        how: `rename`, `rewrite`, `hand` or `context`.
         code: The rule under which it is reported.
         note: What else there is to know: a condition, or what a person can do.
     """

@@ -6,11 +6,12 @@ from collections.abc import Iterator
 
 from jaxmigrate.findings import Finding
 from jaxmigrate.flow.facts import Facts
-from jaxmigrate.flow.old_names import old_name_findings
+from jaxmigrate.flow.old_names import context_findings, old_name_findings
 
 CODE = "JM414"
 
 
 def check(facts: Facts) -> Iterator[Finding]:
     """Uses of the names that the table gives to this rule."""
-    return old_name_findings(facts, CODE)
+    yield from old_name_findings(facts, CODE)
+    yield from context_findings(facts)

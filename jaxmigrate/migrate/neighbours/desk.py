@@ -8,13 +8,14 @@ from dataclasses import dataclass, field
 
 from jaxmigrate.migrate.edits import Edit, Positions
 from jaxmigrate.migrate.imports import bound_name, free_name, has_jax_import, used_names
+from jaxmigrate.migrate.style import style_of
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.old_names import OldName, Release
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.sites import ReferenceNode, denotes
 
 NOT_LOADED = ("jax.extend.", "jax.experimental.", "jax.example_libraries.", "jax.flatten_util.")
-SHORT = {"jax.sharding.PartitionSpec": ("P", "PartitionSpec")}
+SHORT = {"jax.sharding.PartitionSpec": ("P", "PartitionSpec"), "jax.numpy": ("jnp", "jax_numpy")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +44,8 @@ class Desk:
     gone: set[ast.AST] = field(default_factory=set)
     seen: list[Seen] = field(default_factory=list)
     taken: set[str] = field(default_factory=set)
+    helpers: dict[str, list[str]] = field(default_factory=dict)  # functions to write out, by name
+    uses: list[ast.expr] = field(default_factory=list)  # where these are used
     loaded: set[str] = field(default_factory=set)  # modules that `import a.b.c` statements will load
 
     def __post_init__(self) -> None:
@@ -115,6 +118,9 @@ class Desk:
         name = free_name(SHORT.get(dotted, (last,)), self.taken)
         self.taken.add(name)
         bound = last if name == last else f"{last} as {name}"
+        if dotted == "jax.numpy":
+            self.added[dotted] = f"import {dotted} as {name}", name
+            return name
         self.added[dotted] = (f"from {parent} import {bound}" if parent else f"import {bound}"), name
         return name
 
@@ -122,6 +128,20 @@ class Desk:
         """Whether a name of the module's top is not hidden by another one at a place."""
         scope = self.module.table.scope_of.get(at)
         return scope is None or scope.lookup(name) is self.module.table.root
+
+    def helper(self, name: str, lines: list[str], use: ast.expr) -> str:
+        """The name of a function that is written out below the file's imports."""
+        if name not in self.helpers:
+            free = free_name((name,), self.taken)
+            self.taken.add(free)
+            self.helpers[name] = [line.replace(f"def {name}(", f"def {free}(", 1) for line in lines]
+        self.uses.append(use)
+        return self.helpers[name][0].removeprefix("def ").partition("(")[0]
+
+    def quoted(self, text: str) -> str:
+        """A string as the file writes them."""
+        quote = style_of(self.module).quote
+        return f"{quote}{text}{quote}"
 
     def statements(self) -> list[str]:
         """The import statements to add, names from one module together."""

@@ -11,13 +11,17 @@ from typing import NamedTuple
 from jaxmigrate.migrate.cleanup import without_leftovers
 from jaxmigrate.migrate.edits import apply_edits
 from jaxmigrate.migrate.imports import imported_names, insertions
+from jaxmigrate.migrate.neighbours.arrays import name_sizes
 from jaxmigrate.migrate.neighbours.desk import Desk, Seen
 from jaxmigrate.migrate.neighbours.era import Era, era_of
+from jaxmigrate.migrate.neighbours.meshes import enter_meshes, keep_axes_auto
 from jaxmigrate.migrate.neighbours.renames import NO_PLACE, rename
 from jaxmigrate.migrate.neighbours.statements import rewrite_statement
 from jaxmigrate.migrate.neighbours.subjects import Subject, subjects
 from jaxmigrate.migrate.neighbours.texts import Texts
+from jaxmigrate.migrate.rewriting import helper_edit
 from jaxmigrate.migrate.style import style_of
+from jaxmigrate.program.mesh_contexts import mesh_contexts
 from jaxmigrate.program.modules import Module, Project, parse_module, read_utf8
 from jaxmigrate.program.old_names import Release, may_use_old_names
 from jaxmigrate.program.old_uses import (
@@ -53,14 +57,15 @@ def renew(texts: Mapping[Path, str], target: Release | None, required: Era = "")
     modules = _parsed(texts)
     resolver = Resolver(Project(modules.values(), lambda path: texts.get(path) or read_utf8(path), texts))
     found = {module: _uses(module, resolver) for module in modules.values()}
-    found = {module: uses for module, uses in found.items() if uses.imports or uses.references}
+    found = {m: uses for m, uses in found.items() if uses.imports or uses.references or _enters_mesh(m, resolver)}
     if not found:
         return {}
     era = era_of(found, resolver, required)
-    by_row = subjects(list(found), resolver, era, target, Texts(list(texts.values())))
+    words = Texts(list(texts.values()))
+    by_row = subjects(list(found), resolver, era, target, words)
     imported = imported_names(tuple(modules.values()), resolver)
     desks = [Desk(module, resolver, target, imported.get(module, frozenset())) for module in found]
-    return {desk.module.path: _renewed(desk, found[desk.module], by_row) for desk in desks}
+    return {desk.module.path: _renewed(desk, found[desk.module], by_row, words) for desk in desks}
 
 
 def _parsed(texts: Mapping[Path, str]) -> dict[Path, Module]:
@@ -69,9 +74,13 @@ def _parsed(texts: Mapping[Path, str]) -> dict[Path, Module]:
         if may_use_old_names(text):
             try:
                 modules[path] = parse_module(path, text)
-            except (SyntaxError, ValueError, RecursionError):
+            except (SyntaxError, ValueError, RecursionError, MemoryError):
                 continue
     return modules
+
+
+def _enters_mesh(module: Module, resolver: Resolver) -> bool:
+    return any(True for _ in mesh_contexts(module, resolver))
 
 
 def _uses(module: Module, resolver: Resolver) -> Uses:
@@ -81,7 +90,7 @@ def _uses(module: Module, resolver: Resolver) -> Uses:
     )
 
 
-def _renewed(desk: Desk, uses: Uses, by_row: Mapping[str, Subject]) -> Renewed:
+def _renewed(desk: Desk, uses: Uses, by_row: Mapping[str, Subject], texts: Texts) -> Renewed:
     imports, references = _due(desk, uses.imports), _due(desk, uses.references)
     changed = dict(rename(desk, _of_kind(imports, "rename"), _of_kind(references, "rename")))
     for use in references:
@@ -97,6 +106,9 @@ def _renewed(desk: Desk, uses: Uses, by_row: Mapping[str, Subject]) -> Renewed:
             else:
                 changed[one.alias] = statement
     _rewrite_imports(desk, imports, changed)
+    enter_meshes(desk)
+    keep_axes_auto(desk, texts)
+    name_sizes(desk)
     return Renewed(_text_of(desk), tuple(sorted(set(desk.seen), key=lambda s: (s.line, s.column, s.name))))
 
 
@@ -159,5 +171,8 @@ def _text_of(desk: Desk) -> str:
     edits = desk.edits
     if desk.added:
         edits = [*edits, *insertions(module, desk.positions, desk.statements(), style_of(module).newline)]
+    if desk.helpers:
+        lines = list(desk.helpers.values())
+        edits = [*edits, helper_edit(module, desk.positions, style_of(module), lines, desk.uses)]
     after = apply_edits(module.text, edits)
     return without_leftovers(module, after, desk.imported) if edits else after

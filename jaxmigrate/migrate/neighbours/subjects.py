@@ -6,9 +6,10 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from jaxmigrate.migrate.neighbours import shard_maps
+from jaxmigrate.migrate.neighbours import arrays, pjits, shard_maps
 from jaxmigrate.migrate.neighbours.desk import Desk
 from jaxmigrate.migrate.neighbours.era import Era
+from jaxmigrate.migrate.neighbours.meshes import contexts_left
 from jaxmigrate.migrate.neighbours.texts import Texts
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.old_names import Release
@@ -44,8 +45,24 @@ def subjects(
     modules: Sequence[Module], resolver: Resolver, era: Era, target: Release | None, texts: Texts
 ) -> Mapping[str, Subject]:
     """The subjects by the old name that each is for."""
-    del target
-    return {shard_maps.OLD: _shard_map(modules, resolver, era, texts)}
+    stays = contexts_left(modules, resolver, target)
+    pjit = Subject(lambda use: pjits.reason(use, resolver, texts, stays), pjits.apply)
+    put = Subject(_always, _nothing_more, arrays.put_name)
+    return {
+        shard_maps.OLD: _shard_map(modules, resolver, era, texts),
+        **dict.fromkeys(pjits.NAMES, pjit),
+        **dict.fromkeys(arrays.PUT, put),
+        "jax.core.axis_frame": Subject(arrays.size_reason, arrays.read_size),
+        "jax.lax.pvary": Subject(arrays.varying_reason, arrays.make_varying),
+    }
+
+
+def _always(_: OldReference) -> str:
+    return ""
+
+
+def _nothing_more(_desk: Desk, _use: OldReference) -> None:
+    """The name is all that changes."""
 
 
 def _shard_map(modules: Sequence[Module], resolver: Resolver, era: Era, texts: Texts) -> Subject:

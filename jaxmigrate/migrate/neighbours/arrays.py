@@ -1,0 +1,102 @@
+"""Arrays and axes: what put arrays on devices by old ways, marked them as varying, or asked for the size of an axis."""
+
+from __future__ import annotations
+
+import ast
+
+from jaxmigrate.migrate.edits import Edit
+from jaxmigrate.migrate.neighbours.calls import add_keyword, is_open
+from jaxmigrate.migrate.neighbours.desk import Desk
+from jaxmigrate.program.old_uses import OldReference, is_guarded
+from jaxmigrate.program.sites import denotes
+
+PUT = {
+    "jax.device_put_replicated": (
+        "_put_replicated",
+        "x",
+        "Puts a copy of each array of a tree on each device, stacked along a new leading axis.",
+        "lambda leaf: {jax}.device_put({numpy}.stack([leaf] * len(devices)), sharding), x",
+    ),
+    "jax.device_put_sharded": (
+        "_put_sharded",
+        "shards",
+        "Puts one tree on each device, stacked along a new leading axis.",
+        "lambda *leaves: {jax}.device_put({numpy}.stack(leaves), sharding), *shards",
+    ),
+}
+
+
+def called(use: OldReference) -> ast.Call | None:
+    """The call that a use is the callee of."""
+    parent = use.module.table.parents.get(use.node)
+    return parent if isinstance(parent, ast.Call) and parent.func is use.node else None
+
+
+def put_name(desk: Desk, use: OldReference) -> str | None:
+    """The helper that takes the place of a function that put arrays on devices, written out for the file."""
+    jax, numpy = desk.name_of("jax", use.node), desk.imported_name("jax.numpy", use.node)
+    mesh = desk.imported_name("jax.sharding.Mesh", use.node)
+    spec = desk.imported_name("jax.sharding.PartitionSpec", use.node)
+    sharding = desk.imported_name("jax.sharding.NamedSharding", use.node)
+    if jax is None or numpy is None or mesh is None or spec is None or sharding is None:
+        return None
+    name, parameter, told, body = PUT[use.row.name]
+    lines = [
+        f"def {name}({parameter}, devices):",
+        f'    """{told}"""',
+        f'    sharding = {sharding}({mesh}(devices, ("devices",)), {spec}("devices"))',
+        f"    return {jax}.tree.map({body.format(jax=jax, numpy=numpy)})",
+    ]
+    return desk.helper(name, lines, use.node)
+
+
+def size_reason(use: OldReference) -> str:
+    """Why a use of `core.axis_frame` is left: it is not the size that is read."""
+    call = called(use)
+    parent = use.module.table.parents.get(call) if call is not None else None
+    reads = isinstance(parent, ast.Attribute) and parent.attr == "size"
+    return "" if reads and call is not None and len(call.args) == 1 and not call.keywords else use.row.told
+
+
+def read_size(desk: Desk, use: OldReference) -> None:
+    """Drops the `.size` behind `axis_frame(name)`, which `axis_size(name)` is itself."""
+    call = called(use)
+    assert call is not None
+    end = desk.positions.span(call)[1]
+    whole = use.module.table.parents[call]
+    assert isinstance(whole, ast.Attribute)
+    desk.edits.append(Edit(end, desk.positions.span(whole)[1], ""))
+
+
+def varying_reason(use: OldReference) -> str:
+    """Why a use of `pvary` is left: its call is not in sight."""
+    call = called(use)
+    return "" if call is not None and not is_open(call) else use.row.told
+
+
+def make_varying(desk: Desk, use: OldReference) -> None:
+    """Says what `pcast` casts to."""
+    call = called(use)
+    assert call is not None
+    add_keyword(desk, call, f"to={desk.quoted('varying')}")
+
+
+def name_sizes(desk: Desk) -> None:
+    """Asks for the size of an axis by its name, where ones are summed over it."""
+    if "psum" not in desk.module.text:
+        return
+    for call in desk.module.table.calls:
+        if not isinstance(call.func, ast.Name | ast.Attribute) or not _counts_devices(call):
+            continue
+        if denotes(call.func, desk.resolver, desk.module) != "jax.lax.psum" or is_guarded(call, desk.module):
+            continue
+        text = desk.name_of("jax.lax.axis_size", call.func, call.func)
+        if text is not None:
+            desk.replace(call.func, text)
+            start, _ = desk.positions.span(call.args[0])
+            desk.edits.append(Edit(start, desk.positions.span(call.args[1])[0], ""))
+
+
+def _counts_devices(call: ast.Call) -> bool:
+    one = call.args[0] if len(call.args) == 2 and not call.keywords else None
+    return isinstance(one, ast.Constant) and type(one.value) is int and one.value == 1

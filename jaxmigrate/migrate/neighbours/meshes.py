@@ -1,0 +1,96 @@
+"""Meshes: entered by `jax.set_mesh` instead of `with mesh:`, and made with the kind of axes that they always had."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+
+from jaxmigrate.flow.meshes import mesh_call
+from jaxmigrate.migrate.edits import Edit
+from jaxmigrate.migrate.neighbours.calls import add_keyword, given
+from jaxmigrate.migrate.neighbours.desk import Desk
+from jaxmigrate.migrate.neighbours.texts import Texts
+from jaxmigrate.program.mesh_contexts import (
+    AXIS_TYPES,
+    CONTEXT,
+    WRITTEN_FOR_EXPLICIT,
+    MeshContext,
+    mesh_contexts,
+    runs_in_jit,
+    untyped_meshes,
+)
+from jaxmigrate.program.modules import Module
+from jaxmigrate.program.old_names import Release, old_names
+from jaxmigrate.program.old_uses import is_guarded
+from jaxmigrate.program.resolve import Resolver
+
+EXPLICIT = (0, 9, 0)
+
+
+def enter_meshes(desk: Desk) -> None:
+    """Puts `jax.set_mesh` around the meshes that a module enters."""
+    row = old_names()[CONTEXT]
+    for context in mesh_contexts(desk.module, desk.resolver):
+        if is_guarded(context.statement, desk.module):
+            continue
+        reason = context_reason(context, desk.module, desk.resolver, desk.target)
+        name = desk.name_of("jax.set_mesh", context.mesh) if not reason else None
+        if name is None:
+            desk.leave(context.mesh, row, reason)
+            continue
+        start, end = desk.positions.span(context.mesh)
+        target = context.item.optional_vars
+        opening = f"{name}({target.id} := " if isinstance(target, ast.Name) else f"{name}("
+        desk.edits.append(Edit(start, start, opening))
+        desk.edits.append(Edit(end, desk.positions.span(target)[1] if target is not None else end, ")"))
+        desk.done(context.mesh, row)
+
+
+def context_reason(context: MeshContext, module: Module, resolver: Resolver, target: Release | None) -> str:
+    """Why a mesh is still entered by `with mesh:`, empty where it need not be."""
+    row = old_names()[CONTEXT]
+    if not row.holds_for(target):
+        return f"{row.told}, which jax {row.needs} is the first to have: later than what must run"
+    if context.item.optional_vars is not None and not isinstance(context.item.optional_vars, ast.Name):
+        return f"{row.told}; give the mesh its name before the with statement, and run fix again"
+    if runs_in_jit(context.statement, module, resolver):
+        return f"{row.told} outside of jit; inside, give shardings that name the mesh"
+    return ""
+
+
+def contexts_left(modules: Iterable[Module], resolver: Resolver, target: Release | None) -> bool:
+    """Whether some mesh of a project is still entered by `with mesh:`, which sets none for `jax.jit`."""
+    return any(
+        context_reason(context, module, resolver, target)
+        for module in modules
+        for context in mesh_contexts(module, resolver)
+    )
+
+
+def keep_axes_auto(desk: Desk, texts: Texts) -> None:
+    """Says that the axes of meshes are Auto, which they no longer are by default, in code that knows no others."""
+    if (desk.target or ()) >= EXPLICIT or any(texts.mention(word) for word in WRITTEN_FOR_EXPLICIT):
+        return
+    row = old_names()[AXIS_TYPES]
+    for call in untyped_meshes(desk.module, desk.resolver):
+        if is_guarded(call, desk.module):
+            continue
+        kind = desk.name_of("jax.sharding.AxisType", call.func)
+        count = _axis_count(call, desk)
+        if kind is None or not count:
+            desk.leave(call, row)
+            continue
+        one = f"({kind}.Auto,)"
+        add_keyword(desk, call, f"axis_types={one if count == '1' else f'{one} * {count}'}")
+        desk.done(call, row)
+
+
+def _axis_count(call: ast.Call, desk: Desk) -> str:
+    """How many axes a mesh has: a number, or an expression for it; empty where neither is at hand."""
+    made = mesh_call(call, desk.module, desk.resolver)
+    if made is not None and made.axes is not None:
+        return str(len(made.axes))
+    names = given(call, "axis_names", 1)
+    if isinstance(names, ast.Tuple | ast.List):
+        return str(len(names.elts))
+    return f"len({desk.module.segment(names)})" if isinstance(names, ast.Name | ast.Attribute) else ""

@@ -1,0 +1,68 @@
+"""`pjit` becomes `jit`, which has taken shardings itself since jax 0.4.8."""
+
+from __future__ import annotations
+
+import ast
+
+from jaxmigrate.migrate.edits import Edit
+from jaxmigrate.migrate.neighbours.calls import is_open, ordered, rename_keyword
+from jaxmigrate.migrate.neighbours.desk import Desk
+from jaxmigrate.migrate.neighbours.texts import Texts
+from jaxmigrate.program.old_uses import OldReference
+from jaxmigrate.program.resolve import PARTIALS, Resolver
+from jaxmigrate.program.sites import denotes
+
+NAMES = ("jax.experimental.pjit.pjit", "jax.pjit")
+RENAMED = {"in_axis_resources": "in_shardings", "out_axis_resources": "out_shardings"}
+POSITIONAL = ("fun", "in_shardings", "out_shardings")
+IN_CONTEXT = (
+    "shards by specs over a mesh in context, and some mesh of the project is entered by `with mesh:`, which sets none "
+    "for jax.jit; enter it by jax.set_mesh and run fix again"
+)
+
+
+def reason(use: OldReference, resolver: Resolver, texts: Texts, stays: bool) -> str:
+    """Why a use is left; `stays` says that some mesh is still entered by `with mesh:`."""
+    if stays:
+        return IN_CONTEXT
+    call, first = call_of(use, resolver)
+    if call is None:
+        old = any(texts.mention(name) for name in RENAMED)
+        return "is handed on as a value, and called with in_axis_resources somewhere; call it by name" if old else ""
+    if any(isinstance(a, ast.Starred) for a in call.args):
+        return "is given arguments by a star; write them out and run fix again"
+    if is_open(call) and any(texts.mention(name) for name in RENAMED):
+        return "is given keywords by **, which may bring in_axis_resources; write them out and run fix again"
+    if len(call.args) - first > len(POSITIONAL):
+        return "is given more than its shardings by position; write keywords and run fix again"
+    arguments = ordered(call)
+    if any(k.arg == "fun" and arguments.index(k) > first for k in call.keywords):
+        return "is given fun behind other arguments; put the function first and run fix again"
+    return ""
+
+
+def apply(desk: Desk, use: OldReference) -> None:
+    """Edits the call that a use stands in."""
+    call, first = call_of(use, desk.resolver)
+    if call is None:
+        return
+    for argument, name in zip(call.args[first + 1 :], POSITIONAL[1:], strict=False):
+        start, _ = desk.positions.span(argument)
+        desk.edits.append(Edit(start, start, f"{name}="))
+    for old, new in RENAMED.items():
+        rename_keyword(desk, call, old, new)
+    for keyword in call.keywords:
+        if keyword.arg == "fun":
+            desk.edits.append(Edit(desk.positions.span(keyword)[0], desk.positions.span(keyword.value)[0], ""))
+
+
+def call_of(use: OldReference, resolver: Resolver) -> tuple[ast.Call | None, int]:
+    """The call that a use is the callee or bound by a partial of, and how many arguments come before its own."""
+    parent = use.module.table.parents.get(use.node)
+    if isinstance(parent, ast.Call) and parent.func is use.node:
+        return parent, 0
+    if isinstance(parent, ast.Call) and parent.args and parent.args[0] is use.node:
+        callee = parent.func
+        if isinstance(callee, ast.Name | ast.Attribute) and denotes(callee, resolver, use.module) in PARTIALS:
+            return parent, 1
+    return None, 0
