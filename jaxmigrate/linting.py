@@ -45,7 +45,8 @@ def parsed(sources: Iterable[SourceFile]) -> tuple[list[Module], list[SourceErro
         except SyntaxError as error:
             errors.append(error_in(source, f"cannot be parsed: {error.msg}", error.lineno or 0, error.offset or 0))
         except (ValueError, RecursionError, MemoryError) as error:
-            errors.append(SourceError(source.name, f"cannot be parsed: {error}"))
+            said = str(error) or "nested too deeply for Python's parser"
+            errors.append(SourceError(source.name, f"cannot be parsed: {said}"))
     return modules, errors
 
 

@@ -162,7 +162,7 @@ class Project:
             return None
         try:
             return parse_module(path, text)
-        except (SyntaxError, ValueError, RecursionError):
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
             return None
 
     def imported(self, importer: Module, name: str, level: int = 0) -> Module | None:

@@ -140,7 +140,7 @@ def modern(random_: random.Random, text: str) -> str:
     more = random_.choice(
         (
             "if (n_ := 3) and (m_ := jax.pmap(lambda x: x)):\n    pass\n",
-            "match [1, 2]:\n    case [a_, *b_] if a_: q_ = jax.pmap(lambda x: x, 'i')\n    case {'k': v_, **kw_}: pass\n",
+            "match [1, 2]:\n    case [a_, *b_] if a_: q_ = jax.pmap(len, 'i')\n    case {'k': v_, **kw_}: pass\n",
             "def generic_[T](x: T) -> T:\n    return jax.pmap(lambda y: y)(x)\n",
             "type Alias_ = int\n",
             "print(f'{'nested ' + f'{jax.pmap}'}')\n",
@@ -292,7 +292,8 @@ SMALL: tuple[str, ...] = (
     ),
     (
         "import jax, functools\nfrom flax import jax_utils\nfrom flax.training.common_utils import shard\n"
-        "import jax.numpy as jnp\nimport numpy as np\ndef step(w, x):\n    return w - jax.lax.pmean(x.mean(0), 'batch')\n"
+        "import jax.numpy as jnp\nimport numpy as np\ndef step(w, x):\n"
+        "    return w - jax.lax.pmean(x.mean(0), 'batch')\n"
         "p = jax.pmap(step, axis_name='batch')\nw = jax_utils.replicate(jnp.zeros(3))\nfor i in range(3):\n"
         "    w = p(w, shard(np.ones((16, 3))))\nprint(w[0])\n"
     ),

@@ -23,7 +23,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[2]))  # a script's own folder is all that Python would look in
 
-from tests.fuzz.running import KNOWN, Case, Verdicts, Worker, generated, judged, rewritten
+from tests.fuzz.running import KNOWN, Case, Verdicts, Worker, generated, rewritten
 from tests.fuzz.shrinking import shrunk
 
 QUICK = (
@@ -58,31 +58,42 @@ def bad(verdicts: Verdicts) -> dict[str, str]:
 
 
 def campaign(options: argparse.Namespace, done: set[int]) -> Iterator[dict[str, Any]]:
-    """Runs programs until the time or the count is used up."""
+    """Runs programs until the time or the count is used up, writing and planning each while the one before runs."""
     until, worker = time.monotonic() + options.seconds, Worker(flags=QUICK if options.fast else ())
     numbers = (number for number in range(options.first, options.first + options.count) if number not in done)
+    running: tuple[int, Case, float] | None = None
     try:
         for number in numbers:
             if time.monotonic() > until:
-                return
-            begun = time.monotonic()
-            choices, files = generated(f"{options.seed}:{number}")
+                break
+            _, files = generated(f"{options.seed}:{number}")
             case = rewritten(str(number), files)
             if number % options.stacked_every:
                 case.after.pop("stacked", None)
-            verdicts = judged(case, worker)
-            if bad(verdicts) and options.keep:
-                keep(options.keep, number, shrunk(choices, bad(verdicts), worker, options.shrink), worker)
-            yield entry_of(number, case, verdicts, time.monotonic() - begun)
+            if running is not None:
+                yield judged(*running, worker, options)
+            worker.begin(case)
+            running = number, case, time.monotonic()
+        if running is not None:
+            yield judged(*running, worker, options)
     finally:
         worker.close()
+
+
+def judged(number: int, case: Case, begun: float, worker: Worker, options: argparse.Namespace) -> dict[str, Any]:
+    """Waits for a program's verdicts, and shrinks it where one of them is bad."""
+    verdicts = worker.finish(case)
+    if bad(verdicts) and options.keep:
+        choices, _ = generated(f"{options.seed}:{number}")
+        keep(options.keep, number, shrunk(choices, bad(verdicts), worker, options.shrink), worker)
+    return entry_of(number, case, verdicts, time.monotonic() - begun)
 
 
 def keep(folder: Path, number: int, drawn: list[int], worker: Worker) -> None:
     """Writes a shrunk program with its verdict and its rewritten forms."""
     _, files = generated(given=drawn)
     case = rewritten(str(number), files)
-    verdicts = judged(case, worker)
+    verdicts = worker.ask(case)
     home = folder / str(number)
     for label, texts in (("before", files), *case.after.items()):
         for name, text in texts.items():

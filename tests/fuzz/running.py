@@ -124,6 +124,11 @@ class Worker:
 
     def ask(self, case: Case) -> Verdicts:
         """The verdicts on a program's forms; `crashes` and `hangs` are of the process."""
+        self.begin(case)
+        return self.finish(case)
+
+    def begin(self, case: Case) -> None:
+        """Hands a program to the process, which runs it while its caller prepares the next one."""
         if self._asked % PROGRAMS_A_WORKER == PROGRAMS_A_WORKER - 1:
             self.close()
         self._asked += 1
@@ -135,9 +140,15 @@ class Worker:
             self._child.stdin.flush()
         except BrokenPipeError:
             pass
-        return self._answers(case)
 
-    def _answers(self, case: Case) -> Verdicts:
+    def finish(self, case: Case) -> Verdicts:
+        """Waits for the verdicts on the program that was handed over last; those that are known go by their names."""
+        found = {**self._answers(), **case.faults}
+        for (verdict, part), name in KNOWN.items():
+            found |= {label: (name, "") for label, (said, text) in found.items() if said == verdict and part in text}
+        return found
+
+    def _answers(self) -> Verdicts:
         begun = "before"
         assert self._child is not None
         while (line := self._line()) is not None:
@@ -171,11 +182,3 @@ class Worker:
             self._child.kill()
             self._child.communicate()
             self._child = None
-
-
-def judged(case: Case, worker: Worker) -> Verdicts:
-    """All verdicts on a program, those that are known by their names."""
-    found = {**worker.ask(case), **case.faults}
-    for (verdict, part), name in KNOWN.items():
-        found |= {label: (name, "") for label, (said, text) in found.items() if said == verdict and part in text}
-    return found

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 
 from tests.fuzz.grammar.choices import Choices
-from tests.fuzz.running import Worker, generated, judged, rewritten
+from tests.fuzz.running import Worker, generated, rewritten
 
 
 def shrunk(choices: Choices, wrong: dict[str, str], worker: Worker, seconds: float) -> list[int]:
@@ -20,7 +20,7 @@ def shrunk(choices: Choices, wrong: dict[str, str], worker: Worker, seconds: flo
         known = texts.get(tuple(files.values()))
         if known is None:
             case = rewritten("shrinking", files, (label,) if label != "before" else ("auto",))
-            known = judged(case, worker).get(label, ("", ""))[0] == verdict
+            known = worker.ask(case).get(label, ("", ""))[0] == verdict
             texts[tuple(files.values())] = known
         return known
 

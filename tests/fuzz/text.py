@@ -111,7 +111,7 @@ def compared(before: bytes, after: bytes, layout: str) -> list[str]:
     one, other = decode(before, "a.py"), decode(after, "a.py")
     if one.encoding != other.encoding:
         found.append(f"{one.encoding} became {other.encoding}")
-    if one.newline not in ("mixed", "") and other.newline != one.newline:
+    if one.newline not in ("mixed", "") and other.newline not in (one.newline, ""):
         found.append(f"line endings {one.newline!r} became {other.newline!r}")
     lost = lost_lines(one.text, other.text, layout)
     return [*found, *(f"lost the line {line!r}" for line in lost[:3])]

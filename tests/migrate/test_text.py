@@ -185,3 +185,12 @@ def test_a_partial_of_an_alias_is_a_site() -> None:
     plan = planned(ALIAS + "@functools.partial(mapper, donate_argnums=0)\ndef f(x): return x\n")
     assert [(site.line, site.form, site.axis, site.mapped) for site in plan.sites] == [(4, "alias", "i", "f")]
     assert "donate_argnums=donate_argnums" in plan.files[0].after
+
+
+@pytest.mark.parametrize("shape", ["(", "lambda: ", "[", "not "])
+def test_what_is_nested_too_deeply_for_the_parser_is_an_error_of_that_file(shape: str) -> None:
+    text = f"import jax\np = jax.pmap(print)\nx = {shape * 6000}1\n"
+    plan, errors = plan_sources([("a.py", Path("/project/a.py"), text)])
+    assert list(errors) == ["a.py"]
+    assert str(errors["a.py"])
+    assert plan.files[0].after == text
