@@ -32,6 +32,7 @@ PROGRAMS_A_WORKER = 1500
 # Verdicts that have been looked at: counted by these names, and neither shrunk nor taken for a failure.
 KNOWN = {
     ("raises", "Received incompatible devices for jitted computation"): "raises: broadcast from one device",
+    ("raises", "accepts a single key, but was given a key array"): "raises: a stacked key is not squeezed",
 }
 Verdicts = dict[str, tuple[str, str]]
 
