@@ -5,7 +5,7 @@ with `{"name": ..., "verdicts": {label: [verdict, text]}}`, after a line `{"begu
 reads knows which run ended the process. Verdicts:
 
     equal           every observed value has the same bytes
-    types           the same bytes in another type of array (a numpy number for an array without axes, weakly typed)
+    types           the same bytes in another type of array (numpy's for JAX's, weakly typed)
     last bits       floats differ by no more than NEAR of the largest of their array
     differs         anything else: another value, shape, dtype or text
     raises          the rewritten program raises and the original does not
@@ -25,7 +25,7 @@ import tempfile
 import traceback
 import warnings
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -36,6 +36,13 @@ PROGRAMS_A_CACHE = 300
 WEAK = ", weak_type=True"
 NUMBER = re.compile(r"-?(?:\d+\.\d*(?:e[-+]?\d+)?|\d+e[-+]?\d+|nan|inf)")
 Leaves = list[tuple[str, Any]]
+
+
+class Held(NamedTuple):
+    """An array, and in what type of object the program has it."""
+
+    array: np.ndarray
+    kind: str
 
 
 def run(files: dict[str, str]) -> tuple[Leaves, str]:
@@ -72,12 +79,13 @@ def describe(place: str, value: Any, found: Leaves) -> None:
         for index, item in enumerate(value):
             describe(f"{place}[{index}]", item, found)
     elif isinstance(value, jax.Array) and jnp.issubdtype(value.dtype, jax.dtypes.prng_key):
-        found.append((place, np.asarray(jax.random.key_data(value))))
+        found.append((place, Held(np.asarray(jax.random.key_data(value)), "keys")))
     elif isinstance(value, jax.Array):
-        found.append((place, np.array(value)))
-        found.append((f"{place} is weakly typed", WEAK if value.weak_type else ""))
+        found.append((place, Held(np.array(value), "a weakly typed array" if value.weak_type else "an array")))
     elif isinstance(value, np.ndarray | np.generic):
-        found.append((place, value if isinstance(value, np.generic) else np.array(value)))
+        found.append(
+            (place, Held(np.array(value), f"a numpy {'array' if isinstance(value, np.ndarray) else 'number'}"))
+        )
     elif hasattr(value, "__dataclass_fields__"):
         found.append((place, type(value).__name__))
         for name in value.__dataclass_fields__:
@@ -103,12 +111,12 @@ def compare(before: tuple[Leaves, str], after: tuple[Leaves, str]) -> tuple[str,
 
 def compare_leaf(one: Any, other: Any) -> str:
     """The verdict on two leaves."""
-    if isinstance(one, np.ndarray | np.generic) and isinstance(other, np.ndarray | np.generic):
-        first, second = np.asarray(one), np.asarray(other)
+    if isinstance(one, Held) and isinstance(other, Held):
+        first, second = one.array, other.array
         if (first.dtype, first.shape) != (second.dtype, second.shape):
             return "differs"
         if first.tobytes() == second.tobytes():
-            return "equal" if type(one) is type(other) else "types"
+            return "equal" if one.kind == other.kind else "types"
         return "last bits" if near(first, second) else "differs"
     if type(one) is not type(other):
         return "differs"
