@@ -103,7 +103,7 @@ def _magics_lost(before: str, after: str) -> int:
 
 def _without_changed(raw: bytes, cells: Sequence[str], others: Sequence[str]) -> str:
     """The text of a notebook with the sources of changed code cells taken out, found by their values."""
-    changed = {old for old, new in zip(cells, others, strict=True) if old != new}
+    changed = {"", *(old for old, new in zip(cells, others, strict=True) if old != new)}
 
     def blanked(found: re.Match[str]) -> str:
         value: Any = json.loads(f"{{{found[0]}}}")["source"]

@@ -65,7 +65,7 @@ class TestMagics:
             ("jnp.sum??  ", "get_ipython()"),
             ("pip install -U jax", "get_ipython()"),
             ("files = !ls *.py", "files = get_ipython()"),
-            ("a, b = %magic x", "a, b = get_ipython()"),
+            ("a, b = %env x", "a, b = get_ipython()"),
             ("best = %timeit -o f(x)", "best = get_ipython(f(x))"),
             ("%time y = f(x)", "y = f(x)"),
             ("%timeit -n10 -r 3 f(x)", "f(x)"),
@@ -76,6 +76,9 @@ class TestMagics:
             ("%time for x in y: f(x)", "for x in y: f(x)"),
             ("%timeit f(", "get_ipython()"),
             ("/f x", "get_ipython()"),
+            ("%R -i x", "get_ipython(globals())"),
+            ("%run other.py {x}", "get_ipython(x, globals())"),
+            ("x = %store -r y", "x = get_ipython(globals())"),
         ],
     )
     def test_masked(self, line: str, masked: str) -> None:
@@ -100,9 +103,29 @@ class TestMagics:
         ],
     )
     def test_python_stays(self, source: str) -> None:
-        found = mask(source)
-        assert found.text == source
+        found = mask(f"{source}pass\n")
+        assert found.text == f"{source}pass\n"
         assert not found.entries
+
+    @pytest.mark.parametrize(
+        ("source", "masked"),
+        [
+            ("x", "display(x)  #jaxmigrate-mask 0"),
+            ("y = 1\nx  # why\n\n# end\n", "y = 1\ndisplay(x)  # why  #jaxmigrate-mask 0\n\n# end\n"),
+            ("f(\n  é, 'é',\n)", "display(f(\n  é, 'é',\n))  #jaxmigrate-mask 0"),
+            ("'é', x", "display('é', x)  #jaxmigrate-mask 0"),
+            ("await x", "display(await x)  #jaxmigrate-mask 0"),
+        ],
+    )
+    def test_what_is_shown_is_given_to_display(self, source: str, masked: str) -> None:
+        assert mask(source).text == masked
+        joined = join([(1, source), (2, "z")])
+        edited = joined.text.replace("display(z)", "a = 1\ndisplay(g(\nz))")
+        assert joined.sources_of(edited) == [source, "a = 1\ng(\nz)"]
+
+    @pytest.mark.parametrize("source", ["x;", "f(x) ; # not", "x = 1", "'text'", "if x:\n    y", "", "x; y = 1"])
+    def test_what_is_not_shown(self, source: str) -> None:
+        assert mask(source).text == source
 
     def test_lines_that_backslashes_join_are_masked_together(self) -> None:
         found = mask("!pip install \\\n  jax \\\n  flax\nx = 1\n")

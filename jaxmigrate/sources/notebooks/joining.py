@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
-from jaxmigrate.sources.notebooks.magics import MARK, Masked, lines_of, marks_in, mask
+from jaxmigrate.sources.notebooks.magics import MARK, SHOWN, Masked, lines_of, marks_in, mask
 
 HEADER_MARK = "#jaxmigrate-cell"
+_END = "\0"  # of what is shown; no source can have it
 ANY_ORDER = " any-order"
 _HEADER = re.compile(rf"(?:^|(?<=[\r\n]))(?:if 1:)? {HEADER_MARK} (\d+) (\d+)(?:{ANY_ORDER})?\n")
 _LINES_NAMED = re.compile(r"\(line (\d+)\)|([^\s(:]+\.ipynb):(\d+)\b")
@@ -166,8 +167,7 @@ def _restored(cell: Cell, head: str, body: str) -> str:
     if body == cell.masked.text:
         return cell.source
     seen: list[int] = []
-    lines = [_unmasked(line, cell, seen) for line in lines_of(body)]
-    source = _trimmed("".join(lines), cell)
+    source = _trimmed("".join(_unshown([_unmasked(line, cell, seen) for line in lines_of(body)])), cell)
     again = mask(source)
     whole = seen == list(range(len(cell.masked.entries))) and again.body >= cell.masked.body
     if not whole or _meaning(head + again.text) != _meaning(head + body):
@@ -187,10 +187,25 @@ def _unmasked(line: str, cell: Cell, seen: list[int]) -> str:
             if content == entry.masked:
                 return entry.original + ending
             raise TornError(cell.number, "cannot be rewritten without changing a magic or a shell line")
+        if entry.kind == "shown":
+            if not content[:start].endswith(f"){entry.original}"):
+                raise TornError(cell.number, "cannot be rewritten without changing what it shows")
+            return f"{content[: start - len(entry.original) - 1]}{entry.original}{_END}{ending}"
         code = content[:start].lstrip()
         indent = content[: len(content[:start]) - len(code)]
         return f"{indent}{entry.original}{code}{ending}"
     return line
+
+
+def _unshown(lines: list[str]) -> list[str]:
+    """The lines without the call that says that the last expression is shown, whose end is marked."""
+    end = next((n for n, line in enumerate(lines) if _END in line), None)
+    if end is None:
+        return lines
+    lines[end] = lines[end].replace(_END, "")
+    first = next(n for n in range(end, -1, -1) if lines[n].startswith(SHOWN))
+    lines[first] = lines[first].removeprefix(SHOWN)
+    return lines
 
 
 def _trimmed(source: str, cell: Cell) -> str:

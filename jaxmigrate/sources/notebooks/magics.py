@@ -1,8 +1,9 @@
 """What IPython understands and Python does not, masked so that the rest of a cell can be read as Python.
 
-A masked line is a statement that nobody can know anything about, or a comment where no statement is needed, and ends
-in a comment by which the original is found again. Code behind a magic that runs it (`%time f(x)`) stays code, and so
-does the body of a cell magic that runs it (`%%time`). No line is added or lost.
+A masked line is a statement that says what is known of it: the values that it is given, or that it may read and bind
+anything; or a comment where no statement is needed. It ends in a comment by which the original is found again. Code
+behind a magic that runs it (`%time f(x)`) stays code, and so does the body of a cell magic that runs it (`%%time`). A
+cell's last expression is shown, which a call of `display` says. No line is added or lost.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import Literal, NamedTuple
 
 MARK = "#jaxmigrate-mask"
 OPAQUE = "get_ipython()"
+SHOWN = "display("
 
 # Magics that run the code on their line, with the letters of the options that take a value
 _RUN_LINES = {
@@ -30,6 +32,19 @@ _RUN_LINES = {
 _RUN_CELLS = (
     *("capture", "debug", "heat", "ipytest", "lprun", "memit", "mprun", "prun", "pyinstrument", "scalene"),
     *("skip_if_ci", "snakeviz", "time", "timed", "timeit", "wandb"),
+)
+# Magics that neither read nor bind the notebook's variables, but for those that stand in braces or behind a dollar
+_ALOOF = frozenset(
+    """
+    alias aimport automagic autoreload autosave cat cd clear colors conda config connect_info cp debug
+    doctest_mode env gui history hist killbgscripts ldir less lk ll load_ext logoff logon logstart ls
+    lsmagic lx magic mamba man matplotlib mkdir more mv notebook pastebin pdb pdef pdoc pfile pinfo
+    pinfo2 pip popd pprint precision psearch psource pushd pwd pycat qtconsole quickref rehashx
+    reload_ext rm rmdir save sc set_env shell sx system tb tensorboard tensorflow_version time timeit
+    unalias unload_ext uv watermark who who_ls whos xmode
+    %! %HTML %SVG %bash %cmd %file %html %javascript %js %latex %markdown %perl %pypy %python %python2
+    %python3 %ruby %script %sh %svg %sx %system %writefile
+    """.split()  # noqa: SIM905 - a page of quotes and commas says no more
 )
 _LINES = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+$")
 _TOKENS = re.compile(
@@ -48,9 +63,9 @@ _CAPTURE = re.compile(r"%%capture\b(?:\s+--?[\w-]+)*\s+([A-Za-z_]\w*)\s*$")
 
 
 class Entry(NamedTuple):
-    """One masked line: all of it, or what stands before the code in it."""
+    """One masked line: all of it; what stands before the code in it; or what stands behind code that is shown."""
 
-    kind: Literal["line", "prefix"]
+    kind: Literal["line", "prefix", "shown"]
     masked: str
     original: str
 
@@ -63,7 +78,7 @@ class Masked:
         text: The Python, with as many lines as the source.
         entries: What was masked, by the number in the mark.
         body: How many lines at the top belong to cell magics: nothing can be put before them.
-        shifts: By line from 1, how many characters stood before the code that no longer do.
+        shifts: By line from 1, how many characters more stand before the code than in the Python.
         opaque: Whether the whole cell is for something else than Python.
         unrun: The lines that a program outside of IPython does not run, with their text.
     """
@@ -101,6 +116,8 @@ class _Masker:
                 self._comment()
             else:
                 self._logical_line()
+        if not self.found.opaque:
+            self._show_last()
         self.found.text = "".join(self.done)
         return self.found
 
@@ -139,8 +156,10 @@ class _Masker:
             captured = _CAPTURE.match(line.strip())
             if (code := _code_behind(line.strip()[1:])) is not None:
                 self._put(code)
+            elif captured:
+                self._put(f"{captured[1]} = {OPAQUE}")
             else:
-                self._put(f"{captured[1]} = {OPAQUE}" if captured else "")
+                self._put(_opaque(line.strip()) if _says_something(line.strip()) else "")
             self.found.body = len(self.done)
             if self.found.opaque:
                 return
@@ -186,8 +205,30 @@ class _Masker:
         target, rest = line[:at], line[at:].lstrip()
         self._unrun(line)
         code = _code_behind(rest) if rest.startswith("%") else None
-        value = f"get_ipython({code})" if code is not None and _parses(code, "eval") else _opaque(self._continued())
+        value = (
+            f"get_ipython({code})" if code is not None and _parses(code, "eval") else _opaque(self._continued()[at:])
+        )
         self._with_continuations(f"{target} {value}")
+
+    def _show_last(self) -> None:
+        """Calls `display` with the expression that a cell ends in, unless a semicolon keeps it from being shown."""
+        try:
+            last = ast.parse("".join(self.done)).body[-1]
+        except (SyntaxError, ValueError, RecursionError, MemoryError, IndexError):
+            return
+        if not isinstance(last, ast.Expr) or isinstance(last.value, ast.Constant) or last.col_offset:
+            return
+        first, end = last.lineno - 1, (last.end_lineno or last.lineno) - 1
+        content, ending = _content(self.done[end])
+        column = len(content.encode()[: last.end_col_offset].decode(errors="replace"))
+        behind = content[column:]
+        if behind.lstrip().startswith(";") or MARK in behind:
+            return
+        mark = f"{MARK} {len(self.found.entries)}"
+        self.found.entries.append(Entry("shown", mark, behind))
+        self.done[end] = f"{content[:column]}){behind}  {mark}{ending}"
+        self.done[first] = SHOWN + self.done[first]
+        self.found.shifts[first + 1] = -len(SHOWN)
 
     def _continued(self) -> str:
         """The next line and those that backslashes join to it."""
@@ -259,10 +300,25 @@ def _content(line: str) -> tuple[str, str]:
 
 
 def _opaque(text: str) -> str:
-    """A call that nobody knows, of the values that IPython puts into a magic or shell line."""
+    """A call that nobody knows, of the values that IPython puts into a magic or shell line.
+
+    A magic that is not known may do anything to any variable.
+    """
     names = [one or other for one, other in _INTERPOLATED.findall(text)]
     given = dict.fromkeys(name for name in names if _parses(name, "eval"))
+    if not _is_aloof(text.lstrip()):
+        given["globals()"] = None
     return f"get_ipython({', '.join(given)})"
+
+
+def _is_aloof(text: str) -> bool:
+    found = re.match(r"%(%?[\w!]+)", text)
+    return found is None or found[1] in _ALOOF or found[1].removeprefix("%") in _RUN_CELLS
+
+
+def _says_something(line: str) -> bool:
+    """Whether a cell magic has to be masked by a statement: it is given values, or nobody knows what it does."""
+    return _opaque(line) != OPAQUE
 
 
 def _is_bare_magic(body: str) -> bool:

@@ -39,9 +39,10 @@ def get_ipython(*_values: Any) -> Shell:
 
 
 def display(*values: Any, **_options: Any) -> None:
-    """Prints what Jupyter would have shown."""
+    """Prints what Jupyter would have shown, which is nothing for None."""
     for value in values:
-        print(value)
+        if value is not None:
+            print(value)
 
 
 def main() -> None:
