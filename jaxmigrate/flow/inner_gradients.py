@@ -75,6 +75,9 @@ class _Reading:
             case Partial(callee=callee, arguments=arguments) | Application(callee=callee, arguments=arguments):
                 self.of(callee)
                 for argument in arguments:
+                    if argument.expression is not None and argument.expression in self.read:
+                        continue  # `f = jit(f)`: what a name is given anew may be made of what it was
+                    self.read |= {argument.expression} if argument.expression is not None else set()
                     for one in self.resolver.argument_values(argument):
                         if isinstance(one, Function | Partial | Application | External):
                             self.of(one)
