@@ -249,7 +249,7 @@ def _run_row(run: RunSummary) -> Sequence[str]:
 
 
 def _failure(run: RunSummary) -> str:
-    texts = [text for text in (run.stack, run.stderr_tail) if text]
+    texts = [text for text in (run.stack, run.last_words) if text]
     if not texts:
         return ""
     inside = "".join(preformatted(text) for text in texts)

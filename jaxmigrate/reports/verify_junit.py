@@ -51,7 +51,7 @@ def _add_run(suite: ET.Element, run: RunSummary) -> None:
     case = ET.SubElement(suite, "testcase", classname="jaxmigrate.run", name=name, time=f"{run.seconds:.3f}")
     if not run.ok:
         error = ET.SubElement(case, "error", type=run.outcome, message=legal(run.message))
-        error.text = legal("\n".join(text for text in (run.message, run.stack, run.stderr_tail) if text))
+        error.text = legal("\n".join(text for text in (run.message, run.stack, run.last_words) if text))
 
 
 def _count(root: ET.Element, suite: ET.Element, report: Report) -> None:

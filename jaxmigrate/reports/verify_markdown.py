@@ -90,7 +90,7 @@ def _runs(evidence: Evidence | None) -> list[str]:
     rows = [(run.name, run.message, str(run.calls), seconds(run.seconds)) for run in evidence.runs]
     versions = next((run.versions for run in evidence.runs if run.versions), {})
     shown = ", ".join(f"{name} {versions[name]}" for name in ("python", "jax", "jaxlib", "numpy") if name in versions)
-    tails = [text for run in evidence.runs if not run.ok for text in fenced(run.stderr_tail)]
+    tails = [text for run in evidence.runs if not run.ok for text in fenced(run.last_words)]
     return section(
         "Runs",
         [

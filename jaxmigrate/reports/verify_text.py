@@ -34,7 +34,9 @@ def _lines(report: Report, colour: bool, width: int) -> Iterator[str]:
         place, name = printable(row.place).ljust(places), printable(row.name)[:names].ljust(names)
         yield f"{place}  {name}  {_verdict(row, colour)}{paint(_measured(row.evidence), DIM, on=colour)}"
         yield from (paint(line, DIM, on=colour) for line in _layouts(row.evidence, width))
-        yield from _explained(row, width)
+        # What is said of all sites, as when the original fails, is said once.
+        if row.evidence is None or report.evidence is None or row.evidence.message != report.evidence.message:
+            yield from _explained(row, width)
     if report.evidence is not None:
         yield from _ending(report.evidence, colour, width)
 
@@ -82,7 +84,7 @@ def _ending(evidence: Evidence, colour: bool, width: int) -> Iterator[str]:
     for run in evidence.runs:
         if run.outcome in ("exited", "signal"):
             margin = paint("| ", DIM, on=colour)
-            yield from (f"{margin}{printable(line)}" for line in run.stderr_tail.splitlines()[-_TAIL:])
+            yield from (f"{margin}{printable(line)}" for line in run.last_words.splitlines()[-_TAIL:])
     verdict = paint(evidence.verdict.value, BOLD, _COLOURS[evidence.verdict], on=colour)
     spent = f"{plural(len(evidence.runs), 'run')} in {seconds(evidence.seconds)} on {evidence.devices} devices"
     yield f"{verdict}: {printable(evidence.message)} ({spent})"

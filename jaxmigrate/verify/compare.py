@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from jaxmigrate.verify.align import NUMBERS, Alignment, LeafPair, align
 from jaxmigrate.verify.layouts import Digests, Layout, agrees, explain
-from jaxmigrate.verify.recording import Call, Leaf, Recording, Signature, StreamKey, Values, streams
+from jaxmigrate.verify.recording import Call, Leaf, Recording, Signature, StreamKey, Values, is_enclosing, streams
 
 # The kinds of difference whose size takes the arrays themselves.
 MEASURED = ("value", "dtype", "replicas")
@@ -125,7 +125,9 @@ def compare(original: Recording, rewritten: Recording, lenient: bool = False) ->
     """Compare two runs, by site; sites that neither run reached are not in the result."""
     ours, theirs = streams(original), streams(rewritten)
     found = {
-        site: SiteComparison(parameters=(original.parameters(site), rewritten.parameters(site)), lenient=lenient)
+        site: SiteComparison(
+            parameters=(original.parameters(site), rewritten.parameters(site)), lenient=lenient or is_enclosing(site)
+        )
         for site in {call.site: None for stream in (*ours.values(), *theirs.values()) for call in stream}
     }
     for key in sorted({*ours, *theirs}, key=lambda key: (key.process, key.thread)):
@@ -180,9 +182,16 @@ def _compare_call(key: CallKey, original: Call, rewritten: Call, site: SiteCompa
             found = _compare_values(where, ours, theirs, site)
             deltas[:0] = found or ()
             unrecorded |= found is None
-    if site.lenient and not any(delta.where != "input" for delta in deltas):
-        deltas = []
+    if site.lenient:
+        deltas = _without_held_otherwise(deltas)
     return CallPair(key, original, rewritten, tuple(deltas), weak, unrecorded)
+
+
+def _without_held_otherwise(deltas: list[Delta]) -> list[Delta]:
+    """The differences of a lenient comparison: results, and where these differ, numbers that were given otherwise."""
+    if not any(delta.where != "input" for delta in deltas):
+        return []
+    return [delta for delta in deltas if delta.where != "input" or delta.kind not in ("structure", "shape", "dtype")]
 
 
 def _exception(original: Call, rewritten: Call) -> Delta:

@@ -19,6 +19,7 @@ from jaxmigrate.verify.model import (
     SiteInfo,
     Verdict,
 )
+from jaxmigrate.verify.recording import is_enclosing
 from jaxmigrate.verify.seen import seen_layouts
 
 MAX_DIFFERENCES = 20
@@ -54,7 +55,7 @@ class Case:
 def judge(case: Case) -> tuple[SiteEvidence, ...]:
     """The evidence for each site, in the order of the sites."""
     found = {id_: judge_site(info, case) for id_, info in case.sites.items()}
-    return tuple(_covered(evidence, found, case) for evidence in found.values())
+    return tuple(_covered(evidence, found, case) for id_, evidence in found.items() if not is_enclosing(id_))
 
 
 class Found(NamedTuple):
@@ -254,7 +255,7 @@ def _verdict(info: SiteInfo, comparison: SiteComparison, found: Sequence[Found],
         return Verdict.NONDETERMINISTIC, unstable
     if wrong or (unmeasured and not _measured_calls(found)):
         return Verdict.DIFFERENT, _difference(info, (wrong or unmeasured)[0], case).message
-    if info.counterpart == "" and comparison.lenient and not comparison.calls_rewritten:
+    if info.counterpart == "" and comparison.lenient and not comparison.calls_rewritten and not case.failure:
         return Verdict.DIFFERENT, (
             f"{_count(comparison.calls_original)} in the original; nothing that the migrated program maps or compiles, "
             "and calls, has its function's name or could give its results"
@@ -319,10 +320,13 @@ def _covered(evidence: SiteEvidence, found: Mapping[str, SiteEvidence], case: Ca
     outer = sorted({within[0] for within in enclosing})
     if not all(id_ in found and found[id_].calls for id_ in outer):
         return evidence
-    verdict = gravest(found[id_].verdict for id_ in outer)
+    worst = max((found[id_] for id_ in outer), key=lambda one: one.verdict.severity)
     names = ", ".join(str(found[id_].site) for id_ in outer)
     message = f"runs inside {names}, whose calls were compared"
-    return replace(evidence, verdict=verdict, message=message, covered_by=tuple(outer))
+    if not is_enclosing(worst.site.id):
+        return replace(evidence, verdict=worst.verdict, message=message, covered_by=tuple(outer))
+    told = message if worst.verdict.ok else f"{message}: {worst.message}"
+    return replace(worst, site=evidence.site, message=told, traced=evidence.traced, covered_by=tuple(outer))
 
 
 def gravest(verdicts: Iterable[Verdict]) -> Verdict:

@@ -13,7 +13,7 @@ from jaxmigrate.verify.align import align
 from jaxmigrate.verify.compare import SiteComparison
 from jaxmigrate.verify.keep import Wanted
 from jaxmigrate.verify.model import SiteInfo
-from jaxmigrate.verify.recording import Call, Recording, Values
+from jaxmigrate.verify.recording import Call, Recording, Values, is_enclosing
 
 _NAMELESS = frozenset({"", "<lambda>", "wrapper", "wrapped", "inner", "fun", "fn", "f"})
 # Without a common name, this share of the results must be able to hold the same.
@@ -117,15 +117,21 @@ def _renamed(calls: Iterable[Call], sites: Mapping[Callee, str]) -> Iterator[Cal
             yield replace(call, site=site, place=call.site)
 
 
-def at_places(wanted: Wanted, sites: Mapping[str, SiteComparison]) -> Wanted:
-    """What is wanted of the original's calls, wanted of the calls that stand for them."""
+def at_places(wanted: Wanted, sites: Mapping[str, SiteComparison], original: bool) -> Wanted:
+    """What is wanted of the original's calls, by the names that the recorder has for them on one of the sides."""
     found: dict[str, dict[int, Mapping[str, Sequence[int] | None]]] = {}
     for site, calls in wanted.items():
         for pair in sites[site].pairs:
             if pair.key.number in calls:
-                place = f"{pair.rewritten.place} {pair.rewritten.function}"
-                found.setdefault(place, {})[pair.rewritten.number] = calls[pair.key.number]
+                call = pair.original if original else pair.rewritten
+                found.setdefault(_recorded_as(call), {})[call.number] = calls[pair.key.number]
     return found
+
+
+def _recorded_as(call: Call) -> str:
+    if call.place or is_enclosing(call.site):
+        return f"{call.place or call.site} {call.function}"
+    return call.site
 
 
 def with_counterparts(sites: Mapping[str, SiteInfo], found: Mapping[Callee, str]) -> dict[str, SiteInfo]:

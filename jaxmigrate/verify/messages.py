@@ -25,14 +25,20 @@ _CAUSES = {
 
 
 def describe_run(
-    side: str, outcome: Outcome, recording: Recording, sites: Mapping[str, SiteInfo], stderr: str, timeout: float
+    side: str,
+    outcome: Outcome,
+    recording: Recording,
+    sites: Mapping[str, SiteInfo],
+    stderr: str,
+    timeout: float,
+    stdout: str = "",
 ) -> str:
-    """One sentence about how a run ended."""
+    """One sentence about how a run ended; a program without a word on `stderr` may have said why on `stdout`."""
     if outcome.kind == "finished":
         return f"the {side} finished in {outcome.seconds:.1f} s"
     where = _where(recording, sites)
     if outcome.kind == "exited":
-        return f"the {side} exited with status {outcome.status}{_because(stderr)}"
+        return f"the {side} exited with status {outcome.status}{_because(stderr if stderr.strip() else stdout)}"
     if outcome.kind == "deadlock" or is_rendezvous(stderr):
         return f"the {side} hung {where}: {_waiting(stderr)}"
     if outcome.kind == "timeout":

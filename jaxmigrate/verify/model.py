@@ -300,6 +300,11 @@ class RunSummary:
         return self.outcome == "finished"
 
     @property
+    def last_words(self) -> str:
+        """The end of what the program printed about an error: on standard output where there is nothing else."""
+        return self.stderr_tail if self.stderr_tail.strip() else self.stdout_tail
+
+    @property
     def name(self) -> str:
         """The side, with the command's name where it has one, and the number of the run from the second one on."""
         side = f"{self.command}: {self.side}" if self.command else self.side

@@ -14,7 +14,14 @@ from typing import Any, NamedTuple
 from jaxmigrate.verify.layouts import Digests
 from jaxmigrate.verify.model import InFlight
 
+# What the places of functions begin with that are recorded for the mapped functions inside them.
+ENCLOSING = "jit "
 _STAGES = {"enter": "reading its arguments", "in": "running", "out": "ended", "raised": "ended", "traced": "ended"}
+
+
+def is_enclosing(site: str) -> bool:
+    """Whether this is no mapped site, but a jit of the program's own."""
+    return site.startswith(ENCLOSING)
 
 
 class Leaf(NamedTuple):

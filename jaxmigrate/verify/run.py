@@ -14,6 +14,7 @@ from pathlib import Path
 
 from jaxmigrate.verify import environment as env
 from jaxmigrate.verify.compare import CallKey, SiteComparison, compare
+from jaxmigrate.verify.enclosing import enclosing_sites, hides, match_enclosing, only, with_enclosing
 from jaxmigrate.verify.judge import Case, Errors, Found, gravest, judge
 from jaxmigrate.verify.keep import Wanted, choose
 from jaxmigrate.verify.match import Callee, at_places, match, renamed, with_counterparts
@@ -31,7 +32,7 @@ from jaxmigrate.verify.model import (
     VerifyError,
     VerifyRequest,
 )
-from jaxmigrate.verify.recording import Recording
+from jaxmigrate.verify.recording import Recording, is_enclosing
 from jaxmigrate.verify.seen import against_plan
 from jaxmigrate.verify.workshop import ProgressCallback, Run, Workshop, open_workshop
 
@@ -67,35 +68,45 @@ class _Session:
 
     workshop: Workshop
     runs: tuple[Run, ...] = ()
-    # Of a migration made by hand: for each callee that stands for one of the original, the site of the latter.
+    # For each callee without a mark that stands for one of the original, the site of the latter.
     places: Mapping[Callee, str] = field(default_factory=dict)
+    enclosing: bool = False
 
     def of(self, side: str) -> list[Run]:
-        return [run for run in self.runs if run.summary.side == side]
+        return [run for run in self.runs if run.summary.side == side and run.enclosing == self.enclosing]
 
     def plus(self, side: str, wanted: Wanted | None = None) -> _Session:
-        expected = next((run.summary.calls for run in self.runs), None)
-        if side == ORIGINAL or not self.workshop.request.by_hand:
-            run = self.workshop.run(side, len(self.of(side)) + 1, expected, wanted)
+        by_hand = self.workshop.request.by_hand
+        attempt = 1 + sum(run.summary.side == side for run in self.runs)
+        expected = next((run.summary.calls for run in reversed(self.runs)), None)
+        if side != ORIGINAL and by_hand:
+            expected = None
+        run = self.workshop.run(side, attempt, expected, wanted, self.enclosing)
+        if side == ORIGINAL:
+            seen = only(run.recording, enclosing_sites(run.recording))
+            return replace(self, runs=(*self.runs, _with_recording(run, seen)))
+        if not by_hand and not self.enclosing:
             return replace(self, runs=(*self.runs, run))
-        run = self.workshop.run(side, len(self.of(side)) + 1, None, wanted)
-        places = self.places or match(self.of(ORIGINAL)[0].recording, run.recording)
-        return replace(self, runs=(*self.runs, _as_sites(run, places)), places=places)
+        ours = self.of(ORIGINAL)[0].recording
+        places = self.places or (match if by_hand else match_enclosing)(ours, run.recording)
+        seen = (renamed if by_hand else with_enclosing)(run.recording, places)
+        return replace(self, runs=(*self.runs, _with_recording(run, seen)), places=places)
 
     @property
     def failed(self) -> RunSummary | None:
         return next((run.summary for run in self.runs if not run.summary.ok), None)
 
 
-def _as_sites(run: Run, places: Mapping[Callee, str]) -> Run:
-    """A run of a migration made by hand, with the names of sites in place of those of places."""
-    recording = renamed(run.recording, places)
+def _with_recording(run: Run, recording: Recording) -> Run:
+    """The run with another view of what was recorded."""
     flying = tuple(call.in_flight() for _, call in recording.in_flight())
     return replace(run, recording=recording, summary=replace(run.summary, in_flight=flying))
 
 
 def _verify(workshop: Workshop) -> Evidence:
     session = _Session(workshop).plus(ORIGINAL)
+    if not session.failed and hides(session.runs[0].recording, {site.id for site in workshop.request.sites}):
+        session = replace(session, enclosing=True).plus(ORIGINAL)
     if workshop.request.twice and not session.failed:
         session = session.plus(ORIGINAL)
     if session.failed:
@@ -112,7 +123,7 @@ def _verify(workshop: Workshop) -> Evidence:
 
 def _compare_runs(session: _Session, attempt: int) -> dict[str, SiteComparison]:
     ours, theirs = session.of(ORIGINAL)[attempt].recording, session.of(REWRITTEN)[attempt].recording
-    return compare(ours, theirs, session.workshop.request.by_hand)
+    return compare(only(ours, session.places.values()), theirs, session.workshop.request.by_hand)
 
 
 def _look_closer(
@@ -123,10 +134,9 @@ def _look_closer(
     if not missing and len(session.of(ORIGINAL)) > 1:
         return session, errors
     wanted = choose(missing, session.workshop.request.keep_bytes)
-    session = session.plus(ORIGINAL, wanted)
+    session = session.plus(ORIGINAL, at_places(wanted, missing, original=True))
     if missing and not session.failed:
-        by_hand = session.workshop.request.by_hand
-        session = session.plus(REWRITTEN, at_places(wanted, missing) if by_hand else wanted)
+        session = session.plus(REWRITTEN, at_places(wanted, missing, original=False))
         if not session.failed:
             errors = _measure(session, _compare_runs(session, -1), errors)
     return session, errors
@@ -185,8 +195,9 @@ def _case(session: _Session, comparison: Mapping[str, SiteComparison], errors: E
 def _sites(session: _Session, seen: Iterable[str]) -> dict[str, SiteInfo]:
     """The sites that were asked for, and those that marks name besides."""
     known = {site.id: site for site in session.workshop.request.sites}
-    found = known | {id_: SiteInfo(id_) for id_ in seen if id_ not in known}
-    return with_counterparts(found, session.places) if session.places else found
+    names = {call.site: call.function for call in session.of(ORIGINAL)[0].recording.calls() if is_enclosing(call.site)}
+    found = known | {id_: SiteInfo(id_, name=names.get(id_, "")) for id_ in seen if id_ not in known}
+    return with_counterparts(found, session.places) if session.workshop.request.by_hand and session.places else found
 
 
 def _instability(runs: list[Run]) -> dict[str, int]:

@@ -15,7 +15,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import resources
 from pathlib import Path
 from types import FrameType
@@ -45,6 +45,7 @@ class Run:
     summary: RunSummary
     recording: Recording
     stdout: Path
+    enclosing: bool = False
 
 
 @dataclass(frozen=True)
@@ -60,8 +61,13 @@ class Workshop:
         """The folder that makes every Python below it load the recorder."""
         return self.folder / "boot"
 
-    def run(self, side: str, attempt: int, expected: int | None, wanted: Wanted | None = None) -> Run:
-        """Run one side from a fresh copy; `wanted` are the calls whose arrays to keep, None for the first ones."""
+    def run(
+        self, side: str, attempt: int, expected: int | None, wanted: Wanted | None = None, enclosing: bool = False
+    ) -> Run:
+        """Run one side from a fresh copy; `wanted` are the calls whose arrays to keep, None for the first ones.
+
+        With `enclosing`, functions that the program compiles itself are recorded too, for the sites inside them.
+        """
         self.progress(Progress("copying", side if attempt == 1 else f"{side}, run {attempt}"))
         folder = self.folder / "runs" / f"{side}-{attempt}"
         for name in ("records", "arrays"):
@@ -77,8 +83,10 @@ class Workshop:
         _empty(places.temporary)
         marked = self.request.original if side == ORIGINAL else self.request.migrated
         links = copy_tree(places.root, places.copy, marked).links
-        places.config.write_text(json.dumps(self._config(side, folder, places, wanted, [str(link) for link in links])))
-        return self._start(side, attempt, places, folder, expected)
+        watch = "all" if self.request.by_hand and side != ORIGINAL else "jit" if enclosing else ""
+        config = self._config(side, folder, places, wanted, [str(link) for link in links])
+        places.config.write_text(json.dumps({**config, "watch": watch}))
+        return replace(self._start(side, attempt, places, folder, expected), enclosing=enclosing)
 
     def _config(
         self, side: str, folder: Path, places: env.Places, wanted: Wanted | None, links: list[str]
@@ -86,7 +94,6 @@ class Workshop:
         request = self.request
         return {
             "original": side == ORIGINAL,
-            "watch": request.by_hand and side != ORIGINAL,
             "records": str(folder / "records"),
             "arrays": str(folder / "arrays"),
             "keep": wanted,
@@ -153,13 +160,13 @@ def summarise(
     timeout: float,
 ) -> RunSummary:
     """How a run went, as plain data."""
-    stderr = streams.stderr.read_text(errors="replace")
+    stderr, stdout = (stream.read_text(errors="replace") for stream in (streams.stderr, streams.stdout))
     last = recording.last_call()
     return RunSummary(
         side=side,
         attempt=attempt,
         outcome=outcome.kind,
-        message=describe_run(f"{side} program", outcome, recording, sites, stderr, timeout),
+        message=describe_run(f"{side} program", outcome, recording, sites, stderr, timeout, stdout),
         exit_status=outcome.status,
         signal=outcome.signal,
         seconds=outcome.seconds,
@@ -169,7 +176,7 @@ def summarise(
         versions=_versions(recording),
         in_flight=tuple(call.in_flight() for _, call in recording.in_flight()),
         last_call=last.in_flight() if last is not None else None,
-        stdout_tail=tail(streams.stdout.read_text(errors="replace")),
+        stdout_tail=tail(stdout),
         stderr_tail=tail(stderr),
         stack=tail(recording.stack()) if outcome.kind == "timeout" else "",
     )

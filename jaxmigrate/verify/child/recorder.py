@@ -23,13 +23,17 @@ _said: dict[str, int] = {}
 _made: set[tuple[int, str]] = set()
 
 
+# What the places of functions begin with that are recorded for what they enclose.
+ENCLOSING = "jit "
+
+
 class Place(str):
     """Where something is mapped, for programs without marks; `outer` also says on whose behalf."""
 
     __slots__ = ("outer",)
     outer: str
 
-    def __new__(cls, text: str, outer: str) -> Place:  # noqa: PYI034 - Python 3.9 has no Self
+    def __new__(cls, text: str, outer: str = "") -> Place:  # noqa: PYI034 - Python 3.9 has no Self
         """The place as text."""
         place = super().__new__(cls, text)
         place.outer = outer
@@ -80,7 +84,7 @@ def mapped(site: str, *original: Any) -> Any:
     flags.repeat()
     if isinstance(site, Place) and _name(original[0]) == "<lambda>":
         # The lambdas that go through a helper have nothing but its caller to tell them apart.
-        site = site.outer
+        site = Place(site.outer, site.outer)
     _say_made(site, original[0])
     return Recorded(site, original[0])
 
@@ -188,7 +192,10 @@ def _record_compiled(site: str, compile_stage: Callable[..., Any]) -> Callable[.
 
 
 def _call(site: str, name: str, function: Any, args: Any, kwargs: Any) -> Any:
-    if digest.holds_tracer((args, kwargs)):
+    traced = digest.holds_tracer((args, kwargs))
+    if (traced or _stack()) and site.startswith(ENCLOSING):
+        return function(*args, **kwargs)
+    if traced:
         _say_traced(site)
         return function(*args, **kwargs)
     call = _Call(site, name)
@@ -225,7 +232,7 @@ class _Call:
         self.log = log.current()
         self.thread = _thread()
         # Without marks, a place may be that of a helper, which says little without the name of what it maps.
-        self.key = f"{site} {name}" if log.CONFIG["watch"] else site
+        self.key = f"{site} {name}" if isinstance(site, Place) else site
         self.order, self.number = self.log.number(self.key, self.thread)
         place = {"site": site, "f": name, "i": self.number, "thread": self.thread, "within": _stack()}
         self.log.write({"k": "enter", "n": self.order, **place})

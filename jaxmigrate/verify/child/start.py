@@ -26,7 +26,7 @@ def start() -> None:
     overlay.protect(config["links"])
     _seed(config["seed"])
     if config["watch"]:
-        watch.watch(config["copy"])
+        watch.watch(config["copy"], config["watch"])
     processes.join_when_imported()
     builtins.__dict__["__jaxmigrate_transform__"] = recorder.transform
     builtins.__dict__["__jaxmigrate_mapped__"] = recorder.mapped

@@ -1,8 +1,9 @@
-"""Records every function that the program itself compiles or maps, for migrations that carry no marks.
+"""Records functions that the program itself compiles or maps, where marks do not tell enough.
 
-What was pmapped in the original may have become a shard_map under jit, a jit of its own, or anything else that JAX
-offers; which of them stands for which site is found out afterwards, from what they were called with. So all of them
-are recorded that files of the project make, each under the place where it is made.
+A migration made by hand has no marks: what was pmapped may have become a shard_map under jit, a jit of its own, or
+anything else that JAX offers, and which of them stands for which site is found out afterwards, from what they were
+called with. So all of them are recorded that files of the project make, each under the place where it is made. And a
+mapped function that is only called under a jit has no values there to compare: then the calls of that jit are recorded.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import functools
 import inspect
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import FrameType, ModuleType
 from typing import Any
 
@@ -24,33 +25,40 @@ _TRANSFORMS = {
 }
 
 
-def watch(copy: str) -> None:
-    """Record what files below `copy` make with JAX's transforms, from when JAX is imported on."""
-    project = os.path.join(copy, "")
-    when_imported(_TRANSFORMS, lambda module: _replace(module, project))
+_JITS = {"jax": ("jit",), "jax.experimental.pjit": ("pjit",)}
 
 
-def _replace(module: ModuleType, project: str) -> None:
-    for name in _TRANSFORMS[module.__name__]:
+def watch(copy: str, what: str) -> None:
+    """Record what files below `copy` make, from when JAX is imported on: `all` transforms, or only `jit`."""
+    project, transforms = os.path.join(copy, ""), _TRANSFORMS if what == "all" else _JITS
+    prefix = "" if what == "all" else recorder.ENCLOSING
+    when_imported(transforms, lambda module: _replace(module, transforms[module.__name__], project, prefix))
+
+
+def _replace(module: ModuleType, names: Sequence[str], project: str, prefix: str) -> None:
+    for name in names:
         if name in module.__dict__:
-            module.__dict__[name] = _watched(module.__dict__[name], project)
+            module.__dict__[name] = _watched(module.__dict__[name], project, prefix)
 
 
-def _watched(original: Callable[..., Any], project: str) -> Callable[..., Any]:
+def _watched(original: Callable[..., Any], project: str, prefix: str) -> Callable[..., Any]:
     @functools.wraps(original)
     def transform(*args: Any, **kwargs: Any) -> Any:
         frame = inspect.currentframe()
-        site = _place(frame.f_back, project) if frame is not None else ""
+        site = _place(frame.f_back, project, prefix) if frame is not None else ""
         return recorder.transform(site, original)(*args, **kwargs) if site else original(*args, **kwargs)
 
     return transform
 
 
-def _place(frame: FrameType | None, project: str) -> str:
+def _place(frame: FrameType | None, project: str, prefix: str) -> str:
     """Where a function of the project makes something; empty for functions of anybody else."""
     place = _line(frame, project)
     outer = _line(frame.f_back, project) if frame is not None else ""
-    return recorder.Place(place, f"{place}, called from {outer}" if outer else place) if place else ""
+    if not place:
+        return ""
+    place = f"{prefix}{place}"
+    return recorder.Place(place, f"{place}, called from {outer}" if outer else place)
 
 
 def _line(frame: FrameType | None, project: str) -> str:
