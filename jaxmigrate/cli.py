@@ -227,6 +227,11 @@ def _subcommand(commands: Any, name: str, summary: str, usage: str | None = None
 def _add_paths(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("paths", nargs="+", metavar="PATH", help="a file, notebook or folder, or - for standard input")
     parser.add_argument(
+        "--docs",
+        action="store_true",
+        help="instead of code, the Python in Markdown and reStructuredText, and the doctests in docstrings",
+    )
+    parser.add_argument(
         "--force-exclude",
         action="store_true",
         help="leave out what the project excludes even if it is named, for hooks",
@@ -246,7 +251,13 @@ def _add_report(parser: argparse.ArgumentParser) -> None:
 
 def _add_run_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--devices", type=_checked(_positive), metavar="N", help="simulated devices in a process (default: 8)"
+        "--devices",
+        type=_checked(_positive),
+        metavar="N",
+        help="simulated devices in a process (default: 8), or GPUs (default: all)",
+    )
+    parser.add_argument(
+        "--platform", choices=("cpu", "gpu"), help="cpu: devices are simulated; gpu: they are real (default: cpu)"
     )
     parser.add_argument(
         "--timeout", type=_checked(_seconds), metavar="SECONDS", help="stop a run that takes longer (default: 600)"

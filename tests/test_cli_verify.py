@@ -328,10 +328,12 @@ class TestProjectRoot:
     [
         (Progress("copying", "original"), "copying original"),
         (Progress("comparing"), "comparing"),
-        (Progress("running", "original", 7, None, "a.py:3", 2.4), "running original: 7 mapped calls, 2 s a.py:3"),
+        (Progress("running", "original", 7, None, "a.py:3", 2.4), "running original: 7 mapped calls, 2.4 s a.py:3"),
+        (Progress("running", "original", 1, None, "a.py:3:9", 2.4), "running original: 1 mapped call, 2.4 s a.py:3"),
+        (Progress("ran", "original", 7, None, "", 2.4), "ran original: 7 mapped calls in 2.4 s"),
         (
             Progress("running", "rewritten", 6, 12, "", 10),
-            "running rewritten [############------------] 6 of 12 mapped calls, 10 s",
+            "running rewritten [########--------] 6 of 12 mapped calls, 10.0 s",
         ),
     ],
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import pty
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -109,22 +110,34 @@ class _Terminal(io.StringIO):
         return True
 
 
-STEPS = [Progress("copying", "original"), *[Progress("running", "original", n, 4) for n in range(5)]]
+STEPS = [
+    Progress("copying", "original"),
+    *[Progress("running", "original", n, 4, "train.py:3:8", 20.0 * n) for n in range(5)],
+    Progress("ran", "original", 4, 4, "", 90.0),
+    Progress("comparing"),
+]
 
 
-def test_progress_is_one_line_that_goes_away_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_progress_is_one_line_for_each_run_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stderr", screen := _Terminal())
     with progress_display() as show:
         for step in STEPS:
             show(step)
-    assert "\n" not in screen.getvalue()
-    assert "4 of 4 mapped calls" in screen.getvalue()
+    shown = re.sub(r"\x1b\[[0-9;]*[mK]", "", screen.getvalue())
+    assert [part.split("\r")[-1] for part in shown.split("\n")] == ["ran original: 4 mapped calls in 1 min 30 s", ""]
+    assert "4 of 4 mapped calls, 1 min 20 s train.py:3\r" in shown
     assert screen.getvalue().endswith("\r\x1b[K")
 
 
-def test_progress_is_a_line_for_each_phase_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_progress_is_lines_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stderr", log := io.StringIO())
     with progress_display() as show:
         for step in STEPS:
             show(step)
-    assert log.getvalue() == "  copying original\n  running original\n"
+    assert log.getvalue().splitlines() == [
+        "  running original",
+        "  running original [########--------] 2 of 4 mapped calls, 40.0 s train.py:3",
+        "  running original [################] 4 of 4 mapped calls, 1 min 20 s train.py:3",
+        "  ran original: 4 mapped calls in 1 min 30 s",
+        "  comparing",
+    ]

@@ -22,7 +22,7 @@ from jaxmigrate.migrate import SitePlan
 from jaxmigrate.sources import NOTEBOOK, SourceFile
 from jaxmigrate.terminal import plural, say
 from jaxmigrate.verify.merge import merge
-from jaxmigrate.verify.model import Evidence, SiteInfo, VerifyError, VerifyRequest
+from jaxmigrate.verify.model import CPU, Evidence, SiteInfo, VerifyError, VerifyRequest
 from jaxmigrate.verify.run import verify
 
 
@@ -144,9 +144,11 @@ def _verified(
 
 
 def _of_command(one: CommandConfig, options: argparse.Namespace) -> dict[str, Any]:
+    platform = getattr(options, "platform", None) or CPU
     return {
         "command": one.command,
-        "devices": options.devices or one.devices,
+        "devices": options.devices or (one.devices if platform == CPU else 0),
+        "platform": platform,
         "processes": getattr(options, "processes", None) or one.processes,
         "environment": dict(one.environment),
         **_given(timeout=options.timeout or one.timeout),

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from jaxmigrate.verify.model import VerifyError, VerifyRequest
+from jaxmigrate.verify.model import CPU, VerifyError, VerifyRequest
 from jaxmigrate.verify.scratch import is_below
 
 DEVICE_COUNT = "--xla_force_host_platform_device_count"
@@ -36,7 +36,6 @@ def child_environment(request: VerifyRequest, places: Places, python: str) -> di
     for name in _DROPPED:
         environment.pop(name, None)
     environment |= {
-        "JAX_PLATFORMS": "cpu",
         # With fewer threads than this, unblocked loops of collectives deadlock on small machines.
         "NPROC": "64",
         "PWD": str(places.copy / request.cwd),
@@ -44,9 +43,13 @@ def child_environment(request: VerifyRequest, places: Places, python: str) -> di
         "PYTHONHASHSEED": "0",
         "PYTHONPATH": _python_path(environment.get("PYTHONPATH", ""), places),
         "TMPDIR": str(places.temporary),
-        "XLA_FLAGS": with_device_count(environment.get("XLA_FLAGS", ""), request.devices),
         "JAXMIGRATE_VERIFY": str(places.config),
     }
+    if request.platform == CPU:
+        flags = with_device_count(environment.get("XLA_FLAGS", ""), request.devices)
+        environment |= {"JAX_PLATFORMS": CPU, "XLA_FLAGS": flags}
+    else:
+        environment.pop("JAX_PLATFORMS", None)
     # Without it a plot that the program shows would wait for somebody to close it.
     environment.setdefault("MPLBACKEND", "Agg")
     if python:

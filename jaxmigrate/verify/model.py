@@ -18,6 +18,9 @@ SCHEMA_VERSION = 1
 ORIGINAL = "original"
 REWRITTEN = "rewritten"
 
+CPU = "cpu"
+GPU = "gpu"
+
 _LABEL = 48
 
 
@@ -106,7 +109,7 @@ class VerifyRequest:
 
     `root` is the project tree that each run gets a copy of, and `cwd` the folder below it in which `command` runs.
     `original` and `migrated` hold the marked text of the files of each side, by path relative to `root`.
-    `devices` are those of each process.
+    `devices` are those of each process: simulated ones on the platform `cpu`; on `gpu` real ones, 0 for all.
     `timeout`, `idle_timeout` and `collective_timeout` are seconds: of a whole run; of a mapped call during which the
     program computes nothing; and until XLA itself gives a collective up. `twice` runs the original a second time
     before the rewrite, to tell a program that differs from itself. `keep_bytes` bounds the arrays that one run leaves
@@ -133,11 +136,12 @@ class VerifyRequest:
     seed: int | None = 0
     keep_bytes: int = 256 << 20
     by_hand: bool = False
+    platform: str = CPU
 
 
 @dataclass(frozen=True)
 class Progress:
-    """One moment of a verification, for a progress display."""
+    """One moment of a verification, for a progress display; `phase` is copying, running, ran or comparing."""
 
     phase: str
     run: str = ""

@@ -15,12 +15,14 @@ from pathlib import Path
 from jaxmigrate.verify import environment as env
 from jaxmigrate.verify.compare import CallKey, SiteComparison, compare
 from jaxmigrate.verify.enclosing import enclosing_sites, hides, match_enclosing, only, with_enclosing
+from jaxmigrate.verify.gpus import on_gpus
 from jaxmigrate.verify.judge import Case, Errors, Found, gravest, judge
 from jaxmigrate.verify.keep import Wanted, choose
 from jaxmigrate.verify.match import Callee, at_places, match, renamed, with_counterparts
 from jaxmigrate.verify.measure import ArrayPair, array_pair, measure, scalar_error, tolerance_of
 from jaxmigrate.verify.merge import NO_CALL, coverage
 from jaxmigrate.verify.model import (
+    GPU,
     ORIGINAL,
     REWRITTEN,
     Evidence,
@@ -50,6 +52,8 @@ def verify(request: VerifyRequest, progress: ProgressCallback = _silent) -> Evid
     _check(request)
     request = replace(request, root=Path(os.path.realpath(request.root)))
     started = time.monotonic()
+    if request.platform == GPU:
+        request = on_gpus(request)
     with open_workshop(request, progress) as workshop:
         evidence = _verify(workshop)
     return replace(evidence, seconds=time.monotonic() - started)
@@ -297,7 +301,11 @@ def printed(text: str) -> list[str]:
 def _shown_environment(session: _Session) -> dict[str, str]:
     flags = session.runs[0].summary.versions.get("xla_flags", "")
     shown = env.shown_environment({**os.environ, **session.workshop.request.environment})
-    shown |= {"JAX_PLATFORMS": "cpu", "NPROC": "64", "PYTHONHASHSEED": "0"}
+    shown |= {"NPROC": "64", "PYTHONHASHSEED": "0"}
+    if session.workshop.request.platform == GPU:
+        shown.pop("JAX_PLATFORMS", None)
+        return shown | ({"XLA_FLAGS": flags} if flags else {})
+    shown["JAX_PLATFORMS"] = "cpu"
     return shown | {"XLA_FLAGS": flags or env.with_device_count("", session.workshop.request.devices)}
 
 

@@ -22,9 +22,10 @@ from types import FrameType
 from typing import Any
 
 from jaxmigrate.verify import environment as env
+from jaxmigrate.verify.gpus import FLAGS
 from jaxmigrate.verify.keep import Wanted
 from jaxmigrate.verify.messages import describe_run, tail
-from jaxmigrate.verify.model import ORIGINAL, Progress, RunSummary, SiteInfo, VerifyRequest
+from jaxmigrate.verify.model import GPU, ORIGINAL, Progress, RunSummary, SiteInfo, VerifyRequest
 from jaxmigrate.verify.process import IdleWatch, Outcome, Streams, run_child
 from jaxmigrate.verify.recording import Recording
 from jaxmigrate.verify.scratch import copy_tree
@@ -103,7 +104,7 @@ class Workshop:
             "copy": str(places.copy),
             "marked": sorted({*request.original, *request.migrated}),
             "links": links,
-            "flags": env.collective_flags(request.collective_timeout),
+            "flags": [*FLAGS] if request.platform == GPU else env.collective_flags(request.collective_timeout),
             "flag_cache": str(self.folder / "flags.json"),
             "seed": request.seed,
             "deadline": time.time() + request.timeout - _LAST_WORDS_SECONDS,
@@ -125,6 +126,8 @@ class Workshop:
             executable = sys.executable
         outcome = run_child(command, executable, cwd, variables, streams, self.request.timeout, watch)
         recording.read_on()
+        name = side if attempt == 1 else f"{side}, run {attempt}"
+        self.progress(Progress("ran", name, recording.count(), expected, "", outcome.seconds))
         sites = {site.id: site for site in self.request.sites}
         summary = summarise(side, attempt, outcome, recording, sites, streams, self.request.timeout)
         return Run(summary, recording, streams.stdout)
