@@ -8,11 +8,13 @@ from typing import TypeAlias, cast
 
 from jaxmigrate.findings import Finding
 from jaxmigrate.flow.facts import Facts
+from jaxmigrate.program.jax_names import newest_jax
 from jaxmigrate.program.mesh_contexts import CONTEXT, mesh_contexts
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.old_names import Release, old_names
 from jaxmigrate.program.old_uses import OldImport, OldReference, is_guarded, old_imports, old_references
 from jaxmigrate.program.resolve import Resolver
+from jaxmigrate.program.unknown_names import unknown_names
 
 TARGET = "the oldest JAX that the project must run on"  # what the resolver remembers it under; None for the newest
 Uses: TypeAlias = tuple[list[OldImport], list[OldReference]]
@@ -31,6 +33,13 @@ def old_name_findings(facts: Facts, code: str) -> Iterator[Finding]:
             known = isinstance(use.node, ast.Name) and use.node.id in bound  # its import is reported
             if use.row.code == code and use.row.holds_for(target) and not known:
                 yield from facts.finding(module, use.node, code, use.row.told)
+
+
+def unknown_findings(facts: Facts, code: str) -> Iterator[Finding]:
+    """A finding for each name that the newest JAX lacks and the table does not have."""
+    for module in facts.modules:
+        for use in unknown_names(module):
+            yield from facts.finding(module, cast("ast.expr", use.node), code, f"jax {newest_jax()} has no {use.name}")
 
 
 def context_findings(facts: Facts) -> Iterator[Finding]:

@@ -9,10 +9,12 @@ from dataclasses import dataclass, field
 from jaxmigrate.migrate.edits import Edit, Positions
 from jaxmigrate.migrate.imports import bound_name, free_name, has_jax_import, used_names
 from jaxmigrate.migrate.style import style_of
+from jaxmigrate.program.jax_names import newest_jax
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.old_names import OldName, Release
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.sites import ReferenceNode, denotes
+from jaxmigrate.program.unknown_names import UnknownName
 
 NOT_LOADED = ("jax.extend.", "jax.experimental.", "jax.example_libraries.", "jax.flatten_util.")
 SHORT = {"jax.sharding.PartitionSpec": ("P", "PartitionSpec"), "jax.numpy": ("jnp", "jax_numpy")}
@@ -64,6 +66,10 @@ class Desk:
     def leave(self, node: ast.expr | ast.alias, row: OldName, reason: str = "") -> None:
         """Notes that a use of an old name stays, and why."""
         self._note(node, row.name, row.replacement, row.code, reason or row.told)
+
+    def lack(self, unknown: UnknownName) -> None:
+        """Notes a name that JAX lacks and the table does not have."""
+        self._note(unknown.node, unknown.name, "", "JM419", f"jax {newest_jax()} has no {unknown.name}")
 
     def _note(self, node: ast.expr | ast.alias, name: str, replacement: str, code: str, reason: str) -> None:
         start, _ = self.positions.span(node)

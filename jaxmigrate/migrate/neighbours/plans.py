@@ -16,13 +16,15 @@ from jaxmigrate.program.old_names import Release
 
 def with_new_names(plan: Plan, paths: Mapping[str, Path], target: Release | None, era: Era = "") -> Plan:
     """The plan with old names replaced in what each file becomes; `paths` are those of the files that parse."""
-    renewed = renew({paths[file.path]: file.after for file in plan.files if file.path in paths}, target, era)
+    texts = {paths[file.path]: file.after for file in plan.files if file.path in paths}
+    touched = {paths[file.path] for file in plan.files if file.changed}
+    renewed = renew(texts, target, era, touched)
     if not renewed:
         return plan
     by_name = {name: path for name, path in paths.items() if path in renewed}
     marked = {by_name[f.path]: f.marked_after for f in plan.files if f.path in by_name and f.marked_after != f.after}
-    texts = {paths[f.path]: f.after for f in plan.files if f.path in paths} | marked
-    again = renew(texts, target, era) if marked else {}
+    marked_texts = texts | marked
+    again = renew(marked_texts, target, era, touched) if marked else {}
     files = []
     for file in plan.files:
         path = by_name.get(file.path)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -33,6 +33,7 @@ from jaxmigrate.program.old_uses import (
     old_references,
 )
 from jaxmigrate.program.resolve import Resolver
+from jaxmigrate.program.unknown_names import unknown_names
 
 
 class Renewed(NamedTuple):
@@ -49,15 +50,18 @@ class Uses(NamedTuple):
     references: Sequence[OldReference]
 
 
-def renew(texts: Mapping[Path, str], target: Release | None, required: Era = "") -> dict[Path, Renewed]:
+def renew(
+    texts: Mapping[Path, str], target: Release | None, required: Era = "", touched: Collection[Path] = ()
+) -> dict[Path, Renewed]:
     """Replaces old names in the files of a project; the result has those files that use any and parse.
 
-    `target` is the oldest release that the result must run on, `required` what the project says it was written for.
+    `target` is the oldest release that the result must run on, `required` what the project says it was written for,
+    `touched` are files that change in any case, so that what JAX lacks is told in them.
     """
-    modules = _parsed(texts)
+    modules = _parsed(texts, touched)
     resolver = Resolver(Project(modules.values(), lambda path: texts.get(path) or read_utf8(path), texts))
     found = {module: _uses(module, resolver) for module in modules.values()}
-    found = {m: uses for m, uses in found.items() if uses.imports or uses.references or _enters_mesh(m, resolver)}
+    found = {m: uses for m, uses in found.items() if m.path in touched or any(uses) or _enters_mesh(m, resolver)}
     if not found:
         return {}
     era = era_of(found, resolver, required)
@@ -68,10 +72,10 @@ def renew(texts: Mapping[Path, str], target: Release | None, required: Era = "")
     return {desk.module.path: _renewed(desk, found[desk.module], by_row, words) for desk in desks}
 
 
-def _parsed(texts: Mapping[Path, str]) -> dict[Path, Module]:
+def _parsed(texts: Mapping[Path, str], touched: Collection[Path]) -> dict[Path, Module]:
     modules: dict[Path, Module] = {}
     for path, text in texts.items():
-        if may_use_old_names(text):
+        if path in touched or may_use_old_names(text):
             try:
                 modules[path] = parse_module(path, text)
             except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -109,6 +113,8 @@ def _renewed(desk: Desk, uses: Uses, by_row: Mapping[str, Subject], texts: Texts
     enter_meshes(desk)
     keep_axes_auto(desk, texts)
     name_sizes(desk)
+    for unknown in unknown_names(desk.module):
+        desk.lack(unknown)
     return Renewed(_text_of(desk), tuple(sorted(set(desk.seen), key=lambda s: (s.line, s.column, s.name))))
 
 

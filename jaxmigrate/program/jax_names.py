@@ -1,0 +1,42 @@
+"""What the newest JAX has: the names of its modules, kept as data, since lint and fix never import JAX."""
+
+from __future__ import annotations
+
+import importlib.resources
+from functools import cache
+
+PRIVATE = "jax._src."
+
+
+@cache
+def _modules() -> dict[str, str]:
+    text = (importlib.resources.files("jaxmigrate.program") / "jax_names.txt").read_text(encoding="utf-8")
+    lines = [line.partition(" ") for line in text.splitlines() if not line.startswith("#")]
+    return {module: f" {names} " for module, _, names in lines}
+
+
+@cache
+def _packages() -> frozenset[str]:
+    """What has modules below it."""
+    return frozenset(module[:end] for module in _modules() for end, c in enumerate(module) if c == ".")
+
+
+@cache
+def newest_jax() -> str:
+    """The release that the names are of."""
+    text = (importlib.resources.files("jaxmigrate.program") / "jax_names.txt").read_text(encoding="utf-8")
+    return text.split(maxsplit=7)[5]
+
+
+def missing(dotted: str) -> str:
+    """The part of a dotted name up to the first that the newest JAX lacks; empty where it has all, or none can tell."""
+    parts = dotted.split(".")
+    for count in range(1, len(parts)):
+        module, name = ".".join(parts[:count]), parts[count]
+        if f"{module}.{name}" in _modules() or f"{module}.{name}" in _packages():
+            continue
+        known = _modules().get(module)
+        if known is None or f" {name} " in known or name.startswith("_"):
+            return ""
+        return f"{module}.{name}"
+    return ""

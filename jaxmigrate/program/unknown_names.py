@@ -1,0 +1,85 @@
+"""Uses of names that the newest JAX lacks, whether the table of old names has them or not."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from jaxmigrate.program.jax_names import missing
+from jaxmigrate.program.modules import Module
+from jaxmigrate.program.old_names import row_of
+from jaxmigrate.program.old_uses import is_guarded
+from jaxmigrate.program.scopes import Binding
+
+
+class UnknownName(NamedTuple):
+    """A place, and the name that JAX lacks."""
+
+    node: ast.alias | ast.Attribute
+    name: str
+
+
+def unknown_names(module: Module) -> Iterator[UnknownName]:
+    """The imports and expressions of a module that name something which JAX lacks and no row of the table tells of."""
+    if "jax" not in module.text:
+        return
+    yield from _imported(module)
+    owners: dict[str, bool] = {}
+    for node in module.table.references:
+        if isinstance(node, ast.Attribute) and not isinstance(module.table.parents.get(node), ast.Attribute):
+            dotted = _dotted(node, module, owners)
+            name = missing(dotted) if dotted else ""
+            if name and row_of(name) is None and not _is_set(name, module) and not is_guarded(node, module):
+                yield UnknownName(node, name)
+
+
+def _imported(module: Module) -> Iterator[UnknownName]:
+    for statement in ast.walk(module.tree):
+        if isinstance(statement, ast.Import):
+            names = [(alias, alias.name) for alias in statement.names]
+        elif isinstance(statement, ast.ImportFrom) and not statement.level and statement.module:
+            names = [(alias, f"{statement.module}.{alias.name}") for alias in statement.names if alias.name != "*"]
+        else:
+            continue
+        for alias, dotted in names:
+            name = missing(dotted) if dotted.startswith("jax.") else ""
+            if name and row_of(dotted) is None and row_of(name) is None and not is_guarded(statement, module):
+                yield UnknownName(alias, name)
+
+
+def _dotted(node: ast.Attribute, module: Module, owners: dict[str, bool]) -> str:
+    """The full name that a chain of attributes spells, if it starts at an import of JAX."""
+    parts: list[str] = []
+    current: ast.expr = node
+    while isinstance(current, ast.Attribute):
+        parts.append(current.attr)
+        current = current.value
+    if not isinstance(current, ast.Name) or owners.get(current.id) is False:
+        return ""
+    holder = module.table.scope_of[current].lookup(current.id)
+    bindings = holder.bindings[current.id] if holder is not None else []
+    names = {_imports(binding, module) for binding in bindings}
+    name = names.pop() if len(names) == 1 else ""
+    if not any(b.kind in ("import", "from") for b in bindings) and holder is module.table.root:
+        owners[current.id] = False
+    return f"{name}.{'.'.join(reversed(parts))}" if name else ""
+
+
+def _imports(binding: Binding, module: Module) -> str:
+    """What of JAX a binding imports."""
+    alias = binding.node
+    if not isinstance(alias, ast.alias):
+        return ""
+    name = alias.name if binding.kind == "from" or alias.asname else alias.name.partition(".")[0]
+    if binding.kind == "from":
+        statement = module.table.parents[alias]
+        if not isinstance(statement, ast.ImportFrom) or statement.level:
+            return ""
+        name = f"{statement.module}.{name}"
+    return name if name == "jax" or name.startswith("jax.") else ""
+
+
+def _is_set(name: str, module: Module) -> bool:
+    """Whether the program itself sets an attribute of that name on something."""
+    return any(attribute.attr == name.rpartition(".")[2] for attribute in module.table.attributes)
