@@ -31,6 +31,7 @@ from jaxmigrate.program.values import (
     UNKNOWN,
     Application,
     Argument,
+    Class,
     Constant,
     External,
     Function,
@@ -185,11 +186,27 @@ def _apply(
             inside = {**bindings, **bind_arguments(callee, arguments, walk.resolver, bindings)}
             _function(walk, callee, around, inside, (*way, Step(module, node, f"calls {label(callee)}")))
         case Instance():
-            for method in walk.resolver.attribute(callee, "__call__"):
-                if isinstance(method, Function):
-                    _apply(walk, method, arguments, node, module, around, bindings, way)
+            _method(walk, callee, "__call__", arguments, node, module, around, bindings, way)
+        case Class():
+            _method(walk, Instance(callee), "__init__", arguments, node, module, around, bindings, way)
         case _:
             _hand_over(walk, arguments, module, around.with_axes(None), bindings, way)
+
+
+def _method(
+    walk: AxisWalk,
+    owner: Instance,
+    name: str,
+    arguments: tuple[Argument, ...],
+    node: ast.expr,
+    module: Module,
+    around: Environment,
+    bindings: Bindings,
+    way: tuple[Step, ...],
+) -> None:
+    for method in walk.resolver.attribute(owner, name):
+        if isinstance(method, Function):
+            _apply(walk, method, arguments, node, module, around, bindings, way)
 
 
 def _apply_result(

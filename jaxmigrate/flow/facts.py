@@ -15,6 +15,7 @@ from jaxmigrate.flow.meshes import MeshCall, mesh_call
 from jaxmigrate.flow.operations import is_device_map
 from jaxmigrate.flow.processes import ProcessBranch, process_branches
 from jaxmigrate.flow.readings import DeviceMap, innermost, read_map
+from jaxmigrate.flow.replicated import Replicated
 from jaxmigrate.flow.variance import Reading
 from jaxmigrate.program.collectives import PMAP, SHARD_MAPS, VMAP, argument
 from jaxmigrate.program.modules import Module
@@ -40,6 +41,7 @@ class Facts:
         self.resolver = resolver
         self.names = names
         self._confirmed: dict[DeviceMap, Reading] = {}
+        self._replicated: dict[tuple[DeviceMap, bool], Reading | None] = {}
         self._by_name: dict[Module, dict[str, list[ast.Call]]] = {}
 
     @cached_property
@@ -140,6 +142,14 @@ class Facts:
                     if place not in reported:
                         reported.add(place)
                         yield from self.finding(place.module, place.node, code, place.message)
+
+    def with_replicated(self, found: DeviceMap, trusting: bool) -> Reading | None:
+        """The reading of a map's body if what its calls replicate is equal; None where they replicate nothing."""
+        key = (found, trusting)
+        if key not in self._replicated:
+            equal = Replicated(self.modules, self.resolver).arguments(found)
+            self._replicated[key] = read_map(found, self.resolver, trusting=trusting, equal=equal) if equal else None
+        return self._replicated[key]
 
     def confirmed(self, found: DeviceMap, reading: Reading) -> Reading:
         """The reading of a map's body without trust in what is out of sight."""

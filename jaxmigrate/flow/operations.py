@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
@@ -14,6 +15,7 @@ from jaxmigrate.program.resolve import Resolver, call_arguments
 from jaxmigrate.program.values import UNKNOWN, Application, External, Function, Parameter, Partial, Value, Values
 
 DEEPEST = 5
+LIKE_COLLECTIVES = re.compile("(psum|pmean|pmax|pmin|all_gather|ppermute)_")  # pmean_if_pmap, and its like in libraries
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +52,9 @@ def function_operations(value: Value, resolver: Resolver, depth: int = 0) -> lis
             return operations(body, module, resolver, depth + 1)
         case Partial(callee=callee):
             return function_operations(callee, resolver, depth + 1)
+        case Application(callee=Function() as factory):
+            returned = resolver.returned(factory)
+            return function_operations(returned[0], resolver, depth + 1) if len(returned) == 1 else None
         case Application(callee=External(), arguments=arguments) if arguments:
             operands = resolver.argument_values(arguments[0])
             return function_operations(operands[0], resolver, depth + 1) if len(operands) == 1 else None
@@ -77,6 +82,8 @@ def _of_call(call: ast.Call, module: Module, resolver: Resolver, depth: int) -> 
             axis = axis_argument(name, call_arguments(call, module))
             text = ast.unparse(axis) if axis is not None else ""
             yield Operation(f"{name.rpartition('.')[2]} over {text}", module, call)
+        case External(name=name) if LIKE_COLLECTIVES.match(name.rpartition(".")[2]):
+            yield Operation(f"{name.rpartition('.')[2]}", module, call)
         case External(name=name) if name in HOST_SYNCS:
             yield Operation(name.rpartition(".")[2], module, call)
         case Application() if is_device_map(value):

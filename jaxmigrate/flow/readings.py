@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from jaxmigrate.flow.specs import out_vars, spec_axes, spec_var
@@ -67,9 +67,10 @@ def is_scan(value: Value) -> bool:
     return isinstance(value, Partial) and value.callee == External("jax.lax.scan") and len(value.arguments) == 1
 
 
-def read_map(found: DeviceMap, resolver: Resolver, *, trusting: bool) -> Reading:
-    """Reads the body of a map."""
-    given = dict(zip(found.parameters(), arguments(found, resolver), strict=True))
+def read_map(found: DeviceMap, resolver: Resolver, *, trusting: bool, equal: Collection[int] = frozenset()) -> Reading:
+    """Reads the body of a map, whose arguments at the positions `equal` are taken for equal on all devices."""
+    values = [EQUAL if n in equal else value for n, value in enumerate(arguments(found, resolver))]
+    given = dict(zip(found.parameters(), values, strict=True))
     return read(found.mapped, [], found.axes or frozenset(), resolver, given, trusting=trusting, lenient=True)
 
 

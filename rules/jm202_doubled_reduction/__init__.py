@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections import defaultdict
 from collections.abc import Iterator
 
@@ -10,6 +11,10 @@ from jaxmigrate.flow.axes import shown
 from jaxmigrate.flow.facts import Facts, Place
 from jaxmigrate.flow.readings import DeviceMap
 from jaxmigrate.flow.variance import Level, Reading, Reduction
+from jaxmigrate.program.collectives import REDUCTIONS, axis_argument
+from jaxmigrate.program.modules import Module
+from jaxmigrate.program.resolve import call_arguments
+from jaxmigrate.program.values import External
 
 CODE = "JM202"
 EFFECTS = {
@@ -32,7 +37,34 @@ def check(facts: Facts) -> Iterator[Finding]:
                 message = f"{name} of a value that is already reduced over {shown(found.axes)}: {effect}"
                 yield Place(same[0].module, same[0].node, message)
 
-    return facts.in_maps(CODE, find)
+    yield from facts.in_maps(CODE, find)
+    yield from _written_out(facts)
+
+
+def _written_out(facts: Facts) -> Iterator[Finding]:
+    """`pmean(pmean(x, a), a)` in code that no map in sight leads to; what is read under one has been told."""
+    read = {reduction.node for _, reading in facts.readings for reduction in reading.reductions}
+    for module, call in facts.calls(*(name.rpartition(".")[2] for name in REDUCTIONS)):
+        outer, inner = reduction_of(call, module, facts), call.args[0] if call.args else None
+        if call in read or outer is None or not isinstance(inner, ast.Call):
+            continue
+        if reduction_of(inner, module, facts) == outer:
+            name = outer[0].rpartition(".")[2]
+            effect = EFFECTS.get(name, EFFECTS["pmean"])
+            yield from facts.finding(
+                module, call, CODE, f"{name} of a value that is already reduced over {outer[1]}: {effect}"
+            )
+
+
+def reduction_of(call: ast.Call, module: Module, facts: Facts) -> tuple[str, str] | None:
+    """The function that a call reduces by, if it does over all of an axis, and the text of that axis."""
+    callee = facts.resolver.value(call.func, module)
+    if not isinstance(callee, External) or callee.name not in REDUCTIONS:
+        return None
+    if any(keyword.arg == "axis_index_groups" for keyword in call.keywords):
+        return None
+    axis = axis_argument(callee.name, call_arguments(call, module))
+    return (callee.name, ast.unparse(axis)) if axis is not None else None
 
 
 def is_doubled(reduction: Reduction) -> bool:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
 from jaxmigrate.findings import Finding
-from jaxmigrate.flow.axes import Step
+from jaxmigrate.flow.axes import Step, expression_calls
 from jaxmigrate.flow.facts import Facts
+from jaxmigrate.flow.operations import function_operations, same_sequence
 from jaxmigrate.program.collectives import VMAP
+from jaxmigrate.program.modules import Module
+from jaxmigrate.program.values import UNKNOWN, External
 
 CODE = "JM301"
 
@@ -15,7 +19,7 @@ CODE = "JM301"
 def check(facts: Facts) -> Iterator[Finding]:
     """Operations under a test of the process index, and branches on a varying predicate with unlike collectives."""
     reported: set[Finding] = set()
-    for finding in (*_processes(facts), *_devices(facts)):
+    for finding in (*_processes(facts), *_devices(facts), *_written_out(facts)):
         if finding not in reported:
             reported.add(finding)
             yield finding
@@ -37,3 +41,29 @@ def _devices(facts: Facts) -> Iterator[Finding]:
             if found.name == VMAP:
                 message = f"vmap makes a choice of this branch, of which only some rows take the result of {kind}"
             yield from facts.finding(divergence.module, divergence.call, CODE, message)
+
+
+def _written_out(facts: Facts) -> Iterator[Finding]:
+    """`cond(axis_index(a) == 0, ...)` in code that no map in sight leads to."""
+    read = {divergence.call for _, reading in facts.readings for divergence in reading.divergences}
+    for module, call in facts.calls("cond", "switch"):
+        if call in read or "axis_index" not in module.text or len(call.args) < 3:
+            continue
+        callee = facts.resolver.value(call.func, module)
+        if callee not in (External("jax.lax.cond"), External("jax.lax.switch")):
+            continue
+        if not any(_is_index(one, module, facts) for one in expression_calls(call.args[0])):
+            continue
+        ways = call.args[1].elts if isinstance(call.args[1], ast.List | ast.Tuple) else call.args[1:3]
+        values = [facts.resolver.value(way, module) for way in ways]
+        found = [function_operations(value, facts.resolver) if value != UNKNOWN else None for value in values]
+        known = [operations for operations in found if operations is not None]
+        other = next((one for one in known[1:] if not same_sequence(known[0], one)), None)
+        if len(known) == len(found) and other is not None:
+            kind = max(known[0], other, key=len)[0].kind
+            message = f"devices can take different branches here, and only some of them do {kind}: it hangs"
+            yield from facts.finding(module, call, CODE, message)
+
+
+def _is_index(call: ast.Call, module: Module, facts: Facts) -> bool:
+    return facts.resolver.value(call.func, module) == External("jax.lax.axis_index")

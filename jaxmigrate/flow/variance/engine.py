@@ -72,6 +72,7 @@ def _read(
     lenient: bool,
 ) -> Run:
     run = Run(axes, resolver, shared, spilled, trusting, lenient)
+    run.reading.trusting = trusting
     try:
         run.reading.returned = calls.apply(run, Var(static=function), given, None)
     except RecursionError:

@@ -218,7 +218,7 @@ def unknown_order(run: Run, arguments: Arguments, node: ast.Call | None, frame: 
     finally:
         run.clearing = before
     if everything.level == Level.NO and not everything.host:
-        return calls.fresh(EQUAL, node, Arguments())
+        return calls.fresh(replace(EQUAL, marks=everything.marks), node, Arguments())
     return replace(unsure(everything), host=everything.host)
 
 

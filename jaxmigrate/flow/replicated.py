@@ -1,0 +1,171 @@
+"""Which arguments of a mapped function start as equal slices, as far as its calls in sight say.
+
+`replicate(state)`, a project's own `bcast_local_devices(key)`, and what a mapped function gives back in their place.
+This is what programs mean by it, and no proof: whether a step keeps equal what it was given equal is for rules to ask.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from jaxmigrate.flow.layout.idioms import BROADCASTS, STACKS, single_return
+from jaxmigrate.flow.operations import is_device_map
+from jaxmigrate.flow.readings import DeviceMap
+from jaxmigrate.program.modules import Module
+from jaxmigrate.program.resolve import Resolver
+from jaxmigrate.program.scopes import Binding, positional_names
+from jaxmigrate.program.trees import TREE_MAPS
+from jaxmigrate.program.values import Application, External, Function, Value
+
+LIBRARY = frozenset({"flax.jax_utils.replicate", "jax.device_put_replicated"})
+DEEPEST = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Replicated:
+    """Answers for the maps of some modules."""
+
+    modules: Sequence[Module]
+    resolver: Resolver
+
+    def arguments(self, found: DeviceMap) -> frozenset[int]:
+        """The positions of the arguments that every call in sight replicates, or has back from a mapped function."""
+        calls = list(self._calls(found))
+        count = min((len(call.args) for call, _ in calls), default=0)
+        return frozenset(
+            n for n in range(count) if self._agree(self._starts_equal(call.args[n], m, 0) for call, m in calls)
+        )
+
+    @staticmethod
+    def _agree(answers: Iterable[bool | None]) -> bool:
+        """Whether one says yes and none says no; None says nothing."""
+        found = set(answers)
+        return True in found and False not in found
+
+    def _calls(self, found: DeviceMap) -> Iterator[tuple[ast.Call, Module]]:
+        most = len(found.parameters())
+        for module in self.modules:
+            for call in module.table.calls:
+                plain = isinstance(call.func, ast.Name | ast.Attribute) and 0 < len(call.args) <= most
+                if plain and not any(isinstance(one, ast.Starred) for one in call.args):
+                    values = self.resolver.values(call.func, module)
+                    if any(self._is_made_by(value, found.application) for value in values):
+                        yield call, module
+
+    def _is_made_by(self, value: Value, made: Application) -> bool:
+        """Whether a value is what a map makes, or what a function that makes it there returns."""
+        if not isinstance(value, Application):
+            return False
+        if value.node is made.node:
+            return True
+        factory = value.callee if isinstance(value.callee, Function) else None
+        if factory is None or isinstance(factory.node, ast.Lambda):
+            return False
+        return any(isinstance(v, Application) and v.node is made.node for v in self.resolver.returned(factory))
+
+    def _starts_equal(self, node: ast.expr, module: Module, depth: int) -> bool | None:
+        """Whether an expression gives equal slices; None where it gives what a mapped function gave."""
+        if depth > DEEPEST:
+            return False
+        match node:
+            case ast.Name(id=name):
+                answers = self._since_replicated(
+                    self.resolver.bindings(name, module.table.scope_of[node]), module, depth
+                )
+            case ast.Attribute(attr=name):
+                stored = [a.value for a in module.table.attributes if a.attr == name]
+                answers = [self._starts_equal(value, module, depth + 1) for value in stored]
+            case ast.Call():
+                return self._made_equal(node, module)
+            case _:
+                return False
+        if not answers or False in answers:
+            return False
+        return True if True in answers else None
+
+    def _since_replicated(self, bindings: Sequence[Binding], module: Module, depth: int) -> list[bool | None]:
+        """What a name holds from where it is replicated on: `state = create(); state = replicate(state)`."""
+        in_order = sorted(bindings, key=lambda b: getattr(b.node, "lineno", 0))
+        answers = [self._bound(binding, module, depth) for binding in in_order]
+        return answers[len(answers) - 1 - answers[::-1].index(True) :] if True in answers else answers
+
+    def _bound(self, binding: Binding, module: Module, depth: int) -> bool | None:
+        if binding.kind == "param":
+            return self._passed(binding, depth)
+        if isinstance(binding.value, ast.Constant) and binding.value.value is None:
+            return None
+        if binding.value is None:
+            return False
+        if isinstance(binding.value, ast.Call) and binding.name in _names_given(binding.value):
+            return self._made_equal(binding.value, module) or None  # made of what it was
+        if not binding.path:
+            return self._starts_equal(binding.value, module, depth + 1)
+        step, *deeper = binding.path
+        if isinstance(binding.value, ast.Tuple) and isinstance(step, int) and not deeper:
+            return self._starts_equal(binding.value.elts[step], module, depth + 1)
+        return self._made_equal(binding.value, module) if isinstance(binding.value, ast.Call) else False
+
+    def _passed(self, binding: Binding, depth: int) -> bool | None:
+        """What the calls of the function around pass for a parameter, found by its name and by how they look."""
+        function = binding.scope.node
+        if not isinstance(function, ast.FunctionDef):
+            return False
+        names = positional_names(function.args)
+        if binding.name not in names:
+            return False
+        method = binding.scope.parent is not None and binding.scope.parent.kind == "class"
+        position = names.index(binding.name) - method
+        given = [
+            (value, module)
+            for module in self.modules
+            if function.name in module.text
+            for call in module.table.calls
+            if _name(call.func) == function.name
+            for value in [*call.args[position : position + 1], *_named(call, binding.name)][:1]
+        ]
+        answers = [self._starts_equal(value, module, depth + 1) for value, module in given]
+        if not answers or False in answers:
+            return False
+        return True if True in answers else None
+
+    def _made_equal(self, call: ast.Call, module: Module) -> bool | None:
+        callees = self.resolver.values(call.func, module)
+        if any(is_device_map(value) for value in callees):
+            return None
+        callee = callees[0] if len(callees) == 1 else None
+        if isinstance(callee, Function):
+            returned = single_return(callee.node)
+            return isinstance(returned, ast.Call) and self._made_equal(returned, callee.module) is True
+        if isinstance(callee, External) and callee.name in TREE_MAPS and len(call.args) == 2:
+            function = self.resolver.value(call.args[0], module)
+            made = single_return(function.node) if isinstance(function, Function) else None
+            inside = function.module if isinstance(function, Function) else module
+            return isinstance(made, ast.Call) and self._repeats(made, inside)
+        return self._repeats(call, module)
+
+    def _repeats(self, call: ast.Call, module: Module) -> bool:
+        """Whether a call puts one thing on a leading axis again and again."""
+        callee = self.resolver.value(call.func, module)
+        name = callee.name if isinstance(callee, External) else ""
+        if name in LIBRARY or name in BROADCASTS:
+            return True
+        match call.args[:1]:
+            case [ast.BinOp(left=ast.List(elts=[_]), op=ast.Mult())] if name in STACKS:
+                return True
+            case [ast.ListComp(elt=ast.Name(id=one), generators=[ast.comprehension(target=ast.Name(id=each))])]:
+                return name in STACKS and one != each
+        return False
+
+
+def _name(callee: ast.expr) -> str:
+    return callee.attr if isinstance(callee, ast.Attribute) else callee.id if isinstance(callee, ast.Name) else ""
+
+
+def _names_given(call: ast.Call) -> set[str]:
+    return {one.id for one in (*call.args, *(k.value for k in call.keywords)) if isinstance(one, ast.Name)}
+
+
+def _named(call: ast.Call, name: str) -> Iterator[ast.expr]:
+    return (keyword.value for keyword in call.keywords if keyword.arg == name)
