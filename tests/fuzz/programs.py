@@ -59,10 +59,10 @@ def bad(verdicts: Verdicts) -> dict[str, str]:
 
 def campaign(options: argparse.Namespace, done: set[int]) -> Iterator[dict[str, Any]]:
     """Runs programs until the time or the count is used up, writing and planning each while the one before runs."""
-    until, worker = time.monotonic() + options.seconds, Worker(flags=QUICK if options.fast else ())
+    until = time.monotonic() + options.seconds
     numbers = (number for number in range(options.first, options.first + options.count) if number not in done)
     running: tuple[int, Case, float] | None = None
-    try:
+    with Worker(flags=QUICK if options.fast else ()) as worker:
         for number in numbers:
             if time.monotonic() > until:
                 break
@@ -76,8 +76,6 @@ def campaign(options: argparse.Namespace, done: set[int]) -> Iterator[dict[str, 
             running = number, case, time.monotonic()
         if running is not None:
             yield judged(*running, worker, options)
-    finally:
-        worker.close()
 
 
 def judged(number: int, case: Case, begun: float, worker: Worker, options: argparse.Namespace) -> dict[str, Any]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-import selectors
 import subprocess
 import sys
 import tempfile
+import threading
 import traceback
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -150,32 +150,38 @@ class Worker:
         return found
 
     def _answers(self) -> Verdicts:
-        begun = "before"
+        begun, ended = "before", threading.Event()
         assert self._child is not None
-        while (line := self._line()) is not None:
+        while (line := self._line(ended)) is not None:
             entry: dict[str, Any] = json.loads(line)
             if "verdicts" in entry:
                 return {label: (verdict, text) for label, (verdict, text) in entry["verdicts"].items()}
             begun = entry["begun"]
-        hung = self._child.poll() is None
         self._child.kill()
-        self._child.wait()
+        self._child.communicate()
         self._errors.seek(0)
         text = f"exit status {self._child.returncode}: {self._errors.read()[-1500:]}"
         self._errors.seek(0)
         self._errors.truncate()
         self._child = None
-        return {begun: ("hangs" if hung else "crashes", text)}
+        return {begun: ("hangs" if ended.is_set() else "crashes", text)}
 
-    def _line(self) -> str | None:
-        """The next line, or None where the process has ended or says nothing for too long."""
-        assert self._child is not None
-        assert self._child.stdout is not None
-        with selectors.DefaultSelector() as selector:
-            selector.register(self._child.stdout, selectors.EVENT_READ)
-            if not selector.select(WAIT):
-                return None
-        return self._child.stdout.readline() or None
+    def _line(self, ended: threading.Event) -> str | None:
+        """The next line; None where the process has ended, or was ended since it said nothing for too long."""
+        child = self._child
+        assert child is not None
+        assert child.stdout is not None
+
+        def end() -> None:
+            ended.set()
+            child.kill()
+
+        timer = threading.Timer(WAIT, end)
+        timer.start()
+        try:
+            return child.stdout.readline() or None
+        finally:
+            timer.cancel()
 
     def close(self) -> None:
         """Ends the process."""
@@ -183,3 +189,12 @@ class Worker:
             self._child.kill()
             self._child.communicate()
             self._child = None
+
+    def __enter__(self) -> Worker:
+        """The worker itself."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Ends the process for good."""
+        self.close()
+        self._errors.close()

@@ -22,7 +22,7 @@ import tempfile
 import time
 import warnings
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -35,6 +35,7 @@ from tests.fuzz.mutating import mutated, seeds
 
 BOM = b"\xef\xbb\xbf"
 STATUS = {0, 1, 2}
+Change = Callable[[bytes], bytes]
 
 
 @dataclass(frozen=True)

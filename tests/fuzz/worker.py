@@ -34,6 +34,7 @@ import numpy as np
 NEAR = 2e-5
 PROGRAMS_A_CACHE = 300
 WEAK = ", weak_type=True"
+NUMPY, ARRAY = re.compile(r"np\.\w+\(([^()]*)\)"), re.compile(r"array\(([^()\[\]]*), dtype=\w+\)")
 NUMBER = re.compile(r"-?(?:\d+\.\d*(?:e[-+]?\d+)?|\d+e[-+]?\d+|nan|inf)")
 Leaves = list[tuple[str, Any]]
 
@@ -131,12 +132,18 @@ def compare_text(one: str, other: str) -> str:
     """The verdict on two texts, in which numbers may differ a little."""
     if one == other:
         return "equal"
-    if one.replace(WEAK, "") == other.replace(WEAK, ""):
+    one, other = untyped(one), untyped(other)
+    if one == other:
         return "types"
     if NUMBER.sub("#", " ".join(one.split())) != NUMBER.sub("#", " ".join(other.split())):
         return "differs"
     first, second = (np.array([float(n) for n in NUMBER.findall(text)]) for text in (one, other))
     return "last bits" if all(near(a, b) for a, b in zip(first, second, strict=True)) else "differs"
+
+
+def untyped(text: str) -> str:
+    """A text in which numbers, and arrays without axes, of either library look alike."""
+    return ARRAY.sub(r"\1", NUMPY.sub(r"\1", text.replace(WEAK, "").replace("Array(", "array(")))
 
 
 def near(one: Any, other: Any) -> bool:
