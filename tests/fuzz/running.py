@@ -12,7 +12,7 @@ import traceback
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from jaxmigrate.migrate import Plan, SitePlan, plan_sources
 from tests.fuzz.grammar.choices import Choices
@@ -190,7 +190,7 @@ class Worker:
             self._child.communicate()
             self._child = None
 
-    def __enter__(self) -> Worker:
+    def __enter__(self) -> Self:
         """The worker itself."""
         return self
 
