@@ -20,7 +20,10 @@ from jaxmigrate.sources import SourceError, SourceFile, error_in
 
 if TYPE_CHECKING:
     from jaxmigrate.sources.decoding import Located
+    from jaxmigrate.sources.documentation import Documentation
     from jaxmigrate.sources.notebooks import Notebook
+
+    Container = Notebook | Documentation
 
 
 def lint(sources: Sequence[SourceFile], config: Config) -> list[Finding]:
@@ -68,7 +71,7 @@ def in_cells(findings: Iterable[Finding], sources: Iterable[SourceFile]) -> list
     return [_in_cell(finding, notebooks) for finding in findings]
 
 
-def _in_cell(finding: Finding, notebooks: Mapping[str, Notebook]) -> Finding:
+def _in_cell(finding: Finding, notebooks: Mapping[str, Container]) -> Finding:
     notes = tuple(
         Note(n.path, at.line, at.column, n.message, at.cell, at.file_line)
         if (at := _at(n.path, n.line, n.column, notebooks)) is not None
@@ -91,7 +94,7 @@ def _in_cell(finding: Finding, notebooks: Mapping[str, Notebook]) -> Finding:
     )
 
 
-def _at(path: str, line: int, column: int, notebooks: Mapping[str, Notebook]) -> Located | None:
+def _at(path: str, line: int, column: int, notebooks: Mapping[str, Container]) -> Located | None:
     return notebooks[path].located(line, column) if path in notebooks else None
 
 
@@ -102,7 +105,14 @@ def prepare() -> None:
 
 def place(source: SourceFile) -> Path:
     """Where a file's imports are looked for; standard input stands in the current folder."""
-    return Path.cwd() / "stdin.py" if source.path is None else source.path.absolute()
+    if source.path is None:
+        return Path.cwd() / "stdin.py"
+    return source.path.absolute() if source.notebook is None or source.notebook.has_cells else beside(source.path)
+
+
+def beside(path: Path) -> Path:
+    """Where the code in a file of documentation stands as a module: it is not what importing the file gives."""
+    return path.absolute().with_name(f"{path.name}.docs")
 
 
 @contextmanager

@@ -9,13 +9,16 @@ from dataclasses import replace
 from jaxmigrate.migrate import FilePlan, SitePlan
 from jaxmigrate.migrate.plan import ArrayLayout, NamePlan
 from jaxmigrate.sources import SourceFile, shown_path
+from jaxmigrate.sources.documentation import Documentation
 from jaxmigrate.sources.notebooks import Notebook
+
+Container = Notebook | Documentation
 
 _MARKED = re.compile(r"(__jaxmigrate_(?:transform|mapped)__\()('[^']*'|\"[^\"]*\")(?=, )")
 OUT_OF_ORDER = "its cells last ran in another order than they stand in"
 
 
-def in_cells(plan: FilePlan, notebook: Notebook | None) -> FilePlan:
+def in_cells(plan: FilePlan, notebook: Container | None) -> FilePlan:
     """The plan with the places of sites and names, the marks of sites, and lines in reasons by cell."""
     if notebook is None:
         return plan
@@ -33,7 +36,7 @@ def in_cells(plan: FilePlan, notebook: Notebook | None) -> FilePlan:
 def remarks(source: SourceFile, plan: FilePlan, layout: str) -> list[str]:
     """What is to be said of a notebook: why its arrays stay stacked, and which cells are not looked into."""
     notebook = source.notebook
-    if notebook is None:
+    if not isinstance(notebook, Notebook):
         return []
     said = [
         f"{shown_path(source.name, cell)}: says pmap to something else than this notebook's Python, so it was left"
@@ -47,11 +50,11 @@ def remarks(source: SourceFile, plan: FilePlan, layout: str) -> list[str]:
     return said
 
 
-def _site(site: SitePlan, notebook: Notebook) -> SitePlan:
+def _site(site: SitePlan, notebook: Container) -> SitePlan:
     place = notebook.located(site.line, site.column)
     return replace(
         site,
-        id=f"{site.path}:cell {place.cell}:{place.line}:{place.column}",
+        id=f"{shown_path(site.path, place.cell)}:{place.line}:{place.column}",
         cell=place.cell,
         line=place.line,
         column=place.column,
@@ -61,11 +64,11 @@ def _site(site: SitePlan, notebook: Notebook) -> SitePlan:
     )
 
 
-def _array(array: ArrayLayout, notebook: Notebook) -> ArrayLayout:
+def _array(array: ArrayLayout, notebook: Container) -> ArrayLayout:
     return replace(array, reason=notebook.in_words(array.reason)) if array.reason else array
 
 
-def _name(name: NamePlan, notebook: Notebook) -> NamePlan:
+def _name(name: NamePlan, notebook: Container) -> NamePlan:
     place = notebook.located(name.line, name.column)
     return replace(name, cell=place.cell, line=place.line, column=place.column, reason=notebook.in_words(name.reason))
 

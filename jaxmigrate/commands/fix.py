@@ -5,15 +5,15 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from jaxmigrate.commands import Failure
 from jaxmigrate.commands.cells import remarks
-from jaxmigrate.commands.inputs import Inputs, load
+from jaxmigrate.commands.inputs import Inputs, load, locate
 from jaxmigrate.commands.planning import PlannedFile, plan_files, with_diff
 from jaxmigrate.commands.reporting import write_reports
-from jaxmigrate.config import Version
+from jaxmigrate.config import Config, Version
 from jaxmigrate.migrate import SitePlan
 from jaxmigrate.reports import fix_html, fix_json, fix_junit, fix_markdown
 from jaxmigrate.reports.diff import shown_diff
@@ -37,6 +37,10 @@ def run(options: argparse.Namespace) -> int:
     """
     if options.program is not None and not options.verify:
         raise Failure("COMMAND is only run by --verify; write `--verify -- COMMAND...`")
+    if options.docs and options.verify:
+        raise Failure("--docs rewrites code in documentation, which --verify cannot run")
+    if options.docs:
+        return _run_docs(options)
     groups = load(options.paths, options.force_exclude)
     from_stdin = any(source.path is None for group in groups for source in group.sources)
     if from_stdin and (options.verify or len(options.paths) > 1):
@@ -47,9 +51,28 @@ def run(options: argparse.Namespace) -> int:
     return _status(result, options)
 
 
+def _run_docs(options: argparse.Namespace) -> int:
+    """Rewrites the code in documentation instead."""
+    from jaxmigrate.commands.docs import Wanted, fix_docs
+
+    if "-" in options.paths:
+        raise Failure("--docs goes with files and folders, not with standard input")
+    results = []
+    for group in locate(options.paths, options.force_exclude, docs=True):
+        layout = options.layout or group.config.layout
+        root = _root(group.config, (file.path for file in group.files))
+        target = _target(group.config, root, options)
+        results.append(fix_docs(group, Wanted(layout, target, written_for(root), not (options.diff or options.check))))
+    result = _merged(results)
+    write_reports(result, options.report, _REPORTS)
+    _tell(result, options, from_stdin=False)
+    return _status(result, options)
+
+
 def _fix_group(group: Inputs, options: argparse.Namespace, from_stdin: bool) -> FixResult:
     layout = options.layout or group.config.layout
-    planned, broken = plan_files(group.sources, layout, _target(group, options), written_for(_root(group)))
+    root = _root(group.config, (source.path for source in group.sources if source.path is not None))
+    planned, broken = plan_files(group.sources, layout, _target(group.config, root, options), written_for(root))
     evidence, withheld = _verified(planned, group, options) if options.verify else (None, {})
     files = [_fix_file(file, withheld, options) for file in planned]
     if from_stdin and not (options.diff or options.check):
@@ -60,15 +83,14 @@ def _fix_group(group: Inputs, options: argparse.Namespace, from_stdin: bool) -> 
     return FixResult([file for file, _ in files], [*group.errors, *broken, *failed], notebooks, evidence)
 
 
-def _target(group: Inputs, options: argparse.Namespace) -> Version | None:
+def _target(config: Config, root: Path, options: argparse.Namespace) -> Version | None:
     """The release that the result must run on: as told, else the oldest that the project says it works with."""
-    given: Version | None = options.target_jax or group.config.target_jax
-    return given or required_jax(_root(group))
+    given: Version | None = options.target_jax or config.target_jax
+    return given or required_jax(root)
 
 
-def _root(group: Inputs) -> Path:
-    first = next((source.path for source in group.sources if source.path is not None), Path.cwd())
-    return group.config.root if group.config.file is not None else project_folder(first)
+def _root(config: Config, paths: Iterable[Path]) -> Path:
+    return config.root if config.file is not None else project_folder(next(iter(paths), Path.cwd()))
 
 
 def _verified(

@@ -20,7 +20,7 @@ from jaxmigrate.sources import (
     error_in,
     read_source,
 )
-from jaxmigrate.sources.discovery import RealPaths
+from jaxmigrate.sources.discovery import DOCUMENTATION, KINDS, RealPaths
 
 
 @dataclass(frozen=True)
@@ -62,10 +62,15 @@ def load(paths: Sequence[str], force_exclude: bool = False) -> list[Inputs]:
     return [_load_group(group) for group in locate(paths, force_exclude)]
 
 
-def locate(paths: Sequence[str], force_exclude: bool = False, stdin: Path | None = None) -> list[Located]:
-    """Finds every file that the paths mean, as `load` does; `stdin` is where standard input would lie as a file."""
+def locate(
+    paths: Sequence[str], force_exclude: bool = False, stdin: Path | None = None, docs: bool = False
+) -> list[Located]:
+    """Finds every file that the paths mean, as `load` does; `stdin` is where standard input would lie as a file.
+
+    With `docs` that is files of documentation, and those that may hold docstrings.
+    """
     seen: set[str] = set()
-    return [_locate_group(config, named, force_exclude, seen) for config, named in _by_project(paths, stdin)]
+    return [_locate_group(config, named, force_exclude, seen, docs) for config, named in _by_project(paths, stdin)]
 
 
 def _by_project(paths: Iterable[str], stdin: Path | None) -> list[tuple[Config, list[str]]]:
@@ -76,8 +81,8 @@ def _by_project(paths: Iterable[str], stdin: Path | None) -> list[tuple[Config, 
     return list(groups.values())
 
 
-def _locate_group(config: Config, paths: list[str], force_exclude: bool, seen: set[str]) -> Located:
-    found = _unseen(discover(paths, config.excludes), seen)
+def _locate_group(config: Config, paths: list[str], force_exclude: bool, seen: set[str], docs: bool) -> Located:
+    found = _unseen(discover(paths, config.excludes, DOCUMENTATION if docs else KINDS), seen)
     files = tuple(file for file in found.files if not (force_exclude and config.excludes(file.path)))
     return Located(config, files, found.errors)
 

@@ -33,7 +33,7 @@ def run(options: argparse.Namespace) -> int:
     """
     _check(options)
     stdin = None if options.stdin_filename is None else Path(options.stdin_filename)
-    groups = locate(options.paths, options.force_exclude, stdin)
+    groups = locate(options.paths, options.force_exclude, stdin, options.docs)
     result, remark = _without_known(_result(groups, _examined(groups, options, stdin), options), options)
     sys.stdout.write(_formatted(result, options))
     _tell_the_rest(result, options.format, remark)
@@ -49,10 +49,16 @@ def _check(options: argparse.Namespace) -> None:
         raise Failure("--write-baseline needs --baseline FILE, which it writes")
     if options.stdin_filename is not None and "-" not in options.paths:
         raise Failure("--stdin-filename goes with the path -, standard input")
+    if options.docs and "-" in options.paths:
+        raise Failure("--docs goes with files and folders, not with standard input")
 
 
 def _examined(groups: Sequence[Located], options: argparse.Namespace, stdin: Path | None) -> list[list[Examined]]:
     """For each project, what came out of its pieces, those of all projects examined side by side."""
+    if options.docs:
+        from jaxmigrate.commands.docs import lint_docs
+
+        return [[lint_docs(file, _target(group)) for file in group.files] for group in groups]
     works: list[Work] = []
     surroundings: list[Surroundings] = []
     for number, group in enumerate(groups):

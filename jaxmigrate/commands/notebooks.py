@@ -12,7 +12,7 @@ from pathlib import Path, PurePosixPath
 
 from jaxmigrate.config import CommandConfig
 from jaxmigrate.sources import NOTEBOOK, SourceError, SourceFile, shown_path
-from jaxmigrate.sources.notebooks import pieces
+from jaxmigrate.sources.notebooks import Notebook, pieces
 from jaxmigrate.terminal import plural
 
 RUNNER = "jaxmigrate_child.notebook"
@@ -41,7 +41,7 @@ def laid_out(source: SourceFile, name: str, text: str) -> dict[str, bytes]:
     A notebook has its cells laid beside it for the runner. It is itself written with the text too, for a command that
     runs notebooks in its own way, unless the text has marks within a magic.
     """
-    if source.notebook is None:
+    if not isinstance(source.notebook, Notebook):
         return {name: source.encode(text)}
     try:
         raw = source.encode(text)
@@ -59,7 +59,11 @@ def unrun_lines(command: Sequence[str], sources: Mapping[str, SourceFile]) -> It
         return
     name = command[-1]
     for source in sources.values():
-        if source.notebook is not None and source.path is not None and source.path.absolute() == Path(name).absolute():
+        if (
+            isinstance(source.notebook, Notebook)
+            and source.path is not None
+            and source.path.absolute() == Path(name).absolute()
+        ):
             unrun = source.notebook.unrun
             if unrun:
                 cell, line = unrun[0]

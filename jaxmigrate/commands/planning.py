@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from jaxmigrate.commands.cells import in_cells
 from jaxmigrate.commands.inputs import unparsable
+from jaxmigrate.linting import place
 from jaxmigrate.migrate import FilePlan, SitePlan, plan_sources
 from jaxmigrate.migrate.neighbours.era import Era
 from jaxmigrate.program.old_names import Release
@@ -61,8 +61,3 @@ def with_diff(file: PlannedFile, outcome: Outcome, sites: tuple[SitePlan, ...]) 
     """What became of a planned file, with its diff, for reports."""
     diff = diff_of(file.source, file.plan.after)
     return FixedFile(file.source.name, outcome, sites, diff, file.source.encoding, file.plan.names)
-
-
-def place(source: SourceFile) -> Path:
-    """The absolute path by which a file's imports are looked for; standard input stands in the current folder."""
-    return Path.cwd() / "stdin.py" if source.path is None else source.path.absolute()

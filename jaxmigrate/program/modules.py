@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from jaxmigrate.program.scopes import ScopeTable, build_scopes
-from jaxmigrate.sources import NOTEBOOK
+from jaxmigrate.sources import JOINED
 
 if TYPE_CHECKING:
     from jaxmigrate.sources.notebooks import CellStart
@@ -49,8 +49,8 @@ class Module:
 
     @cached_property
     def cells(self) -> tuple[CellStart, ...]:
-        """Where its cells begin, if it is a notebook's code."""
-        if self.path.suffix != NOTEBOOK:
+        """Where its cells begin, if it is a notebook's code, or its blocks if it is that of documentation."""
+        if self.path.suffix not in JOINED:
             return ()
         from jaxmigrate.sources.notebooks import cell_starts
 
@@ -59,7 +59,7 @@ class Module:
     @cached_property
     def runs_in_order(self) -> bool:
         """Whether its statements run in the order in which they stand; a notebook can tell that its cells did not."""
-        if self.path.suffix != NOTEBOOK:
+        if self.path.suffix not in JOINED:
             return True
         from jaxmigrate.sources.notebooks import runs_in_order
 
@@ -85,7 +85,7 @@ class Module:
 
 def parse_module(path: Path, text: str) -> Module:
     """Parses `text`; raises SyntaxError as `ast.parse` does (ValueError for null bytes), also for a notebook's cell."""
-    if path.suffix == NOTEBOOK:
+    if path.suffix in JOINED:
         from jaxmigrate.sources.notebooks import check_cells
 
         check_cells(text)

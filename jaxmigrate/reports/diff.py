@@ -8,6 +8,7 @@ import re
 from pathlib import Path
 
 from jaxmigrate.sources import SourceFile, shown_path, source_lines
+from jaxmigrate.sources.notebooks import Notebook
 from jaxmigrate.terminal import BOLD, CYAN, GREEN, RED, paint, printable
 
 _LINE = re.compile(rb"[^\n]*\n|[^\n]+")
@@ -24,7 +25,7 @@ def unified_diff(name: str, before: bytes, after: bytes) -> bytes:
 
 def diff_of(source: SourceFile, after: str) -> bytes:
     """The diff between a file and what it becomes with a new text: of a notebook, a diff for each cell that changes."""
-    if source.notebook is None:
+    if source.notebook is None or not isinstance(source.notebook, Notebook):
         return unified_diff(source.name, source.raw, source.encode(after))
     return b"".join(
         _cell_diff(shown_path(_relative(source.name), cell), old, new)

@@ -1,6 +1,7 @@
 """Files in and out: found, decoded, and replaced atomically. Knows nothing of JAX."""
 
 from jaxmigrate.sources.decoding import (
+    JOINED,
     NOTEBOOK,
     SourceError,
     SourceFile,
@@ -15,6 +16,7 @@ from jaxmigrate.sources.patterns import matches
 from jaxmigrate.sources.writing import replace_bytes, write_source
 
 __all__ = [
+    "JOINED",
     "NOTEBOOK",
     "STDIN",
     "Discovery",

@@ -15,11 +15,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 if TYPE_CHECKING:
+    from jaxmigrate.sources.documentation import Documentation
     from jaxmigrate.sources.notebooks import Notebook
 
 Newline = Literal["\n", "\r\n", "\r", "mixed", ""]
 
 NOTEBOOK = ".ipynb"
+# The endings of modules that are joined from cells or blocks of a file
+JOINED = (NOTEBOOK, ".docs")
 
 _LINE_END = re.compile(r"\r\n|\r|\n")
 _LINE_END_BYTES = re.compile(rb"\r\n|\r|\n")
@@ -91,7 +94,8 @@ class SourceFile:
         text: Its text without a byte order mark and with its line endings untouched.
         encoding: The codec of the text, `utf-8` also where a byte order mark precedes it.
         bom: Whether a UTF-8 byte order mark precedes the text.
-        notebook: What tells cells from the text, where that is a notebook's code as one module.
+        notebook: What tells places in the file from the text, where that is the code of a notebook, or of
+            documentation, as one module.
     """
 
     name: str
@@ -100,7 +104,7 @@ class SourceFile:
     text: str
     encoding: str
     bom: bool
-    notebook: Notebook | None = None
+    notebook: Notebook | Documentation | None = None
 
     @cached_property
     def newline(self) -> Newline:
@@ -130,7 +134,7 @@ class SourceFile:
 
     def line(self, number: int, cell: int = 0) -> str:
         """The line with that number, counted from 1, or an empty string where the file or the cell has no such line."""
-        if cell and self.notebook is not None:
+        if self.notebook is not None:
             return self.notebook.line(cell, number)
         return self.lines[number - 1] if 0 < number <= len(self.lines) else ""
 

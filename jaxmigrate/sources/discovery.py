@@ -8,7 +8,7 @@ from __future__ import annotations
 import enum
 import os
 import stat
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,10 +27,14 @@ class Kind(enum.Enum):
     PYTHON = "python"
     STUB = "stub"
     NOTEBOOK = "notebook"
+    DOCUMENTATION = "documentation"
     STDIN = "standard input"
 
 
-_KINDS = {".py": Kind.PYTHON, ".pyi": Kind.STUB, ".ipynb": Kind.NOTEBOOK}
+KINDS = {".py": Kind.PYTHON, ".pyi": Kind.STUB, ".ipynb": Kind.NOTEBOOK}
+
+
+DOCUMENTATION = dict.fromkeys((".md", ".markdown", ".rst", ".py"), Kind.DOCUMENTATION)
 
 
 @dataclass(frozen=True)
@@ -57,7 +61,7 @@ def _nothing(_path: Path, _below: Path) -> bool:
     return False
 
 
-def discover(paths: Iterable[str], excluded: Excluded = _nothing) -> Discovery:
+def discover(paths: Iterable[str], excluded: Excluded = _nothing, kinds: Mapping[str, Kind] = KINDS) -> Discovery:
     """The Python files and notebooks under some paths, each once however many ways lead to it.
 
     A file that is named itself is taken whatever its ending and whatever is excluded. Inside folders, hidden ones,
@@ -67,12 +71,13 @@ def discover(paths: Iterable[str], excluded: Excluded = _nothing) -> Discovery:
     Args:
         paths: Files and folders as the user named them.
         excluded: Whether a file or folder (first) that is found inside a named folder (second) is to be left out.
+        kinds: What is looked for, by the ending; the first is what a named file with another ending is taken for.
     """
     files: dict[str, Location] = {}
     errors: list[SourceError] = []
     real = RealPaths()
     for path in paths:
-        for found in _named(path, excluded, errors):
+        for found in _named(path, excluded, errors, kinds):
             files.setdefault(real.of(found), found)
     return Discovery(tuple(files.values()), tuple(errors))
 
@@ -95,7 +100,7 @@ class RealPaths:
         return os.path.join(self._folders[folder], name)
 
 
-def _named(path: str, excluded: Excluded, errors: list[SourceError]) -> Iterator[Location]:
+def _named(path: str, excluded: Excluded, errors: list[SourceError], kinds: Mapping[str, Kind]) -> Iterator[Location]:
     if path == "-":
         yield Location(STDIN, Path("-"), Kind.STDIN)
         return
@@ -106,9 +111,9 @@ def _named(path: str, excluded: Excluded, errors: list[SourceError]) -> Iterator
         errors.append(SourceError(start.as_posix(), os_reason(error)))
         return
     if stat.S_ISDIR(mode):
-        yield from sorted(_inside(start, excluded, errors), key=_real_first)
+        yield from sorted(_inside(start, excluded, errors, kinds), key=_real_first)
     elif stat.S_ISREG(mode):
-        yield Location(start.as_posix(), start, _KINDS.get(start.suffix, Kind.PYTHON))
+        yield Location(start.as_posix(), start, kinds.get(start.suffix, next(iter(kinds.values()))))
     else:
         errors.append(SourceError(start.as_posix(), "neither a file nor a folder"))
 
@@ -118,7 +123,9 @@ def _real_first(found: Location) -> tuple[bool, str]:
     return found.path.is_symlink(), found.name
 
 
-def _inside(start: Path, excluded: Excluded, errors: list[SourceError]) -> Iterator[Location]:
+def _inside(
+    start: Path, excluded: Excluded, errors: list[SourceError], kinds: Mapping[str, Kind]
+) -> Iterator[Location]:
     waiting = [(start, rules_at(start.absolute()))]
     while waiting:
         folder, above = waiting.pop()
@@ -138,10 +145,10 @@ def _inside(start: Path, excluded: Excluded, errors: list[SourceError]) -> Itera
                 path = folder / entry.name
                 if not _skipped(path) and not left_out(path, True):
                     waiting.append((path, rules))
-            elif suffix in _KINDS and _is_file(entry):
+            elif suffix in kinds and _is_file(entry):
                 path = folder / entry.name
                 if not left_out(path, False):
-                    yield Location(path.as_posix(), path, _KINDS[suffix])
+                    yield Location(path.as_posix(), path, kinds[suffix])
 
 
 def _entries(folder: Path, errors: list[SourceError]) -> list[os.DirEntry[str]]:

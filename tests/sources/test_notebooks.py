@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from jaxmigrate.program.modules import parse_module
 from jaxmigrate.sources import SourceError, SourceFile, decode
-from jaxmigrate.sources.notebooks import TornError, join
+from jaxmigrate.sources.notebooks import Notebook, TornError, join
 from jaxmigrate.sources.notebooks.magics import lines_of, mask
 
 NAME = Path("book.ipynb")
@@ -43,6 +43,12 @@ def text(source: str) -> dict[str, Any]:
 def read(content: object, **style: Any) -> SourceFile:
     raw = content if isinstance(content, bytes) else json.dumps(content, **style).encode()
     return decode(raw, "book.ipynb", NAME)
+
+
+def notebook_of(content: object, **style: Any) -> Notebook:
+    notebook = read(content, **style).notebook
+    assert isinstance(notebook, Notebook)
+    return notebook
 
 
 def sources(raw: bytes) -> list[str]:
@@ -161,6 +167,7 @@ class TestMagics:
     def test_a_cell_magic_that_is_not_at_the_top_is_a_line(self) -> None:
         assert mask("x = 1\n%%time\ny = 2\n").text.split("\n")[2] == "y = 2"
 
+    @settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
     @given(
         st.lists(
             st.sampled_from(
@@ -195,8 +202,7 @@ class TestPlaces:
 
     def test_a_place_is_also_a_line_of_the_file(self) -> None:
         raw = json.dumps(document(["a = 1\n", "b = 2\n"], "c = 3\nd = 4"), indent=1)
-        notebook = read(raw.encode()).notebook
-        assert notebook is not None
+        notebook = notebook_of(raw.encode())
         for line, words in ((2, '"a = 1'), (3, '"b = 2'), (6, '"c = 3'), (7, '"c = 3')):
             assert words in raw.split("\n")[notebook.located(line, 1).file_line - 1]
 
@@ -362,18 +368,15 @@ class TestOthers:
 
     @pytest.mark.parametrize(("counts", "in_order"), [([1, 2, 9], True), ([None, 2, None], True), ([3, 2, 4], False)])
     def test_the_order_in_which_cells_ran(self, counts: list[int | None], in_order: bool) -> None:
-        notebook = read(document(*(code("x = 1", execution_count=count) for count in counts))).notebook
-        assert notebook is not None
+        notebook = notebook_of(document(*(code("x = 1", execution_count=count) for count in counts)))
         assert notebook.ran_in_order is in_order
         assert parse_module(NAME, notebook.joined.text).runs_in_order is in_order
 
     def test_what_authors_expect_to_fail(self) -> None:
-        notebook = read(document("x", code("y", metadata={"tags": ["raises-exception"]}))).notebook
-        assert notebook is not None
+        notebook = notebook_of(document("x", code("y", metadata={"tags": ["raises-exception"]})))
         assert notebook.may_fail == {2}
 
     def test_what_is_not_run_and_not_looked_into(self) -> None:
-        notebook = read(document("!ls\nx = !ls\n%time x\n%cd ..", "%%writefile a.py\njax.pmap(f)")).notebook
-        assert notebook is not None
+        notebook = notebook_of(document("!ls\nx = !ls\n%time x\n%cd ..", "%%writefile a.py\njax.pmap(f)"))
         assert notebook.unrun == [(1, "!ls"), (1, "x = !ls"), (1, "%cd .."), (2, "%%writefile a.py")]
         assert notebook.passed_over("pmap") == [2]

@@ -5,12 +5,12 @@ from __future__ import annotations
 import ast
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
-from jaxmigrate.sources.notebooks.magics import MARK, SHOWN, Masked, lines_of, marks_in, mask
+from jaxmigrate.sources.notebooks.magics import MARK, SHOWN, Masked, Shows, lines_of, marks_in, mask
 
 HEADER_MARK = "#jaxmigrate-cell"
 _END = "\0"  # of what is shown; no source can have it
@@ -49,6 +49,7 @@ class Cell:
     number: int
     source: str
     masked: Masked
+    shows: Shows = "last"
 
 
 def cell_starts(text: str) -> tuple[CellStart, ...]:
@@ -70,8 +71,11 @@ def runs_in_order(text: str) -> bool:
     return first is None or ANY_ORDER not in first[0]
 
 
-def join(sources: Sequence[tuple[int, str]], in_order: bool = True) -> Joined:
+def join(sources: Sequence[tuple[int, str]], in_order: bool = True, shown: Collection[int] | None = None) -> Joined:
     """Joins the sources of cells, given with their numbers; `in_order` says whether they run in this order.
+
+    Cells show their last expressions; of blocks of documentation, those of the numbers in `shown` show them all, and
+    others none.
 
     Raises:
         TornError: A cell holds the comments that are used to tell cells and magics apart.
@@ -80,7 +84,8 @@ def join(sources: Sequence[tuple[int, str]], in_order: bool = True) -> Joined:
     for number, source in sources:
         if HEADER_MARK in source or MARK in source:
             raise TornError(number, "holds a comment by which jaxmigrate marks cells; remove it")
-        cells.append(Cell(number, source, mask(source)))
+        shows: Shows = "last" if shown is None else "all" if number in shown else "none"
+        cells.append(Cell(number, source, mask(source, shows), shows))
     return Joined(tuple(cells), in_order)
 
 
@@ -168,7 +173,7 @@ def _restored(cell: Cell, head: str, body: str) -> str:
         return cell.source
     seen: list[int] = []
     source = _trimmed("".join(_unshown([_unmasked(line, cell, seen) for line in lines_of(body)])), cell)
-    again = mask(source)
+    again = mask(source, cell.shows)
     whole = seen == list(range(len(cell.masked.entries))) and again.body >= cell.masked.body
     if not whole or _meaning(head + again.text) != _meaning(head + body):
         raise TornError(cell.number, "cannot be rewritten without splitting a magic; give its code a line of its own")
@@ -198,13 +203,11 @@ def _unmasked(line: str, cell: Cell, seen: list[int]) -> str:
 
 
 def _unshown(lines: list[str]) -> list[str]:
-    """The lines without the call that says that the last expression is shown, whose end is marked."""
-    end = next((n for n, line in enumerate(lines) if _END in line), None)
-    if end is None:
-        return lines
-    lines[end] = lines[end].replace(_END, "")
-    first = next(n for n in range(end, -1, -1) if lines[n].startswith(SHOWN))
-    lines[first] = lines[first].removeprefix(SHOWN)
+    """The lines without the calls that say that an expression is shown, whose ends are marked."""
+    for end in [n for n, line in enumerate(lines) if _END in line]:
+        lines[end] = lines[end].replace(_END, "")
+        first = next(n for n in range(end, -1, -1) if lines[n].startswith(SHOWN))
+        lines[first] = lines[first].removeprefix(SHOWN)
     return lines
 
 

@@ -96,16 +96,20 @@ def lines_of(source: str) -> list[str]:
     return _LINES.findall(source)
 
 
-def mask(source: str) -> Masked:
-    """Masks what is not Python in the source of a cell."""
-    return _Masker(lines_of(source)).run()
+Shows = Literal["last", "all", "none"]
+
+
+def mask(source: str, shows: Shows = "last") -> Masked:
+    """Masks what is not Python in the source of a cell; `shows` are the expressions whose values are shown."""
+    return _Masker(lines_of(source), shows).run()
 
 
 class _Masker:
     """Goes through the lines of one cell."""
 
-    def __init__(self, lines: list[str]) -> None:
+    def __init__(self, lines: list[str], shows: Shows) -> None:
         self.lines = lines
+        self.shows = shows
         self.found = Masked()
         self.done: list[str] = []
 
@@ -116,8 +120,8 @@ class _Masker:
                 self._comment()
             else:
                 self._logical_line()
-        if not self.found.opaque:
-            self._show_last()
+        if not self.found.opaque and self.shows != "none":
+            self._show()
         self.found.text = "".join(self.done)
         return self.found
 
@@ -210,17 +214,23 @@ class _Masker:
         )
         self._with_continuations(f"{target} {value}")
 
-    def _show_last(self) -> None:
-        """Calls `display` with the expression that a cell ends in, unless a semicolon keeps it from being shown."""
+    def _show(self) -> None:
+        """Calls `display` with the expression that a cell ends in, or with all of a doctest."""
         try:
-            last = ast.parse("".join(self.done)).body[-1]
-        except (SyntaxError, ValueError, RecursionError, MemoryError, IndexError):
+            statements = ast.parse("".join(self.done)).body
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
             return
-        if not isinstance(last, ast.Expr) or isinstance(last.value, ast.Constant) or last.col_offset:
+        for statement in statements[-1:] if self.shows == "last" else statements:
+            if isinstance(statement, ast.Expr) and not isinstance(statement.value, ast.Constant):
+                self._show_one(statement)
+
+    def _show_one(self, shown: ast.Expr) -> None:
+        """Calls `display` with an expression, unless a semicolon keeps it from being shown."""
+        if shown.col_offset:
             return
-        first, end = last.lineno - 1, (last.end_lineno or last.lineno) - 1
+        first, end = shown.lineno - 1, (shown.end_lineno or shown.lineno) - 1
         content, ending = _content(self.done[end])
-        column = len(content.encode()[: last.end_col_offset].decode(errors="replace"))
+        column = len(content.encode()[: shown.end_col_offset].decode(errors="replace"))
         behind = content[column:]
         if behind.lstrip().startswith(";") or MARK in behind:
             return

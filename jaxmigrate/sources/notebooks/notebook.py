@@ -35,6 +35,8 @@ class Notebook:
     joined: Joined
     bom: bool
 
+    has_cells = True
+
     @property
     def skipped(self) -> str:
         """Why nothing is done about the notebook, empty where something is."""
