@@ -24,10 +24,10 @@ def mean_loss(w, x): return lax.pmean(loss_fn(w, x), "i")
 """
 
 
-def found(text: str) -> list[str]:
+def found(text: str, groups: tuple[str, ...] = ("JM2",)) -> list[str]:
     """The codes of the findings in a text, in the order of lines."""
     sources = [decode((PRELUDE + text).encode(), "a.py", Path("/project/a.py"))]
-    return [finding.code for finding in lint(sources, Config()) if finding.code.startswith("JM2")]
+    return [finding.code for finding in lint(sources, Config()) if finding.code.startswith(groups)]
 
 
 PMAP = "p = jax.pmap(f, axis_name='i', in_axes=(None, 0))\n"
@@ -104,13 +104,116 @@ def f(w, x):
         ("k = jax.random.fold_in(w, lax.axis_index('i'))\n    return lax.psum(x + jax.random.normal(k), 'i')", []),
         ("k = jax.random.fold_in(w, x[0])\n    return lax.psum(x + jax.random.normal(k), 'i')", []),
         ("return lax.psum(x + jax.random.normal(jax.random.PRNGKey(0)), 'i')", []),
-        ("return x + jax.random.normal(w, x.shape)", []),
+        ("return x + jax.random.normal(w, x.shape)", ["JM205"]),
+        ("return jax.random.normal(w, (3,))", []),  # the same on purpose: nothing here differs
         ("return lax.psum(net.apply(x, rngs={'dropout': w}), 'i')", ["JM205"]),
         ("return lax.psum(net.apply(x, rngs={'dropout': jax.random.split(w)[lax.axis_index('i')]}), 'i')", []),
     ],
 )
 def test_keys_that_all_devices_share(mapped: str, body: str, codes: list[str]) -> None:
     assert [code for code in found(f"def f(w, x):\n    {body}\n{mapped}") if code == "JM205"] == codes
+
+
+KEYS = """
+from flax import jax_utils
+def f(state, key, x):
+    {fold}
+    step_key = jax.random.fold_in(key, state.step)
+    y = net.apply(state.params, step_key, x)
+    return state.replace(step=state.step + 1), lax.pmean(y, 'i')
+def make(): return jax.pmap(f, axis_name='i')
+def main(state, batches):
+    state, key = init(state), jax.random.PRNGKey(0)
+    {keys}
+    state = jax_utils.replicate(state)
+    step = make()
+    for x in batches:
+        state, y = step(state, key, x)
+"""
+
+
+@pytest.mark.parametrize(
+    ("fold", "keys", "codes"),
+    [
+        ("pass", "key = jax_utils.replicate(key)", ["JM205"]),
+        ("pass", "key = jnp.stack([key] * 8)", ["JM205"]),
+        ("pass", "key = jax.tree.map(lambda a: jnp.broadcast_to(a, (8,) + a.shape), key)", ["JM205"]),
+        ("key = jax.random.fold_in(key, lax.axis_index('i'))", "key = jax_utils.replicate(key)", []),
+        ("pass", "key = jax.random.split(key, 8)", []),
+        ("pass", "pass", []),
+    ],
+)
+def test_keys_that_calls_replicate(fold: str, keys: str, codes: list[str]) -> None:
+    assert [code for code in found(KEYS.format(fold=fold, keys=keys)) if code == "JM205"] == codes
+
+
+def test_written_out_where_no_map_leads() -> None:
+    """A loss that a library's user maps: what is wrong whoever calls it."""
+    assert found("def norm(x): return lax.pmean(lax.pmean(x, 'b'), axis_name='b')") == ["JM202"]
+    assert found("def norm(x): return lax.pmean(lax.pmean(x, 'b'), axis_name='c')") == []
+    assert found("def norm(x): return lax.pmax(lax.psum(x, 'b'), 'b')") == []
+    branch = "lax.cond({}, lambda v: lax.psum(v, 'b'), lambda v: {}, x)"
+    index = "lax.axis_index('b') == 0"
+    for test, other, codes in [(index, "v", ["JM301"]), (index, "lax.psum(v + 1, 'b')", []), ("x[0] > 0", "v", [])]:
+        assert found("def norm(x): return " + branch.format(test, other), ("JM2", "JM3")) == codes
+
+
+VMAP = """
+import optax
+opt = optax.adam(1.)
+def step(p, s, b):
+    l, g = jax.value_and_grad(lambda p: jnp.mean((b @ p) ** 2))(p)
+    {reduce}
+    u, s = opt.update(g, s, p)
+    return optax.apply_updates(p, u), s, l
+p = jax.pmap(jax.vmap(step, axis_name='rows'), axis_name='i')
+"""
+
+
+@pytest.mark.parametrize(
+    ("reduce", "codes"),
+    [
+        ("g = lax.pmean(lax.pmean(g, 'rows'), 'i')", []),
+        ("g = lax.pmean(g, ('rows', 'i'))", []),
+        ("g = lax.pmean(g, 'i')", ["JM201"]),
+        ("g = lax.pmean(lax.pmean(lax.pmean(g, 'rows'), 'i'), 'rows')", ["JM202"]),
+    ],
+)
+def test_the_rows_of_a_vmap_with_a_name(reduce: str, codes: list[str]) -> None:
+    assert found(VMAP.format(reduce=reduce)) == codes
+
+
+WAYS = """
+import optax
+opt = optax.adam(1.)
+def step(state, p, s, b, scale{parameter}):
+    {before}
+    if {test}:
+        {one}
+    else:
+        {other}
+    u, s = opt.update(g, s, p)
+    return optax.apply_updates(p, u), s
+p = jax.pmap({mapped}, axis_name='i')
+"""
+GRAD = "g = jax.grad(lambda p: jnp.mean((b @ p) ** 2))(p)"
+
+
+@pytest.mark.parametrize(
+    ("before", "test", "one", "other", "parameter", "mapped", "codes"),
+    [
+        ("pass", "state.scale", "g = scale(p)", GRAD, "", "step", ["JM201"]),
+        ("pass", "state.scale", "g = scale(p)", GRAD + "; g = lax.pmean(g, 'i')", "", "step", []),
+        (GRAD, "state.flag", "g = lax.pmean(g, 'i')", "pass", "", "step", []),
+        (GRAD, "axis is not None", "g = lax.pmean(g, axis)", "pass", ", axis=None", "step", []),  # who knows
+        (GRAD, "axis is not None", "g = lax.pmean(g, axis)", "pass", ", axis=None", "partial(step, axis='i')", []),
+    ],
+)
+def test_gradients_on_several_ways(
+    before: str, test: str, one: str, other: str, parameter: str, mapped: str, codes: list[str]
+) -> None:
+    text = WAYS.format(before=before, test=test, one=one, other=other, parameter=parameter, mapped=mapped)
+    assert found("from functools import partial\n" + text) == codes
 
 
 STATISTICS = """

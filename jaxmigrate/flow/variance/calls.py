@@ -101,6 +101,7 @@ def apply(run: Run, function: Var, arguments: Arguments, node: ast.Call | None, 
         return construct(run, function.static, arguments, node)
     if (function.host and not run.lenient) or _has_functions(run, arguments):
         return _anything(run, function, arguments)
+    methods.note_keys(run, arguments, node, frame)
     return fresh(run.hidden(_label(node), union([*arguments.all(), at_rest(function)])), node, arguments)
 
 

@@ -7,6 +7,7 @@ import ast
 import re
 from collections.abc import Callable
 
+from jaxmigrate.flow.axes import last_name
 from jaxmigrate.flow.variance import calls, externals, objects
 from jaxmigrate.flow.variance.callees import Method, Pure
 from jaxmigrate.flow.variance.frames import Arguments, Frame
@@ -37,6 +38,8 @@ from jaxmigrate.program.values import Application, Class, Constant, External, In
 
 UPDATES = frozenset({"update", "apply_gradients", "apply_gradient", "apply_updates"})
 GRADIENTS = ("grads", "grad", "gradients", "updates")
+APPLY = frozenset({"apply", "apply_fn"})
+KEY = re.compile("(^|_)(rng|key|prng)(_|$)")
 REDUCING = re.compile("pmean|psum|reduce|sync|average|replica", re.IGNORECASE)
 Method_ = Callable[[Run, Var, Arguments, "ast.Call | None", "Frame | None"], Var]
 
@@ -68,6 +71,7 @@ def _unseen(
     """A method of an object whose class is not in sight."""
     held = [receiver, *arguments.all()]
     everything = replace(union(held), callee=None)
+    note_keys(run, arguments, node, frame)
     if name in IMPURE_METHODS or receiver.host or _is_stateful(run, receiver):
         for one in held:
             if one.places:
@@ -75,7 +79,6 @@ def _unseen(
         return unsure(everything)
     if name in ARRAY_METHODS and not run.defines(name):
         return replace(everything, kind="array")
-    _note_keys(run, arguments, node, frame)
     if isinstance(receiver.callee, Pure) and not receiver.callee.hidden and not _has_functions(run, arguments):
         result = replace(everything, kind="unknown")
     else:
@@ -150,10 +153,16 @@ def _note_update(
         run.reading.updates.append((frame.module, node))
 
 
-def _note_keys(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> None:
-    """A network that draws random bits: `apply(..., rngs={"dropout": key})`."""
+def note_keys(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> None:
+    """A network that draws random bits: `apply(..., rngs={"dropout": key})`, or haiku's `apply(params, key, ...)`."""
+    if node is None or frame is None or run.quiet():
+        return
+    if last_name(node.func) in APPLY:
+        for one, value in zip(node.args, arguments.given, strict=False):
+            if KEY.search(last_name(one)):
+                run.reading.draws.append(Draw(frame.module, node, "apply", value))
     given = arguments.named.get("rngs")
-    if given is None or node is None or frame is None or run.quiet():
+    if given is None:
         return
     for name, key in (given.fields or {"": given}).items():
         if name != "params":
