@@ -55,10 +55,10 @@ class OldName(NamedTuple):
     def told(self) -> str:
         """The row as a sentence."""
         gone = f"is gone since jax {self.removed}" if self.removed else ""
-        state = gone or (f"is deprecated since jax {self.since}" if self.since else "is deprecated")
-        use = f"; use {self.replacement}" if self.replacement else ""
-        note = self.note and f"{': ' if not use else '; '}{self.note}"
-        return f"{self.name} {state}{use}{note}"
+        state = gone or (f"is deprecated since jax {self.since}" if self.since else "")
+        parts = [f"use {self.replacement}" if self.replacement else "", self.note]
+        advice = "; ".join(part for part in parts if part)
+        return f"{self.name} {state}; {advice}" if state and advice else f"{self.name} {state}{advice}".rstrip()
 
 
 @cache

@@ -14,6 +14,7 @@ from jaxmigrate.program.scopes import Binding
 from jaxmigrate.program.sites import ReferenceNode, denotes
 
 Statement: TypeAlias = ast.Import | ast.ImportFrom
+OWNERS = ("jax.", "flax.nnx.", "equinox.", "objax.")
 ABSENT = frozenset({"ImportError", "ModuleNotFoundError", "AttributeError", "Exception", "NameError"})
 
 
@@ -58,7 +59,7 @@ def _in_statement(statement: Statement, module: Module) -> Iterator[OldImport]:
         return
     for alias in statement.names:
         full = f"{statement.module}.{alias.name}" if isinstance(statement, ast.ImportFrom) else alias.name
-        found = row_of(full) if full.startswith("jax.") else None
+        found = row_of(full) if full.startswith(OWNERS) else None
         if found is not None:
             yield OldImport(module, alias, statement, *found)
 

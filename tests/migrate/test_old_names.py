@@ -1,0 +1,243 @@
+"""Old names of JAX: each row of the table is replaced, or left with its reason, and calls change with their names."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from jaxmigrate.migrate import fix_files, plan_sources
+from jaxmigrate.migrate.neighbours.era import Era
+from jaxmigrate.migrate.plan import NamePlan
+from jaxmigrate.program.jax_names import missing
+from jaxmigrate.program.old_names import Release, old_names, release, row_of
+from jaxmigrate.requirements import project_folder, required_jax, written_for
+from tests.campaigns.old_name_cases import CANNOT, PRELUDE, USES
+
+
+ROWS = old_names()
+REPLACED = [name for name, row in ROWS.items() if row.how != "hand"]
+
+
+def fixed(text: str, target: Release | None = None, era: Era = "") -> tuple[str, tuple[NamePlan, ...]]:
+    """A file's text after fix, and its old names."""
+    plan, errors = plan_sources([("a.py", Path("/project/a.py"), text)], target=target, era=era)
+    assert not errors
+    return plan.files[0].after, plan.files[0].names
+
+
+def left(names: tuple[NamePlan, ...]) -> list[tuple[int, str]]:
+    """Line and code of each name that stays."""
+    return [(name.line, name.code) for name in names if name.status == "left"]
+
+
+@pytest.mark.parametrize("name", [name for name in REPLACED if name not in CANNOT])
+def test_a_row_is_replaced_and_stays_so(name: str) -> None:
+    after, names = fixed(PRELUDE + USES[name])
+    assert left(names) == []
+    assert name in {one.name for one in names} or name.rpartition(".")[2] in ("DeviceArray", "shard_map")
+    ast.parse(after)
+    again, rest = fixed(after)
+    assert again == after
+    assert rest == ()
+
+
+def test_the_table_is_whole() -> None:
+    for name, row in ROWS.items():
+        assert row.how in ("rename", "rewrite", "hand", "context"), name
+        assert row.replacement or row.note or row.how == "hand", name
+        for version in (row.since, row.removed, row.needs):
+            assert not version or release(version), name
+        if row.how in ("rename", "rewrite"):
+            assert missing(row.replacement) == "", name
+        if row.removed and name != "jax.config.config":  # jax.config is no longer a module
+            assert missing(name), name
+
+
+def rows_by_hand() -> list[str]:
+    return [name for name, row in ROWS.items() if row.how == "hand"]
+
+
+@pytest.mark.parametrize("name", rows_by_hand())
+def test_what_only_a_person_can_replace_is_left_with_a_reason(name: str) -> None:
+    parent, _, last = name.rpartition(".")
+    text = f"import jax\nfrom {parent} import {last}\n\nprint({last}, jax)\n"
+    after, names = fixed(text)
+    assert after == text
+    assert (2, ROWS[name].code) in left(names)
+    assert all(name.reason for name in names)
+
+
+def test_rows_below_a_module() -> None:
+    found = row_of("jax.linear_util.wrap_init")
+    assert found is not None
+    assert (found[0].replacement, found[1]) == ("jax.extend.linear_util", ".wrap_init")
+    assert row_of("jax.numpy.sum") is None
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("from jax import tree_map\ny = tree_map(f, x)", "import jax\ny = jax.tree.map(f, x)"),
+        ("import jax as j\ny = j.tree_map(f, x)", "import jax as j\ny = j.tree.map(f, x)"),
+        ("from jax import tree_map as tm\ny = tm(f, x)", "from jax.tree import map as tm\ny = tm(f, x)"),
+        ("import jax, os\ny = jax.tree_map(f, x)", "import jax, os\ny = jax.tree.map(f, x)"),
+        (
+            "from jax.experimental.pjit import pjit, PartitionSpec as P\ny = pjit(f, P(), None)",
+            "from jax.sharding import PartitionSpec as P\nimport jax\ny = jax.jit(f, in_shardings=P(), out_shardings=None)",  # noqa: E501
+        ),
+        (
+            "from jax.experimental.maps import Mesh; import jax\nm = Mesh(jax.devices(), ('i',))",
+            "from jax.sharding import Mesh; import jax\nm = Mesh(jax.devices(), ('i',))",
+        ),
+        (
+            "import jax\ndef f(x):\n    from jax.experimental.maps import Mesh\n    return Mesh(x, ('i',))",
+            "import jax\ndef f(x):\n    from jax.sharding import Mesh\n    return Mesh(x, ('i',))",
+        ),
+        (
+            "import jax\ntry:\n    tree_map = jax.tree.map\nexcept AttributeError:\n    tree_map = jax.tree_map",
+            "import jax\ntry:\n    tree_map = jax.tree.map\nexcept AttributeError:\n    tree_map = jax.tree_map",
+        ),
+        (
+            "import jax.numpy as jnp\ny = jnp.product(x)",
+            "import jax.numpy as jnp\ny = jnp.prod(x)",
+        ),
+        (
+            "import jax\ndef f(jax):\n    return jax.tree_map",
+            "import jax\ndef f(jax):\n    return jax.tree_map",
+        ),
+        (
+            "import jax\nfrom jax import lax\nn = lax.psum(1, axis_name) + jax.tree_leaves(x)[0]",
+            "import jax\nfrom jax import lax\nn = lax.axis_size(axis_name) + jax.tree.leaves(x)[0]",
+        ),
+    ],
+)
+def test_forms(before: str, after: str) -> None:
+    assert fixed(before + "\n")[0] == after + "\n"
+
+
+SHARD_MAP = "import jax\nfrom jax.experimental.shard_map import shard_map\n"
+NEW = "import jax\nfrom jax import shard_map\n"
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("f = shard_map(jax.numpy.sin, m, s, s)", "f = shard_map(jax.numpy.sin, mesh=m, in_specs=s, out_specs=s)"),
+        ("f = shard_map(g, m, s, s, False)", "f = shard_map(g, mesh=m, in_specs=s, out_specs=s, check_vma=False)"),
+        ("f = shard_map(f=g, mesh=m, in_specs=s, out_specs=s, check_rep=False)",
+         "f = shard_map(g, mesh=m, in_specs=s, out_specs=s, check_vma=False)"),
+        ("f = shard_map(jax.numpy.sin, mesh=m, in_specs=s, out_specs=s, check_rep=True)",
+         "f = shard_map(jax.numpy.sin, mesh=m, in_specs=s, out_specs=s, check_vma=True)"),
+        ("f = shard_map(g, m, in_specs=s, out_specs=s, check_rep=False, auto=frozenset())",
+         "f = shard_map(g, mesh=m, in_specs=s, out_specs=s, check_vma=False)"),
+        ("f = shard_map(g, m, in_specs=s, out_specs=s, check_rep=False, auto=frozenset({'y'}))",
+         ("f = shard_map(g, mesh=m, in_specs=s, out_specs=s, check_vma=False, "
+          "axis_names=frozenset(m.axis_names) - frozenset({'y'}))")),
+    ],
+)  # fmt: skip
+def test_calls_of_shard_map(before: str, after: str) -> None:
+    assert fixed(SHARD_MAP + before + "\n")[0] == NEW + after + "\n"
+
+
+INSIDE = SHARD_MAP + (
+    "def step(w, x):\n    return jax.grad(lambda w: (w * x).sum())(w)\n"
+    "f = shard_map(step, mesh=m, in_specs=s, out_specs=s)\n"
+)
+
+
+def test_gradients_inside_are_decided_by_what_the_program_was_written_for() -> None:
+    after, names = fixed(INSIDE)
+    assert after == INSIDE
+    assert left(names) == [(2, "JM412"), (5, "JM412")]
+    assert "out_specs=s, check_vma=False)" in fixed(INSIDE, era="old")[0]
+    assert "out_specs=s)" in fixed(INSIDE, era="new")[0]
+    assert "out_specs=s, check_vma=False)" in fixed(INSIDE + "y = jax.tree_map(f, x)\n")[0]
+    assert "out_specs=s)" in fixed(INSIDE + "n = jax.lax.axis_size('i')\n")[0]
+
+
+def test_a_function_out_of_sight_may_take_gradients() -> None:
+    text = SHARD_MAP + "def make(g, m, s):\n    return shard_map(g, mesh=m, in_specs=s, out_specs=s)\n"
+    assert fixed(text)[0] == text
+    assert "check_vma=False" in fixed(text, era="old")[0]
+
+
+def test_a_carry_is_not_checked_where_it_was_not() -> None:
+    body = "def g(x):\n    return jax.lax.scan(lambda c, v: (c + v, None), 0.0, x)[0]\n"
+    assert "check_vma=False" in fixed(SHARD_MAP + body + "f = shard_map(g, m, s, s)\n")[0]
+
+
+def test_names_handed_on_by_another_module() -> None:
+    files = {
+        "compat.py": "from jax.experimental.shard_map import shard_map\nfrom jax import tree_map\n",
+        "train.py": "import jax\nfrom compat import shard_map, tree_map\n"
+        "f = shard_map(jax.numpy.sin, m, s, s, check_rep=False)\ny = tree_map(f, x)\n",
+    }
+    after = fix_files(files)
+    assert after["compat.py"] == "from jax import shard_map\nfrom jax.tree import map as tree_map\n"
+    assert "shard_map(jax.numpy.sin, mesh=m, in_specs=s, out_specs=s, check_vma=False)" in after["train.py"]
+
+
+def test_one_pass_with_the_maps() -> None:
+    text = "import jax\np = jax.pmap(lambda x: jax.tree_map(abs, x), axis_name='i')\ny = jax.tree_leaves(p(x))\n"
+    after, names = fixed(text)
+    assert "pmap" not in after
+    assert "tree_map" not in after
+    assert [(name.line, name.status) for name in names] == [(2, "replaced"), (3, "replaced")]
+    assert fixed(after) == (after, ())
+
+
+def test_meshes() -> None:
+    text = (
+        "import jax\nfrom jax.sharding import Mesh\nmesh = jax.make_mesh((4, 2), ('x', 'y'))\n"
+        "with mesh:\n    run()\nwith Mesh(jax.devices(), ('i',)) as other, open('f') as f:\n    run()\n"
+    )
+    after, _ = fixed(text)
+    assert "make_mesh((4, 2), ('x', 'y'), axis_types=(jax.sharding.AxisType.Auto,) * 2)" in after
+    assert "with jax.set_mesh(mesh):" in after
+    assert "with jax.set_mesh(other := Mesh(jax.devices(), ('i',))), open('f') as f:" in after
+    early, names = fixed(text, target=(0, 6, 1))
+    assert "with mesh:" in early
+    assert left(names) == [(4, "JM414"), (6, "JM414")]
+    explicit = text + "x = jax.sharding.reshard(x, s)\n"
+    assert "axis_types" not in fixed(explicit)[0]
+
+
+def test_a_target_without_the_replacement() -> None:
+    text = "import jax\ny = jax.lax.pvary(x, 'i')\n"
+    assert fixed(text)[0] == "import jax\ny = jax.lax.pcast(x, 'i', to='varying')\n"
+    after, names = fixed(text, target=(0, 7))
+    assert after == text
+    assert left(names) == [(2, "JM410")]
+    assert "0.8.2" in names[0].reason
+
+
+def test_what_jax_lacks_and_no_row_has() -> None:
+    text = "import jax\np = jax.pmap(f, axis_name='i')\ny = jax.interpreters.xla.translations\nz = jax.numpy.sum\n"
+    _, names = fixed(text)
+    assert left(names) == [(3, "JM419")]
+    guarded = text.replace("y = jax", "y = hasattr(jax, 'x') and 1 if hasattr(jax, 'x') else jax")
+    assert left(fixed(guarded)[1]) == []
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "required", "era"),
+    [
+        ("requirements.txt", "numpy\njax[cuda12]>=0.7.1  # or newer\n", (0, 7, 1), "new"),
+        ("requirements.txt", "jax==0.4.30\n", None, "old"),
+        ("requirements.txt", "jaxlib>=0.7\n", None, ""),
+        ("setup.py", "setup(install_requires=['jax>=0.4.20', 'flax'])\n", None, ""),
+        ("setup.py", "setup(install_requires=['jax>=0.4.20,<0.5'])\n", None, "old"),
+        ("pyproject.toml", "[project]\ndependencies = ['jax >= 0.6.2']\n", (0, 6, 2), "new"),
+        ("setup.cfg", "[options]\ninstall_requires =\n    jax~=0.8.0\n", (0, 8, 0), "new"),
+        ("README", "jax>=0.9\n", None, ""),
+    ],
+)
+def test_requirements(tmp_path: Path, file: str, text: str, required: Release | None, era: str) -> None:
+    (tmp_path / file).write_text(text)
+    (tmp_path / "pkg").mkdir()
+    assert required_jax(tmp_path) == required
+    assert written_for(tmp_path) == era
+    if file != "README":
+        assert project_folder(tmp_path / "pkg") == tmp_path
