@@ -92,6 +92,7 @@ def _coverage(rows: Sequence[SiteRow]) -> str:
     return f'<div class="cover">{bar}</div>\n<div class="legend">{names}</div>' if counts else ""
 
 
+_ONE_LINE = 28
 _SITE_HEADER = ("Site", "Function", "Axis", "Verdict", "Layouts", "Calls", "Max abs", "Max rel", "Max ulp")
 _LAYOUT_TONES = frozenset({"replicated", "split", "stacked"})
 
@@ -200,9 +201,14 @@ def _difference_row(difference: CallDifference) -> Sequence[str]:
     where = {"input": "argument", "output": "result"}.get(difference.where, "")
     index = f" at {list(error.index)}" if error is not None and error.index else ""
     leaf = f'<span class="soft">{where}</span> {code(difference.leaf + index)}'
-    values = (code(difference.original), code(difference.rewritten))
+    values = map(_value, (difference.original, difference.rewritten))
     kind = f'<span class="kept">{escape(difference.kind)}</span>'
     return str(difference.call), leaf, kind, *values, *numbers
+
+
+def _value(text: str) -> str:
+    """A number, or what else stands in its place, in one line unless it is long."""
+    return f'<span class="kept">{code(text)}</span>' if len(text) <= _ONE_LINE else code(text)
 
 
 def _list(texts: Sequence[str]) -> str:

@@ -52,34 +52,35 @@ def equal(tmp_path_factory: pytest.TempPathFactory, heard: list[Progress]) -> Ev
 def broken(tmp_path_factory: pytest.TempPathFactory) -> dict[str, SiteEvidence]:
     evidence = verify_program(tmp_path_factory.mktemp("broken") / "project", MANY_SITES, BROKEN)
     assert evidence.verdict is Verdict.DIFFERENT
-    # Twice each: one site's arrays were not kept the first time.
-    assert [run.name for run in evidence.runs] == ["original", "rewritten", "original, run 2", "rewritten, run 2"]
+    # Once more for the site under a jit, and twice each, since one site's arrays were not kept the first time.
+    again = ["original, run 3", "rewritten, run 2"]
+    assert [run.name for run in evidence.runs] == ["original", "original, run 2", "rewritten", *again]
     return by_name(evidence)
 
 
 def test_right_rewrite_is_bitwise_equal(equal: Evidence) -> None:
     verdicts = {name: site.verdict for name, site in by_name(equal).items()}
     assert verdicts.pop("never_called") is Verdict.NOT_EXERCISED
-    assert verdicts.pop("inside_jit") is Verdict.NOT_EXERCISED
     assert {*verdicts.values()} == {Verdict.EQUAL}
     assert equal.stdout_equal is True
-    assert len(equal.runs) == 2
+    assert [run.name for run in equal.runs] == ["original", "original, run 2", "rewritten"]
 
 
 def test_coverage_and_counts(equal: Evidence) -> None:
     sites = by_name(equal)
     assert (sites["train_step"].calls, sites["slow_drift"].calls, sites["fails"].calls) == (3, 5, 1)
     assert sites["kinds"].leaves == 7 + 8
-    assert sites["inside_jit"].traced == 1
+    assert (sites["inside_jit"].traced, sites["inside_jit"].calls) == (1, 1)
+    assert "(<lambda>), whose calls were compared" in sites["inside_jit"].message
     assert equal.coverage.sites == len(equal.sites)
-    assert equal.coverage.exercised == equal.coverage.equal == len(equal.sites) - 2
+    assert equal.coverage.exercised == equal.coverage.equal == len(equal.sites) - 1
 
 
 def test_unexercised_site_is_never_green(equal: Evidence) -> None:
     assert equal.verdict is Verdict.NOT_EXERCISED
     assert not equal.ok
     assert "never_called" in equal.message
-    assert "inside_jit" in equal.notes[0]
+    assert "inside_jit" not in equal.message
 
 
 def test_runs_are_described(equal: Evidence) -> None:
@@ -92,11 +93,10 @@ def test_runs_are_described(equal: Evidence) -> None:
 
 
 def test_progress_is_told(equal: Evidence, heard: list[Progress]) -> None:
-    assert len(equal.runs) == 2
     running = [moment for moment in heard if moment.phase == "running"]
-    assert {moment.run for moment in running} == {"original", "rewritten"}
-    assert max(moment.calls for moment in running) == 21
-    assert {moment.calls_expected for moment in running} == {None, 21}
+    assert {moment.run for moment in running} == {"original", "original, run 2", "rewritten"}
+    assert max(moment.calls for moment in running if moment.run == "original") == 21
+    assert {moment.calls_expected for moment in running} >= {None, 21}
 
 
 def test_factor_of_devices_is_found_and_explained(broken: dict[str, SiteEvidence]) -> None:

@@ -271,12 +271,15 @@ class _Call:
         self.log.write(record)
 
     def _keep(self, where: str) -> digest.Keep | None:
-        """What of this call is to be left on disk: what the verifier asked for, else all of the first calls."""
+        """What of this call is to be left on disk: what the verifier asked for, else all of calls 0, 1, 2, 4, 8, ...
+
+        So a difference that shows in the first pair of runs is measured over its whole course, and few calls are kept.
+        """
         chosen = log.CONFIG["keep"]
         leaves = None
         if chosen is not None:
             leaves = chosen.get(self.key, {}).get(str(self.number), {where: ()})[where]
-        elif self.number >= log.CONFIG["keep_first"]:
+        elif self.number >= log.CONFIG["keep_first"] and self.number & (self.number - 1):
             return None
         prefix = os.path.join(log.CONFIG["arrays"], f"{os.getpid()}-{self.order}-{where}-")
         return None if leaves == () else digest.Keep(prefix, leaves, self._take)
