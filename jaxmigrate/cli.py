@@ -123,6 +123,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_fix(commands)
     _add_verify(commands)
     _add_rule(commands)
+    _subcommand(commands, "server", "show findings and offer fixes in an editor, as a language server")
     return parser
 
 
