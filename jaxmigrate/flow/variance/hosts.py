@@ -30,6 +30,7 @@ class Hosts:
     def __init__(self, resolver: Resolver) -> None:
         self.resolver = resolver
         self._answers: dict[ast.AST, bool] = {}
+        self._by_name: dict[Module, dict[str, list[ast.Call]]] = {}
         self._steps = 0
 
     def differs(self, node: ast.expr, module: Module) -> bool:
@@ -114,10 +115,26 @@ class Hosts:
     def _calls(self, name: str) -> Iterator[tuple[ast.Call, Module]]:
         for module in self.resolver.project.named:
             if name in module.text:
-                for call in module.table.calls:
-                    last = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
-                    if last == name or (last == "partial" and call.args and ast.unparse(call.args[0]).endswith(name)):
-                        yield call, module
+                if module not in self._by_name:
+                    self._by_name[module] = _calls_by_name(module)
+                for call in self._by_name[module].get(name, ()):
+                    yield call, module
+
+
+def _calls_by_name(module: Module) -> dict[str, list[ast.Call]]:
+    """The calls of a module by the last part of what they call; those of a partial by what it binds too."""
+    found: dict[str, list[ast.Call]] = {}
+    for call in module.table.calls:
+        last = _last_name(call.func)
+        found.setdefault(last, []).append(call)
+        bound = _last_name(call.args[0]) if last == "partial" and call.args else ""
+        if bound not in ("", last):
+            found.setdefault(bound, []).append(call)
+    return found
+
+
+def _last_name(node: ast.expr) -> str:
+    return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
 
 
 def _is_seeded(value: Value) -> bool:
