@@ -40,7 +40,7 @@ class Editor:
         self.text = ""
         self.version = 1
 
-        @self.client.feature(lsp.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS)
+        @self.client.feature(lsp.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS)  # type: ignore[untyped-decorator]
         def keep(params: lsp.PublishDiagnosticsParams) -> None:
             self.published.put_nowait(params)
 
@@ -103,7 +103,7 @@ def edited(folder: Path, work: Callable[[Editor], Awaitable[T]]) -> T:
         finally:
             await editor.client.shutdown_async(None)
             editor.client.exit(None)
-            await editor.client.stop()
+            await editor.client.stop()  # type: ignore[no-untyped-call]
 
     return asyncio.run(session())
 
