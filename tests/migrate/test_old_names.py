@@ -15,7 +15,6 @@ from jaxmigrate.program.old_names import Release, old_names, release, row_of
 from jaxmigrate.requirements import project_folder, required_jax, written_for
 from tests.campaigns.old_name_cases import CANNOT, PRELUDE, USES
 
-
 ROWS = old_names()
 REPLACED = [name for name, row in ROWS.items() if row.how != "hand"]
 
@@ -51,7 +50,7 @@ def test_the_table_is_whole() -> None:
             assert not version or release(version), name
         if row.how in ("rename", "rewrite"):
             assert missing(row.replacement) == "", name
-        if row.removed and name != "jax.config.config":  # jax.config is no longer a module
+        if row.removed and name != "jax.config.config" and "._" not in name:  # what is private is not looked up
             assert missing(name), name
 
 
