@@ -1,11 +1,16 @@
-"""Runs fix over a folder of checked-out repositories and prints a table that two commits can be compared by.
+"""Runs fix, lint and fix again over a folder of checked-out repositories and prints a table that commits compare by.
 
-    python tests/campaigns/corpus.py FOLDER [--layout stacked] [--json FILE]
+    python tests/campaigns/corpus.py FOLDER [--layout stacked] [--only NAME...] [--limit 300]
+                                     [--json FILE] [--against FILE]
 
 For each repository: files, mapped sites, how many are rewritten and left (with the codes of why), how many take or give
 a global array and how many take nothing but such, output that does not parse, files that a second run would change
-again, crashes, and seconds. Below the table, why sites take and give no global array, by how often. Nothing is written
-to the repositories.
+again, crashes, processor seconds of fix, milliseconds of fix a file, MiB of memory at most, findings of lint and
+processor seconds of lint. Below the table: findings by rule, what is left and why, and why sites take and give no
+global array, by how often. Each repository is a process of its own; one that takes longer than the limit counts as a crash.
+Nothing is written to the repositories. With `--against` the rows that another commit wrote by `--json` are compared
+with, and the exit status is 1 where fewer sites are rewritten or hold global arrays, findings differ, or fix takes
+twice as long.
 """
 
 from __future__ import annotations
@@ -14,10 +19,13 @@ import argparse
 import ast
 import json
 import re
+import resource
+import subprocess
 import sys
 import time
 import traceback
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -26,32 +34,35 @@ from jaxmigrate.sources import SourceError, read_source
 
 COLUMNS = (
     *("files", "sites", "rewritten", "left", "some global", "all arguments global"),
-    *("unparsable", "changed again", "crashes", "seconds"),
+    *("unparsable", "changed again", "crashes", "seconds", "ms a file", "MiB", "findings", "lint seconds"),
 )
 GLOBAL = ("replicated", "split")
 PLACES = re.compile(r" \([^()]*:?\d+\)|\([^()]*\)")
+Row = dict[str, Any]
 
 
-def measure(repository: Path, layout: str) -> dict[str, Any]:
-    """One repository's row, and its left sites."""
+def measure(repository: Path, layout: str) -> Row:
+    """One repository's row, and its left sites, in this process."""
+    sys.setrecursionlimit(10_000)
     sources = []
     for path in sorted(repository.rglob("*.py")):
         try:
             sources.append((path.relative_to(repository).as_posix(), path, read_source(path).text))
         except SourceError as error:
             print(error, file=sys.stderr)
-    row: dict[str, Any] = dict.fromkeys(COLUMNS, 0) | {"files": len(sources), "left sites": []}
-    started = time.perf_counter()
+    row = empty() | {"files": len(sources)}
+    started = time.process_time()
     try:
         plan, _ = plan_sources(sources, layout=layout)
-        row["seconds"] = round(time.perf_counter() - started, 2)
+        row["seconds"] = round(time.process_time() - started, 2)
+        row["ms a file"] = round(1000 * row["seconds"] / max(len(sources), 1), 1)
+        row["MiB"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
         after = [(file.path, repository / file.path, file.after) for file in plan.files]
         again, _ = plan_sources(after, layout=layout)
     except Exception:  # noqa: BLE001 - a crash is a row's figure, and must not end the campaign
         traceback.print_exc()
         return row | {"crashes": 1}
     status = Counter(site.status for site in plan.sites)
-    left = [f"{s.id} {s.code} {s.reason}" for s in plan.sites if s.status == "left"]
     return row | {
         "sites": len(plan.sites),
         "rewritten": status["rewritten"],
@@ -61,8 +72,39 @@ def measure(repository: Path, layout: str) -> dict[str, Any]:
         "reasons": Counter(reason_of(site) for site in plan.sites if not has_global(site)),
         "unparsable": sum(not parses(file.after) for file in plan.files if file.changed),
         "changed again": sum(file.changed for file in again.files),
-        "left sites": left,
+        "left sites": [f"{s.id} {s.code} {s.reason}" for s in plan.sites if s.status == "left"],
     }
+
+
+def empty() -> Row:
+    """A row of which nothing is known."""
+    return dict.fromkeys(COLUMNS, 0) | {"left sites": [], "reasons": {}, "rules": {}}
+
+
+def measured(repository: Path, layout: str, limit: float) -> Row:
+    """One repository's row by processes of their own, each ended after the time limit."""
+    own = [sys.executable, __file__, str(repository), "--layout", layout, "--one"]
+    row = empty()
+    try:
+        child = subprocess.run(own, stdout=subprocess.PIPE, text=True, timeout=limit, check=False)
+        row = json.loads(child.stdout) if child.returncode == 0 else row | {"crashes": 1}
+    except subprocess.TimeoutExpired:
+        row |= {"crashes": 1, "seconds": limit, "left sites": [f"fix takes longer than {limit:.0f} s"]}
+    started = children_seconds()
+    lint = [sys.executable, "-m", "jaxmigrate", "lint", "--no-cache", "--format", "json", str(repository)]
+    try:
+        child = subprocess.run(lint, capture_output=True, text=True, timeout=limit, check=False)
+        rules = Counter(finding["code"] for finding in json.loads(child.stdout)["findings"])
+        row |= {"findings": rules.total(), "rules": rules}
+    except (subprocess.TimeoutExpired, ValueError):
+        row["crashes"] += 1
+    return row | {"lint seconds": round(children_seconds() - started, 2)}
+
+
+def children_seconds() -> float:
+    """The processor time of all processes that were started from here and have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def has_global(site: SitePlan) -> bool:
@@ -90,31 +132,76 @@ def parses(text: str) -> bool:
     return True
 
 
-def main() -> int:
-    """Prints the table; 1 where something crashed, does not parse or is not stable."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("--layout", choices=("auto", "stacked"), default="auto")
-    parser.add_argument("--json", type=Path, help="write the rows to this file too")
-    options = parser.parse_args()
-    sys.setrecursionlimit(10_000)
-    folders = [path for path in sorted(options.folder.iterdir()) if path.is_dir()]
-    rows = {path.name: measure(path, options.layout) for path in folders}
-    rows["total"] = {column: round(sum(row[column] for row in rows.values()), 2) for column in COLUMNS}
+def compared(rows: dict[str, Row], others: dict[str, Row]) -> Iterator[str]:
+    """What got worse since another commit, or differs where nothing should."""
+    for name in sorted(rows.keys() & others.keys() - {"total"}):
+        row, other = rows[name], others[name]
+        for column in ("rewritten", "some global", "all arguments global"):
+            if row[column] < other[column]:
+                yield f"{name}: {column} {other[column]} became {row[column]}"
+        for column in ("unparsable", "changed again", "crashes"):
+            if row[column] > other[column]:
+                yield f"{name}: {column} {other[column]} became {row[column]}"
+        for column in ("seconds", "lint seconds"):
+            if row[column] > 2 * other[column] + 1:
+                yield f"{name}: {column} {other[column]} became {row[column]}"
+        if row["rules"] != other.get("rules", row["rules"]):
+            yield f"{name}: findings {other['rules']} became {row['rules']}"
+
+
+def show(rows: dict[str, Row], layout: str) -> None:
+    """Prints the table and what stands below it."""
     print("| repository |", " | ".join(COLUMNS), "|")
     print("|---|" + "---:|" * len(COLUMNS))
     for name, row in rows.items():
-        print(f"| {name} |", " | ".join(str(row[column]) for column in COLUMNS), "|")
+        print(f"| {name} |", " | ".join(str(row[column]) for column in COLUMNS), "|", flush=True)
+    rules: Counter[str] = sum((Counter(row["rules"]) for row in rows.values()), Counter())
+    for rule, count in sorted(rules.items()):
+        print(f"{count:4}  {rule}")
     for name, row in rows.items():
-        for site in row.get("left sites", ()):
+        for site in row["left sites"]:
             print(f"{name}: {site}")
-    reasons: Counter[str] = sum((row.get("reasons", Counter()) for row in rows.values()), Counter())
-    for reason, count in reasons.most_common() if options.layout == "auto" else ():
+    reasons: Counter[str] = sum((Counter(row["reasons"]) for row in rows.values()), Counter())
+    for reason, count in reasons.most_common() if layout == "auto" else ():
         print(f"{count:4}  {reason}")
+
+
+def total(rows: dict[str, Row]) -> Row:
+    """The sums of all columns; of the memory the most, and of the time a file the mean."""
+    found = {column: round(sum(row[column] for row in rows.values()), 2) for column in COLUMNS}
+    found["MiB"] = max((row["MiB"] for row in rows.values()), default=0)
+    found["ms a file"] = round(1000 * found["seconds"] / max(found["files"], 1), 1)
+    return empty() | found
+
+
+def main() -> int:
+    """Prints the table; 1 where something crashed, does not parse, is not stable or got worse."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--layout", choices=("auto", "stacked"), default="auto")
+    parser.add_argument("--only", nargs="+", metavar="NAME", help="these repositories alone")
+    parser.add_argument("--limit", type=float, default=300, metavar="SECONDS", help="for each repository")
+    parser.add_argument("--json", type=Path, help="write the rows to this file too")
+    parser.add_argument("--against", type=Path, metavar="FILE", help="rows that another commit wrote by --json")
+    parser.add_argument("--one", action="store_true", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.one:
+        print(json.dumps(measure(options.folder, options.layout)))
+        return 0
+    folders = [path for path in sorted(options.folder.iterdir()) if path.is_dir()]
+    folders = [path for path in folders if options.only is None or path.name in options.only]
+    rows: dict[str, Row] = {}
+    for path in folders:
+        rows[path.name] = measured(path, options.layout, options.limit)
+        print(path.name, {column: rows[path.name][column] for column in COLUMNS}, file=sys.stderr, flush=True)
+    rows["total"] = total(rows)
+    show(rows, options.layout)
     if options.json:
         options.json.write_text(json.dumps(rows, indent=1), encoding="utf-8")
-    total = rows["total"]
-    return 1 if total["unparsable"] or total["changed again"] or total["crashes"] else 0
+    worse = list(compared(rows, json.loads(options.against.read_text("utf-8")))) if options.against else []
+    print("\n".join(worse))
+    found = rows["total"]
+    return 1 if found["unparsable"] or found["changed again"] or found["crashes"] or worse else 0
 
 
 if __name__ == "__main__":
