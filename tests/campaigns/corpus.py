@@ -3,14 +3,14 @@
     python tests/campaigns/corpus.py FOLDER [--layout stacked] [--only NAME...] [--limit 300]
                                      [--json FILE] [--against FILE]
 
-For each repository: files, mapped sites, how many are rewritten and left (with the codes of why), how many take or give
-a global array and how many take nothing but such, output that does not parse, files that a second run would change
-again, crashes, processor seconds of fix, milliseconds of fix a file, MiB of memory at most, findings of lint and
-processor seconds of lint. Below the table: findings by rule, what is left and why, and why sites take and give no
-global array, by how often. Each repository is a process of its own; one that takes longer than the limit counts as a crash.
-Nothing is written to the repositories. With `--against` the rows that another commit wrote by `--json` are compared
-with, and the exit status is 1 where fewer sites are rewritten or hold global arrays, findings differ, or fix takes
-twice as long.
+For each repository: files, mapped sites, how many are rewritten and left (with the codes of why), how many take or
+give a global array and how many take nothing but such, output that does not parse, files that a second run would
+change again, crashes, processor seconds of fix, milliseconds of fix a file, MiB of memory at most, findings of lint
+and processor seconds of lint. Below the table: findings by rule, what is left and why, and why sites take and give no
+global array, by how often. Each repository is a process of its own; one that takes longer than the limit counts as a
+crash. Nothing is written to the repositories. With `--against` the rows that another commit wrote by `--json` are
+compared with, and the exit status is 1 where fewer sites are rewritten or hold global arrays, findings differ, or fix
+takes twice as long.
 """
 
 from __future__ import annotations

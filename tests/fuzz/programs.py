@@ -70,6 +70,8 @@ def campaign(options: argparse.Namespace, done: set[int]) -> Iterator[dict[str, 
             case = rewritten(str(number), files)
             if number % options.stacked_every:
                 case.after.pop("stacked", None)
+            if not case.has_global and case.after and number % options.stacked_every:
+                case.after = {}  # the stacked form under another name
             if running is not None:
                 yield judged(*running, worker, options)
             worker.begin(case)

@@ -469,7 +469,7 @@ STATEMENTS = (*SIMPLE, condition, loop, rows, transformation, python_if, bookkee
 WEIGHTS = (5, 6, 8, 5, 4, 3, 3, 3, 3, 2, 6, 2, 4)
 
 
-def statements(scope: Scope, percent: int = 75, at_most: int = 8) -> None:
+def statements(scope: Scope, percent: int = 60, at_most: int = 8) -> None:
     """Writes some statements into a body."""
     for _ in scope.choices.times(percent, at_most):
         scope.choices.pick(STATEMENTS, WEIGHTS)(scope)

@@ -218,7 +218,7 @@ def call(host: Host, mapped: Mapped, state: str, index: str = "0", keys: str = "
     given = arguments(host, mapped, state, index, keys, batch)
     if mapped.takes[-1] == 0 and len(given) > 1 and choices.chance(7):
         given[-1] = f"{mapped.step.parameters[-1].name}={given[-1]}"
-    code = f"{mapped.name}({', '.join(given)})"
+    code = call_form(host, mapped, given)
     names: dict[str, str] = {}
     for (role, _), _axis in zip(mapped.step.results, mapped.gives, strict=True):
         names[role] = state if role == "state" else keys if role == "key" and keys else host.name(role)
@@ -232,6 +232,20 @@ def call(host: Host, mapped: Mapped, state: str, index: str = "0", keys: str = "
         host.put(f"{', '.join(names.values())} = {code}")
     settle(host, mapped, names)
     return names
+
+
+def call_form(host: Host, mapped: Mapped, given: list[str]) -> str:
+    """The expression of a call: as it stands, or by one of Python's other ways."""
+    inner, name = ", ".join(given), mapped.name
+    ways = [f"{name}({inner})", f"jax.block_until_ready({name}({inner}))", f"{name}(*({inner},))"]
+    ways += [
+        f"functools.partial({name}, {given[0]})({', '.join(given[1:])})",
+        f"(lambda s: {name}(s, {', '.join(given[1:])}))({given[0]})",
+    ]
+    ways += [f"apply({name}, {inner})"]
+    if "=" in inner:
+        ways = ways[:2]
+    return host.choices.pick(ways, (80, 4, 4, 4, 4, 4)[: len(ways)])
 
 
 def settle(host: Host, mapped: Mapped, names: dict[str, str]) -> None:
@@ -418,6 +432,77 @@ CARRIERS: tuple[tuple[tuple[str, ...], str], ...] = (
 )
 
 
+def move_in_place(host: Host, state: str) -> None:
+    """A dictionary is changed where it stands, behind the back of other names for it, or of none."""
+    if not isinstance(host.type, Tree) or host.type.form not in ("dict", "list"):
+        move_unpacked(host, state)
+        return
+    fields = [name for name in leaf_names(host.type) if host.type.of(name) == Leaf((3,))]
+    field = access(state, host.type, host.choices.pick(fields or ["w"])) if fields else ""
+    if host.choices.chance(50) and not host.donated:
+        other = host.name("same")
+        host.put(f"{other} = {state}")
+        host.kept.append((other, host.type, False))
+    if not field:
+        return
+    how = host.choices.pick(
+        (
+            "{f} = jax_utils.replicate(jnp.ones(3))",
+            "{f} = {f} * 0.5",
+            "{f} = jnp.stack([jnp.ones(3) * i for i in range(N)])",
+            "{f} = jnp.asarray({f}).at[2].set(1.0)",
+            "{f} = jax_utils.replicate(jax_utils.unreplicate({f}) * 2.0)",
+            "{f} = jnp.stack([{f}[0]] * N)",
+            "{f} += 1.0",
+        )
+    )
+    host.put(how.format(f=field))
+
+
+def move_unpacked(host: Host, state: str) -> None:
+    """Taken apart into its fields, and put together again."""
+    if not isinstance(host.type, Tree):
+        name = host.name("row")
+        host.put(f"{name} = {state}")
+        how = host.choices.pick(("jnp.asarray({n})", "{n} + 0.0", "jnp.stack([{n}[0]] * N)", "np.array({n})"))
+        host.put(f"{state} = {how.format(n=name)}")
+        return
+    names = {name: host.name("part") for name, _ in host.type.fields}
+    if host.type.form in ("tuple", "named", "list") and host.choices.chance(50):
+        host.put(f"{', '.join(names.values())}{',' if len(names) == 1 else ''} = {state}")
+    else:
+        host.put(*(f"{part} = {access(state, host.type, name)}" for name, part in names.items()))
+    part, type_ = names["w" if "w" in names else "params"], host.type.fields[0][1]
+    if host.choices.chance(40):
+        host.look(part, type_)
+    if isinstance(type_, Leaf) and host.choices.chance(40):
+        how = host.choices.pick(
+            ("{p} = jnp.stack([{p}[0]] * N)", "{p} = {p} * 0.5", "{p} = jax_utils.replicate(first({p}))")
+        )
+        host.put(how.format(p=part))
+    host.put(f"{state} = {build(host.type, names)}")
+
+
+def move_best(host: Host, state: str) -> None:
+    """Kept where it is the best so far."""
+    if host.donated:
+        return
+    name = host.name("best")
+    test = host.choices.pick(("X.size > 0", "float(X.sum()) > 1e9", "len(out) % 2 == 0"))
+    if host.choices.chance(50):
+        host.put(f"{name} = {state}")
+        start_again = host.name("start")
+        host.put(f"if {test}:")
+        host.depth += 1
+        start(host, start_again, "0.4")
+        host.put(f"{name} = {start_again}")
+        host.depth -= 1
+    else:
+        start(host, name, "0.4")
+        host.put(f"{name} = {state} if {test} else {name}")
+    host.look(name, host.type)
+
+
 def move_average(host: Host, state: str) -> None:
     """A running average beside the state, taken on the host in stacked form."""
     if host.donated or any(leaf.kind != "f" for _, leaf in leaves(host.type, state)):
@@ -435,12 +520,15 @@ MOVES: tuple[Callable[[Host, str], None], ...] = (
     move_alias,
     move_through_function,
     move_carried,
+    move_in_place,
+    move_unpacked,
+    move_best,
     move_fresh,
     move_average,
     move_whole_copy,
     move_arithmetic,
 )
-MOVE_WEIGHTS = (6, 5, 4, 3, 5, 2, 2, 3, 2)
+MOVE_WEIGHTS = (6, 4, 3, 3, 5, 4, 4, 3, 2, 2, 3, 2)
 
 
 def moves(host: Host, state: str, percent: int) -> None:

@@ -9,7 +9,7 @@ from tests.fuzz.grammar.hosts import Host, call, cut, example, moves, start
 from tests.fuzz.grammar.maps import FORMS, Mapped, binding, plan_map
 from tests.fuzz.grammar.observing import observed
 from tests.fuzz.grammar.steps import Parameter, Step, write_step
-from tests.fuzz.grammar.trees import CLASSES, Leaf, Tree, Type, declarations
+from tests.fuzz.grammar.trees import CLASSES, Leaf, Tree, Type, declarations, leaves
 
 Files = dict[str, str]
 IMPORTS = """
@@ -42,6 +42,7 @@ FUNCTIONS = {
     "spread": "def spread(tree):\n    return jax.tree.map(lambda x: jnp.stack([x] * jax.local_device_count()), tree)",
     "cut": "def cut(tree):\n    n = jax.local_device_count()\n"
     "    return jax.tree.map(lambda x: x.reshape((n, x.shape[0] // n) + x.shape[1:]), tree)",
+    "apply": "def apply(f, *args, **kwargs):\n    return f(*args, **kwargs)",
     "identity": "def identity(value):\n    return value",
     "note": "def note(value):\n    out.append(value)",
 }
@@ -173,7 +174,7 @@ def train(made: Draft, host: Host) -> None:
         host.put(f"keys = {choices.pick(('jax.random.split(KEY, N)', 'jax_utils.replicate(KEY)'), (5, 1))}")
     if history:
         host.put("history = []")
-    moves(host, host.state, 20)
+    moves(host, host.state, 30)
     with choices.span():
         looping = choices.chance(75)
         if looping and main.takes[1] == 0 and choices.chance(20):
@@ -212,6 +213,8 @@ def once(made: Draft, host: Host, index: str, keys: str, history: bool, batch: s
     choices = made.choices
     results = call(host, made.maps[0], host.state, index, keys, batch)
     looked(made, host, made.maps[0], results, 45)
+    if results.get("metrics") and choices.chance(15):
+        watched(made, host, results["metrics"])
     if history and results.get("metrics"):
         host.put(f"history.append({results['metrics']})")
     for mapped in made.maps[1:]:
@@ -223,7 +226,22 @@ def once(made: Draft, host: Host, index: str, keys: str, history: bool, batch: s
                         looked(made, host, mapped, call(host, mapped, host.state, index), 80)
                 else:
                     looked(made, host, mapped, call(host, mapped, host.state, index), 80)
-    moves(host, host.state, 20)
+    moves(host, host.state, 30)
+
+
+def watched(made: Draft, host: Host, metrics: str) -> None:
+    """A number of the metrics is added up, or decides whether the loop goes on."""
+    type_ = dict(made.maps[0].step.results)["metrics"]
+    code = leaves(type_, metrics)[0][0]
+    hostile = made.choices.chance(host.hostile)
+    number = made.choices.pick(("float({}.mean())", "float(jnp.sum({}))") if hostile else ("float({}[0])", "{}[0]"))
+    if made.choices.chance(50) and host.depth > 0:
+        total = host.name("total")
+        host.put(f"{total} = 1.0", f"{total} += {number.format(code)}")
+        host.see(total)
+    else:
+        with host.block(f"if {number.format(code)} > {made.choices.pick(('0.3', '1e9', '-1e9'))}:"):
+            host.look(metrics, type_)
 
 
 def looked(made: Draft, host: Host, mapped: Mapped, results: dict[str, str], percent: int) -> None:
