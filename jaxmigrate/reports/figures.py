@@ -7,7 +7,8 @@ import shlex
 from collections.abc import Mapping, Sequence
 
 from jaxmigrate.reports.site_layouts import grouped
-from jaxmigrate.verify.model import SeenLayout, SiteEvidence, Verdict
+from jaxmigrate.terminal import plural
+from jaxmigrate.verify.model import Evidence, SeenLayout, SiteEvidence, Verdict
 
 
 def short(number: float) -> str:
@@ -29,6 +30,13 @@ def seconds(number: float) -> str:
     if number < 60:
         return f"{number:.1f} s"
     return f"{int(number) // 60} min {int(number) % 60} s"
+
+
+def effort(evidence: Evidence) -> str:
+    """How long it took, and on what: `2 runs in 9.8 s on 2 processes of 4 devices`."""
+    devices = plural(evidence.devices, "device")
+    where = f"{evidence.processes} processes of {devices}" if evidence.processes > 1 else devices
+    return f"{plural(len(evidence.runs), 'run')} in {seconds(evidence.seconds)} on {where}"
 
 
 def shell_line(environment: Mapping[str, str], command: str) -> str:

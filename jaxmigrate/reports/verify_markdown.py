@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 
-from jaxmigrate.reports.figures import largest_errors, layouts_line, seconds, shell_line
+from jaxmigrate.reports.figures import effort, largest_errors, layouts_line, seconds, shell_line
 from jaxmigrate.reports.markdown import escaped, fenced, section, table
 from jaxmigrate.reports.report import Report, SiteRow, as_report
 from jaxmigrate.terminal import plural
@@ -50,7 +50,7 @@ def _verdict(report: Report) -> list[str]:
     return [
         f"# {_SIGNS[evidence.verdict.value]} {report.headline}\n",
         f"{escaped(evidence.message)}\n",
-        f"{covered}, in {seconds(evidence.seconds)} on {evidence.devices} devices.\n",
+        f"{covered}; {effort(evidence)}.\n",
         *(["\n".join(notes) + "\n"] if notes else []),
     ]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator
 
-from jaxmigrate.reports.figures import held_differently, layouts_line, seconds, short
+from jaxmigrate.reports.figures import held_differently, layouts_line, short
 from jaxmigrate.reports.report import Report, SiteRow, as_report
 from jaxmigrate.terminal import BOLD, CYAN, DIM, GREEN, RED, YELLOW, paint, plural, printable
 from jaxmigrate.verify.model import Evidence, SiteEvidence, Verdict
@@ -86,5 +86,4 @@ def _ending(evidence: Evidence, colour: bool, width: int) -> Iterator[str]:
             margin = paint("| ", DIM, on=colour)
             yield from (f"{margin}{printable(line)}" for line in run.last_words.splitlines()[-_TAIL:])
     verdict = paint(evidence.verdict.value, BOLD, _COLOURS[evidence.verdict], on=colour)
-    spent = f"{plural(len(evidence.runs), 'run')} in {seconds(evidence.seconds)} on {evidence.devices} devices"
-    yield f"{verdict}: {printable(evidence.message)} ({spent})"
+    yield f"{verdict}: {printable(evidence.message)} ({effort(evidence)})"

@@ -53,6 +53,8 @@ WRONGS = (
           "", "numbers differ"),
     Wrong("p_weigh", _WEIGH, _WEIGH.removesuffix(", check_vma=False"), "['w']", "numbers differ", "8 times"),
     Wrong("centred", 'x - lax.pmean(x.mean(0), "i")', "x - x.mean(0)", "", "numbers differ"),
+    Wrong("p_noise", "normal(key.squeeze(0), (3,))", "normal(key, (3,))", "", "no exception in the original"),
+    Wrong("p_placed", 'in_specs=P(("row", "column"))', 'in_specs=P(("column", "row"))', "", "numbers differ"),
     Wrong("p_moved", "state.squeeze(0), x)[None]", "state.squeeze(0) * 2, x)[None]", "", "call 1, result"),
 )  # fmt: skip
 

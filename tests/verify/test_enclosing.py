@@ -5,8 +5,6 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-import pytest
-
 from jaxmigrate.verify.model import Verdict, VerifyRequest
 from jaxmigrate.verify.run import verify
 from tests.verify.marked import by_name, marked, sites_of, verify_program
@@ -46,27 +44,21 @@ rollout = jax.shard_map(score, mesh=mesh, in_specs=(P("i"), P("i")), out_specs=P
 )
 
 
-@pytest.mark.parametrize("right", [True, False], ids=["right", "wrong"])
-def test_sites_under_jit_are_judged_by_its_calls(tmp_path: Path, right: bool) -> None:
-    broken = [] if right else [("(x * scale).sum()", "(x * scale).mean()")]
-    evidence = verify_program(tmp_path / "project", UNDER_JIT, broken)
+def test_wrong_rewrites_are_refuted_by_the_jit_around_them(tmp_path: Path) -> None:
+    evidence = verify_program(tmp_path / "project", UNDER_JIT, [("(x * scale).sum()", "(x * scale).mean()")])
     (site,) = evidence.sites
-    assert evidence.verdict is site.verdict is (Verdict.EQUAL if right else Verdict.DIFFERENT), evidence.message
-    assert site.message.startswith("runs inside jit program.py:12 (generation), whose calls were compared")
+    assert evidence.verdict is site.verdict is Verdict.DIFFERENT, evidence.message
+    assert site.message.startswith("runs inside jit program.py:12 (generation), whose calls were compared: call 0, res")
     assert (site.calls, evidence.coverage.exercised) == (3, 1)
-    if not right:
-        assert "call 0, result" in site.message
-        assert site.first is not None
-        assert "`[1]`: the result is 0.5 times the original's" in site.first.hint
+    assert site.first is not None
+    assert "`[1]`: the result is 0.5 times the original's" in site.first.hint
 
 
-@pytest.mark.parametrize("right", [True, False], ids=["right", "wrong"])
-def test_sites_under_jit_of_migrations_made_by_hand(tmp_path: Path, right: bool) -> None:
-    after = BY_HAND if right else BY_HAND.replace(".sum()[None]", ".mean()[None]")
-    (tmp_path / "program.py").write_text(after)
+def test_sites_under_jit_of_migrations_made_by_hand(tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(BY_HAND)
     original = {"program.py": marked(UNDER_JIT, "jax.pmap").encode()}
     command = (sys.executable, "program.py")
     evidence = verify(VerifyRequest(tmp_path, command, original, {}, sites_of(UNDER_JIT), by_hand=True))
     site = by_name(evidence)["rollout"]
-    assert site.verdict is (Verdict.EQUAL if right else Verdict.DIFFERENT), site.message
+    assert site.verdict is Verdict.EQUAL, site.message
     assert "(generation), whose calls were compared" in site.message

@@ -239,9 +239,29 @@ def moving():
     state = run(state, spread(x))
 
 
+def noise(key):
+    return jax.random.normal(key.squeeze(0), (3,))[None]
+
+
+def keys():
+    run = mapped(noise, P("i"), P("i"))
+    run(jax.random.split(jax.random.PRNGKey(7), N))
+
+
+def placed(x):
+    return (x.sum(0) + lax.axis_index(("row", "column")))[None]
+
+
+def places():
+    grid = Mesh(np.array(jax.devices()).reshape(2, -1), ("row", "column"))
+    block = P(("row", "column"))
+    run = jax.jit(shard_map(placed, mesh=grid, in_specs=P(("row", "column")), out_specs=block, check_vma=False))
+    run(x)
+
+
 SECTIONS = (
     train, counted, evaluation, gather, ring, dropout, accumulation, statistics, columns, by_class, precision, statics,
-    extreme, tallies, prediction, norms, weighing, centring, moving,
+    extreme, tallies, prediction, norms, weighing, centring, moving, keys, places,
 )  # fmt: skip
 
 for section in SECTIONS:

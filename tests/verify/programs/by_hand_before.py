@@ -227,9 +227,27 @@ def moving():
     state = p_moved(state, common_utils.shard(x))
 
 
+def noise(key):
+    return jax.random.normal(key, (3,))
+
+
+def keys():
+    p_noise = jax.pmap(noise)
+    p_noise(jax.random.split(jax.random.PRNGKey(7), N))
+
+
+def placed(x):
+    return x.sum(0) + lax.axis_index("i")
+
+
+def places():
+    p_placed = jax.pmap(placed, axis_name="i")
+    p_placed(common_utils.shard(x))
+
+
 SECTIONS = (
     train, counted, evaluation, gather, ring, dropout, accumulation, statistics, columns, by_class, precision, statics,
-    extreme, tallies, prediction, norms, weighing, centring, moving,
+    extreme, tallies, prediction, norms, weighing, centring, moving, keys, places,
 )  # fmt: skip
 
 for section in SECTIONS:
