@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator
 
-from jaxmigrate.reports.figures import held_differently, layouts_line, short
+from jaxmigrate.reports.figures import effort, held_differently, layouts_line, short
 from jaxmigrate.reports.report import Report, SiteRow, as_report
 from jaxmigrate.terminal import BOLD, CYAN, DIM, GREEN, RED, YELLOW, paint, plural, printable
 from jaxmigrate.verify.model import Evidence, SiteEvidence, Verdict
