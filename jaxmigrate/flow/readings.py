@@ -139,7 +139,7 @@ def unreduced_outputs(found: DeviceMap, reading: Reading, resolver: Resolver) ->
     given, test = found.keyword("out_specs", 3), is_replicated
     if found.name == PMAP:
         given, test = found.keyword("out_axes"), is_none
-    elif found.name == VMAP or not is_unchecked(found, resolver):
-        return
+    elif found.name == VMAP or found.axes is None or not is_unchecked(found, resolver):
+        return  # over a mesh out of sight, a reduction may be over all of its axes
     if given is not None and given.expression is not None:
         yield from out_vars(given.expression, given.module, reading.returned, test)

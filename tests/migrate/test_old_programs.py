@@ -23,18 +23,8 @@ pytestmark = pytest.mark.slow
 
 def printed(text: str) -> dict[str, Any]:
     """The values of a program by the names that it prints them under."""
-    starts = [
-        (
-            line,
-            min(
-                line.find(c)
-                for c in ("[", "(", " 0", " 1", " 2", " 3", " 4", " 5", " 6", " 7", " 8", " 9")
-                if line.find(c) > 0
-            ),
-        )
-        for line in text.splitlines()
-    ]
-    return {line[:start].strip(): ast.literal_eval(line[start:]) for line, start in starts}
+    lines = [line.partition(" [") if " [" in line else line.rpartition(" ") for line in text.splitlines()]
+    return {name: ast.literal_eval(opening.strip() + rest) for name, opening, rest in lines}
 
 
 @pytest.mark.parametrize(("folder", "main"), PROGRAMS)
