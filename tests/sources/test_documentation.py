@@ -144,6 +144,7 @@ def test_places_are_those_of_the_file() -> None:
     line = next(n for n, one in enumerate(text.split("\n"), 1) if "return x" in one)
     assert documentation.located(line, 5)[:3] == (0, 12, 7)
     assert documentation.in_words(f"is given (line {line})") == "is given (line 12)"
+    assert documentation.in_words(f"calls pmap (a.md.docs:{line})") == "calls pmap (a.md:12)"
 
 
 @pytest.mark.parametrize("newline", ["\n", "\r\n"])

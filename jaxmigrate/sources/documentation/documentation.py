@@ -13,6 +13,7 @@ from jaxmigrate.sources.decoding import Located, SourceError, SourceFile, decode
 from jaxmigrate.sources.documentation.blocks import SUFFIXES, Block, Line, find_blocks
 from jaxmigrate.sources.notebooks.joining import Joined, TornError, join
 
+_LINES_NAMED = re.compile(r"\(line (\d+)\)|([^\s(:]+)\.docs:(\d+)\b")
 _ENDED = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+$")
 
 
@@ -50,7 +51,12 @@ class Documentation:
 
     def in_words(self, message: str) -> str:
         """A message that names lines of the module with those of the file instead."""
-        return re.sub(r"\(line (\d+)\)", lambda found: f"(line {self.located(int(found[1]), 0).line})", message)
+
+        def told(found: re.Match[str]) -> str:
+            line = self.located(int(found[1] or found[3]), 0).line
+            return f"{found[2]}:{line}" if found[2] else f"(line {line})"
+
+        return _LINES_NAMED.sub(told, message)
 
     def encode(self, text: str) -> bytes:
         """The file's bytes once the module has the text given.
