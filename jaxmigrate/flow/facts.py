@@ -41,7 +41,7 @@ class Facts:
         self.resolver = resolver
         self.names = names
         self._confirmed: dict[DeviceMap, Reading] = {}
-        self._replicated: dict[tuple[DeviceMap, bool], Reading | None] = {}
+        self._equal: dict[DeviceMap, frozenset[int]] = {}
         self._by_name: dict[Module, dict[str, list[ast.Call]]] = {}
 
     @cached_property
@@ -100,7 +100,17 @@ class Facts:
     def readings(self) -> list[tuple[DeviceMap, Reading]]:
         """What reading the body of each device map, or named vmap, found, taking what is out of sight on trust."""
         maps = [*self.all_maps, *self.named_vmaps]
-        return [(found, read_map(found, self.resolver, trusting=True)) for found in maps]
+        return [(found, self._read(found, trusting=True)) for found in maps]
+
+    def _read(self, found: DeviceMap, *, trusting: bool) -> Reading:
+        """Reads the body of a map, with arguments equal that its calls replicate."""
+        if found not in self._equal:
+            self._equal[found] = self._replicated.arguments(found) if found.name == PMAP else frozenset()
+        return read_map(found, self.resolver, trusting=trusting, equal=self._equal[found])
+
+    @cached_property
+    def _replicated(self) -> Replicated:
+        return Replicated(self.modules, self.resolver)
 
     def _device_maps(self, module: Module) -> Iterator[DeviceMap]:
         for call in module.table.calls:
@@ -143,20 +153,12 @@ class Facts:
                         reported.add(place)
                         yield from self.finding(place.module, place.node, code, place.message)
 
-    def with_replicated(self, found: DeviceMap, trusting: bool) -> Reading | None:
-        """The reading of a map's body if what its calls replicate is equal; None where they replicate nothing."""
-        key = (found, trusting)
-        if key not in self._replicated:
-            equal = Replicated(self.modules, self.resolver).arguments(found)
-            self._replicated[key] = read_map(found, self.resolver, trusting=trusting, equal=equal) if equal else None
-        return self._replicated[key]
-
     def confirmed(self, found: DeviceMap, reading: Reading) -> Reading:
         """The reading of a map's body without trust in what is out of sight."""
         if not reading.assumed:
             return reading
         if found not in self._confirmed:
-            self._confirmed[found] = read_map(found, self.resolver, trusting=False)
+            self._confirmed[found] = self._read(found, trusting=False)
         return self._confirmed[found]
 
     def finding(

@@ -46,13 +46,34 @@ class Replicated:
 
     def _calls(self, found: DeviceMap) -> Iterator[tuple[ast.Call, Module]]:
         most = len(found.parameters())
-        for module in self.modules:
+        for module in self._near(found):
             for call in module.table.calls:
                 plain = isinstance(call.func, ast.Name | ast.Attribute) and 0 < len(call.args) <= most
-                if plain and not any(isinstance(one, ast.Starred) for one in call.args):
+                if plain and self._may_hold(call.func, module):
                     values = self.resolver.values(call.func, module)
-                    if any(self._is_made_by(value, found.application) for value in values):
+                    made = any(self._is_made_by(value, found.application) for value in values)
+                    if made and not any(isinstance(one, ast.Starred) for one in call.args):
                         yield call, module
+
+    def _near(self, found: DeviceMap) -> list[Module]:
+        """The modules that may call what a map makes: its own, and those that have the name of its own."""
+        home = found.application.module
+        return [m for m in self.modules if m is home or home.path.stem in m.text]
+
+    @staticmethod
+    def _may_hold(callee: ast.expr, module: Module) -> bool:
+        """Whether something called may be what a call made: no function, class or import."""
+        if isinstance(callee, ast.Attribute):
+            return isinstance(callee.value, ast.Name) and callee.value.id == "self"
+        scope = module.table.scope_of[callee]
+        holder = scope.lookup(callee.id) if isinstance(callee, ast.Name) else None
+        bindings = holder.bindings[callee.id] if holder is not None and isinstance(callee, ast.Name) else []
+        return any(
+            (b.kind == "assign" and isinstance(b.value, ast.Call))
+            or (isinstance(b.node, ast.FunctionDef) and bool(b.node.decorator_list))
+            or b.kind == "from"
+            for b in bindings
+        )
 
     def _is_made_by(self, value: Value, made: Application) -> bool:
         """Whether a value is what a map makes, or what a function that makes it there returns."""

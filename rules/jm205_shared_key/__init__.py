@@ -20,8 +20,6 @@ def check(facts: Facts) -> Iterator[Finding]:
     def find(found: DeviceMap, reading: Reading) -> Iterator[Place]:
         if not found.axes:
             return
-        if any(GIVEN in draw.key.marks and not is_shared(draw) for draw in reading.draws):
-            reading = facts.with_replicated(found, reading.trusting) or reading
         if not reading.reductions and reading.returned.level == Level.NO:
             return  # all devices do the same, and had better draw the same
         for draw in reading.draws:

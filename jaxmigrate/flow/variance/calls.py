@@ -256,13 +256,14 @@ def enter(run: Run, closure: Closure, arguments: Arguments) -> Var:
         return _anything(run, EQUAL if closure.receiver is None else closure.receiver, arguments)
     key = (closure, arguments.given, arguments.named, arguments.rest, run.clearing, run.shadowed, run.doubt > 0)
     if closure.frame is None and key in run.memo:
-        result, customs = run.memo[key]
+        result, customs, cleared = run.memo[key]
         run.customs += customs
+        run.cleared += cleared
         return result
-    before = (run.changes, run.customs)
+    before = (run.changes, run.customs, run.cleared)
     result = _read(run, closure, arguments)
     if closure.frame is None and run.changes == before[0]:
-        run.memo[key] = result, run.customs - before[1]
+        run.memo[key] = result, run.customs - before[1], run.cleared - before[2]
     return result
 
 

@@ -74,6 +74,7 @@ def _reduced(
 ) -> Var:
     if full and run.axes and node is not None and frame is not None and not run.quiet() and name in REDUCTIONS:
         run.reading.reductions.append(Reduction(frame.module, node, name, operand))
+    run.cleared += 1
     if not run.clearing:
         return mapped(operand, lambda v: replace(v, static=None, places=frozenset()))
     if apart:

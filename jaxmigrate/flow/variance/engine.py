@@ -43,7 +43,9 @@ def read(
         Fields({name: _argument(value, name) for name, value in named.items()}),
     )
     run = _read(function, given, axes, resolver, shared, spilled=False, trusting=trusting, lenient=lenient)
-    if run.spills:  # something outside was changed: read again, trusting nothing that can have been changed
+    if (
+        run.spills and not lenient
+    ):  # something outside was changed: read again, trusting nothing that can have been changed
         run = _read(function, given, axes, resolver, shared, spilled=True, trusting=trusting, lenient=lenient)
     return run.reading
 
@@ -72,7 +74,6 @@ def _read(
     lenient: bool,
 ) -> Run:
     run = Run(axes, resolver, shared, spilled, trusting, lenient)
-    run.reading.trusting = trusting
     try:
         run.reading.returned = calls.apply(run, Var(static=function), given, None)
     except RecursionError:

@@ -61,11 +61,14 @@ def scan(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | N
     function, start = arguments.find(0, "f") or EQUAL, arguments.find(1, "init") or EQUAL
     rows = arguments.find(2, "xs") or EQUAL
 
-    def around(carry: Var) -> Var:
-        return calls.apply(run, function, Arguments((carry, rows)), node, frame)
+    last = EQUAL
 
-    carry, _ = fixpoint(run, start, lambda c: _part(around(c), 0))
-    last = around(carry)
+    def around(carry: Var) -> Var:
+        nonlocal last
+        last = calls.apply(run, function, Arguments((carry, rows)), node, frame)
+        return _part(last, 0)
+
+    fixpoint(run, start, around)
     return tuple_of([carried(start, _part(last, 0)), _part(last, 1)])
 
 

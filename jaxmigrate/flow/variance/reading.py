@@ -44,8 +44,7 @@ class Reading:
     """What reading a mapped function's body found.
 
     `updates` apply gradients that nothing has reduced; `statistics` are calls of networks that give back statistics of
-    their batch; `assumed`: some of it was found without looking at the rest of the program, as a `trusting`
-    reading does.
+    their batch; `assumed`: some of it was found without looking at the rest of the program.
     """
 
     returned: Var = EQUAL
@@ -55,4 +54,3 @@ class Reading:
     draws: list[Draw] = field(default_factory=list)
     statistics: list[tuple[Module, ast.expr]] = field(default_factory=list)
     assumed: bool = False
-    trusting: bool = False

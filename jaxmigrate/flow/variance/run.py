@@ -47,6 +47,7 @@ from jaxmigrate.program.values import (
 DEEPEST = 24
 MOST_WORK = 20_000  # expressions evaluated in one reading, after which every call is unknown
 ALL_WORK = 50_000  # after which it is given up, and nothing is known of its result
+LENIENT_WORK = 8_000  # after which a lenient reading is given up: twice what any body of the public corpus needs
 OUTSIDE = "outside"
 
 
@@ -68,7 +69,8 @@ class Run:
     that an inner vmap binds again, None standing for unknown ones. `doubt`: how many branches deep that processes may
     not agree on. `spilled`: whether something outside of what is read was changed, so that what is read from there is
     not known. `trusting`: what is out of sight is taken for a function of its arguments, without a look at the program.
-    `lenient`: processes agree on what Python tests.
+    `lenient`: processes agree on what Python tests. `customs` and `cleared` count the functions called that have a
+    derivative of their own, and the reductions that have made something equal.
     """
 
     axes: frozenset[str]
@@ -81,13 +83,14 @@ class Run:
     active: list[ast.AST] = field(default_factory=list)
     frames: list[Frame] = field(default_factory=list)
     entered: set[ast.AST] = field(default_factory=set)
-    memo: dict[object, tuple[Var, int]] = field(default_factory=dict)
+    memo: dict[object, tuple[Var, int, int]] = field(default_factory=dict)
     outside: dict[ast.expr, Var] = field(default_factory=dict)
     clearing: bool = True
     shadowed: frozenset[str | None] = frozenset()
     doubt: int = 0
     changes: int = 0
     customs: int = 0
+    cleared: int = 0
     hosted: int = 0
     work: int = 0
     spills: bool = False

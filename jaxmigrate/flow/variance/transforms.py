@@ -64,10 +64,11 @@ def unreduced(run: Run, callee: Var, arguments: Arguments, node: ast.Call | None
 def _gradient(run: Run, made: Transformed, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> Var:
     options = dict(made.options)
     has_aux = _is_true(options.get("has_aux", _nth(made.given, 1)))
-    count = len(run.reading.reductions)
+    count, before = len(run.reading.reductions), (run.cleared, run.customs, run.changes)
     out = calls.apply(run, made.callee, arguments, node, frame)
     reduces = len(run.reading.reductions) > count
-    depends = unreduced(run, made.callee, arguments, node, frame)
+    plain = before == (run.cleared, run.customs, run.changes)  # nothing reduced on the way, nothing changed
+    depends = out if plain else unreduced(run, made.callee, arguments, node, frame)
     loss, aux = (_part(out, 0), _part(out, 1)) if has_aux else (out, None)
     source = _part(depends, 0) if has_aux else depends
     in_sight = not source.host and calls.known_callee(run, made.callee) is not None
@@ -95,6 +96,8 @@ def _is_own(run: Run, made: Transformed, arguments: Arguments, node: ast.Call | 
     numbers = static.value if isinstance(static, Constant) else 0
     chosen = numbers if isinstance(numbers, tuple) else (numbers,)
     given = tuple(certain(a, Level.NO) if i in chosen else a for i, a in enumerate(arguments.given))
+    if given == arguments.given:
+        return True  # as the gradient does, which was asked before
     depends = unreduced(run, made.callee, Arguments(given, arguments.named, arguments.rest), node, frame)
     has_aux = _is_true(options.get("has_aux", _nth(made.given, 1)))
     return (_part(depends, 0) if has_aux else depends).level != Level.NO
