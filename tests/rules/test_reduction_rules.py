@@ -107,6 +107,7 @@ def f(w, x):
         ("return x + jax.random.normal(w, x.shape)", ["JM205"]),
         ("return jax.random.normal(w, (3,))", []),  # the same on purpose: nothing here differs
         ("return lax.psum(net.apply(x, rngs={'dropout': w}), 'i')", ["JM205"]),
+        ("return lax.psum(net.apply(x, rngs={'dropout': w}, train=False), 'i')", []),
         ("return lax.psum(net.apply(x, rngs={'dropout': jax.random.split(w)[lax.axis_index('i')]}), 'i')", []),
     ],
 )

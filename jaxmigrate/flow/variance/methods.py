@@ -38,6 +38,7 @@ from jaxmigrate.program.values import Application, Class, Constant, External, In
 
 UPDATES = frozenset({"update", "apply_gradients", "apply_gradient", "apply_updates"})
 GRADIENTS = ("grads", "grad", "gradients", "updates")
+STILL = (("train", False), ("training", False), ("is_training", False), ("deterministic", True))
 APPLY = frozenset({"apply", "apply_fn"})
 KEY = re.compile("(^|_)(rng|key|prng)(_|$)")
 REDUCING = re.compile("pmean|psum|reduce|sync|average|replica", re.IGNORECASE)
@@ -162,7 +163,8 @@ def note_keys(run: Run, arguments: Arguments, node: ast.Call | None, frame: Fram
             if KEY.search(last_name(one)):
                 run.reading.draws.append(Draw(frame.module, node, "apply", value))
     given = arguments.named.get("rngs")
-    if given is None:
+    still = any(n in arguments.named and arguments.named[n].static == Constant(v) for n, v in STILL)
+    if given is None or still:
         return
     for name, key in (given.fields or {"": given}).items():
         if name != "params":
