@@ -29,7 +29,7 @@ def mesh_contexts(module: Module, resolver: Resolver) -> Iterator[MeshContext]:
     """The meshes that a module enters: calls that make one, what such a call is bound to, and what is called a mesh."""
     if "mesh" not in module.text.lower() or "with" not in module.text or "jax" not in module.text:
         return
-    for node in ast.walk(module.tree):
+    for node in module.table.parents:
         if isinstance(node, ast.With):
             for item in node.items:
                 if _is_mesh(item.context_expr, module, resolver):

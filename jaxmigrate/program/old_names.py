@@ -73,18 +73,18 @@ def old_names() -> dict[str, OldName]:
 def may_use_old_names(text: str) -> bool:
     """Whether a text has what it cannot use any old name without; cheap, and true of few texts that use none."""
     for word, telling in _telling().items():
-        if word in text and any(part in text and pattern.search(text) for part, pattern in telling.items()):
+        if word in text and any(part in text and re.search(pattern, text) for part, pattern in telling.items()):
             return True
     return False
 
 
 @cache
-def _telling() -> dict[str, dict[str, re.Pattern[str]]]:
+def _telling() -> dict[str, dict[str, str]]:
     """By a word that must be there, what else tells a use: an unusual word itself, a usual one beside its module.
 
     The text that a pattern starts with is searched for first, which is much the faster.
     """
-    found: dict[str, dict[str, re.Pattern[str]]] = {}
+    found: dict[str, dict[str, str]] = {}
     for name in old_names():
         while name.rpartition(".")[0] not in (*_LOADED, *_HOMES):
             name = name.rpartition(".")[0]
@@ -95,7 +95,7 @@ def _telling() -> dict[str, dict[str, re.Pattern[str]]]:
             opening = f"from {parent} import"
             imported = rf"{re.escape(opening)}\b[^\n(]*(?:\([^)]*)?\b{last}\b"
             parts = {f"{owner}.{last}": rf"{owner}\.{last}\b", opening: imported}
-        found.setdefault(last, {}).update({part: re.compile(pattern) for part, pattern in parts.items()})
+        found.setdefault(last, {}).update(parts)
     return found
 
 

@@ -47,11 +47,12 @@ def old_imports(module: Module) -> list[OldImport]:
     """The imports of old names of a module, also those that only a failed import leads to."""
     if not may_use_old_names(module.text):
         return []
-    found = []
-    for statement in ast.walk(module.tree):
-        if isinstance(statement, ast.Import | ast.ImportFrom):
-            found += list(_in_statement(statement, module))
-    return found
+    return [use for statement in import_statements(module) for use in _in_statement(statement, module)]
+
+
+def import_statements(module: Module) -> list[Statement]:
+    """The import statements of a module, wherever they stand, in the order of its text."""
+    return [node for node in module.table.parents if isinstance(node, ast.Import | ast.ImportFrom)]
 
 
 def _in_statement(statement: Statement, module: Module) -> Iterator[OldImport]:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from jaxmigrate.program.jax_names import missing
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.old_names import row_of
-from jaxmigrate.program.old_uses import is_guarded
+from jaxmigrate.program.old_uses import import_statements, is_guarded
 from jaxmigrate.program.scopes import Binding
 
 
@@ -35,15 +35,13 @@ def unknown_names(module: Module) -> Iterator[UnknownName]:
 
 
 def _imported(module: Module) -> Iterator[UnknownName]:
-    for statement in ast.walk(module.tree):
-        if isinstance(statement, ast.Import):
-            names = [(alias, alias.name) for alias in statement.names]
-        elif isinstance(statement, ast.ImportFrom) and not statement.level and statement.module:
-            names = [(alias, f"{statement.module}.{alias.name}") for alias in statement.names if alias.name != "*"]
-        else:
+    for statement in import_statements(module):
+        source = statement.module if isinstance(statement, ast.ImportFrom) else ""
+        if source is None or (isinstance(statement, ast.ImportFrom) and statement.level):
             continue
-        for alias, dotted in names:
-            name = missing(dotted) if dotted.startswith("jax.") else ""
+        for alias in statement.names:
+            dotted = f"{source}.{alias.name}" if source else alias.name
+            name = missing(dotted) if dotted.startswith("jax.") and alias.name != "*" else ""
             if name and row_of(dotted) is None and row_of(name) is None and not is_guarded(statement, module):
                 yield UnknownName(alias, name)
 

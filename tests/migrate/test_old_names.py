@@ -218,6 +218,7 @@ def test_what_jax_lacks_and_no_row_has() -> None:
     assert left(names) == [(3, "JM419")]
     guarded = text.replace("y = jax", "y = hasattr(jax, 'x') and 1 if hasattr(jax, 'x') else jax")
     assert left(fixed(guarded)[1]) == []
+    assert left(fixed("from jax.numpy import *\n" + text.replace("y = jax", "y = x"))[1]) == []
 
 
 @pytest.mark.parametrize(
