@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from jaxmigrate.program.modules import parse_module
 from jaxmigrate.sources import SourceError, SourceFile, decode
 from jaxmigrate.sources.notebooks import Notebook, TornError, join
-from jaxmigrate.sources.notebooks.magics import lines_of, mask
+from jaxmigrate.sources.notebooks.magics import mask
+from jaxmigrate.sources.notebooks.scanning import lines_of
 
 NAME = Path("book.ipynb")
 

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
-from jaxmigrate.sources.notebooks.magics import MARK, SHOWN, Masked, Shows, lines_of, marks_in, mask
+from jaxmigrate.sources.notebooks.magics import MARK, SHOWN, Masked, Shows, marks_in, mask
+from jaxmigrate.sources.notebooks.scanning import lines_of
 
 HEADER_MARK = "#jaxmigrate-cell"
 _END = "\0"  # of what is shown; no source can have it

@@ -14,6 +14,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
+from jaxmigrate.sources.notebooks.scanning import Scan, content_of, lines_of
+
 MARK = "#jaxmigrate-mask"
 OPAQUE = "get_ipython()"
 SHOWN = "display("
@@ -46,13 +48,6 @@ _ALOOF = frozenset(
     %python3 %ruby %script %sh %svg %sx %system %writefile
     """.split()  # noqa: SIM905 - a page of quotes and commas says no more
 )
-_LINES = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+$")
-_TOKENS = re.compile(
-    r"(?P<comment>\#)|(?P<open>[(\[{])|(?P<close>[)\]}])|(?P<quote>\"\"\"|'''|\"|')|(?P<assign>(?<![=!<>])=\s*[%!])"
-)
-_STRING_ENDS = {quote: re.compile(rf"(?:\\.|[^\\])*?{quote}", re.DOTALL) for quote in ('"""', "'''")} | {
-    quote: re.compile(rf"(?:\\.|[^\\{quote}])*{quote}", re.DOTALL) for quote in ('"', "'")
-}
 _SHELL_WORDS = re.compile(
     r"(?:pip3?|conda|mamba|uv|cd|ls|cat|cp|mv|rm|rmdir|mkdir|apt|apt-get|git|wget|curl)[ \t]+"
     r"(?!(?:in|is|if|and|or|not|else|for)\b)(?:[A-Za-z_0-9~]|\.\.?(?:/|$))"
@@ -91,11 +86,6 @@ class Masked:
     unrun: list[tuple[int, str]] = field(default_factory=list)
 
 
-def lines_of(source: str) -> list[str]:
-    """The lines of a text as Python's parser counts them, with their endings."""
-    return _LINES.findall(source)
-
-
 Shows = Literal["last", "all", "none"]
 
 
@@ -129,7 +119,7 @@ class _Masker:
 
     def _put(self, statement: str) -> None:
         """Masks the next line by a statement, or by a comment alone."""
-        original, ending = _content(self.lines[len(self.done)])
+        original, ending = content_of(self.lines[len(self.done)])
         mark = f"{MARK} {len(self.found.entries)}"
         masked = f"{statement}  {mark}" if statement else mark
         self.found.entries.append(Entry("line", masked, original))
@@ -172,13 +162,13 @@ class _Masker:
 
     def _logical_line(self) -> None:
         """Masks, or takes as it is, what begins at the next line: at the start of a logical line of Python."""
-        line, _ = _content(self.lines[len(self.done)])
+        line, _ = content_of(self.lines[len(self.done)])
         body = line.lstrip()
         indent = line[: len(line) - len(body)]
         if body[:1] in ("%", "!", "?", "/", ",", ";") or _is_bare_magic(body):
             self._magic(indent, body)
             return
-        scan = _Scan()
+        scan = Scan()
         first = len(self.done)
         scan.take(line)
         if scan.assigned is not None:
@@ -188,13 +178,13 @@ class _Masker:
             self._put(f"{indent}{OPAQUE}")
             return
         while scan.is_open and first + scan.taken < len(self.lines):
-            scan.take(_content(self.lines[first + scan.taken])[0])
+            scan.take(content_of(self.lines[first + scan.taken])[0])
         self.done += self.lines[first : first + scan.taken]
 
     def _magic(self, indent: str, body: str) -> None:
         code = _code_behind(body if body.startswith("%") else f"%{body}")
         if code is not None and not body.endswith("\\"):
-            ending = _content(self.lines[len(self.done)])[1]
+            ending = content_of(self.lines[len(self.done)])[1]
             prefix = body[: len(body) - len(code)]
             mark = f"{MARK} {len(self.found.entries)}"
             self.found.entries.append(Entry("prefix", mark, prefix))
@@ -229,7 +219,7 @@ class _Masker:
         if shown.col_offset:
             return
         first, end = shown.lineno - 1, (shown.end_lineno or shown.lineno) - 1
-        content, ending = _content(self.done[end])
+        content, ending = content_of(self.done[end])
         column = len(content.encode()[: shown.end_col_offset].decode(errors="replace"))
         behind = content[column:]
         if behind.lstrip().startswith(";") or MARK in behind:
@@ -245,7 +235,7 @@ class _Masker:
         joined = ""
         for line in self.lines[len(self.done) :]:
             joined += line
-            if not _content(line)[0].endswith("\\"):
+            if not content_of(line)[0].endswith("\\"):
                 break
         return joined
 
@@ -254,59 +244,6 @@ class _Masker:
         self._put(statement)
         for _ in range(more):
             self._comment()
-
-
-class _Scan:
-    """Where Python stands within a logical line that can go over several physical ones."""
-
-    def __init__(self) -> None:
-        self.quote = ""
-        self.depth = 0
-        self.continued = False
-        self.code = ""
-        self.taken = 0
-        self.assigned: int | None = None
-
-    @property
-    def is_open(self) -> bool:
-        return bool(self.quote) or self.depth > 0 or self.continued
-
-    def take(self, line: str) -> None:
-        """Goes through one more physical line, without its ending."""
-        at, end = 0, len(line)
-        self.taken += 1
-        if self.quote:
-            at = self._string(line, 0)
-        while not self.quote and (found := _TOKENS.search(line, at)) is not None:
-            at = found.end()
-            if found["comment"]:
-                end = found.start()
-                break
-            if found["quote"]:
-                self.quote = found["quote"]
-                at = self._string(line, at)
-            elif found["assign"]:
-                if self.depth == 0 and self.assigned is None:
-                    self.assigned = found.start() + 1
-            else:
-                self.depth = max(0, self.depth + (1 if found["open"] else -1))
-        self.code = line[:end]
-        self.continued = not self.quote and end == len(line) and line.endswith("\\")
-
-    def _string(self, line: str, at: int) -> int:
-        """Goes through a string from an offset in it; the offset behind it, or the line's end where it goes on."""
-        found = _STRING_ENDS[self.quote].match(line, at)
-        if found is not None:
-            self.quote = ""
-            return found.end()
-        if len(self.quote) == 1 and not line.endswith("\\"):
-            self.quote = ""  # a string that is not ended ends with its line, for the parser to tell
-        return len(line)
-
-
-def _content(line: str) -> tuple[str, str]:
-    body = line.rstrip("\r\n")
-    return body, line[len(body) :]
 
 
 def _opaque(text: str) -> str:
