@@ -167,7 +167,7 @@ def _add_fix(commands: Any) -> None:
         "--target-jax",
         type=_checked(parse_version),
         metavar="X.Y",
-        help="oldest JAX release that the result must run on (default: any since 0.6.1)",
+        help="oldest JAX release that the result must run on (default: what the project requires, else the newest)",
     )
     _add_report(fix)
     fix.add_argument("--verify", action="store_true", help="run COMMAND before and after, write only what agreed")
@@ -208,7 +208,7 @@ def _add_verify(commands: Any) -> None:
 
 def _add_rule(commands: Any) -> None:
     rule = _subcommand(commands, "rule", "list the rules, or explain one")
-    rule.add_argument("code", metavar="CODE", nargs="?", help="a rule's code, such as JM101")
+    rule.add_argument("code", metavar="CODE", nargs="?", help="a rule's code, such as JM101, or an old name of JAX")
 
 
 def _subcommand(commands: Any, name: str, summary: str, usage: str | None = None) -> argparse.ArgumentParser:

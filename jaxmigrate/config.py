@@ -77,7 +77,7 @@ class Config:
         select: Codes or their beginnings that are reported; `JM` means all.
         ignore: Codes or their beginnings that are not, where the longer of two that match decides.
         exclude: Patterns of files and folders that are left out.
-        target_jax: The JAX release that rewritten code must run on, or None for any since 0.6.1.
+        target_jax: The oldest JAX release that rewritten code must run on; None for what the project requires.
         layout: How rewritten code holds its arrays.
         per_file_ignores: Pairs of a pattern and the codes that are not reported in files that match it.
         verify: How the project's programs are run.
