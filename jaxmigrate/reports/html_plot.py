@@ -1,4 +1,4 @@
-"""The largest relative error of each differing call as a small plot: whether it grows says what kind it is."""
+"""The largest errors of each differing call as small plots: whether they grow says what kind they are."""
 
 from __future__ import annotations
 
@@ -7,13 +7,22 @@ from collections.abc import Sequence
 
 from jaxmigrate.verify.model import ErrorPoint
 
-_WIDTH, _HEIGHT, _LEFT, _BOTTOM, _TOP = 640, 150, 52, 24, 10
+_WIDTH, _HEIGHT, _LEFT, _BOTTOM, _TOP = 480, 150, 52, 24, 10
 _MOST_DOTS = 60
 
 
-def error_plot(points: Sequence[ErrorPoint], calls: int) -> str:
-    """An SVG of error over call on a logarithmic scale; nothing for fewer than three errors above zero."""
-    shown = [(point.call, point.relative) for point in points if point.relative > 0 and math.isfinite(point.relative)]
+def error_plots(points: Sequence[ErrorPoint], calls: int) -> str:
+    """Relative and absolute error over calls, side by side; nothing for fewer than three errors above zero."""
+    drawn = [
+        _error_plot("relative", [(point.call, point.relative) for point in points], calls),
+        _error_plot("absolute", [(point.call, point.absolute) for point in points], calls),
+    ]
+    return f'<div class="plots">{"".join(drawn)}</div>' if any(drawn) else ""
+
+
+def _error_plot(kind: str, points: Sequence[tuple[int, float]], calls: int) -> str:
+    """An SVG of error over call on a logarithmic scale."""
+    shown = [(call, error) for call, error in points if error > 0 and math.isfinite(error)]
     if len(shown) < 3:
         return ""
     exponents = [math.log10(error) for _, error in shown]
@@ -24,8 +33,8 @@ def error_plot(points: Sequence[ErrorPoint], calls: int) -> str:
     dots = "".join(f'<circle class="dot" cx="{x:.1f}" cy="{y:.1f}" r="2"/>' for x, y in places)
     return (
         f'<svg class="plot" viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" '
-        f'aria-label="Largest relative error of each differing call">'
-        f"{''.join(_grid(low, high))}{_calls_axis(last)}"
+        f'aria-label="Largest {kind} error of each differing call">'
+        f"{''.join(_grid(low, high))}{_calls_axis(last, f'largest {kind} error')}"
         f'<polyline class="curve" points="{curve}"/>{dots if len(places) <= _MOST_DOTS else ""}</svg>'
     )
 
@@ -48,10 +57,10 @@ def _grid(low: int, high: int) -> list[str]:
     return lines
 
 
-def _calls_axis(last: int) -> str:
+def _calls_axis(last: int, title: str) -> str:
     y = _HEIGHT - 6
     return (
         f'<text x="{_LEFT}" y="{y}">call 0</text>'
         f'<text x="{_WIDTH - 10}" y="{y}" text-anchor="end">call {last}</text>'
-        f'<text x="{(_LEFT + _WIDTH) // 2}" y="{y}" text-anchor="middle">largest relative error</text>'
+        f'<text x="{(_LEFT + _WIDTH) // 2}" y="{y}" text-anchor="middle">{title}</text>'
     )

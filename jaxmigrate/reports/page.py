@@ -12,7 +12,7 @@ from jaxmigrate.migrate.plan import ArrayLayout
 from jaxmigrate.reports.figures import largest_errors, seconds, shell_line, short
 from jaxmigrate.reports.fix_result import FixedFile
 from jaxmigrate.reports.html_diff import counts, side_by_side
-from jaxmigrate.reports.html_plot import error_plot
+from jaxmigrate.reports.html_plot import error_plots
 from jaxmigrate.reports.html_text import code, pairs, preformatted, prose, section, table
 from jaxmigrate.reports.report import Report, SiteRow
 from jaxmigrate.terminal import plural
@@ -93,6 +93,8 @@ def _coverage(rows: Sequence[SiteRow]) -> str:
 
 
 _ONE_LINE = 28
+# Verdicts with nothing more to look at.
+_SILENT = frozenset({Verdict.EQUAL, Verdict.NOT_EXERCISED})
 _SITE_HEADER = ("Site", "Function", "Axis", "Verdict", "Layouts", "Calls", "Max abs", "Max rel", "Max ulp")
 _LAYOUT_TONES = frozenset({"replicated", "split", "stacked"})
 
@@ -119,17 +121,13 @@ def _chip(text: str, found: SiteEvidence | None) -> str:
 def _details(row: SiteRow) -> str:
     found = row.evidence
     tone = _TONES[found.verdict] if found is not None else ""
-    opened = " open" if found is not None and _is_bad(found.verdict) else ""
+    opened = " open" if found is not None and found.verdict not in _SILENT else ""
     summary = f"{code(row.place)} {code(row.name)} {_chip(row.verdict, found)}"
     inside = "\n".join(part for part in (*_facts(row), *(_findings(found) if found is not None else ())) if part)
     return (
         f'<details class="{tone}" id="{_anchor(row)}"{opened}><summary>{summary}</summary>\n'
         f'<div class="inside">\n{inside}\n</div></details>'
     )
-
-
-def _is_bad(verdict: Verdict) -> bool:
-    return not verdict.ok and verdict is not Verdict.NOT_EXERCISED
 
 
 def _facts(row: SiteRow) -> Iterator[str]:
@@ -176,7 +174,7 @@ def _findings(found: SiteEvidence) -> Iterator[str]:
             ("Inside other mapped calls", ", ".join(code(site) for site in found.covered_by)),
         ]
     )
-    yield error_plot(found.errors, found.calls)
+    yield error_plots(found.errors, found.calls)
     yield table(
         ("Call", "Leaf", "Kind", "Original", "Rewritten", "Absolute", "Relative", "Ulp"),
         map(_difference_row, found.differences),
@@ -218,7 +216,8 @@ def _list(texts: Sequence[str]) -> str:
 def _change(file: FixedFile) -> str:
     added, cut = counts(file.diff_text)
     changed = f'<span class="equal tone">+{added}</span> <span class="different tone">−{cut}</span>'
-    summary = f'{code(file.path)} <span class="soft">{escape(file.outcome)}</span> {changed}'
+    outcome = f'<span class="soft">{escape(file.outcome)}</span> ' if file.outcome != "shown" else ""
+    summary = f"{code(file.path)} {outcome}{changed}"
     return f"<details open><summary>{summary}</summary>\n{side_by_side(file.diff_text)}</details>"
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from jaxmigrate.reports import verify_html, verify_json, verify_junit, verify_markdown, verify_text
 from jaxmigrate.reports.html_diff import side_by_side
-from jaxmigrate.reports.html_plot import error_plot
+from jaxmigrate.reports.html_plot import error_plots
 from jaxmigrate.reports.report import Report
 from jaxmigrate.reports.writing import WRITERS, write_report
 from jaxmigrate.verify.model import ErrorPoint
@@ -204,10 +204,12 @@ class TestSideBySide:
 class TestErrorPlot:
     def test_growing_error_rises(self) -> None:
         points = [ErrorPoint(call, 1.0, 10.0 ** (call - 8), 1.0) for call in range(5)]
-        places = re.findall(r'cx="([\d.]+)" cy="([\d.]+)"', error_plot(points, 5))
+        relative, absolute = error_plots(points, 5).split("</svg>")[:2]
+        assert "largest absolute error" in absolute
+        places = re.findall(r'cx="([\d.]+)" cy="([\d.]+)"', relative)
         heights = [float(y) for _, y in places]
         assert heights == sorted(heights, reverse=True)
         assert [float(x) for x, _ in places] == sorted(float(x) for x, _ in places)
 
     def test_nothing_to_plot(self) -> None:
-        assert error_plot([], 3) == error_plot([ErrorPoint(0, 0.0, 0.0, 0.0)] * 3, 3) == ""
+        assert error_plots([], 3) == error_plots([ErrorPoint(0, 0.0, 0.0, 0.0)] * 3, 3) == ""
