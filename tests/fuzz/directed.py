@@ -3,8 +3,8 @@
     python tests/fuzz/directed.py [--only TEXT] [--first 0] [--count N] [--seconds 1800] [--fast]
 
 `directed/carriers.txt` has a way on each line from the name `w` to the name `kept`, of which then device 0's slice is
-looked at; `\\n` stands for a line's end. `directed/consumers.txt` has expressions over a state, its metrics and its rows
-behind a step. Each program is rewritten with global arrays where they are proven, and both are run and compared as
+looked at; `\\n` stands for a line's end. `directed/consumers.txt` has expressions over a state, its metrics and its
+rows behind a step. Each program is rewritten with global arrays where they are proven, and both are run and compared as
 programs.py does. Prints what differs and the totals; 1 where something differs.
 """
 
