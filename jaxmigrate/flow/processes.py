@@ -35,8 +35,14 @@ def process_branches(module: Module, resolver: Resolver) -> Iterator[ProcessBran
             yield from _of_body(_Way(module, resolver), node.body, [], [])
     for node in _statements(module.tree):
         for child in ast.iter_child_nodes(node):
-            if isinstance(child, ast.expr) and any(word in ast.unparse(child) for word in words):
+            if isinstance(child, ast.expr) and _mentions(child, module, words):
                 yield from _of_expression(child, module, resolver)
+
+
+def _mentions(node: ast.expr, module: Module, words: Sequence[str]) -> bool:
+    """Whether a word stands on the lines of an expression."""
+    lines = module.lines[node.lineno - 1 : node.end_lineno]
+    return any(word in line for line in lines for word in words)
 
 
 def _helpers(resolver: Resolver) -> frozenset[str]:

@@ -4,8 +4,8 @@
 
 The programs are fixtures/*/before or, with FOLDER, the files of checked-out repositories that map over devices and what
 those import, each with up to four that import it. A fault counts as found if lint tells something of the right group of
-rules that it did not tell of the program as it was. Where one can be planted is decided by the text alone, never by what
-lint sees. Nothing is written.
+rules that it did not tell of the program as it was. Where one can be planted is decided by the text alone, and never by
+what lint sees. Nothing is written.
 """
 
 from __future__ import annotations
