@@ -8,6 +8,7 @@ from dataclasses import replace
 from jaxmigrate.verify.judge import gravest
 from jaxmigrate.verify.model import Coverage, Evidence, Part, SiteEvidence, Verdict
 
+_NAMED = 5
 NO_CALL = "the command made no mapped call at all"
 
 
@@ -87,11 +88,18 @@ def coverage(sites: Iterable[SiteEvidence]) -> Coverage:
     )
 
 
+def not_compared(sites: Iterable[SiteEvidence]) -> str:
+    """The sites of which nothing is known, by name as far as a sentence can hold them."""
+    names = [str(one.site) for one in sites if one.verdict is Verdict.NOT_EXERCISED]
+    more = [f"and {len(names) - _NAMED} more"] if len(names) > _NAMED else []
+    return f"not compared: {', '.join([*names[:_NAMED], *more])}"
+
+
 def _message(found: Mapping[str, Evidence], sites: Sequence[SiteEvidence], verdict: Verdict) -> str:
     told = coverage(sites)
     reached = f"{told.exercised} of {told.sites} sites exercised by {len(found)} commands"
     if verdict is Verdict.NOT_EXERCISED:
-        return f"{reached}; not compared: {', '.join(str(s.site) for s in sites if s.verdict is verdict)}"
+        return f"{reached}; {not_compared(sites)}"
     if not verdict.ok:
         site = next((site for site in sites if site.verdict is verdict), None)
         name, worst = max(found.items(), key=lambda one: one[1].verdict.severity)

@@ -20,7 +20,7 @@ from jaxmigrate.verify.judge import Case, Errors, Found, gravest, judge
 from jaxmigrate.verify.keep import Wanted, choose
 from jaxmigrate.verify.match import Callee, at_places, match, renamed, with_counterparts
 from jaxmigrate.verify.measure import ArrayPair, array_pair, measure, scalar_error, tolerance_of
-from jaxmigrate.verify.merge import NO_CALL, coverage
+from jaxmigrate.verify.merge import NO_CALL, coverage, not_compared
 from jaxmigrate.verify.model import (
     GPU,
     ORIGINAL,
@@ -273,7 +273,7 @@ def _message(session: _Session, sites: tuple[SiteEvidence, ...], verdict: Verdic
     reached = f"{found.exercised} of {found.sites} sites exercised"
     gravest_site = next(site for site in sites if site.verdict is verdict)
     if verdict is Verdict.NOT_EXERCISED:
-        return f"{reached}; not compared: {', '.join(str(s.site) for s in sites if s.verdict is verdict)}"
+        return f"{reached}; {not_compared(sites)}"
     if not verdict.ok:
         return f"{gravest_site.site}: {gravest_site.message}"
     calls = sum(site.calls for site in sites)

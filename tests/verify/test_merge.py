@@ -68,3 +68,9 @@ def test_notes_say_whose_they_are() -> None:
     both = site(A, Verdict.EQUAL, 1)
     found = merge({"train": evidence(both, notes=("x", "y")), "test": evidence(both, notes=("x",))})
     assert found.notes == ("x", "train: y")
+
+
+def test_not_every_site_without_calls_is_named_in_a_sentence() -> None:
+    unseen = [SiteInfo(str(number), "x.py", number) for number in range(8)]
+    found = merge({name: evidence(*(site(one, Verdict.NOT_EXERCISED) for one in unseen)) for name in ("a", "b")})
+    assert found.message.endswith("not compared: x.py:0, x.py:1, x.py:2, x.py:3, x.py:4, and 3 more")
