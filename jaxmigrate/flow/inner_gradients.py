@@ -8,6 +8,7 @@ must vary over the same axes on entry and on exit.
 from __future__ import annotations
 
 import ast
+import builtins
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -41,6 +42,27 @@ KNOWN = frozenset(
     {
         *("jax", "numpy", "builtins", "functools", "math", "itertools", "operator", "typing", "collections"),
         *("flax", "haiku", "optax", "chex", "einops", "dataclasses", "absl", "logging", "time", "os", "sys"),
+    }
+)
+HARMLESS = frozenset(
+    {
+        *("sum", "mean", "max", "min", "std", "var", "prod", "any", "all", "argmax", "argmin", "cumsum", "dot", "sort"),
+        *(
+            "reshape",
+            "astype",
+            "transpose",
+            "swapaxes",
+            "squeeze",
+            "flatten",
+            "ravel",
+            "repeat",
+            "take",
+            "copy",
+            "item",
+        ),
+        *("round", "clip", "conj", "set", "add", "multiply", "divide", "power", "apply", "init", "view", "tolist"),
+        *("get", "items", "keys", "values", "append", "extend", "pop", "setdefault", "update", "replace", "index"),
+        *("format", "join", "split", "startswith", "endswith", "strip", "block_until_ready", "bit_length"),
     }
 )
 MOST = 400
@@ -88,14 +110,15 @@ class _Reading:
             case Unknown() | Parameter():
                 self.unknown = True
             case Member(name=name):
-                self.gradients |= name in TWINS
+                self._method(name)
 
     def _external(self, name: str) -> None:
         last = name.rpartition(".")[2]
         if name in GRADIENTS or (last in TWINS and not name.startswith(("numpy.", "builtins."))):
             self.gradients = True
         self.carries |= name in CARRYING
-        self.unknown |= name.partition(".")[0] not in KNOWN
+        top, _, rest = name.partition(".")
+        self.unknown |= top not in KNOWN or (top == "builtins" and not hasattr(builtins, rest.partition(".")[0]))
 
     def _class(self, cls: Class) -> None:
         for one in self.resolver.lineage(cls):
@@ -112,7 +135,7 @@ class _Reading:
             values = self.resolver.values(called, module)
             for value in values:
                 if isinstance(value, Unknown) and isinstance(called, ast.Attribute):
-                    self._method(called)
+                    self._method(called.attr)
                 elif isinstance(value, Parameter):
                     self.unknown |= isinstance(called, ast.Name)
                 else:
@@ -120,9 +143,10 @@ class _Reading:
             if isinstance(called, ast.Attribute) and called.attr in TWINS:
                 self.gradients = True
 
-    def _method(self, called: ast.Attribute) -> None:
-        """A method of something out of sight: arrays, modules and optimizers take no gradients by themselves."""
-        self.gradients |= called.attr in TWINS
+    def _method(self, name: str) -> None:
+        """A method of something out of sight: those of arrays, dictionaries and modules take no gradients."""
+        self.gradients |= name in TWINS
+        self.unknown |= name not in HARMLESS
 
 
 def _called(function: ast.AST) -> Iterator[ast.expr]:

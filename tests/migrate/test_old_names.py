@@ -153,7 +153,31 @@ def test_gradients_inside_are_decided_by_what_the_program_was_written_for() -> N
     assert "out_specs=s, check_vma=False)" in fixed(INSIDE, era="old")[0]
     assert "out_specs=s)" in fixed(INSIDE, era="new")[0]
     assert "out_specs=s, check_vma=False)" in fixed(INSIDE + "y = jax.tree_map(f, x)\n")[0]
-    assert "out_specs=s)" in fixed(INSIDE + "n = jax.lax.axis_size('i')\n")[0]
+    assert "out_specs=s)" in fixed(INSIDE + "n = jax.typeof(x)\n")[0]
+
+
+def test_what_fix_writes_is_no_evidence_for_a_second_run() -> None:
+    mapped = "p = jax.pmap(lambda x: x / jax.lax.psum(1, 'i'), axis_name='i')\n"
+    unchecked = "g = shard_map(step, mesh=m, in_specs=s, out_specs=s, check_rep=False)\n"
+    once, names = fixed(INSIDE + unchecked + mapped)
+    assert "check_vma=False" in once
+    assert "f = shard_map(step, mesh=m, in_specs=s, out_specs=s)" in once
+    assert fixed(once)[0] == once
+    assert (5, "JM412") in left(names)
+
+
+@pytest.mark.parametrize("method", ["agent.learn(x)", "self_supervised.loss_and_grads(x)"])
+def test_methods_out_of_sight_may_take_gradients(method: str) -> None:
+    text = SHARD_MAP + f"def step(x):\n    return {method}\nf = shard_map(step, mesh=m, in_specs=s, out_specs=s)\n"
+    assert fixed(text)[0] == text
+
+
+def test_a_partial_that_another_module_calls_with_what_has_changed() -> None:
+    files = {
+        "maps.py": SHARD_MAP + "from functools import partial\nsmap = partial(shard_map, mesh=m)\n",
+        "train.py": "import jax\nfrom maps import smap\nf = smap(jax.numpy.sin, in_specs=s, check_rep=False)\n",
+    }
+    assert fix_files(files) == files
 
 
 def test_a_function_out_of_sight_may_take_gradients() -> None:

@@ -13,11 +13,8 @@ from jaxmigrate.program.resolve import Resolver
 
 Era = Literal["old", "new", ""]
 TURN = (0, 6, 0)
-SINCE = re.compile(
-    r"\bcheck_vma\b|\blax\.(?:pvary|pcast|axis_size)\b|\bjax\.(?:set_mesh|typeof|shard_map|P)\b"
-    r"|^[ \t]*from jax import [^\n]*\b(?:shard_map|set_mesh|P)\b",
-    re.MULTILINE,
-)
+# Names that fix itself writes, such as check_vma, say nothing: a second run must not read them as evidence.
+SINCE = re.compile(r"\blax\.pvary\b|\bjax\.(?:typeof|P)\b|^[ \t]*from jax import [^\n]*\b(?:typeof|P)\b", re.MULTILINE)
 
 
 def era_of(modules: Iterable[Module], resolver: Resolver, required: Era) -> Era:

@@ -53,10 +53,12 @@ def plan(reference: Reference, sites: Sequence[MappedSite], resolver: Resolver, 
     call = reference.call
     if call is None or reference.use not in ("call", "partial"):
         return Plan("is handed on as a value, so that its calls are out of sight; call it by name and run fix again")
+    if any(site.module is not reference.module and _needs_edits(site.node) for site in sites):
+        return Plan("is called, by a name of another module, with arguments that change; call it by its own name there")
     reason = next((r for c in _calls(reference, sites) if (r := _unreadable(c, reference, texts))), "")
     if reason:
         return Plan(reason)
-    if all(_is_false(site.keyword("check_rep")) for site in sites) and sites:
+    if all(_is_false(_check_of(site)) for site in sites) and sites:
         return Plan("")
     if not sites and _is_false_value(given(call, "check_rep")):
         return Plan("")
@@ -70,6 +72,13 @@ def _calls(reference: Reference, sites: Sequence[MappedSite]) -> list[ast.Call]:
     """The calls whose arguments reach the old shard_map through a reference."""
     found = [site.node for site in sites if isinstance(site.node, ast.Call) and site.node is not reference.call]
     return [*([reference.call] if reference.call else []), *found]
+
+
+def _needs_edits(node: ast.expr) -> bool:
+    """Whether a call that goes through another name gives arguments whose names or places have changed."""
+    if not isinstance(node, ast.Call):
+        return False
+    return len(node.args) > 1 or any(k.arg in ("check_rep", "auto", "f") for k in node.keywords)
 
 
 def _unreadable(call: ast.Call, reference: Reference, texts: Texts) -> str:
@@ -91,6 +100,13 @@ def _position(call: ast.Call, reference: Reference, name: str) -> int:
     """Where a parameter stands among the positional arguments of a call: one further on in a partial."""
     offset = 1 if reference.use == "partial" and call is reference.call else 0
     return PARAMETERS.index(name) + offset
+
+
+def _check_of(site: MappedSite) -> Argument | None:
+    """The `check_rep` of a site, by keyword or behind the mesh and the specs."""
+    positional = [argument for argument in site.arguments if argument.keyword is None]
+    at = PARAMETERS.index("check_rep") - 1  # the function is not among a site's arguments
+    return site.keyword("check_rep") or (positional[at] if len(positional) > at else None)
 
 
 def _is_false(argument: Argument | None) -> bool:
