@@ -108,14 +108,23 @@ def _fix_file(
     if not file.plan.changed:
         return FixedFile(name, "unchanged", file.sites, names=file.plan.names), None
     if name in withheld:
-        return with_diff(file, "withheld", _as_left(file, withheld[name])), None
+        return _names_left(with_diff(file, "withheld", _as_left(file, withheld[name])), withheld[name]), None
     if options.diff or options.check or file.source.path is None:
         return with_diff(file, "shown", file.sites), None
     try:
         write_source(file.source, file.plan.after)
     except SourceError as error:
-        return with_diff(file, "failed", _as_left(file, error.message)), error
+        return _names_left(with_diff(file, "failed", _as_left(file, error.message)), error.message), error
     return with_diff(file, "written", file.sites), None
+
+
+def _names_left(file: FixedFile, reason: str) -> FixedFile:
+    """A file that was not written, whose old names stay."""
+    names = tuple(
+        dataclasses.replace(name, status="left", code=WITHHELD, reason=reason) if name.status == "replaced" else name
+        for name in file.names
+    )
+    return dataclasses.replace(file, names=names)
 
 
 def _as_left(file: PlannedFile, reason: str) -> tuple[SitePlan, ...]:
