@@ -45,9 +45,11 @@ def laid_out(source: SourceFile, name: str, text: str) -> dict[str, bytes]:
         return {name: source.encode(text)}
     try:
         raw = source.encode(text)
+        shown = {number: after for number, _, after in source.notebook.sources(text)}
     except SourceError:
-        raw = source.raw
-    cells = [[number, code, number in source.notebook.may_fail] for number, code in pieces(text)]
+        raw, shown = source.raw, {}
+    may_fail = source.notebook.may_fail
+    cells = [[number, code, number in may_fail, shown.get(number, code)] for number, code in pieces(text)]
     path = PurePosixPath(name)
     beside = path.with_name(CELLS.format(path.name)).as_posix()
     return {name: raw, beside: json.dumps(cells).encode("utf-8")}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -41,14 +42,22 @@ def book(*sources: str, tags: tuple[str, ...] = ()) -> bytes:
     return json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}).encode()
 
 
-def run(folder: Path, raw: bytes) -> subprocess.CompletedProcess[str]:
-    """Runs a notebook's cells as a verification does, without JAX."""
+def run(folder: Path, raw: bytes, *options: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Runs a notebook's cells as a verification does, without its recorder."""
     (folder / "inner").mkdir(exist_ok=True)
     source = decode(raw, "book.ipynb", Path("book.ipynb"))
     for name, content in laid_out(source, "inner/book.ipynb", source.text).items():
         (folder / name).write_bytes(content)
-    command = [sys.executable, "-m", "jaxmigrate.verify.child.notebook", "inner/book.ipynb"]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=60)
+    command = [sys.executable, *options, "-m", "jaxmigrate.verify.child.notebook", "inner/book.ipynb"]
+    return subprocess.run(
+        command,
+        cwd=folder,
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
 
 
 def test_cells_run_in_order_in_the_folder_of_the_notebook(tmp_path: Path) -> None:
@@ -120,6 +129,14 @@ def test_marks_go_into_the_notebook_itself_as_well() -> None:
     source = decode(book("y = %timeit -o f(x)"), "a.ipynb", Path("a.ipynb"))
     files = laid_out(source, "a.ipynb", source.text.replace("f(x)", "__jaxmigrate_mapped__('a', f)(x)"))
     assert files["a.ipynb"] == source.raw
+
+
+def test_the_mesh_notebook_runs_on_this_jax_without_a_deprecation_warning(tmp_path: Path) -> None:
+    rewritten = Path(__file__).parents[2] / "fixtures" / "mesh_notebook" / "auto" / "meshes.ipynb"
+    devices = {"XLA_FLAGS": "--xla_force_host_platform_device_count=8", "NPROC": "64", "JAX_PLATFORMS": "cpu"}
+    done = run(tmp_path, rewritten.read_bytes(), "-Werror::DeprecationWarning", **devices)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.splitlines()[-1] == "{'batch': (32,), 'scaled': (32,)}"
 
 
 def test_fix_verifies_a_notebook(

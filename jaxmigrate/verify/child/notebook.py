@@ -57,17 +57,18 @@ def main() -> None:
     program = types.ModuleType("__main__")
     program.__dict__.update(__builtins__=builtins, get_ipython=get_ipython, display=display)
     sys.modules["__main__"] = program
-    for number, source, may_fail in cells:
+    for number, source, may_fail, shown in cells:
         try:
-            _run(source, f"{notebook}:cell {number}", program.__dict__)
+            _run(source, shown, f"{notebook}:cell {number}", program.__dict__)
         except Exception as error:  # noqa: BLE001 - whatever a cell raises ends the notebook, told as a kernel would
             _tell(error, notebook)
             if not may_fail:
                 sys.exit(1)
 
 
-def _run(source: str, name: str, namespace: dict[str, Any]) -> None:
-    linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
+def _run(source: str, shown: str, name: str, namespace: dict[str, Any]) -> None:
+    """Runs a cell; errors quote it as it is `shown` in the notebook."""
+    linecache.cache[name] = (len(shown), None, shown.splitlines(keepends=True), name)
     code = compile(source, name, "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
     if code.co_flags & inspect.CO_COROUTINE:
         _loop().run_until_complete(eval(code, namespace))
