@@ -179,6 +179,8 @@ def _print(message: str) -> None:
 def _done(file: FixedFile, check: bool) -> str:
     sites = plural(sum(1 for site in file.sites if site.status == "rewritten"), "site")
     replaced = sum(1 for name in file.names if name.status == "replaced")
+    if replaced and not any(site.status == "rewritten" for site in file.sites):
+        return f"{'would replace' if check else 'replaced'} {plural(replaced, 'old name')}"
     names = f" and {plural(replaced, 'old name')}" if replaced else ""
     return f"would rewrite {sites}{names}" if check else f"rewrote {sites}{names}"
 

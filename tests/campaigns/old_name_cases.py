@@ -96,6 +96,12 @@ USES: dict[str, str] = {
         "with mesh:\n    out = f(x, w)"
     ),
     "jax.pjit": SHARD + "out = jax.pjit(lambda x, w: x * w)(x, w)",
+    "jax.experimental.maps.xmap": SHARD + (
+        "from jax.experimental.maps import xmap\nrows, w = np.arange(32.0).reshape(16, 2), np.ones((2, 3))\n"
+        "f = xmap(lambda a, w: jnp.tanh(a) @ w, in_axes=(['b', ...], [...]), out_axes=['b', ...], axis_resources={'b': 'i'})\n"
+        "g = xmap(lambda a: a.sum(), in_axes={1: 'b'}, out_axes={0: 'b'}, axis_resources={'b': 'i'})\n"
+        "with mesh:\n    out = f(rows, w), g(rows.T)"
+    ),
     # arrays and keys
     "jax.device_put_replicated": (
         "out = jax.device_put_replicated({'a': np.arange(3.0), 'b': 2}, jax.devices())\nout = out['a'], out['b']"

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from jaxmigrate.migrate.neighbours import arrays, pjits, shard_maps
+from jaxmigrate.migrate.neighbours import arrays, pjits, shard_maps, xmaps
 from jaxmigrate.migrate.neighbours.desk import Desk
 from jaxmigrate.migrate.neighbours.era import Era
 from jaxmigrate.migrate.neighbours.meshes import contexts_left
@@ -52,9 +52,15 @@ def subjects(
         shard_maps.OLD: _shard_map(modules, resolver, era, texts),
         **dict.fromkeys(pjits.NAMES, pjit),
         **dict.fromkeys(arrays.PUT, put),
+        xmaps.NAME: Subject(lambda use: xmaps.reason(use, resolver, stays), xmaps.apply, jit_name),
         "jax.core.axis_frame": Subject(arrays.size_reason, arrays.read_size),
         "jax.lax.pvary": Subject(arrays.varying_reason, arrays.make_varying),
     }
+
+
+def jit_name(desk: Desk, use: OldReference) -> str | None:
+    """The `jit` that stands around what is mapped, as a map always ran compiled."""
+    return desk.name_of("jax.jit", use.node)
 
 
 def _always(_: OldReference) -> str:
