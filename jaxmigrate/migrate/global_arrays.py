@@ -18,7 +18,7 @@ from jaxmigrate.migrate.style import Style, style_of
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.sites import is_decorator
-from jaxmigrate.program.values import Constant, Function
+from jaxmigrate.program.values import Constant, External, Function
 
 WIDTH = 88
 ATOMS = (ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.Tuple, ast.Dict, ast.List)
@@ -384,11 +384,13 @@ class _Writer:
 
     def _typed(self, op: Op) -> tuple[str, str]:
         """What keeps the dtype of a stack: jnp.stack keeps the weak type of a Python scalar, the others do not."""
-        if "." not in op.form or Idioms(self.resolver).makes_array(op.operand, self.module):
+        idioms, kept = Idioms(self.resolver), op.form in ("jax.numpy.stack", "jax.numpy.broadcast_to")
+        known = idioms.makes_array if kept else idioms.makes_strong
+        if "." not in op.form or known(op.operand, self.module):
             return "", ""
         assert isinstance(op.node, ast.Call)
         owner = self.module.segment(op.node.func.value) if isinstance(op.node.func, ast.Attribute) else ""
-        if op.form in ("jax.numpy.stack", "jax.numpy.broadcast_to"):
+        if kept:
             return f"{self.names.jax}.numpy.asarray(", ")"
         if op.form.startswith("numpy.") and owner:
             return f"{owner}.asarray(", ")"
@@ -423,9 +425,11 @@ class _Writer:
         op = choice.op
         if op.form == "fetched":
             return self._around(op.node, op.operand, f"{self.names.jax}.device_get(", ")")
+        numpy = self._numpy_of(op.operand)
         local, copied = self.program.guarded and not op.fetched, choice.donated and not op.fetched
+        local = local and numpy is None
         one = "{}.addressable_data(0)" if local else "{}"
-        one = f"{self.names.jax}.numpy.copy({one})" if copied else one
+        one = f"{numpy or f'{self.names.jax}.numpy'}.copy({one})" if copied else one
         if not (local or copied) and (statement := self._assigns_itself(op)) is not None:
             return [statement]
         if not (local or copied):
@@ -436,6 +440,14 @@ class _Writer:
             return self._around(op.node, op.operand, before + opening, closing + after)
         opening = f"{self.names.jax}.tree.map(lambda x: {one.format('x')}, "
         return self._around(op.node, op.operand, opening, ")")
+
+    def _numpy_of(self, operand: ast.expr) -> str | None:
+        """What the file calls numpy where an operand is numpy's already, `np.asarray(x)`."""
+        if not isinstance(operand, ast.Call) or not isinstance(operand.func, ast.Attribute):
+            return None
+        callee = self.resolver.value(operand.func, self.module)
+        is_numpy = isinstance(callee, External) and callee.name.startswith("numpy.")
+        return self.module.segment(operand.func.value) if is_numpy else None
 
     def _assigns_itself(self, op: Op) -> Edit | None:
         """`x = unreplicate(x)`, of which nothing is left."""

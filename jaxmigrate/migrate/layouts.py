@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from jaxmigrate.flow.layout.onlookers import Onlookers
 from jaxmigrate.flow.layout.solve import Layouts, layouts
 from jaxmigrate.migrate.decide import Decision, Surroundings, default_axis
 from jaxmigrate.migrate.global_arrays import Program, can_hold
-from jaxmigrate.program.modules import Module, Project
+from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.sites import MappedSite, axis_of
 from jaxmigrate.program.values import Constant
-
-BY_STRING = re.compile(r"\b(import_module|__import__|runpy|sys\.modules)\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +56,13 @@ def choose(
     candidates = {s.node: s for m, found in sites.items() if can_hold(m) for s in found if s.node not in refused}
     if not candidates:
         return Chosen(Layouts(), program, ())
-    active = [*modules.values(), *_importers(modules, resolver.project, texts)]
+    active = sorted({site.module for site in candidates.values()}, key=lambda module: module.path)
     axis = _common_axis(candidates.values(), resolver) or default_axis(active[0])
-    found = layouts(resolver, active, candidates, around.processes, axis, lambda m: m.path in texts and can_hold(m))
-    more = {*(c.op.module for c in found.ops), *(c.module for c in found.calls)} - set(modules.values())
+    onlookers = Onlookers(resolver.project, texts)
+    editable = lambda module: module.path in texts and can_hold(module)  # noqa: E731
+    found = layouts(resolver, active, candidates, around.processes, axis, editable, onlookers)
+    squeezed = {s.function.module for c in found.sites.values() if c.is_global for s in c.squeezes}
+    more = {*(c.op.module for c in found.ops), *(c.module for c in found.calls), *squeezed} - set(modules.values())
     return Chosen(found, program, tuple(sorted(more, key=lambda m: m.path)))
 
 
@@ -73,29 +74,3 @@ def _common_axis(sites: Iterable[MappedSite], resolver: Resolver) -> str | None:
         if isinstance(axis := axis_of(site, resolver), Constant) and isinstance(axis.value, str)
     )
     return axes.most_common(1)[0][0] if axes else None
-
-
-def _importers(modules: Mapping[Path, Module], project: Project, texts: Mapping[Path, str]) -> list[Module]:
-    """The modules that import one of these, and those that import one of them: what they do with values counts."""
-    waiting = {_stem(path) for path in modules}
-    seen: set[str] = set()
-    found: dict[Path, Module] = {}
-    while waiting:
-        stem = waiting.pop()
-        seen.add(stem)
-        imports = re.compile(rf"^[ \t]*(?:from|import)\b[^\n(]*(?:\([^)]*)?\b{re.escape(stem)}\b", re.MULTILINE)
-        for path, text in texts.items():
-            if path in modules or path in found or stem not in text:
-                continue
-            if not (imports.search(text) or BY_STRING.search(text)):
-                continue
-            module = project.module(path)
-            if module is not None:
-                found[path] = module
-                waiting |= {_stem(path)} - seen
-    return list(found.values())
-
-
-def _stem(path: Path) -> str:
-    """The name under which a file is imported."""
-    return path.parent.name if path.stem == "__init__" else path.stem

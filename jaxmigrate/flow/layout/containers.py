@@ -97,6 +97,8 @@ def _of_dict(  # noqa: C901 - one case a method
             found = it.join(found, box.element, node, frame.module)
             for default in values[1:]:
                 found = it.join(found, default, node, frame.module)
+                if name == "setdefault":
+                    it.fill(box, default, node, frame.module, key.value if known else None)  # type: ignore[union-attr]
             return found
         case "update":
             for value in values:

@@ -44,6 +44,9 @@ RESHAPES = frozenset({"jax.numpy.reshape", "numpy.reshape"})
 FLAX_FILES = {"flax/jax_utils.py": "flax.jax_utils", "flax/training/common_utils.py": "flax.training.common_utils"}
 
 
+STRONG = frozenset(f"jax.numpy.{name}" for name in ("ones", "zeros", "empty", "eye", "identity", "linspace", "arange"))
+
+
 @dataclass(frozen=True, slots=True)
 class Idiom:
     """What an expression does to the leading axis of `operand`; `form` is how it says it."""
@@ -101,6 +104,13 @@ class Idioms:
             return self.makes_array(node.left, module) or self.makes_array(node.right, module)
         values = self.resolver.values(node, module)
         return all(isinstance(v, Application) and _is_creation(v.callee) for v in values)
+
+    def makes_strong(self, node: ast.expr, module: Module) -> bool:
+        """Whether an expression certainly gives one array whose dtype is not weak."""
+        if isinstance(node, ast.BinOp):
+            return self.makes_strong(node.left, module) or self.makes_strong(node.right, module)
+        values = self.resolver.values(node, module)
+        return all(isinstance(v, Application) and _is_creation(v.callee) and _is_strong(v.callee) for v in values)
 
     # Expressions on one array
 
@@ -342,3 +352,9 @@ def _is_whole(node: ast.expr, array: ast.expr) -> bool:
             return True
     shape = f"{ast.unparse(array)}.shape"
     return ast.unparse(node) == f"{shape}[0] * {shape}[1]"
+
+
+def _is_strong(callee: Value) -> bool:
+    """Whether a function's arrays have a dtype of their own: `full`, `asarray` and the like keep a Python number's."""
+    name = callee.name if isinstance(callee, External) else ""
+    return name in STRONG or name.startswith(("numpy.", "jax.random."))

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 from jaxmigrate.flow.layout import calls, expressions
 from jaxmigrate.flow.layout.idioms import Idioms
+from jaxmigrate.flow.layout.onlookers import ROUND_NAMES, Onlookers, leading_names, names_in
 from jaxmigrate.flow.layout.state import Env, State
 from jaxmigrate.flow.layout.values import (
     NONE,
@@ -38,7 +39,7 @@ from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver, canonical, is_classmethod, is_static
 from jaxmigrate.program.scopes import FunctionNode, Scope, all_parameters
 from jaxmigrate.program.sites import MappedSite
-from jaxmigrate.program.values import Class, External, Function, Member, ModuleValue, Values
+from jaxmigrate.program.values import Class, Constant, External, Function, Member, ModuleValue, Values
 
 INERT_DECORATORS = frozenset(
     {"builtins.staticmethod", "builtins.classmethod", "functools.wraps", "typing.no_type_check", "typing.override"}
@@ -111,8 +112,11 @@ class Interpreter(State):
         sites: dict[ast.expr, MappedSite],
         idioms: Idioms,
         editable: Callable[[Module], bool],
+        onlookers: Onlookers,
     ) -> None:
         super().__init__(resolver, sites, idioms)
+        self.onlookers = onlookers
+        self.looked_for: dict[str, int] = {}
         self.modules = list(modules)
         self.known_modules = set(modules)
         self.shared = {key for module in modules for key in _shared(module)}
@@ -145,8 +149,12 @@ class Interpreter(State):
                 self._again(function, before)
             before = self.dirty
             if not self.changed:
-                self.start_uncalled()
-                self.sweep()
+                names, holders = leading_names(self)
+                for module in self.onlookers.naming({m.path for m in self.modules}, holders):
+                    self.join_module(module)
+                if not self.changed:
+                    self.start_uncalled(names)
+                    self.sweep()
             if not self.changed and self.final:
                 return True
             if not self.changed:
@@ -185,12 +193,14 @@ class Interpreter(State):
             if not fresh.isdisjoint(other.table.root.bindings):
                 self.units.pop(other.tree, None)
 
-    def start_uncalled(self) -> None:
+    def start_uncalled(self, names: set[str]) -> None:
         """Functions that nothing in sight calls can be called by anything, with nothing that is stacked here.
 
-        Those that only other such functions name come later: they may be called from there.
+        Those that only other such functions name come later: they may be called from there. Those that name nothing
+        that leads to stacked arrays have no part in anything.
         """
-        waiting = [f for module in self.modules for f in self._unstarted(module)]
+        leading = names | ROUND_NAMES
+        waiting = [f for m in self.modules for f in self._unstarted(m) if not leading.isdisjoint(self._named_by(f))]
         naming = Counter(name for f in waiting for name in self._names_in(f.node))
         free = [f for f in waiting if naming[_name_of(f)] <= (_name_of(f) in self._names_in(f.node))]
         for function in free or waiting[:1]:
@@ -203,11 +213,14 @@ class Interpreter(State):
                 pin = Pin("comes from a function that is not called", function.module, function.node)
                 self.call_unseen(function, pin)
 
+    def _named_by(self, function: Function) -> set[str]:
+        """What a function names, itself included."""
+        return self._names_in(function.node) | {_name_of(function)}
+
     def _names_in(self, node: ast.AST) -> set[str]:
-        """Every name and attribute in a body."""
+        """Every name in a body."""
         if node not in self._mentions:
-            names = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
-            self._mentions[node] = names | {n.attr for n in ast.walk(node) if isinstance(n, ast.Attribute)}
+            self._mentions[node] = names_in(node)
         return self._mentions[node]
 
     def _unstarted(self, module: Module) -> Iterator[Function]:
@@ -569,12 +582,30 @@ class Interpreter(State):
         if library:
             return func(Ext(f"{library}.{name}"))
         if name in module.table.root.bindings:
-            self.join_module(module)
-            return self.load(("variable", module.tree, name))
+            return self._variable_of(module, name)
         found = self.resolver.module_attribute(module, name)
         if len(found) == 1 and isinstance(found[0], ModuleValue):
             return func(Mod(found[0].module))
         return PLAIN
+
+    def _variable_of(self, module: Module, name: str) -> Abstract:
+        """A variable of a module; one that has no part in anything (yet) is told what it is without being run."""
+        if module not in self.known_modules:
+            found = self.resolver.module_attribute(module, name)
+            defs = [v for v in found if isinstance(v, Class) or (isinstance(v, Function) and _is_bare(v))]
+            if defs and len(defs) == len(found):
+                self.reads.add(("variable", module.tree, name))
+                return Func(frozenset(defs))
+            if len(found) == 1 and isinstance(found[0], ModuleValue):
+                return func(Mod(found[0].module))
+            if len(found) == 1 and isinstance(found[0], External):
+                return func(Ext(found[0].name))
+            set_elsewhere = ("variable", module.tree, name) in self.variables
+            if found and all(isinstance(v, Constant) for v in found) and not set_elsewhere:
+                self.reads.add(("variable", module.tree, name))
+                return PLAIN
+            self.join_module(module)
+        return self.load(("variable", module.tree, name))
 
     # Names
 
@@ -755,8 +786,16 @@ class Interpreter(State):
         """The classes in sight that descend from one."""
         return self._survey().families.get(root, [])
 
+    def _look_for(self, name: str) -> None:
+        """Takes in the modules that those in sight import and that have a method of a name."""
+        if self.looked_for.get(name) != len(self.modules):
+            self.looked_for[name] = len(self.modules)
+            for module in self.onlookers.defining({m.path for m in self.modules}, name):
+                self.join_module(module)
+
     def is_method(self, name: str) -> bool:
         """Whether some class in sight has a method of that name."""
+        self._look_for(name)
         return name in self._survey().methods
 
     def is_assigned(self, name: str) -> bool:
@@ -765,6 +804,7 @@ class Interpreter(State):
 
     def is_property(self, name: str) -> bool:
         """Whether some class in sight computes an attribute of that name."""
+        self._look_for(name)
         return name in self._survey().properties
 
     def pin_site(self, node: ast.expr, reason: str, frame: Frame) -> None:
@@ -805,6 +845,11 @@ class Interpreter(State):
             if holder is not None and (holder.node, node.id) in names:
                 pin = Pin(f"{node.id} is read by code that runs on devices", module, node)
                 self.pin(names[holder.node, node.id], pin)
+
+
+def _is_bare(function: Function) -> bool:
+    """Whether a function is what its def says, under no decorator."""
+    return isinstance(function.node, ast.FunctionDef) and not function.node.decorator_list
 
 
 def _name_of(function: Function) -> str:

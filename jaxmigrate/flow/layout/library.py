@@ -97,6 +97,8 @@ def _of_python(  # noqa: C901 - one case a function
     if name in ITERATORS and values:
         return _iterator(it, values[0], node, frame)
     match name:
+        case "builtins.type" if len(values) > 1:
+            return None
         case "builtins.len" | "builtins.isinstance" | "builtins.type":
             return None if any(isinstance(v, Ref) for v in values) else PLAIN
         case "builtins.next" if values:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from jaxmigrate.flow.layout.buffers import is_written
@@ -18,6 +19,7 @@ from jaxmigrate.flow.layout.values import (
     Ref,
     Tup,
     cells_in,
+    is_empty,
     is_tracked,
     leaves_plain,
     unify_all,
@@ -129,10 +131,12 @@ def merge(it: Interpreter, value: Abstract, node: ast.expr, operand: ast.expr, f
 def _apart(
     it: Interpreter, kind: Kind, value: Abstract, node: ast.expr, operand: ast.expr, form: str, frame: Frame
 ) -> Abstract:
-    if isinstance(value, Nothing):
+    if isinstance(value, Nothing) or (is_empty(value) and not it.final):
         return NOTHING
     if not is_tracked(value):
         it.plain_ops.add(node)
+        for inner in _taken_apart_in(it, operand, frame.module):
+            it.changed |= inner.cell.pin(Pin("is taken apart twice", frame.module, node))
         known = it.ops.get(node)
         if known is not None:
             known.cell.pin(Pin("is taken apart where other values are too", frame.module, node))
@@ -144,6 +148,19 @@ def _apart(
     assert cell is not None
     record(it, kind, node, operand, cell, form, frame)
     return Tup(tuple(PLAIN for _ in value.parts)) if isinstance(value, Tup) else PLAIN
+
+
+def _taken_apart_in(it: Interpreter, operand: ast.expr, module: Module) -> Iterator[Op]:
+    """The operations that an operand comes from: flax's unreplicate looks at how an array lies on the devices."""
+    pending, seen = [operand], set()
+    while pending:
+        for node in ast.walk(pending.pop()):
+            if node in it.ops and it.ops[node].kind == "first":
+                yield it.ops[node]
+            if isinstance(node, ast.Name) and node.id not in seen and node in module.table.scope_of:
+                seen.add(node.id)
+                bindings = it.resolver.bindings(node.id, module.table.scope_of[node])
+                pending += [b.value for b in bindings if b.value is not None]
 
 
 def rows(it: Interpreter, node: ast.expr, frame: Frame) -> Abstract:

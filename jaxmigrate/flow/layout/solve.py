@@ -11,7 +11,8 @@ from jaxmigrate.flow.layout import bodies, mapped
 from jaxmigrate.flow.layout.buffers import is_result_written
 from jaxmigrate.flow.layout.idioms import Idioms
 from jaxmigrate.flow.layout.interpreter import Interpreter
-from jaxmigrate.flow.layout.state import Op, SiteCall
+from jaxmigrate.flow.layout.onlookers import Onlookers
+from jaxmigrate.flow.layout.state import Key, Op, SiteCall
 from jaxmigrate.flow.layout.values import Cell, Pin
 from jaxmigrate.flow.variance import Level, Var
 from jaxmigrate.program.modules import Module
@@ -97,12 +98,14 @@ def layouts(
     processes: bool,
     axis: str,
     editable: Callable[[Module], bool],
+    onlookers: Onlookers,
 ) -> Layouts:
     """Follows stacked arrays through the host code of modules.
 
-    `axis` names the axes that have no name; `editable` says which modules may change.
+    `axis` names the axes that have no name; `editable` says which modules may change; `onlookers` are those that join
+    where they name something that leads to stacked arrays.
     """
-    interpreter = Interpreter(resolver, modules, sites, Idioms(resolver), editable)
+    interpreter = Interpreter(resolver, modules, sites, Idioms(resolver), editable, onlookers)
     try:
         return _Solver(interpreter, axis, processes).solve() if interpreter.run() else all_stacked(sites, TOO_LARGE)
     except Exception as error:  # noqa: BLE001 - a fault of ours must not keep the rest of a project from its rewrite
@@ -125,6 +128,12 @@ class _Solver:
         self.dropped: dict[Cell, str] = {}
         self.blocked = {site: self._statically_blocked(site) for site in it.sites}
         self.kinds = self._kinds()
+        self.touching: dict[Cell, list[Key]] = {}
+        self.of_site: dict[object, list[Cell]] = {}
+        for key, cell in it.cells.items():
+            if key[0] in ("argument", "output"):
+                self.touching.setdefault(cell.find(), []).append(key)
+                self.of_site.setdefault(key[1], []).append(cell)
 
     def solve(self) -> Layouts:
         while self._block() or self._drop_varying() or self._drop_useless():
@@ -159,11 +168,10 @@ class _Solver:
     def _is_aligned(self, cell: Cell, result: Layouts) -> bool:
         """Whether only mapped functions with specs take and give a group's arrays."""
         root = cell.find()
-        touching = [k[1] for k, c in self.it.cells.items() if k[0] in ("argument", "output") and c.find() is root]
-        sites = [result.sites[cast("ast.expr", node)] for node in touching]
-        plain = {(key[1], key[2]) for key in self.it.variables if key[0] == "plain"}
-        keys = [k for k, c in self.it.cells.items() if k[0] == "argument" and c.find() is root]
-        pure = not root.pins and not any((k[1], k[2]) in plain for k in keys)
+        keys = self.touching.get(root, [])
+        sites = [result.sites[cast("ast.expr", key[1])] for key in keys]
+        given = [key for key in keys if key[0] == "argument"]
+        pure = not root.pins and not any(("plain", *key[1:3]) in self.it.variables for key in given)
         return pure and self.kinds.get(root, set()) <= ALIGNED and bool(sites) and all(s.is_global for s in sites)
 
     # Facts
@@ -334,9 +342,8 @@ class _Solver:
                 reason = f"reaches a mapped function that stays as it is: {self.blocked[node]}"
                 for index in range(max(self.counts.get(node, 0), 0)):
                     changed |= self._drop(self._argument(node, index), reason)
-                for key, cell in self.it.cells.items():
-                    if key[0] in ("output", "argument") and key[1] is node:
-                        changed |= self._drop(cell, reason)
+                for cell in self.of_site.get(node, ()):
+                    changed |= self._drop(cell, reason)
             else:
                 for index, axis in enumerate(self._in_axes(node) or ()):
                     if axis is None:
@@ -346,13 +353,13 @@ class _Solver:
     def _fills(self, node: ast.expr) -> bool:
         """Whether every call has a slice for each device: some argument was made with as many."""
         axes = self._in_axes(node) or ()
-        plain = {key[2] for key in self.it.variables if key[:2] == ("plain", node)}
-        cells = [self._argument(node, i) for i, axis in enumerate(axes) if axis == 0 and i not in plain]
+        known = [i for i, axis in enumerate(axes) if axis == 0 and ("plain", node, i) not in self.it.variables]
+        cells = [self._argument(node, i) for i in known]
         return any(c is not None and self._is_full(c) for c in cells)
 
     def _is_full(self, cell: Cell) -> bool:
         kinds = self.kinds.get(cell.find(), set())
-        makers = [key[1] for key, c in self.it.cells.items() if key[0] == "output" and c.find() is cell.find()]
+        makers = [key[1] for key in self.touching.get(cell.find(), ()) if key[0] == "output"]
         made = bool(kinds & {"replicate", "split", "rows"}) or bool(makers)
         return made and not any(self.blocked[cast("ast.expr", maker)] for maker in makers)
 
@@ -400,9 +407,8 @@ class _Solver:
         )
 
     def _axis_for(self, cell: Cell) -> str:
-        for key, other in self.it.cells.items():
-            if key[0] in ("argument", "output") and other.find() is cell.find():
-                return self._axis(key[1]) or self.axis  # type: ignore[arg-type]
+        for key in self.touching.get(cell.find(), ()):
+            return self._axis(key[1]) or self.axis  # type: ignore[arg-type]
         return self.axis
 
     def _choice(self, node: ast.expr) -> SiteChoice:

@@ -1,0 +1,249 @@
+"""The modules beside those with sites that may take part, and the names by which stacked arrays can be reached.
+
+A project can have thousands of modules and one training script. Nobody comes to hold a stacked array, a mapped function
+or something that deals in them without naming a function, a variable, an attribute or a class that leads to it. So what
+does not name one is neither parsed nor followed; the few ways round a name (`globals()`, an import by string) count as
+names themselves.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from jaxmigrate.flow.layout.values import Abstract, Bound, Dct, Func, Method, Mixed, Obj, Seq, Site, Tup, is_tracked
+from jaxmigrate.program.imports import imported_files
+from jaxmigrate.program.modules import Module, Project
+from jaxmigrate.program.sites import mapped_values
+from jaxmigrate.program.values import Class, Function, Partial
+
+if TYPE_CHECKING:
+    from jaxmigrate.flow.layout.interpreter import Interpreter
+
+BY_STRING = re.compile(r"\b(import_module|__import__|runpy|sys\.modules)\b")
+ROUND_NAMES = frozenset(
+    {"globals", "locals", "vars", "eval", "exec", "getmembers", "__dict__", "__getattribute__", "attrgetter"}
+    | {"methodcaller", "import_module", "__import__", "modules", "currentframe", "get_objects", "_getframe"}
+)
+_WORD = re.compile(r"[^\W\d]\w*")
+_COMPUTED = re.compile(r"\b(?:getattr|setattr)\(\s*([\w.]+)\s*,\s*(?![rbf]?[\"'])")
+_STARRED = re.compile(r"^[ \t]*from\b.*\bimport[ \t]+\*", re.MULTILINE)
+_METHOD = re.compile(r"^[ \t]+(?:async[ \t]+)?def[ \t]+(\w+)", re.MULTILINE)
+
+
+class Onlookers:
+    """The files of a project that import, directly or not, what takes part; `texts` are those that may change."""
+
+    def __init__(self, project: Project, texts: Mapping[Path, str]) -> None:
+        self._project = project
+        self._texts = texts
+        self._words: dict[Path, frozenset[str]] = {}
+        self._methods: dict[Path, frozenset[str]] = {}
+        self._beneath: set[Path] = set()
+        self._importers: dict[Path, set[Path]] | None = None
+        self._by_string: list[Path] = []
+
+    def naming(self, joined: Collection[Path], names: Mapping[Path, Collection[str]]) -> list[Module]:
+        """The modules that import one of those that take part and name something of it that leads to stacked arrays."""
+        found = {
+            path
+            for source, leading in names.items()
+            if leading
+            for path in self._above(source)
+            if path not in joined and self._names_one(path, leading)
+        }
+        for source in (path for path, leading in names.items() if leading):
+            quoted = re.compile(rf"""["'][^"'\n]*\b{re.escape(_stem(source))}\b""")
+            found |= {p for p in self._by_string if p not in joined and quoted.search(self._text(p))}
+        return self._parsed(found)
+
+    def defining(self, joined: Collection[Path], name: str) -> list[Module]:
+        """The modules imported by those that take part, directly or not, in which a class has a method of a name."""
+        pending = [path for path in joined if path not in self._beneath]
+        while pending:
+            path = pending.pop()
+            if path not in self._beneath:
+                self._beneath.add(path)
+                pending += imported_files(path, self._text(path), self._project)
+        return self._parsed(p for p in self._beneath if p not in joined and name in self._methods_of(p))
+
+    def _parsed(self, paths: Iterable[Path]) -> list[Module]:
+        return [module for path in sorted({*paths}) if (module := self._project.module(path)) is not None]
+
+    def _text(self, path: Path) -> str:
+        return self._texts.get(path) or self._project.text(path) or ""
+
+    def _above(self, source: Path) -> Iterator[Path]:
+        """The files that import one, directly or not."""
+        if self._importers is None:
+            self._importers = {}
+            for path, text in self._texts.items():
+                for imported in imported_files(path, text, self._project):
+                    self._importers.setdefault(imported, set()).add(path)
+                if BY_STRING.search(text):
+                    self._by_string.append(path)
+        seen, pending = {source}, [source]
+        while pending:
+            for path in self._importers.get(pending.pop(), ()):
+                if path not in seen:
+                    seen.add(path)
+                    pending.append(path)
+                    yield path
+
+    def _names_one(self, path: Path, names: Collection[str]) -> bool:
+        words = self._words_of(path)
+        if not words.isdisjoint(names):
+            return True
+        text = self._text(path)
+        owners = {owner.partition(".")[0] for owner in _COMPUTED.findall(text)}
+        if any(re.search(rf"^[ \t]*(?:from|import)\b.*\b{owner}\b", text, re.MULTILINE) for owner in owners):
+            return True
+        return not words.isdisjoint(ROUND_NAMES) and _STARRED.search(text) is not None
+
+    def _words_of(self, path: Path) -> frozenset[str]:
+        if path not in self._words:
+            self._words[path] = frozenset(_WORD.findall(self._text(path)))
+        return self._words[path]
+
+    def _methods_of(self, path: Path) -> frozenset[str]:
+        if path not in self._methods:
+            self._methods[path] = frozenset(_METHOD.findall(self._text(path)))
+        return self._methods[path]
+
+
+def _stem(path: Path) -> str:
+    """The name under which a file is imported."""
+    return path.parent.name if path.stem == "__init__" else path.stem
+
+
+def names_in(node: ast.AST) -> set[str]:
+    """Everything in a body by which it can name something elsewhere."""
+    found: set[str] = set()
+    for inner in ast.walk(node):
+        match inner:
+            case ast.Name(id=name) | ast.Attribute(attr=name):
+                found.add(name)
+            case ast.alias(name=name, asname=asname):
+                found |= {*name.split("."), asname or name}
+            case ast.Constant(value=str(text)) if text.isidentifier():
+                found.add(text)
+            case ast.Call(func=ast.Name(id="getattr" | "setattr"), args=[_, key, *_]) if not isinstance(
+                key, ast.Constant
+            ):
+                found.add("__dict__")
+    return found
+
+
+def leading_names(it: Interpreter) -> tuple[set[str], dict[Path, set[str]]]:
+    """The names by which code can reach what is stacked, mapped, or makes and takes such things.
+
+    All of them, and by file those that can be seen from other files.
+    """
+    return _Leading(it).names()
+
+
+class _Leading:
+    """Grows the functions and classes that lead to stacked arrays until no more do."""
+
+    def __init__(self, it: Interpreter) -> None:
+        self.it = it
+        self.functions: set[ast.AST] = set(self._around())
+        self.roots: set[ast.ClassDef] = set()
+
+    def names(self) -> tuple[set[str], dict[Path, set[str]]]:
+        while self._grow():
+            pass
+        found: set[str] = set()
+        seen: dict[ast.AST, set[str]] = {}
+        for key, value in self.it.variables.items():
+            if key[0] in ("variable", "attribute") and self._leads(value):
+                found.add(str(key[2]))
+                seen.setdefault(key[1], set()).add(str(key[2]))  # type: ignore[arg-type]
+        outside: dict[Path, set[str]] = {}
+        for module in self.it.modules:
+            visible = outside.setdefault(module.path, set()) | seen.get(module.tree, set())
+            for node in module.table.own_scope:
+                if node in self.functions and (name := getattr(node, "name", "")):
+                    found.add(name)
+                    if module.table.scope_of[node].kind != "function":
+                        visible.add(name)
+                elif isinstance(node, ast.ClassDef) and self.it.root(Class(module, node)) in self.roots:
+                    found.add(node.name)
+                    visible |= {node.name, *seen.get(self.it.root(Class(module, node)), ())}
+            outside[module.path] = visible
+        return found, outside
+
+    def _around(self) -> Iterator[ast.AST]:
+        """What holds a site or an operation, and what maps run."""
+        places = [(op.node, op.module) for op in self.it.ops.values()]
+        places += [(node, site.module) for node, site in self.it.sites.items()]
+        for node, module in places:
+            scope = module.table.scope_of.get(node)
+            while scope is not None:
+                if isinstance(scope.node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+                    yield scope.node
+                scope = scope.parent
+            parent = module.table.parents.get(node)
+            if isinstance(parent, ast.FunctionDef) and node in parent.decorator_list:
+                yield parent
+        for node, site in self.it.sites.items():
+            seen = self.it.mapped.get(node)
+            items = [*mapped_values(site, self.it.resolver), *(seen.items if isinstance(seen, Func) else ())]
+            for item in items:
+                function = item.callee if isinstance(item, Partial) else item
+                if isinstance(function, Function):
+                    yield function.node
+
+    def _grow(self) -> bool:
+        before = len(self.functions), len(self.roots)
+        for key, value in self.it.variables.items():
+            match key:
+                case ("parameter" | "return", ast.AST() as node, *_) if node not in self.functions:
+                    if self._leads(value):
+                        self.functions.add(node)
+                case ("attribute", ast.ClassDef() as root, _) if root not in self.roots and self._leads(value):
+                    self.roots.add(root)
+        for node in [*self.functions]:
+            function = self.it.functions.get(node)  # type: ignore[call-overload]
+            cls = getattr(getattr(function, "receiver", None), "cls", None)
+            if cls is not None:
+                self.roots.add(self.it.root(cls))
+        for module in self.it.modules:
+            for node in self.functions & module.table.own_scope.keys():
+                scope = module.table.scope_of[node]
+                if scope.kind == "class" and isinstance(scope.node, ast.ClassDef):
+                    self.roots.add(self.it.root(Class(module, scope.node)))
+        return (len(self.functions), len(self.roots)) != before
+
+    def _leads(self, value: Abstract, seen: set[int] | None = None) -> bool:
+        seen = set() if seen is None else seen
+        match value:
+            case Func(items=items):
+                return any(self._item_leads(item, seen) for item in items)
+            case Obj(cls=cls):
+                return self.it.root(cls) in self.roots
+            case Tup(parts=parts) | Mixed(values=parts):
+                return any(self._leads(part, seen) for part in parts)
+            case Seq(box=box) | Dct(box=box):
+                if id(box) in seen:
+                    return False
+                seen.add(id(box))
+                return any(self._leads(inner, seen) for inner in (box.element, *box.fields.values()))
+        return is_tracked(value)
+
+    def _item_leads(self, item: object, seen: set[int]) -> bool:
+        match item:
+            case Site() | Method():
+                return True
+            case Function(node=node):
+                return node in self.functions
+            case Class():
+                return self.it.root(item) in self.roots
+            case Bound(node=node) if node in self.it.bound and id(node) not in seen:
+                seen.add(id(node))
+                callee, given = self.it.bound[node]
+                return any(self._leads(one, seen) for one in (callee, *given.everything()))
+        return False
