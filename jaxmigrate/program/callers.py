@@ -19,9 +19,16 @@ class Callers:
     def __init__(self, resolver: Resolver) -> None:
         self.resolver = resolver
         self._calls: dict[ast.AST, list[tuple[Argument, ...]] | None] = {}
+        self._passed: dict[tuple[ast.AST, str, int], Values] = {}
 
     def passed(self, parameter: Parameter, depth: int = 0) -> Values:
         """All that a parameter can stand for; UNKNOWN where some calls of its function are not in sight."""
+        key = (parameter.function, parameter.name, depth)
+        if key not in self._passed:
+            self._passed[key] = self._found(parameter, depth)
+        return self._passed[key]
+
+    def _found(self, parameter: Parameter, depth: int) -> Values:
         function = parameter.function
         if isinstance(function, ast.Lambda) or depth > DEEPEST:
             return (UNKNOWN,)

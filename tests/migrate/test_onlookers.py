@@ -80,9 +80,24 @@ def test_a_file_that_names_nothing_of_it_is_not_even_parsed(monkeypatch: pytest.
     ],
 )
 def test_whoever_looks_at_a_whole_array_is_found(text: str) -> None:
-    between = "import main\n\n\ndef again():\n    return main.trainer\n"
-    assert _is_global({"between.py": between})
-    assert not _is_global({"between.py": between, "look.py": text})
+    between = {"between.py": "import main\n\n\ndef again():\n    return main.trainer\n"} if "between" in text else {}
+    assert _is_global({})
+    assert not _is_global({**between, "look.py": text})
+
+
+@pytest.mark.parametrize("text", ["import once\nprint(once.w)\n", "from once import w as weights\nprint(weights)\n"])
+def test_a_variable_that_no_function_reads_is_found_too(text: str) -> None:
+    once = """
+import jax
+import jax.numpy as jnp
+from flax import jax_utils
+
+w = jax_utils.replicate(jnp.ones(3))
+w = jax.pmap(lambda w: w + 1, axis_name="batch")(w)
+print(w[0])
+"""
+    assert "P()" in fix_files({"once.py": once}, layout="auto")["once.py"]
+    assert "P()" not in fix_files({"once.py": once, "look.py": text}, layout="auto")["once.py"]
 
 
 def test_a_helper_that_others_call_too_stays_as_it_is() -> None:

@@ -117,6 +117,7 @@ class Interpreter(State):
         super().__init__(resolver, sites, idioms)
         self.onlookers = onlookers
         self.looked_for: dict[str, int] = {}
+        self.globals: dict[ast.AST, dict[str, list[Abstract]]] = {}
         self.modules = list(modules)
         self.known_modules = set(modules)
         self.shared = {key for module in modules for key in _shared(module)}
@@ -154,6 +155,7 @@ class Interpreter(State):
                     self.join_module(module)
                 if not self.changed:
                     self.start_uncalled(names)
+                if not self.changed:
                     self.sweep()
             if not self.changed and self.final:
                 return True
@@ -663,6 +665,10 @@ class Interpreter(State):
         """Binds a name in a frame."""
         holder = self._holder(name, frame)
         key = ("variable", holder.node, name)
+        if holder.kind == "module":
+            held = self.globals.setdefault(holder.node, {}).setdefault(name, [])
+            if not any(same(value, one) for one in held):
+                held.append(value)
         if (
             key in self.shared
             or holder.node is not frame.scope.node

@@ -162,6 +162,11 @@ class _Leading:
             if key[0] in ("variable", "attribute") and self._leads(value):
                 found.add(str(key[2]))
                 seen.setdefault(key[1], set()).add(str(key[2]))  # type: ignore[arg-type]
+        for tree, held in self.it.globals.items():
+            for name, values in held.items():
+                if any(map(self._leads, values)):
+                    found.add(name)
+                    seen.setdefault(tree, set()).add(name)
         outside: dict[Path, set[str]] = {}
         for module in self.it.modules:
             visible = outside.setdefault(module.path, set()) | seen.get(module.tree, set())
