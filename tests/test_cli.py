@@ -351,7 +351,8 @@ def planted(monkeypatch: pytest.MonkeyPatch) -> None:
         return [one._replace(findings=everywhere(sorted(names))) for one, names in zip(plain, named, strict=True)]
 
     monkeypatch.setattr(lint_command, "examine_all", examined)
-    monkeypatch.setattr(lint_command, "examine_text", lambda source, target: Examined(everywhere([source.name]), (), {}))
+    stdin = lambda source, target: Examined(everywhere([source.name]), (), {})  # noqa: E731
+    monkeypatch.setattr(lint_command, "examine_text", stdin)
 
 
 @pytest.mark.usefixtures("planted")

@@ -63,6 +63,4 @@ def test_comments_that_silence_nothing_are_told() -> None:
     marked = {"a.py": marks("f(1)  # jaxmigrate: ignore[JM101, JM3]\ng(2)  # jaxmigrate: ignore\n")}
     found = [Finding("a.py", 1, 1, "JM101", "message", 1, 2)]
     assert silence(found, marked).unused == [Unused("a.py", 0, 1, "JM3"), Unused("a.py", 0, 2, "")]
-    assert silence([*found, Finding("a.py", 2, 1, "JM201", "message")], marked).unused == [
-        Unused("a.py", 0, 1, "JM3")
-    ]
+    assert silence([*found, Finding("a.py", 2, 1, "JM201", "message")], marked).unused == [Unused("a.py", 0, 1, "JM3")]
