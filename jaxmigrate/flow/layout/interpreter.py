@@ -48,6 +48,7 @@ INERT_DECORATORS = frozenset(
 MOST_PASSES = 1000
 MOST_RUNS = 60_000  # bodies interpreted, some minutes' worth
 FRAME_ATTRIBUTES = frozenset({"f_locals", "f_globals", "__globals__", "f_back", "gi_frame"})
+NO_HOOKS = frozenset({"__init__", "__call__", "__repr__", "__str__", "__hash__", "__len__"})  # called in sight, or bare
 PASSING = (
     *(
         "jax.",
@@ -199,10 +200,15 @@ class Interpreter(State):
         """Functions that nothing in sight calls can be called by anything, with nothing that is stacked here.
 
         Those that only other such functions name come later: they may be called from there. Those that name nothing
-        that leads to stacked arrays have no part in anything.
+        that leads to stacked arrays have no part in anything, unless Python calls them by itself.
         """
         leading = names | ROUND_NAMES
-        waiting = [f for m in self.modules for f in self._unstarted(m) if not leading.isdisjoint(self._named_by(f))]
+        waiting = [
+            f
+            for module in self.modules
+            for f in self._unstarted(module)
+            if _is_hook(f) or not leading.isdisjoint(self._named_by(f))
+        ]
         naming = Counter(name for f in waiting for name in self._names_in(f.node))
         free = [f for f in waiting if naming[_name_of(f)] <= (_name_of(f) in self._names_in(f.node))]
         for function in free or waiting[:1]:
@@ -856,6 +862,12 @@ class Interpreter(State):
 def _is_bare(function: Function) -> bool:
     """Whether a function is what its def says, under no decorator."""
     return isinstance(function.node, ast.FunctionDef) and not function.node.decorator_list
+
+
+def _is_hook(function: Function) -> bool:
+    """Whether Python itself may give a function a value, as it does to `__setattr__`."""
+    name = _name_of(function)
+    return name.startswith("__") and name.endswith("__") and name not in NO_HOOKS
 
 
 def _name_of(function: Function) -> str:

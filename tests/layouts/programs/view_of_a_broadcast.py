@@ -21,6 +21,6 @@ host = np.ones(3, np.float32)
 everywhere = np.broadcast_to(host, (n,) + host.shape)
 found = []
 for i in range(2):
-    found.append(p_step(everywhere, shard(BATCH))[0])
+    found.append(jax.block_until_ready(p_step(everywhere, shard(BATCH)))[0])
     host *= 0.5
 RESULT = found

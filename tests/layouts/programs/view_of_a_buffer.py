@@ -21,5 +21,5 @@ batch = shard(buffer)
 w = jax_utils.replicate(jnp.ones(3))
 for i in range(3):
     buffer[:] = BATCH * (i + 1)
-    w = p_step(w, batch)
+    w = jax.block_until_ready(p_step(w, batch))
 RESULT = w[0]
