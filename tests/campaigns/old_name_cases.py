@@ -17,6 +17,10 @@ SHARD = (
 MESH = "mesh = {name}(devices, ('x', 'y'))\nout = [mesh.shape['x'], mesh.shape['y']]\n"
 CORE = "out = {name}.__name__"
 
+XMAP = SHARD + (
+    "from jax import lax\nfrom jax.experimental.maps import xmap\nrows = np.arange(32.0, dtype=np.float32).reshape(16, 2)\n"
+)
+
 USES: dict[str, str] = {
     # trees
     "jax.tree_map": TREE + "out = jax.tree_map(lambda x, y: x + 2 * y, tree, tree)['b']",
@@ -232,6 +236,30 @@ MORE: dict[str, str] = {
         "from jax.experimental.pjit import pjit\n"
         "f = pjit(lambda x, w: x * w, in_axis_resources=(P('i'), None), out_axis_resources=None)\n"
         "with mesh:\n    out = f(x, w)"
+    ),
+    "xmap with collectives over an axis that is split, whole or in part": XMAP + (
+        "def f(a, w):\n"
+        "    t = lax.pmean(a, 'b') + lax.axis_index('b') * w.sum() + lax.all_gather(a, 'b')[0] * lax.psum(1, 'b')\n"
+        "    return t, lax.psum(a * a, 'b'), lax.ppermute(a, 'b', [(i, (i + 1) % 16) for i in range(16)])\n"
+        "f = xmap(f, (['b', ...], [...]), (['b', ...], [...], {1: 'b'}), axis_resources={'b': 'i'})\n"
+        "with mesh:\n    out = f(jnp.sqrt(rows), jnp.ones(3)), f(rows, np.ones(3))"
+    ),
+    "xmap over two axes of a mesh, named as these": XMAP + MESHES + (
+        "mesh = Mesh(devices, ('x', 'y'))\n"
+        "def f(a, w):\n    return a @ w - lax.pmean(a.sum(), ('x', 'y')), lax.psum(a, 'x') + lax.pmax(w.max(), 'y')\n"
+        "f = xmap(f, in_axes=(['x', None, ...], {1: 'y'}), out_axes=(['y', 'x', ...], {1: 'y'}),\n"
+        "    axis_resources={'x': 'x', 'y': 'y'})\n"
+        "with mesh:\n    out = f(rows.reshape(4, 4, 2), rows.reshape(2, 4, 4))"
+    ),
+    "xmap without resources, with a size": XMAP + (
+        "f = xmap(lambda tree, x: {'s': tree['w'] * lax.axis_index('n') + lax.psum(x, 'b')}, axis_sizes={'n': 3},\n"
+        "    in_axes=({'w': [...]}, {0: 'b'}), out_axes={'s': ['n', ...]})\nout = f({'w': jnp.ones(2)}, rows)['s']"
+    ),
+    "xmap over two axes without collectives, one axis of them split by two": XMAP + MESHES + (
+        "mesh = Mesh(devices, ('x', 'y'))\n"
+        "f = xmap(lambda a, c: jnp.tanh(a) * c, in_axes=({1: 'r', 0: 'c'}, ['c']), out_axes=['r', 'c', ...],\n"
+        "    axis_resources={'r': ('x', 'y')})\n"
+        "with mesh:\n    out = f(rows.T.reshape(2, 16), jnp.arange(2.0))"
     ),
     "several names of one import": TREE + (
         "from jax import tree_map, tree_leaves as leaves, lax\nout = [lax.add(a, a) for a in leaves(tree_map(lambda x: x + 1, tree))]"

@@ -29,6 +29,8 @@ import jax, numpy as np
 jax.devices()
 strict, programs = json.load(sys.stdin)
 def plain(value):
+    if isinstance(value, dict):
+        return plain(list(value.values()))
     if isinstance(value, (list, tuple)):
         return [plain(one) for one in value]
     return value if isinstance(value, str) else np.asarray(value).astype(np.float64).tolist()

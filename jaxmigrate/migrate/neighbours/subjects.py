@@ -52,7 +52,7 @@ def subjects(
         shard_maps.OLD: _shard_map(modules, resolver, era, texts),
         **dict.fromkeys(pjits.NAMES, pjit),
         **dict.fromkeys(arrays.PUT, put),
-        xmaps.NAME: Subject(lambda use: xmaps.reason(use, resolver, stays), xmaps.apply, jit_name),
+        xmaps.NAME: Subject(lambda use: xmaps.reason(use, stays), xmaps.apply, jit_name),
         "jax.core.axis_frame": Subject(arrays.size_reason, arrays.read_size),
         "jax.lax.pvary": Subject(arrays.varying_reason, arrays.make_varying),
     }

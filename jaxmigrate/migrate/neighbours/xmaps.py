@@ -1,109 +1,113 @@
-"""`xmap` over one named axis becomes `shard_map` of a `vmap`, where its axes and resources are written out.
+"""`xmap` becomes `vmap` over each named axis, split over the mesh: by `shard_map`, or by the compiler.
 
-The function must be in sight and use no collective: those over the named axis would have to name the mesh's axis too.
+A function without collectives runs on each device's rows: `shard_map` of a `vmap`. One that names its axes, or may,
+sees a named axis whole, as xmap showed it: a `vmap` with that axis name, on arguments that are laid out as the
+resources said. xmap's own deprecation advises both, and collectives over the axis need not change.
 The mesh stays the one in context, as it was for `xmap`.
 """
 
 from __future__ import annotations
 
 import ast
-from typing import NamedTuple
 
 from jaxmigrate.flow.operations import function_operations
 from jaxmigrate.migrate.edits import Edit
 from jaxmigrate.migrate.neighbours.arrays import called
+from jaxmigrate.migrate.neighbours.calls import given
 from jaxmigrate.migrate.neighbours.desk import Desk
+from jaxmigrate.migrate.neighbours.xmap_axes import Axes, Branches, Tree, axes_of, positions
 from jaxmigrate.program.old_uses import OldReference
 from jaxmigrate.program.resolve import Resolver
 
 NAME = "jax.experimental.maps.xmap"
-KEYWORDS = {"fun", "in_axes", "out_axes", "axis_resources", "donate_argnums"}
 
 
-class Axes(NamedTuple):
-    """The positions that are mapped of the arguments and outputs (None: not at all), and the axis of the mesh."""
-
-    ins: list[int | None] | int | None
-    outs: list[int | None] | int | None
-    resource: str
-
-
-def reason(use: OldReference, resolver: Resolver, stays: bool) -> str:
-    """Why a use is left."""
+def reason(use: OldReference, stays: bool) -> str:
+    """Why a use is left; `stays` says that some mesh is still entered by `with mesh:`."""
     call = called(use)
-    axes = _axes(call) if call is not None else None
-    if call is None or axes is None or stays:
-        return use.row.told
-    operations = function_operations(resolver.value(call.args[0], use.module), resolver)
-    uses_axis = "axis_index" in use.module.text or "axis_size" in use.module.text
-    return "" if operations == [] and not uses_axis else use.row.told
+    axes = axes_of(call) if call is not None else None
+    return use.row.told if axes is None or (stays and any(axes.resources.values())) else ""
 
 
 def apply(desk: Desk, use: OldReference) -> None:
     """Writes the call anew around the function that it maps."""
     call = called(use)
-    axes = _axes(call) if call is not None else None
+    axes = axes_of(call) if call is not None else None
     assert call is not None
     assert axes is not None
+    donated = given(call, "donate_argnums")
+    text = _split(desk, use, call, axes) if any(axes.resources.values()) else _mapped(desk, call, axes, named=True)
+    if donated is not None:
+        text += f", donate_argnums={desk.module.segment(donated)}"
+    desk.edits.append(Edit(desk.positions.span(call.func)[1], desk.positions.span(call)[1], f"({text})"))
+
+
+def _split(desk: Desk, use: OldReference, call: ast.Call, axes: Axes) -> str:
+    """The arguments of the `jit` of a function whose rows are split over the mesh."""
     spec = desk.imported_name("jax.sharding.PartitionSpec", call) or "jax.sharding.PartitionSpec"
+    ins, outs = (_specs(tree, axes, spec, desk) for tree in (axes.ins, axes.outs))
+    if not _names_axes(use, axes, desk.resolver):
+        mapped = _mapped(desk, call, axes, named=False)
+        shard_map = desk.name_of("jax.shard_map", call) or "jax.shard_map"
+        return f"{shard_map}({mapped}, in_specs={ins}, out_specs={outs}, check_vma=False)"
+    constrain = desk.name_of("jax.lax.with_sharding_constraint", call) or "jax.lax.with_sharding_constraint"
+    lines = [
+        "def _laid_out(function, specs):",
+        '    """Lays the arguments of a function out over the mesh in context."""',
+        f"    return lambda *args: function(*{constrain}(args, specs))",
+    ]
+    mapped = _mapped(desk, call, axes, named=True)
+    return f"{desk.helper('_laid_out', lines, use.node)}({mapped}, {ins}), out_shardings={outs}"
+
+
+def _names_axes(use: OldReference, axes: Axes, resolver: Resolver) -> bool:
+    """Whether the function may ask for an axis by its name, or sees none of an axis that is split."""
+    if set(axes.sizes) & {name for name, split in axes.resources.items() if split}:
+        return True
+    if set(axes.names) & {axis for split in axes.resources.values() for axis in split}:
+        return True  # what goes by that name must not be taken for the axis of the mesh
+    if function_operations(resolver.value(axes.function, use.module), resolver) != []:
+        return True
+    return bool(_words_outside(use) & set(axes.names)) or any(n in use.module.text for n in ("axis_index", "axis_size"))
+
+
+def _words_outside(use: OldReference) -> set[object]:
+    """The constants of a module but those in calls of the name that is used: what else may name an axis."""
+    calls = [c for c in use.module.table.calls if ast.unparse(c.func) == ast.unparse(use.node)]
+    own = {node for call in calls for argument in (*call.args[1:], *call.keywords) for node in ast.walk(argument)}
+    return {n.value for n in ast.walk(use.module.tree) if isinstance(n, ast.Constant) and n not in own}
+
+
+def _mapped(desk: Desk, call: ast.Call, axes: Axes, named: bool) -> str:
+    """The function under a `vmap` for each named axis, the first outermost; `named`: it may use their names."""
     vmap = desk.name_of("jax.vmap", call) or "jax.vmap"
-    quoted = desk.quoted(axes.resource)
-    parts = [f"in_specs={_specs(axes.ins, spec, quoted)}", f"out_specs={_specs(axes.outs, spec, quoted)}"]
-    function = desk.module.segment(call.args[0])
-    mapped = f"{vmap}({function}, in_axes={_written(axes.ins)}, out_axes={_written(axes.outs)})"
-    start = desk.positions.span(call.func)[1]
-    donated = next((desk.module.segment(k.value) for k in call.keywords if k.arg == "donate_argnums"), "")
-    text = f"({desk.name_of('jax.shard_map', call)}({mapped}, {', '.join(parts)}, check_vma=False)"
-    text += f", donate_argnums={donated})" if donated else ")"
-    desk.edits.append(Edit(start, desk.positions.span(call)[1], text))
+    text = desk.module.segment(axes.function)
+    for index in reversed(range(len(axes.names))):
+        name, inside = axes.names[index], axes.names[index + 1 :]
+        places = [
+            f"{key}={positions(tree, name, inside)!r}" for key, tree in (("in_axes", axes.ins), ("out_axes", axes.outs))
+        ]
+        if named:
+            places.append(f"axis_name={desk.quoted(name)}")
+            if axes.resources.get(name):
+                places.append(f"spmd_axis_name={_quoted(axes.resources[name], desk)}")
+        if name in axes.sizes:
+            places.append(f"axis_size={desk.module.segment(axes.sizes[name])}")
+        text = f"{vmap}({text}, {', '.join(places)})"
+    return text
 
 
-def _axes(call: ast.Call) -> Axes | None:
-    given = {k.arg: k.value for k in call.keywords}
-    if len(call.args) != 1 or not set(given) <= KEYWORDS or not {"in_axes", "out_axes"} <= set(given):
-        return None
-    try:
-        resources = ast.literal_eval(given["axis_resources"]) if "axis_resources" in given else {}
-        ins, outs = (_positions(ast.literal_eval(given[name])) for name in ("in_axes", "out_axes"))
-    except (ValueError, TypeError):
-        return None
-    names = {name for _, found in (ins, outs) for name in found}
-    if len(names) != 1 or not isinstance(resources, dict) or set(resources) != names:
-        return None
-    (resource,) = resources.values()
-    return Axes(ins[0], outs[0], resource) if isinstance(resource, str) else None
+def _specs(tree: Tree, axes: Axes, spec: str, desk: Desk) -> str:
+    if isinstance(tree, Branches):
+        inner = [f"{desk.quoted(key)}: {_specs(below, axes, spec, desk)}" for key, below in tree.trees.items()]
+        return f"{{{', '.join(inner)}}}"
+    if isinstance(tree, tuple):
+        inner = [_specs(below, axes, spec, desk) for below in tree]
+        return f"({inner[0]},)" if len(inner) == 1 else f"({', '.join(inner)})"
+    return f"{spec}({', '.join(_quoted(split, desk) if split else 'None' for split in axes.spec_axes(tree))})"
 
 
-def _positions(value: object) -> tuple[list[int | None] | int | None, set[str]]:
-    """Where the named axis stands in one array, or in each of several; ValueError where that is not so plain."""
-    if isinstance(value, tuple):
-        each = [_position(one) for one in value]
-        return [position for position, _ in each], {name for _, found in each for name in found}
-    return _position(value)
-
-
-def _position(value: object) -> tuple[int | None, set[str]]:
-    if isinstance(value, dict):
-        found = {position: name for position, name in value.items() if isinstance(position, int) and position >= 0}
-    elif isinstance(value, list):
-        found = {position: name for position, name in enumerate(value) if isinstance(name, str)}
-        if any(one is not None and one is not ... and not isinstance(one, str) for one in value):
-            raise ValueError(value)
-        if ... in value[:-1]:
-            raise ValueError(value)
-    else:
-        raise TypeError(value)
-    if len(found) > 1 or (isinstance(value, dict) and len(found) != len(value)):
-        raise ValueError(value)
-    return next(iter(found), None), set(map(str, found.values()))
-
-
-def _specs(positions: list[int | None] | int | None, spec: str, quoted: str) -> str:
-    if isinstance(positions, list):
-        inner = ", ".join(_specs(position, spec, quoted) for position in positions)
-        return f"({inner},)" if len(positions) == 1 else f"({inner})"
-    return f"{spec}()" if positions is None else f"{spec}({'None, ' * positions}{quoted})"
-
-
-def _written(positions: list[int | None] | int | None) -> str:
-    return repr(tuple(positions)) if isinstance(positions, list) else repr(positions)
+def _quoted(axes: tuple[str, ...], desk: Desk) -> str:
+    if len(axes) == 1:
+        return desk.quoted(axes[0])
+    return f"({', '.join(map(desk.quoted, axes))})"
