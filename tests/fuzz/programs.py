@@ -1,7 +1,7 @@
 """Writes random pmap programs, rewrites them in both layouts, runs all and compares every observed value bit by bit.
 
     python tests/fuzz/programs.py [--seed 0] [--seconds 600] [--count N] [--log FILE] [--show NUMBER] [--keep FOLDER]
-                                  [--stacked-every 1] [--fast]
+                                  [--stacked-every 1] [--again-every 1] [--fast]
 
 Program `number` of a seed is always the same. With `--log` each verdict is a line of the file, and what it holds is not
 run again. What differs, raises, crashes or changes on a second run is shrunk and written to the folder `--keep`.
@@ -12,6 +12,7 @@ status is 1 where a program differed, raised, crashed or changed again.
 from __future__ import annotations
 
 import argparse
+import gc
 import json
 import re
 import sys
@@ -23,13 +24,14 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[2]))  # a script's own folder is all that Python would look in
 
-from tests.fuzz.running import KNOWN, Case, Verdicts, Worker, generated, rewritten
+from tests.fuzz.running import KNOWN, LAYOUTS, Case, Verdicts, Worker, generated, rewritten
 from tests.fuzz.shrinking import shrunk
 
 QUICK = (
     *("--xla_backend_optimization_level=0", "--xla_llvm_disable_expensive_passes=true"),
     *("--xla_cpu_parallel_codegen_split_count=1", "--xla_cpu_use_fusion_emitters=false"),
 )
+PROGRAMS_A_COLLECTION = 50  # Python's collector takes a tenth of the time where it goes by its own counts
 GOOD = ("equal", "types", "last bits", "original raises")
 PLACES = re.compile(r" \([^()]*:?\d+\)|\([^()]*\)|`[^`]*`|\d+")
 
@@ -67,15 +69,14 @@ def campaign(options: argparse.Namespace, done: set[int]) -> Iterator[dict[str, 
             if time.monotonic() > until:
                 break
             _, files = generated(f"{options.seed}:{number}")
-            case = rewritten(str(number), files)
-            if number % options.stacked_every:
-                case.after.pop("stacked", None)
-            if not case.has_global and case.after and number % options.stacked_every:
-                case.after = {}  # the stacked form under another name
+            layouts = LAYOUTS[: 1 if number % options.stacked_every else 2]
+            case = rewritten(str(number), files, layouts, twice=number % options.again_every == 0)
             if running is not None:
                 yield judged(*running, worker, options)
             worker.begin(case)
             running = number, case, time.monotonic()
+            if number % PROGRAMS_A_COLLECTION == 0:
+                gc.collect()
         if running is not None:
             yield judged(*running, worker, options)
 
@@ -138,6 +139,7 @@ def main() -> int:
     parser.add_argument("--keep", type=Path, metavar="FOLDER")
     parser.add_argument("--shrink", type=float, default=60, metavar="SECONDS", help="for each failure (default: 60)")
     parser.add_argument("--stacked-every", type=int, default=1, metavar="N", help="run the stacked form of each Nth")
+    parser.add_argument("--again-every", type=int, default=1, metavar="N", help="rewrite the result of each Nth anew")
     parser.add_argument("--fast", action="store_true", help="compile without what XLA does for speed")
     parser.add_argument("--show", type=int, metavar="NUMBER", help="print a program and run nothing")
     options = parser.parse_args()
@@ -145,6 +147,7 @@ def main() -> int:
         for path, text in generated(f"{options.seed}:{options.show}")[1].items():
             print(f"# {path}\n{text}")
         return 0
+    gc.disable()
     entries: list[dict[str, Any]] = []
     if options.log is not None and options.log.exists():
         entries = [json.loads(line) for line in options.log.read_text(encoding="utf-8").splitlines()]

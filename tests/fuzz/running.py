@@ -79,14 +79,14 @@ def texts(plan: Plan) -> Files:
     return {file.path: file.after for file in plan.files}
 
 
-def rewritten(name: str, files: Files, layouts: Sequence[str] = LAYOUTS) -> Case:
-    """A program in each layout, with the faults that show without running it."""
+def rewritten(name: str, files: Files, layouts: Sequence[str] = LAYOUTS, twice: bool = True) -> Case:
+    """A program in each layout, with the faults that show without running it; `twice` looks for what changes again."""
     case = Case(name, files)
     for layout in layouts:
         try:
             plan = planned(files, layout)
             after = texts(plan)
-            again = texts(planned(after, layout))
+            again = texts(planned(after, layout)) if twice else after
             for text in after.values():
                 compile(text, "main.py", "exec")
         except Exception:  # noqa: BLE001 - a crash of fix is a finding
