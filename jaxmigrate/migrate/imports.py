@@ -6,6 +6,7 @@ import ast
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from weakref import WeakKeyDictionary
 
 from jaxmigrate.migrate.edits import Edit, Positions
 from jaxmigrate.migrate.global_helpers import PREFETCH, REPLICATE, SHARD, SHARD_MAP, GlobalNames
@@ -17,6 +18,7 @@ from jaxmigrate.program.scopes import Binding
 from jaxmigrate.program.sites import PMAP
 
 IMPORTS = ast.Import | ast.ImportFrom
+_has_anchor: WeakKeyDictionary[Module, bool] = WeakKeyDictionary()
 WANTED = {
     "Mesh": ("jax.sharding", "Mesh", ("Mesh",)),
     "PartitionSpec": ("jax.sharding", "PartitionSpec", ("P", "PartitionSpec")),
@@ -83,7 +85,9 @@ def plan_imports(module: Module, needs: Needs, default_axis: str) -> Imports:
 
 def has_jax_import(module: Module) -> bool:
     """Whether a module imports something among its first statements, beside which imports can be added."""
-    return _anchor(module) is not None
+    if module not in _has_anchor:  # asked for each array that might be global
+        _has_anchor[module] = _anchor(module) is not None
+    return _has_anchor[module]
 
 
 def names_for(

@@ -101,7 +101,8 @@ def state_type(choices: Choices) -> Type:
 
 
 def draft(choices: Choices) -> Draft:
-    """Decides a program's containers and mapped functions."""
+    """Decides a program's containers and mapped functions; two of three programs are small, which is more of them."""
+    small = choices.chance(67)
     state = state_type(choices)
     rows = choices.pick((2, 1, 3), (6, 3, 1))
     x, y = Leaf((rows, 3)), Leaf((rows,))
@@ -111,10 +112,10 @@ def draft(choices: Choices) -> Draft:
     forms = FORMS if "AXIS" not in made.axis else tuple(f for f in FORMS if f != "module")
     donates = choices.chance(25)
     add_map(made, "train_step", ["state", "batch"], train_results(choices), forms, donates)
-    if choices.chance(45):
+    if choices.chance(20 if small else 45):
         results = choices.pick((["metrics"], ["rows"], ["metrics", "rows"]))
         add_map(made, "eval_step", ["state", "batch"], results, forms, may_donate=False)
-    if choices.chance(15):
+    if not small and choices.chance(15):
         add_map(made, "other_step", ["state", "batch"], ["state"], forms, may_donate=False)
     return made
 
