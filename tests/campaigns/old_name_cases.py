@@ -17,6 +17,12 @@ SHARD = (
 MESH = "mesh = {name}(devices, ('x', 'y'))\nout = [mesh.shape['x'], mesh.shape['y']]\n"
 CORE = "out = {name}.__name__"
 
+LAID = (
+    "from jax.sharding import PositionalSharding\ntable = np.arange(64.0, dtype=np.float32).reshape(8, 8)\n"
+    "def layout(a):\n"
+    "    places = {d.id: str(i) for d, i in a.sharding.devices_indices_map(a.shape).items()}\n"
+    "    return str(sorted(places.items()))\n"
+)
 XMAP = SHARD + (
     "from jax import lax\nfrom jax.experimental.maps import xmap\nrows = np.arange(32.0, dtype=np.float32).reshape(16, 2)\n"
 )
@@ -112,6 +118,12 @@ USES: dict[str, str] = {
     ),
     "jax.device_put_sharded": (
         "out = jax.device_put_sharded([{'a': np.full(3, i)} for i in range(8)], jax.devices())['a']"
+    ),
+    "jax.sharding.PositionalSharding": LAID + (
+        "sharding = PositionalSharding(jax.devices())\nrows = sharding.reshape(-1, 1)\n"
+        "whole = jax.device_put((table, 3.0), (sharding.replicate(), sharding.replicate(keepdims=False)))\n"
+        "parts = jax.device_put(table, rows), jax.device_put(table, sharding.reshape((4, 2)).T.replicate(0)), whole[0]\n"
+        "out = [parts, [layout(p) for p in parts]]"
     ),
     "jax.experimental.array.Array": "from jax.experimental.array import Array\nout = isinstance(jnp.ones(1), Array)",
     "jax.random.KeyArray": "def f(key: jax.random.KeyArray):\n    return key\nout = f(jax.random.PRNGKey(1))",
@@ -236,6 +248,21 @@ MORE: dict[str, str] = {
         "from jax.experimental.pjit import pjit\n"
         "f = pjit(lambda x, w: x * w, in_axis_resources=(P('i'), None), out_axis_resources=None)\n"
         "with mesh:\n    out = f(x, w)"
+    ),
+    "PositionalSharding, as a grid": LAID + (
+        "from jax.experimental import mesh_utils\n"
+        "grid = PositionalSharding(mesh_utils.create_device_mesh((4, 2)))\nacross = grid.replicate(axis=0)\n"
+        "parts = [jax.device_put(table, s) for s in ()] + [jax.device_put(table, grid), jax.device_put(table, grid.T),\n"
+        "    jax.device_put(table, across), jax.device_put(table, grid.replicate(1)), jax.device_put(table[0], across.reshape(-1))]\n"
+        "f = jax.jit(lambda a: jax.lax.with_sharding_constraint(a * 2, grid.reshape(8, 1)), out_shardings=grid)\n"
+        "out = [parts, [layout(p) for p in [*parts, f(table)]]]"
+    ),
+    "PositionalSharding of devices out of sight": LAID + (
+        "def put(a, devices):\n    sharding = PositionalSharding(devices)\n"
+        "    return jax.device_put(a, sharding.reshape(len(devices), 1)), jax.device_put(a, sharding.replicate())\n"
+        "parts = *put(table, jax.devices()), *put(table, np.array(jax.devices()).reshape(2, 4))\n"
+        "parts += (jax.device_put(table, PositionalSharding(np.array(jax.devices()[:4])).reshape(2, 2)),)\n"
+        "out = [parts, [layout(p) for p in parts]]"
     ),
     "xmap with collectives over an axis that is split, whole or in part": XMAP + (
         "def f(a, w):\n"

@@ -1,3 +1,4 @@
+# ruff: noqa: E501 - a program reads better in one line
 """`xmap` in all that its axes can say: what becomes of a call, and which calls are left.
 
 tests/campaigns/old_names.py compares the numbers with a JAX that has xmap.
@@ -27,8 +28,10 @@ def fixed(call: str, opening: str = OPENING) -> str:
     [
         (
             "xmap(lambda x: x, ['b', ...], ['b', ...], axis_resources={'b': 'i'}, donate_argnums=0)",
-            "jax.jit(jax.shard_map(jax.vmap(lambda x: x, in_axes=0, out_axes=0), in_specs=P('i'), out_specs=P('i'),"
-            " check_vma=False), donate_argnums=0)",
+            (
+                "jax.jit(jax.shard_map(jax.vmap(lambda x: x, in_axes=0, out_axes=0), in_specs=P('i'), out_specs=P('i'),"
+                " check_vma=False), donate_argnums=0)"
+            ),
         ),
         (
             "xmap(lambda x: jax.lax.psum(x, 'b'), fun_axes, [...])".replace("fun_axes", "({0: 'b'},)"),
@@ -36,18 +39,24 @@ def fixed(call: str, opening: str = OPENING) -> str:
         ),
         (
             "xmap(lambda x: jax.lax.pmean(x, 'b'), ({1: 'b'},), {}, axis_resources={'b': ('i', 'j')})",
-            "jax.jit(_laid_out(jax.vmap(lambda x: jax.lax.pmean(x, 'b'), in_axes=(1,), out_axes=None, axis_name='b',"
-            " spmd_axis_name=('i', 'j')), (P(None, ('i', 'j')),)), out_shardings=P())",
+            (
+                "jax.jit(_laid_out(jax.vmap(lambda x: jax.lax.pmean(x, 'b'), in_axes=(1,), out_axes=None, axis_name='b',"
+                " spmd_axis_name=('i', 'j')), (P(None, ('i', 'j')),)), out_shardings=P())"
+            ),
         ),
         (
             "xmap(out_of_sight, ['b', ...], ['b', ...], axis_resources={'b': 'i'})",
-            "jax.jit(_laid_out(jax.vmap(out_of_sight, in_axes=0, out_axes=0, axis_name='b', spmd_axis_name='i'),"
-            " P('i')), out_shardings=P('i'))",
+            (
+                "jax.jit(_laid_out(jax.vmap(out_of_sight, in_axes=0, out_axes=0, axis_name='b', spmd_axis_name='i'),"
+                " P('i')), out_shardings=P('i'))"
+            ),
         ),
         (
             "xmap(lambda x: x, ['i', ...], ['i', ...], axis_resources={'i': 'i'})",
-            "jax.jit(_laid_out(jax.vmap(lambda x: x, in_axes=0, out_axes=0, axis_name='i', spmd_axis_name='i'),"
-            " P('i')), out_shardings=P('i'))",
+            (
+                "jax.jit(_laid_out(jax.vmap(lambda x: x, in_axes=0, out_axes=0, axis_name='i', spmd_axis_name='i'),"
+                " P('i')), out_shardings=P('i'))"
+            ),
         ),
     ],
 )

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from jaxmigrate.migrate.neighbours import arrays, pjits, shard_maps, xmaps
+from jaxmigrate.migrate.neighbours import arrays, pjits, positional, shard_maps, xmaps
 from jaxmigrate.migrate.neighbours.desk import Desk
 from jaxmigrate.migrate.neighbours.era import Era
 from jaxmigrate.migrate.neighbours.meshes import contexts_left
@@ -53,6 +53,11 @@ def subjects(
         **dict.fromkeys(pjits.NAMES, pjit),
         **dict.fromkeys(arrays.PUT, put),
         xmaps.NAME: Subject(lambda use: xmaps.reason(use, stays), xmaps.apply, jit_name),
+        positional.NAME: Subject(
+            lambda use: positional.reason(use, resolver, texts),
+            lambda desk, use: positional.apply(desk, use, texts),
+            sharding_name,
+        ),
         "jax.core.axis_frame": Subject(arrays.size_reason, arrays.read_size),
         "jax.lax.pvary": Subject(arrays.varying_reason, arrays.make_varying),
     }
@@ -61,6 +66,11 @@ def subjects(
 def jit_name(desk: Desk, use: OldReference) -> str | None:
     """The `jit` that stands around what is mapped, as a map always ran compiled."""
     return desk.name_of("jax.jit", use.node)
+
+
+def sharding_name(desk: Desk, use: OldReference) -> str | None:
+    """`NamedSharding` by its own name, as it stands beside `Mesh` and `PartitionSpec`."""
+    return desk.imported_name("jax.sharding.NamedSharding", use.node)
 
 
 def _always(_: OldReference) -> str:

@@ -18,6 +18,11 @@ class Texts:
         """Whether any text has a word."""
         return any(word in text and _whole(word).search(text) for text in self.texts)
 
+    def mention_together(self, word: str, other: str, but: str) -> bool:
+        """Whether any text, `but` one, has two words."""
+        texts = (text for text in self.texts if word in text and other in text and text != but)
+        return any(_whole(word).search(text) and _whole(other).search(text) for text in texts)
+
 
 @cache
 def _whole(word: str) -> re.Pattern[str]:
