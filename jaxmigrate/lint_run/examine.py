@@ -11,7 +11,7 @@ from jaxmigrate.config import Version
 from jaxmigrate.findings import Finding
 from jaxmigrate.lint_run.cache import Cache, Disk, Record
 from jaxmigrate.lint_run.pieces import Piece
-from jaxmigrate.program.old_names import may_use_old_names
+from jaxmigrate.program.old_mentions import mentions
 from jaxmigrate.sources import NOTEBOOK, SourceError, SourceFile, decode
 from jaxmigrate.sources.decoding import os_reason
 from jaxmigrate.suppressions import Mark, marks_of
@@ -19,11 +19,13 @@ from jaxmigrate.suppressions import Mark, marks_of
 if TYPE_CHECKING:
     from jaxmigrate.program.modules import Project
 
-LIBRARIES = (b"jax", b"flax", b"haiku", b"equinox")
-MAPS = (b"pmap", b"shard_map", b"smap", b"xmap")
-HOSTS = (b"process_index", b"host_id", b"PartitionSpec", b"make_mesh", b"Mesh(", b"donate_arg")
-WITHIN_MAPS = (b"psum", b"pmean", b"all_gather", b"axis_name", b"axis_index", b"cross_replica_axis")
+LIBRARIES = ("jax", "flax", "haiku", "equinox")
+MAPS = ("pmap", "shard_map", "smap", "xmap")
+HOSTS = ("process_index", "host_id", "PartitionSpec", "make_mesh", "Mesh(", "donate_arg")
+WITHIN_MAPS = ("psum", "pmean", "all_gather", "axis_name", "axis_index", "cross_replica_axis")
 SUBJECTS = (*MAPS, *HOSTS, *WITHIN_MAPS)
+MARKED = "jaxmigrate:"
+_LIBRARIES = tuple(word.encode() for word in LIBRARIES)
 
 
 class Examined(NamedTuple):
@@ -42,11 +44,11 @@ class Examined(NamedTuple):
     skipped: tuple[SourceError, ...] = ()
 
 
-def concerns(raw: bytes) -> bool:
+def concerns(text: str) -> bool:
     """Whether a file can be of interest to a rule by itself; what it is imported for is another matter."""
-    if not any(word in raw for word in LIBRARIES):
+    if not any(word in text for word in LIBRARIES):
         return False
-    return any(word in raw for word in SUBJECTS) or may_use_old_names(raw.decode("latin-1"))
+    return any(word in text for word in SUBJECTS) or any(mentions(text))
 
 
 def examine(piece: Piece, names: Mapping[Path, str], cache: Cache | None) -> Examined:
@@ -66,7 +68,7 @@ def examine(piece: Piece, names: Mapping[Path, str], cache: Cache | None) -> Exa
             skipped += _skipped(source)
             if found := marks_of(source):
                 marked[name] = found
-            if concerns(source.raw):
+            if concerns(source.text):
                 concerned.append(source)
     record = _linted(concerned, piece, names, disk, cache) if concerned else Record((), ())
     return Examined(record.findings, (*errors, *record.errors), marked, tuple(skipped))
@@ -79,7 +81,7 @@ def _skipped(source: SourceFile) -> list[SourceError]:
 
 def examine_text(source: SourceFile, target: Version | None = None) -> Examined:
     """Looks at a text that is not on the disk, as if it lay where its path says."""
-    if not concerns(source.raw):
+    if not concerns(source.text):
         return Examined((), (), {})
     from jaxmigrate.linting import ask, in_cells, parsed, place
     from jaxmigrate.program.modules import Project
@@ -97,13 +99,25 @@ def _glance(name: str, path: Path, disk: Disk) -> SourceFile | None:
             raw = stream.read()
     except OSError as error:
         raise SourceError(name, os_reason(error)) from error
-    if concerns(raw) or b"jaxmigrate:" in raw:
-        disk.note(path, raw)
-        return decode(raw, name, path)
-    if (raw.isascii() and b"\0" not in raw) or path.suffix == NOTEBOOK:
+    if not any(word in raw for word in _LIBRARIES) and MARKED.encode() not in raw:
+        if path.suffix != NOTEBOOK and (not raw.isascii() or b"\0" in raw):
+            decode(raw, name, path)
         return None
-    decode(raw, name, path)
-    return None
+    if path.suffix == NOTEBOOK and not _is_notebook_of_interest(raw):
+        return None
+    source = decode(raw, name, path)
+    if not (concerns(source.text) or MARKED in source.text or _skipped(source)):
+        return None
+    disk.note(path, raw)
+    return source
+
+
+def _is_notebook_of_interest(raw: bytes) -> bool:
+    """Whether it is worth the while to take a notebook apart: most of one are pictures, in which any word can stand."""
+    from jaxmigrate.sources.notebooks import python_in
+
+    code = python_in(raw)
+    return code is None or MARKED in code or concerns(code)
 
 
 def _linted(
@@ -135,7 +149,7 @@ def _asked(sources: Sequence[SourceFile], piece: Piece, names: Mapping[Path, str
 
 def _can_matter(source: SourceFile, project: Project) -> bool:
     """Whether a file maps or sets up devices, or imports what maps; else its collectives are for others to run."""
-    if any(word in source.raw for word in (*MAPS, *HOSTS)) or may_use_old_names(source.text):
+    if any(word in source.text for word in (*MAPS, *HOSTS)) or any(mentions(source.text)):
         return True
     from jaxmigrate.program.imports import imported_files
 
@@ -144,7 +158,7 @@ def _can_matter(source: SourceFile, project: Project) -> bool:
     texts = [(target, project.text(target) or "") for target in nearby]
     for target, text in [one for one in texts if one[0].name == "__init__.py"]:
         texts += [(further, project.text(further) or "") for further in imported_files(target, text, project)]
-    return any(word.decode() in text for _, text in texts for word in MAPS)
+    return any(word in text for _, text in texts for word in MAPS)
 
 
 def workers(files: int) -> int:

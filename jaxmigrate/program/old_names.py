@@ -16,12 +16,6 @@ from functools import cache
 from typing import NamedTuple
 
 Release = tuple[int, ...]
-_LOADED = frozenset(
-    f"jax{rest}" for rest in ("", ".numpy", ".lax", ".tree_util", ".random", ".nn", ".scipy.linalg", ".sharding")
-)
-_HOMES = frozenset(
-    {"jax.experimental", "jax.ops", "jax.interpreters", "jax.lib", "jax.extend", "equinox", "objax", "flax.nnx"}
-)
 
 
 class OldName(NamedTuple):
@@ -68,35 +62,6 @@ def old_names() -> dict[str, OldName]:
     rows = csv.reader(text.splitlines())
     next(rows)
     return {row[0]: OldName(*row) for row in rows}
-
-
-def may_use_old_names(text: str) -> bool:
-    """Whether a text has what it cannot use any old name without; cheap, and true of few texts that use none."""
-    for word, telling in _telling().items():
-        if word in text and any(part in text and re.search(pattern, text) for part, pattern in telling.items()):
-            return True
-    return False
-
-
-@cache
-def _telling() -> dict[str, dict[str, str]]:
-    """By a word that must be there, what else tells a use: an unusual word itself, a usual one beside its module.
-
-    The text that a pattern starts with is searched for first, which is much the faster.
-    """
-    found: dict[str, dict[str, str]] = {}
-    for name in old_names():
-        while name.rpartition(".")[0] not in (*_LOADED, *_HOMES):
-            name = name.rpartition(".")[0]
-        parent, _, last = name.rpartition(".")
-        parts = {last: rf"{last}\b"}
-        if "_" not in last.strip("_") and not any(letter.isupper() for letter in last[1:]):
-            owner = parent.rpartition(".")[2] if parent == "jax" or parent in _HOMES else ""
-            opening = f"from {parent} import"
-            imported = rf"{re.escape(opening)}\b[^\n(]*(?:\([^)]*)?\b{last}\b"
-            parts = {f"{owner}.{last}": rf"{owner}\.{last}\b", opening: imported}
-        found.setdefault(last, {}).update(parts)
-    return found
 
 
 @cache

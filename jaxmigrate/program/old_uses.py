@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from jaxmigrate.program.modules import Module
-from jaxmigrate.program.old_names import OldName, last_parts, may_use_old_names, row_of
+from jaxmigrate.program.old_mentions import may_use_old_names
+from jaxmigrate.program.old_names import OldName, last_parts, row_of
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.scopes import Binding
 from jaxmigrate.program.sites import ReferenceNode, denotes

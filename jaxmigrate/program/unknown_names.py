@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from jaxmigrate.program.jax_names import missing
 from jaxmigrate.program.modules import Module
+from jaxmigrate.program.old_mentions import mentions
 from jaxmigrate.program.old_names import row_of
 from jaxmigrate.program.old_uses import import_statements, is_guarded
 from jaxmigrate.program.scopes import Binding
@@ -22,7 +23,7 @@ class UnknownName(NamedTuple):
 
 def unknown_names(module: Module) -> Iterator[UnknownName]:
     """The imports and expressions of a module that name something which JAX lacks and no row of the table tells of."""
-    if "jax" not in module.text:
+    if not mentions(module.text).lacking:
         return
     yield from _imported(module)
     owners: dict[str, bool] = {}

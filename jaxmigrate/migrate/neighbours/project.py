@@ -23,7 +23,8 @@ from jaxmigrate.migrate.rewriting import helper_edit
 from jaxmigrate.migrate.style import style_of
 from jaxmigrate.program.mesh_contexts import mesh_contexts
 from jaxmigrate.program.modules import Module, Project, parse_module, read_utf8
-from jaxmigrate.program.old_names import Release, may_use_old_names
+from jaxmigrate.program.old_mentions import may_use_old_names
+from jaxmigrate.program.old_names import Release
 from jaxmigrate.program.old_uses import (
     OldImport,
     OldReference,

@@ -16,7 +16,7 @@ from jaxmigrate.sources.notebooks.joining import (
     pieces,
     runs_in_order,
 )
-from jaxmigrate.sources.notebooks.notebook import Notebook, read_notebook
+from jaxmigrate.sources.notebooks.notebook import Notebook, python_in, read_notebook
 
 __all__ = [
     "CellStart",
@@ -27,6 +27,7 @@ __all__ = [
     "check_cells",
     "join",
     "pieces",
+    "python_in",
     "read_notebook",
     "runs_in_order",
 ]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import codecs
+import json
+import re
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -105,7 +107,7 @@ class Notebook:
 
     @cached_property
     def _line_ends(self) -> list[int]:
-        return [index for index, character in enumerate(self.json) if character == "\n"]
+        return [end.start() for end in re.finditer("\n", self.json)]
 
     def _file_line(self, number: int, line: int) -> int:
         """The line of the file in which a line of a cell stands; that of the cell where all stand in one."""
@@ -137,6 +139,19 @@ def read_notebook(raw: bytes, name: str, path: Path | None = None) -> SourceFile
         raise SourceError(name, error.message, cell=error.cell) from None
     notebook = Notebook(name, text, document, joined, bom)
     return SourceFile(name, path, raw, joined.text, "utf-8", bom, notebook)
+
+
+def python_in(raw: bytes) -> str | None:
+    """The code of a notebook's cells, one after another; None where it takes a closer look."""
+    try:
+        content = json.loads(raw)
+        cells = [cell["source"] for cell in content["cells"] if cell["cell_type"] == "code"]
+        language = content["metadata"]["language_info"]["name"]
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return None
+    if content.get("nbformat") != 4 or language not in _PYTHON or not all(isinstance(c, str | list) for c in cells):
+        return None
+    return "\n".join(cell if isinstance(cell, str) else "".join(map(str, cell)) for cell in cells)
 
 
 def _ran_in_order(document: Document) -> bool:
