@@ -23,6 +23,11 @@ LAID = (
     "    places = {d.id: str(i) for d, i in a.sharding.devices_indices_map(a.shape).items()}\n"
     "    return str(sorted(places.items()))\n"
 )
+HOST = (
+    "from jax.experimental import host_callback as hcb\ngot = []\n"
+    "def keep(arg, transforms):\n    got.append((repr(type(jax.tree_util.tree_leaves(arg)[0])), str(arg).replace('.0', '.')))\n"
+    "def double(a):\n    got.append(str(type(a)))\n    return a * 2\n"
+)
 XMAP = SHARD + (
     "from jax import lax\nfrom jax.experimental.maps import xmap\nrows = np.arange(32.0, dtype=np.float32).reshape(16, 2)\n"
 )
@@ -124,6 +129,25 @@ USES: dict[str, str] = {
         "whole = jax.device_put((table, 3.0), (sharding.replicate(), sharding.replicate(keepdims=False)))\n"
         "parts = jax.device_put(table, rows), jax.device_put(table, sharding.reshape((4, 2)).T.replicate(0)), whole[0]\n"
         "out = [parts, [layout(p) for p in parts]]"
+    ),
+    "jax.experimental.host_callback.call": HOST + (
+        "f = jax.jit(lambda x: hcb.call(lambda a: np.cumsum(a['x'])[::-1], {'x': x}, result_shape=x) + hcb.call(\n"
+        "    double, x, result_shape=jax.ShapeDtypeStruct(x.shape, x.dtype)))\nout = f(jnp.arange(4.0)), got"
+    ),
+    "jax.experimental.host_callback.id_tap": HOST + (
+        "def step(c, v):\n    c = hcb.id_tap(keep, c, result=c + v)\n    hcb.id_tap(keep, (c, {'v': v}))\n    return c, hcb.id_tap(keep, v)\n"
+        "out = jax.jit(lambda x: jax.lax.scan(step, 0.0, x))(jnp.arange(3.0))\n"
+        "hcb.barrier_wait()\nout = out, sorted(map(str, got))"
+    ),
+    "jax.experimental.host_callback.id_print": HOST + (
+        "import contextlib, io\nwith contextlib.redirect_stdout(io.StringIO()) as printed:\n"
+        "    out = jax.jit(lambda x: hcb.id_print(x * 2, what='x * 2', a=1, result=x + 1))(jnp.arange(4.0))\n"
+        "    hcb.barrier_wait('printing')\nout = out, printed.getvalue()"
+    ),
+    "jax.experimental.host_callback.barrier_wait": (
+        "from jax.experimental.host_callback import barrier_wait as wait, id_tap\ngot = []\n"
+        "def keep(arg, transforms):\n    got.append(float(arg))\n"
+        "jax.jit(lambda x: id_tap(keep, x))(3.0)\nwait()\nout = got"
     ),
     "jax.experimental.array.Array": "from jax.experimental.array import Array\nout = isinstance(jnp.ones(1), Array)",
     "jax.random.KeyArray": "def f(key: jax.random.KeyArray):\n    return key\nout = f(jax.random.PRNGKey(1))",

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from jaxmigrate.migrate.neighbours import arrays, pjits, positional, shard_maps, xmaps
+from jaxmigrate.migrate.neighbours import arrays, callbacks, pjits, positional, shard_maps, xmaps
 from jaxmigrate.migrate.neighbours.desk import Desk
 from jaxmigrate.migrate.neighbours.era import Era
 from jaxmigrate.migrate.neighbours.meshes import contexts_left
@@ -48,11 +48,14 @@ def subjects(
     stays = contexts_left(modules, resolver, target)
     pjit = Subject(lambda use: pjits.reason(use, resolver, texts, stays), pjits.apply)
     put = Subject(_always, _nothing_more, arrays.put_name)
+    call_back = Subject(lambda use: callbacks.reason(use, texts), callbacks.apply, callbacks.name)
     return {
         shard_maps.OLD: _shard_map(modules, resolver, era, texts),
         **dict.fromkeys(pjits.NAMES, pjit),
         **dict.fromkeys(arrays.PUT, put),
         xmaps.NAME: Subject(lambda use: xmaps.reason(use, stays), xmaps.apply, jit_name),
+        **dict.fromkeys(callbacks.NAMES, call_back),
+        callbacks.BARRIER: Subject(_always, callbacks.wait),
         positional.NAME: Subject(
             lambda use: positional.reason(use, resolver, texts),
             lambda desk, use: positional.apply(desk, use, texts),

@@ -1,0 +1,102 @@
+"""`host_callback` by what took its place: debug callbacks for taps, `io_callback` for calls, `effects_barrier`.
+
+A tap got the transforms around it, and under `vmap` a whole batch at once, where a debug callback is called for each
+row: where a project maps by vmap, taps stay. Arrays reached the host as NumPy arrays, which callbacks no longer give.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from jaxmigrate.migrate.edits import Edit
+from jaxmigrate.migrate.neighbours.arrays import called
+from jaxmigrate.migrate.neighbours.calls import is_open
+from jaxmigrate.migrate.neighbours.desk import Desk
+from jaxmigrate.migrate.neighbours.texts import Texts
+from jaxmigrate.program.old_uses import OldReference
+
+HOME = "jax.experimental.host_callback"
+BARRIER = f"{HOME}.barrier_wait"
+BATCHED = ("vmap", "filter_vmap", "xmap", "vectorize")
+OPTIONS = {f"{HOME}.call": {"result_shape"}, f"{HOME}.id_tap": {"result"}, f"{HOME}.id_print": set[str]()}
+SELDOM = {"tap_with_device", "call_with_device", "device_index", "output_stream", "threshold"}
+NAMES = {f"{HOME}.call": "_call_host", f"{HOME}.id_tap": "_tap", f"{HOME}.id_print": "_print_value"}
+
+
+def reason(use: OldReference, texts: Texts) -> str:
+    """Why a use is left."""
+    call = called(use)
+    if call is None or is_open(call):
+        return f"{use.row.told}; this one is handed on, or given arguments by a star"
+    given = {keyword.arg or "" for keyword in call.keywords}
+    options = OPTIONS[use.row.name]
+    if given & SELDOM or (options and given - options - {"arg", "tap_func", "callback_func"}):
+        return f"{use.row.told}; this one asks for what no callback gives: {', '.join(sorted(given - options))}"
+    if use.row.name == f"{HOME}.call":
+        shape = next((k.value for k in call.keywords if k.arg == "result_shape"), None)
+        return f"{use.row.told}, with a jax.ShapeDtypeStruct" if _is_number(shape) else ""
+    if any(texts.mention(word) for word in BATCHED):
+        return f"{use.row.told}; under vmap it is called for each row, where a tap got all of them at once"
+    return ""
+
+
+def _is_number(shape: ast.expr | None) -> bool:
+    leaves = [] if shape is None else [n for n in ast.walk(shape) if isinstance(n, ast.Constant) and n is shape]
+    return any(isinstance(leaf.value, int | float) for leaf in leaves)
+
+
+def apply(desk: Desk, use: OldReference) -> None:
+    """Names the arguments as the helper that takes the place does."""
+    call = called(use)
+    assert call is not None
+    for keyword in call.keywords:
+        if keyword.arg in ("tap_func", "callback_func"):
+            start, _ = desk.positions.span(keyword)
+            desk.edits.append(Edit(start, start + len(keyword.arg), "function"))
+
+
+def name(desk: Desk, use: OldReference) -> str | None:
+    """The helper that takes the place of a function, written out for the file."""
+    jax, numpy = desk.name_of("jax", use.node), desk.imported_name("numpy", use.node)
+    if jax is None or numpy is None:
+        return None
+    if use.row.name == f"{HOME}.call":
+        io_callback = desk.imported_name("jax.experimental.io_callback", use.node)
+        return desk.helper(NAMES[use.row.name], _call(jax, numpy, str(io_callback)), use.node)
+    lines = _tap(jax, numpy) if use.row.name == f"{HOME}.id_tap" else _print(jax, numpy)
+    return desk.helper(NAMES[use.row.name], lines, use.node)
+
+
+def _call(jax: str, numpy: str, io_callback: str) -> list[str]:
+    return [
+        "def _call_host(function, arg, result_shape=None):",
+        '    """Calls a function on the host with NumPy arrays, and returns what it gives."""',
+        f"    return {io_callback}(lambda arg: function({jax}.tree.map({numpy}.asarray, arg)), result_shape, arg)",
+    ]
+
+
+def _tap(jax: str, numpy: str) -> list[str]:
+    return [
+        "def _tap(function, arg, result=None):",
+        '    """Hands a value to a function on the host, with no transforms, and returns it or the result."""',
+        f"    {jax}.debug.callback(lambda arg: function({jax}.tree.map({numpy}.asarray, arg), ()), arg)",
+        "    return arg if result is None else result",
+    ]
+
+
+def _print(jax: str, numpy: str) -> list[str]:
+    return [
+        "def _print_value(arg, result=None, **labels):",
+        '    """Prints a value on the host below its labels, and returns it or the result."""',
+        '    lines = [" ".join(f"{label}: {labels[label]}" for label in sorted(labels))] if labels else []',
+        f'    {jax}.debug.callback(lambda arg: print(*lines, {jax}.tree.map({numpy}.asarray, arg), sep="\\n"), arg)',
+        "    return arg if result is None else result",
+    ]
+
+
+def wait(desk: Desk, use: OldReference) -> None:
+    """Drops the name that a barrier was logged under."""
+    call = called(use)
+    if call is not None:
+        start, end = desk.positions.span(call.func)[1], desk.positions.span(call)[1]
+        desk.edits.append(Edit(start, end, "()"))
