@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -31,13 +31,18 @@ class Compared(NamedTuple):
     gone: int
 
 
-def compare(findings: Sequence[Finding], file: Path) -> Compared:
-    """Leaves out as many findings of each kind as the baseline has.
+def compare(findings: Sequence[Finding], file: Path, tells: Callable[[str], bool] | None = None) -> Compared:
+    """Leaves out as many findings of each kind as the baseline has, whose entries count for the files that one `tells`,
+    by absolute path.
 
     Raises:
         BaselineError: It cannot be read, or is no baseline.
     """
     known = _read(file)
+    if tells is not None:
+        known = Counter(
+            {e: count for e, count in known.items() if tells(os.path.abspath(file.absolute().parent / e[0]))}
+        )
     new: list[Finding] = []
     for finding in findings:
         entry = _entry(finding, file)

@@ -122,6 +122,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_lint(commands)
     _add_fix(commands)
     _add_verify(commands)
+    _add_merge(commands)
     _add_rule(commands)
     _subcommand(commands, "server", "show findings and offer fixes in an editor, as a language server")
     return parser
@@ -144,6 +145,12 @@ def _add_lint(commands: Any) -> None:
     lint.add_argument("--write-baseline", action="store_true", help="make what is found now the baseline")
     lint.add_argument("--stdin-filename", metavar="PATH", help="where standard input would lie as a file")
     lint.add_argument("--statistics", action="store_true", help="print how often each rule fired instead of where")
+    lint.add_argument(
+        "--shard",
+        type=_checked(_shard),
+        metavar="I/N",
+        help="tell only of the I-th of N parts of the files, knowing all of them; `merge` puts the parts together",
+    )
 
 
 def _add_fix(commands: Any) -> None:
@@ -204,6 +211,11 @@ def _add_verify(commands: Any) -> None:
     _add_run_options(verify)
     _add_report(verify)
     verify.set_defaults(program=None)
+
+
+def _add_merge(commands: Any) -> None:
+    merge = _subcommand(commands, "merge", "put what the shards of a lint printed together, as one run prints it")
+    merge.add_argument("files", nargs="+", metavar="FILE", help="what `lint --shard I/N` printed, in any one format")
 
 
 def _add_rule(commands: Any) -> None:
@@ -275,6 +287,12 @@ def _checked(convert: Callable[[str], _Converted]) -> Callable[[str], _Converted
             raise argparse.ArgumentTypeError(str(error)) from None
 
     return converted
+
+
+def _shard(text: str) -> Any:
+    from jaxmigrate.lint_run.shards import parse_shard
+
+    return parse_shard(text)
 
 
 def _positive(text: str) -> int:

@@ -9,6 +9,7 @@ import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
 
 from jaxmigrate.commands import Failure
 from jaxmigrate.commands.inputs import Located, locate
@@ -16,13 +17,18 @@ from jaxmigrate.config import Config, Version
 from jaxmigrate.findings import Finding
 from jaxmigrate.lint_run.cache import Cache
 from jaxmigrate.lint_run.examine import Examined, examine_text
-from jaxmigrate.lint_run.pieces import pieces
+from jaxmigrate.lint_run.pieces import Piece, pieces
 from jaxmigrate.lint_run.pool import Surroundings, Work, examine_all
 from jaxmigrate.reports.lint_result import LintResult
 from jaxmigrate.requirements import project_folder, required_jax
 from jaxmigrate.sources import STDIN, Kind, SourceError, SourceFile, decode, read_source
 from jaxmigrate.suppressions import Unused, silence
 from jaxmigrate.terminal import is_terminal, plural, say, wants_colour
+
+if TYPE_CHECKING:
+    from jaxmigrate.lint_run.shards import Part, Shard
+
+_Told = TypeVar("_Told", Finding, SourceError)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -34,7 +40,9 @@ def run(options: argparse.Namespace) -> int:
     _check(options)
     stdin = None if options.stdin_filename is None else Path(options.stdin_filename)
     groups = locate(options.paths, options.force_exclude, stdin, options.docs)
-    result, remark = _without_known(_result(groups, _examined(groups, options, stdin), options), options)
+    part = _mine(groups, options.shard)
+    result = _result(groups, _examined(groups, options, stdin, part), options, part)
+    result, remark = _without_known(result, options, part)
     sys.stdout.write(_formatted(result, options))
     _tell_the_rest(result, options.format, remark)
     if result.errors:
@@ -49,16 +57,31 @@ def _check(options: argparse.Namespace) -> None:
         raise Failure("--write-baseline needs --baseline FILE, which it writes")
     if options.stdin_filename is not None and "-" not in options.paths:
         raise Failure("--stdin-filename goes with the path -, standard input")
-    if options.docs and "-" in options.paths:
-        raise Failure("--docs goes with files and folders, not with standard input")
+    for option in ("docs", "shard"):
+        if getattr(options, option) and "-" in options.paths:
+            raise Failure(f"--{option} goes with files and folders, not with standard input")
 
 
-def _examined(groups: Sequence[Located], options: argparse.Namespace, stdin: Path | None) -> list[list[Examined]]:
+def _mine(groups: Sequence[Located], shard: Shard | None) -> Part | None:
+    """The files to tell of; None where that is all."""
+    if shard is None:
+        return None
+    from jaxmigrate.lint_run.shards import part_of
+
+    return part_of((file.name for group in groups for file in group.files), shard)
+
+
+def _examined(
+    groups: Sequence[Located], options: argparse.Namespace, stdin: Path | None, part: Part | None
+) -> list[list[Examined]]:
     """For each project, what came out of its pieces, those of all projects examined side by side."""
     if options.docs:
         from jaxmigrate.commands.docs import lint_docs
 
-        return [[lint_docs(file, _target(group)) for file in group.files] for group in groups]
+        return [
+            [lint_docs(file, _target(group)) for file in group.files if part is None or part.tells(file.name)]
+            for group in groups
+        ]
     works: list[Work] = []
     surroundings: list[Surroundings] = []
     for number, group in enumerate(groups):
@@ -66,7 +89,7 @@ def _examined(groups: Sequence[Located], options: argparse.Namespace, stdin: Pat
         cache = None if options.no_cache or not files else Cache(group.config.root).prepare()
         surroundings.append(Surroundings({path: name for name, path in files}, cache))
         common = Path(os.path.commonpath([path.parent for _, path in files])) if files else Path.cwd()
-        works += [Work(number, piece) for piece in pieces(files, common, _target(group))]
+        works += [Work(number, piece) for piece in _wanted_pieces(pieces(files, common, _target(group)), part)]
     found: list[list[Examined]] = [[] for _ in groups]
     for work, one in zip(works, examine_all(works, surroundings), strict=True):
         found[work.project].append(one)
@@ -74,6 +97,16 @@ def _examined(groups: Sequence[Located], options: argparse.Namespace, stdin: Pat
         if any(file.kind is Kind.STDIN for file in group.files):
             found[number].append(_examined_stdin(stdin, _target(group)))
     return found
+
+
+def _wanted_pieces(found: Sequence[Piece], part: Part | None) -> Sequence[Piece]:
+    """Those in which something may be found in a file to tell of."""
+    if part is None:
+        return found
+    from jaxmigrate.lint_run.shards import leading
+
+    paths = {path for piece in found for name, path in piece.files if name in part.own}
+    return [piece for piece, leads in zip(found, leading(found, paths), strict=True) if leads]
 
 
 def _target(group: Located) -> Version | None:
@@ -90,7 +123,9 @@ def _examined_stdin(named: Path | None, target: Version | None) -> Examined:
         return Examined((), (error,), {})
 
 
-def _result(groups: Sequence[Located], examined: Sequence[list[Examined]], options: argparse.Namespace) -> LintResult:
+def _result(
+    groups: Sequence[Located], examined: Sequence[list[Examined]], options: argparse.Namespace, part: Part | None
+) -> LintResult:
     findings: list[Finding] = []
     errors: list[SourceError] = []
     warnings: list[SourceError] = []
@@ -101,13 +136,19 @@ def _result(groups: Sequence[Located], examined: Sequence[list[Examined]], optio
         warnings += [one for examined in found for one in examined.skipped]
         errors += [*group.errors, *(error for one in found for error in one.errors)]
     return LintResult(
-        findings=findings,
-        errors=errors,
-        warnings=warnings,
-        files=list(_looked_at(groups, errors, options)),
+        findings=_in_order(findings, part),
+        errors=_in_order(errors, part),
+        warnings=_in_order(warnings, part),
+        files=[name for name in _looked_at(groups, errors, options) if part is None or part.tells(name)],
         sources=_sources(findings) if options.format == "text" and is_terminal(sys.stdout) else {},
         titles=_titles() if options.statistics or options.format == "sarif" else {},
+        shard="" if part is None else str(part.shard),
     )
+
+
+def _in_order(told: Iterable[_Told], part: Part | None) -> list[_Told]:
+    """What is to be told, file by file in the order of their names; all of one file stays as it stands."""
+    return sorted((one for one in told if part is None or part.tells(one.path)), key=lambda one: one.path)
 
 
 def _wanted(examined: Iterable[Examined], config: Config) -> tuple[list[Finding], list[SourceError]]:
@@ -170,7 +211,7 @@ def _with_options(config: Config, options: argparse.Namespace) -> Config:
     return dataclasses.replace(config, ignore=config.ignore + (options.ignore or ()))
 
 
-def _without_known(result: LintResult, options: argparse.Namespace) -> tuple[LintResult, str]:
+def _without_known(result: LintResult, options: argparse.Namespace, part: Part | None) -> tuple[LintResult, str]:
     """The result without what the baseline has, and a remark on it."""
     if options.baseline is None:
         return result, ""
@@ -184,7 +225,7 @@ def _without_known(result: LintResult, options: argparse.Namespace) -> tuple[Lin
             baseline.write(result.findings, file)
             remark = f"{plural(len(result.findings), 'finding')} written to {file}"
             return dataclasses.replace(result, findings=[]), remark
-        compared = baseline.compare(result.findings, file)
+        compared = baseline.compare(result.findings, file, None if part is None else part.absolute().tells)
     except baseline.BaselineError as error:
         raise Failure(str(error)) from error
     known = len(result.findings) - len(compared.new)
@@ -216,7 +257,7 @@ def _tell_the_rest(result: LintResult, format_name: str, remark: str) -> None:
 
 
 def _summary(result: LintResult) -> str:
-    looked_at = f"{plural(len(result.files), 'file')} checked"
+    looked_at = f"{plural(len(result.files), 'file')} checked{f' in shard {result.shard}' if result.shard else ''}"
     if not result.findings:
         return f"no findings, {looked_at}"
     files = len({finding.path for finding in result.findings})

@@ -9,7 +9,7 @@ from pathlib import Path
 from jaxmigrate.program.modules import Project
 
 _IMPORT = re.compile(
-    r"^[ \t]*(?:from[ \t]+([.\w]+)[ \t]+import[ \t]+(\([^)]*\)|[^\n#]+)|import[ \t]+([^\n#]+))", re.MULTILINE
+    r"(?:^|[;:])[ \t]*(?:from[ \t]+([.\w]+)[ \t]+import[ \t]+(\([^)]*\)|[^\n#;]+)|import[ \t]+([^\n#;]+))", re.MULTILINE
 )
 _DEEPEST = 3
 
@@ -37,7 +37,7 @@ def imported_files(importer: Path, text: str, project: Project) -> frozenset[Pat
 
 
 def _imported(text: str) -> Iterator[tuple[str, int]]:
-    for source, names, plain in _IMPORT.findall(text):
+    for source, names, plain in _IMPORT.findall(text.replace("\\\n", " ")):
         if plain:
             yield from ((part.split(" as ")[0].strip(), 0) for part in plain.split(","))
             continue

@@ -9,9 +9,10 @@ from jaxmigrate.reports.lint_result import LintResult
 
 
 def write(result: LintResult, statistics: bool = False) -> str:
-    """One JSON object: `version`, number of `files`, `findings`, `errors`, `warnings`, `statistics` where asked for."""
+    """One JSON object: `version`, number of `files`, `findings`, `errors`, `warnings`; `shard`, `statistics` if any."""
     document: dict[str, Any] = {
         "version": 1,
+        **({"shard": result.shard} if result.shard else {}),
         "files": len(result.files),
         "findings": [finding.to_json() for finding in result.findings],
         "errors": [error.to_json() for error in result.errors],

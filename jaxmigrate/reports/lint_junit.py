@@ -25,6 +25,8 @@ def write(result: LintResult) -> str:
     }
     root = ET.Element("testsuites", totals)
     suite = ET.SubElement(root, "testsuite", totals)
+    if result.shard:
+        ET.SubElement(ET.SubElement(suite, "properties"), "property", name="shard", value=result.shard)
     for name in names:
         _add_case(suite, name, by_path.get(name, []))
     for error in result.errors:

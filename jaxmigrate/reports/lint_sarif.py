@@ -20,6 +20,7 @@ def write(result: LintResult) -> str:
     driver = {"name": "jaxmigrate", "version": __version__, "rules": [_rule(code, result) for code in codes]}
     run = {
         "tool": {"driver": driver},
+        **_shard(result),
         "columnKind": "unicodeCodePoints",
         "invocations": [
             {
@@ -34,6 +35,13 @@ def write(result: LintResult) -> str:
     }
     log = {"$schema": "https://json.schemastore.org/sarif-2.1.0.json", "version": "2.1.0", "runs": [run]}
     return json.dumps(log, indent=2) + "\n"
+
+
+def _shard(result: LintResult) -> dict[str, Any]:
+    """What keeps services from taking one shard's log for a newer one of another's."""
+    if not result.shard:
+        return {}
+    return {"automationDetails": {"id": f"jaxmigrate/{result.shard}/"}, "properties": {"shard": result.shard}}
 
 
 def _rule(code: str, result: LintResult) -> dict[str, Any]:

@@ -149,9 +149,9 @@ def test_what_cannot_be_read_stops_nothing(folder: Path, capsys: pytest.CaptureF
     lines = err.splitlines()
     assert lines[0].startswith("b.ipynb:")
     assert ": is not JSON: " in lines[0]
-    assert lines[1].startswith("d.ipynb: is a notebook of nbformat 3, and only nbformat 4 is read; ")
-    assert lines[2:] == [
-        "c.ipynb:cell 3:1:9: cannot be parsed: '(' was never closed",
+    assert lines[1] == "c.ipynb:cell 3:1:9: cannot be parsed: '(' was never closed"
+    assert lines[2].startswith("d.ipynb: is a notebook of nbformat 3, and only nbformat 4 is read; ")
+    assert lines[3:] == [
         "e.ipynb: skipped: its kernel's language is r, not Python",
         "1 finding in 1 file, 3 files checked",
     ]
