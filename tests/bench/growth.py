@@ -1,23 +1,25 @@
 """Measures how time and memory of fix and lint grow with a project: its files, its call chain, its sites.
 
-    python tests/bench/growth.py [--most 50000] [--commands lint fix] [--kinds files chain sites] [--svg FILE]
+    python tests/bench/growth.py [--most 50000] [--commands lint fix] [--kinds files chain sites] [--svg FILE] [--log FILE]
 
 Projects are synthetic and of doubling sizes. `files`: a tree of folders in which one file in ten uses JAX and one in a
 hundred maps; `chain`: functions that call one another in a row behind one map, with a collective in the last, ten to a
 module; `sites`: mapped functions with their states and loops, twenty to a module. Each measurement is a process of its
 own: its processor time, and the most memory that one of its processes held. The exponent is that of size in a fit of
-time over the larger half of the sizes: 1 is linear.
+time over the larger half of the sizes: 1 is linear. With `--log` each measurement is a line of the file, and what it
+holds is not measured again.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import math
 import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 LIMIT = 900
@@ -157,7 +159,7 @@ def sizes(kind: str, most: int) -> Iterator[int]:
         size *= 2 if kind != "files" else 10 if size * 10 <= limit else 2
 
 
-def measure(command: str, kind: str, size: int) -> Measured | None:
+def measure(command: str, kind: str, size: int, limit: float) -> Measured | None:
     """Runs a command over a new project; None where it takes longer than the limit."""
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder) / "project"
@@ -165,7 +167,7 @@ def measure(command: str, kind: str, size: int) -> Measured | None:
         code = "import sys; from jaxmigrate.cli import main; sys.exit(main(sys.argv[1:]))"
         watch = [sys.executable, "-c", WATCH, sys.executable, "-c", code, *COMMANDS[command], str(root)]
         try:
-            child = subprocess.run(watch, capture_output=True, text=True, timeout=LIMIT, check=True)
+            child = subprocess.run(watch, capture_output=True, text=True, timeout=limit, check=True)
         except subprocess.TimeoutExpired:
             return None
         status, seconds, memory = child.stdout.split()[-3:]
@@ -180,6 +182,13 @@ child = subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL)
 used = resource.getrusage(resource.RUSAGE_CHILDREN)
 print(child.returncode, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024)
 """
+
+
+def kept(log: Path | None) -> dict[tuple[str, str, int], Measured]:
+    """The measurements of an earlier run."""
+    lines = log.read_text(encoding="utf-8").splitlines() if log is not None and log.exists() else []
+    found = [Measured(**json.loads(line)) for line in lines]
+    return {(one.command, one.kind, one.size): one for one in found}
 
 
 def exponent(found: Sequence[Measured]) -> float:
@@ -236,17 +245,25 @@ def main() -> None:
     parser.add_argument("--most", type=int, default=50_000, help="no project of more than so many")
     parser.add_argument("--commands", nargs="+", choices=COMMANDS, default=list(COMMANDS))
     parser.add_argument("--kinds", nargs="+", choices=KINDS, default=list(KINDS))
+    parser.add_argument(
+        "--limit", type=float, default=LIMIT, help="seconds for each measurement (default: %(default)s)"
+    )
+    parser.add_argument("--log", type=Path, help="keep measurements in this file, and begin with those in it")
     parser.add_argument("--svg", type=Path, help="write the curves to this file")
     options = parser.parse_args()
     curves: dict[tuple[str, str], list[Measured]] = {}
+    known = kept(options.log)
     print("| command | of | number | processor seconds | ms each | MiB |\n|---|---|---:|---:|---:|---:|")
     for kind in options.kinds:
         for command in options.commands:
             for size in sizes(kind, options.most):
-                found = measure(command, kind, size)
+                found = known.get((command, kind, size)) or measure(command, kind, size, options.limit)
                 if found is None:
-                    print(f"| {command} | {kind} | {size} | more than {LIMIT} | | |", flush=True)
+                    print(f"| {command} | {kind} | {size} | not within {options.limit:.0f} s | | |", flush=True)
                     break
+                if options.log and (command, kind, size) not in known:
+                    with options.log.open("a", encoding="utf-8") as log:
+                        print(json.dumps(asdict(found)), file=log)
                 curves.setdefault((command, kind), []).append(found)
                 each = 1000 * found.seconds / size
                 figures = f"{found.seconds:.2f} | {each:.2f} | {found.memory:.0f}"
