@@ -1,6 +1,7 @@
 """Measures how time and memory of fix and lint grow with a project: its files, its call chain, its sites.
 
-    python tests/bench/growth.py [--most 50000] [--commands lint fix] [--kinds files chain sites] [--svg FILE] [--log FILE]
+    python tests/bench/growth.py [--most 50000] [--commands lint fix] [--kinds files chain sites] [--svg FILE]
+                                 [--limit SECONDS] [--log FILE]
 
 Projects are synthetic and of doubling sizes. `files`: a tree of folders in which one file in ten uses JAX and one in a
 hundred maps; `chain`: functions that call one another in a row behind one map, with a collective in the last, ten to a
