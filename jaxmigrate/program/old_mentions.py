@@ -21,7 +21,17 @@ _LOADED = frozenset(
     f"jax{rest}" for rest in ("", ".numpy", ".lax", ".tree_util", ".random", ".nn", ".scipy.linalg", ".sharding")
 )
 _HOMES = frozenset(
-    {"jax.experimental", "jax.ops", "jax.interpreters", "jax.lib", "jax.extend", "equinox", "objax", "flax.nnx"}
+    {
+        "jax.experimental",
+        "jax.ops",
+        "jax.interpreters",
+        "jax.lib",
+        "jax.extend",
+        "equinox",
+        "objax",
+        "flax.nnx",
+        "flax.jax_utils",
+    }
 )
 _OWNERS = ("jax", "flax", "equinox", "objax")
 _FOREIGN = (frozenset(sys.stdlib_module_names) | ALWAYS_EXTERNAL | {"tensorflow", "torch"}) - frozenset(_OWNERS)

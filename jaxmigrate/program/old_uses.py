@@ -15,7 +15,7 @@ from jaxmigrate.program.scopes import Binding
 from jaxmigrate.program.sites import ReferenceNode, denotes
 
 Statement: TypeAlias = ast.Import | ast.ImportFrom
-OWNERS = ("jax.", "flax.nnx.", "equinox.", "objax.")
+OWNERS = ("jax.", "flax.", "equinox.", "objax.")
 ABSENT = frozenset({"ImportError", "ModuleNotFoundError", "AttributeError", "Exception", "NameError"})
 
 

@@ -28,6 +28,10 @@ HOST = (
     "def keep(arg, transforms):\n    got.append((repr(type(jax.tree_util.tree_leaves(arg)[0])), str(arg).replace('.0', '.')))\n"
     "def double(a):\n    got.append(str(type(a)))\n    return a * 2\n"
 )
+EQX = (
+    "import equinox as eqx\nmodel = eqx.nn.Linear(3, 2, key=jax.random.PRNGKey(0))\n"
+    "x = jnp.arange(96.0).reshape(8, 4, 3) / 64\n"
+)
 XMAP = SHARD + (
     "from jax import lax\nfrom jax.experimental.maps import xmap\nrows = np.arange(32.0, dtype=np.float32).reshape(16, 2)\n"
 )
@@ -148,6 +152,19 @@ USES: dict[str, str] = {
         "from jax.experimental.host_callback import barrier_wait as wait, id_tap\ngot = []\n"
         "def keep(arg, transforms):\n    got.append(float(arg))\n"
         "jax.jit(lambda x: id_tap(keep, x))(3.0)\nwait()\nout = got"
+    ),
+    # twins
+    "equinox.filter_pmap": EQX + (
+        "@eqx.filter_pmap(axis_name='i', in_axes=(None, 0, eqx.if_array(0)), donate='none')\n"
+        "def step(model, x, kind):\n"
+        "    loss, g = eqx.filter_value_and_grad(lambda m: jnp.mean(jax.vmap(m)(x) ** 2))(model)\n"
+        "    return eqx.apply_updates(model, jax.lax.pmean(g, 'i')), jax.lax.axis_index('i') + jax.lax.psum(loss, 'i'), kind\n"
+        "new, losses, kind = step(model, x, 'kept')\n"
+        "g = eqx.filter_pmap(lambda m, x: (jax.vmap(m)(x), jax.lax.all_gather(x.sum(), 'i')), axis_name='i')\n"
+        "out = new.weight, losses, kind, g(new, x)"
+    ),
+    "flax.jax_utils.pmean": (
+        "from flax.jax_utils import pmean\nout = jax.vmap(lambda x: x - pmean(x, 'i'), axis_name='i')(jnp.arange(8.0))"
     ),
     "jax.experimental.array.Array": "from jax.experimental.array import Array\nout = isinstance(jnp.ones(1), Array)",
     "jax.random.KeyArray": "def f(key: jax.random.KeyArray):\n    return key\nout = f(jax.random.PRNGKey(1))",

@@ -265,3 +265,20 @@ def test_requirements(tmp_path: Path, file: str, text: str, required: Release | 
     assert written_for(tmp_path) == era
     if file != "README":
         assert project_folder(tmp_path / "pkg") == tmp_path
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("step = eqx.filter_pmap(f, in_axes=(None, 1))\n", "other axes"),
+        ("step = eqx.filter_pmap(f, devices=jax.devices())\n", "do not take"),
+        ("run(eqx.filter_pmap)\n", "handed on"),
+        ("step = eqx.filter_pmap(lambda x: jax.lax.ppermute(x, 'i', p))\n", "ppermute"),
+        ("i = jax.process_index()\nstep = eqx.filter_pmap(f)\n", "own rows"),
+    ],
+)
+def test_twins_that_are_left(text: str, told: str) -> None:
+    before = "import jax\nimport equinox as eqx\n\n" + text
+    after, names = fixed(before)
+    assert after == before
+    assert told in names[0].reason

@@ -17,7 +17,12 @@ from jaxmigrate.program.sites import ReferenceNode, denotes
 from jaxmigrate.program.unknown_names import UnknownName
 
 NOT_LOADED = ("jax.extend.", "jax.experimental.", "jax.example_libraries.", "jax.flatten_util.")
-SHORT = {"jax.sharding.PartitionSpec": ("P", "PartitionSpec"), "jax.numpy": ("jnp", "jax_numpy"), "numpy": ("np",)}
+SHORT = {
+    "jax.sharding.PartitionSpec": ("P", "PartitionSpec"),
+    "jax.numpy": ("jnp", "jax_numpy"),
+    "numpy": ("np",),
+    "equinox": ("eqx",),
+}
 
 
 @dataclass(frozen=True, slots=True)

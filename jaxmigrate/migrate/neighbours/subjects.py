@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from jaxmigrate.migrate.neighbours import arrays, callbacks, pjits, positional, shard_maps, xmaps
+from jaxmigrate.migrate.neighbours import arrays, callbacks, pjits, positional, shard_maps, twins, xmaps
 from jaxmigrate.migrate.neighbours.desk import Desk
 from jaxmigrate.migrate.neighbours.era import Era
 from jaxmigrate.migrate.neighbours.meshes import contexts_left
@@ -56,6 +56,7 @@ def subjects(
         xmaps.NAME: Subject(lambda use: xmaps.reason(use, stays), xmaps.apply, jit_name),
         **dict.fromkeys(callbacks.NAMES, call_back),
         callbacks.BARRIER: Subject(_always, callbacks.wait),
+        twins.NAME: Subject(lambda use: twins.reason(use, resolver, texts), _nothing_more, twins.name),
         positional.NAME: Subject(
             lambda use: positional.reason(use, resolver, texts),
             lambda desk, use: positional.apply(desk, use, texts),
