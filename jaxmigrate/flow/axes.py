@@ -112,8 +112,10 @@ def walk_axes(modules: Iterable[Module], resolver: Resolver, leads: Leads) -> Ax
     """Every use of an axis by a collective inside a map, once for each environment in which it can run."""
     walk = AxisWalk(resolver, leads)
     for module in modules:
+        leading = set(leads.calls(module))
         for call in module.table.calls:
-            if _is_of_interest(call, module, leads) and not _is_mapped_in_place(call, module, resolver):
+            wanted = call in leading or _is_named_vmap(call)
+            if wanted and not _is_mapped_in_place(call, module, resolver):
                 _call(walk, call, module, Environment(), {}, ())
         for node in module.table.own_scope:
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and may_be_mapped(node, module, leads):
@@ -121,10 +123,9 @@ def walk_axes(modules: Iterable[Module], resolver: Resolver, leads: Leads) -> Ax
     return walk
 
 
-def _is_of_interest(call: ast.Call, module: Module, leads: Leads) -> bool:
-    """Whether a walk should start at a call: at what may lead to a map over devices, and at a vmap with a name."""
-    names_axis = any(keyword.arg == "axis_name" for keyword in call.keywords)
-    return leads.may_lead(call, module) or (names_axis and last_name(call.func) == "vmap")
+def _is_named_vmap(call: ast.Call) -> bool:
+    """Whether a call is a vmap with an axis name, at which a walk starts as at what may lead to a map over devices."""
+    return last_name(call.func) == "vmap" and any(keyword.arg == "axis_name" for keyword in call.keywords)
 
 
 def last_name(node: ast.expr) -> str:

@@ -113,9 +113,7 @@ class Facts:
         return Replicated(self.modules, self.resolver)
 
     def _device_maps(self, module: Module) -> Iterator[DeviceMap]:
-        for call in module.table.calls:
-            if not self.leads.may_lead(call, module):
-                continue
+        for call in self.leads.calls(module):
             for value in self.resolver.values(call, module):
                 if isinstance(value, Application) and value.node is call:
                     yield from self._device_map(value)

@@ -34,14 +34,23 @@ class Leads:
         self.project = project
         self._own: dict[Module, frozenset[str]] = {}
         self._visible: dict[Module, Names] = {}
+        self._calls: dict[Module, list[ast.Call]] = {}
+
+    def calls(self, module: Module) -> list[ast.Call]:
+        """The calls of a module that may lead to a map."""
+        if module not in self._calls:
+            self._calls[module] = [call for call in module.table.calls if self.may_lead(call, module)]
+        return self._calls[module]
 
     def may_lead(self, call: ast.Call, module: Module) -> bool:
         """Whether a call may lead to a map, itself or by what it is given."""
         names = self.visible(module)
         if _leads(call.func, names):
             return True
-        given = [*call.args, *(keyword.value for keyword in call.keywords)]
-        return any(isinstance(one, ast.Name) and one.id in names.plain for one in given)
+        for one in call.args:
+            if isinstance(one, ast.Name) and one.id in names.plain:
+                return True
+        return any(isinstance(one.value, ast.Name) and one.value.id in names.plain for one in call.keywords)
 
     def mentions(self, expression: ast.expr, module: Module) -> bool:
         """Whether any name in an expression may lead to a map."""

@@ -106,6 +106,7 @@ class Run:
         """What a name stands for that no frame holds."""
         module = frame.module
         if node not in self.outside:
+            self.outside[node] = unsure(EQUAL)  # for `step = partial(step, rng)`, which leads back to itself
             found = self._captured(node, module)
             self.outside[node] = replace(found, host=False) if self.lenient else found
         return self.outside[node]
