@@ -8,7 +8,7 @@ INSTALLED := $(VENV)/.installed
 PYTEST_ARGS ?= -n auto --dist loadfile
 
 .DEFAULT_GOAL := help
-.PHONY: help install test check format demo clean
+.PHONY: help install test check format demo docs clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z]*\):.*## /\1	/p' $(MAKEFILE_LIST) | expand -t 10
@@ -38,5 +38,9 @@ format: $(INSTALLED) ## Let ruff rewrite what it can
 demo: $(INSTALLED) ## Lint, fix and verify a training program with planted mistakes; writes demo/report.html
 	@$(BIN)/python tools/demo.py
 
+docs: $(INSTALLED) ## Build the documentation into site/
+	$(BIN)/python -m pip install --disable-pip-version-check --quiet --editable '.[docs]'
+	$(BIN)/mkdocs build --strict
+
 clean: ## Remove what the other targets made
-	rm -rf $(VENV) build dist demo *.egg-info .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) build dist demo site *.egg-info .mypy_cache .pytest_cache .ruff_cache

@@ -24,7 +24,7 @@ def run(options: argparse.Namespace) -> int:
         sys.stdout.write(f"{row.told}\n\n`jaxmigrate rule {row.code}` says more.\n")
     else:
         page = _page(options.code.strip().upper(), pages)
-        sys.stdout.write(page.text + _table(page.code))
+        sys.stdout.write(page.text + names_table(page.code))
     return 0
 
 
@@ -36,7 +36,7 @@ def _page(code: str, pages: dict[str, RulePage]) -> RulePage:
     return pages[code]
 
 
-def _table(code: str) -> str:
+def names_table(code: str) -> str:
     """The rows of the table of old names that a rule is about, in Markdown."""
     rows = [_row(row) for row in rows_of(code)]
     if not rows:
