@@ -70,14 +70,18 @@ def svg(width: float, height: float, lines: Sequence[str]) -> str:
 def pictures() -> dict[str, str]:
     """Every picture by its file's name."""
     same = [(SAME, "w")] * DEVICES
-    parts = [(OWN[n], f"rows {2 * n}, {2 * n + 1}") for n in range(DEVICES)]
+    parts = [(OWN[n], f"{2 * n}, {2 * n + 1}") for n in range(DEVICES)]
     keys = [(OWN[n], f"key {n}") for n in range(DEVICES)]
     return {
         "replicated.svg": pair(
             ("pmap", f"({DEVICES}, 3)"), ("P()", "(3,)"), same, same, "one array, whole on each device"
         ),
         "split.svg": pair(
-            ("pmap", f"({DEVICES}, 2, 3)"), ("P('batch')", "(8, 3)"), parts, parts, "one array of all rows"
+            ("pmap", f"({DEVICES}, 2, 3)"),
+            ("P('batch')", "(8, 3)"),
+            parts,
+            parts,
+            "one array of all rows, two to a device",
         ),
         "stacked.svg": pair(
             ("pmap", f"({DEVICES}, 2)"),

@@ -29,6 +29,7 @@ GLOBAL = ("replicated", "split")
 OBSERVER = "import main\n\nprint(main.RESULT)\n"
 WAIT = 120  # seconds for one run of one program
 PROGRAMS_A_WORKER = 1500
+HOSTS = 4  # programs with the same mapped functions, which XLA compiles once where the layouts agree
 # Verdicts that have been looked at: counted by these names, and neither shrunk nor taken for a failure.
 KNOWN = {
     ("raises", "Received incompatible devices for jitted computation"): "raises: broadcast from one device",
@@ -102,9 +103,13 @@ def rewritten(name: str, files: Files, layouts: Sequence[str] = LAYOUTS, twice: 
 
 
 def generated(seed: str | None = None, given: Sequence[int] | None = None) -> tuple[Choices, Files]:
-    """A program by its seed, or by the numbers that were drawn for it."""
-    choices = Choices(seed or "", given)
-    return choices, write_program(choices)
+    """A program by its seed, `name:number`, or by the numbers that were drawn for it."""
+    if seed is None:
+        choices = Choices("", given)
+        return choices, write_program(choices)
+    name, _, number = seed.rpartition(":")
+    choices = Choices(f"{name}:{int(number) // HOSTS}")
+    return choices, write_program(choices, seed)
 
 
 class Worker:

@@ -17,6 +17,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import gc
+import hashlib
 import importlib
 import io
 import json
@@ -33,6 +34,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax._src import compiler
 from jax._src.interpreters import mlir
 
 NEAR = 2e-5
@@ -185,18 +187,37 @@ def share_contexts() -> Callable[[], None]:
     return shared.cache_clear
 
 
+def share_executables() -> Callable[[], None]:
+    """Has what XLA compiles of one text of HLO, with the same options, compiled once. Returns what forgets it."""
+    compiled: dict[bytes, Any] = {}
+    compile_anew = compiler.backend_compile_and_load
+
+    def compile_once(backend: Any, module: Any, devices: Any, options: Any, callbacks: Any) -> Any:
+        if callbacks:
+            return compile_anew(backend, module, devices, options, callbacks)
+        text: str = module.operation.get_asm(enable_debug_info=False)
+        key = hashlib.sha256(text.encode() + options.SerializeAsString()).digest()
+        if key not in compiled:
+            compiled[key] = compile_anew(backend, module, devices, options, callbacks)
+        return compiled[key]
+
+    compiler.backend_compile_and_load = compile_once
+    return compiled.clear
+
+
 def main() -> None:
     """Answers line by line."""
     sys.dont_write_bytecode = True
     warnings.simplefilter("ignore")
     gc.disable()
-    renew_context = share_contexts()
+    renew_context, forget_executables = share_contexts(), share_executables()
     out = os.fdopen(os.dup(1), "w", encoding="utf-8")
     for count, line in enumerate(sys.stdin, 1):
         case = json.loads(line)
         print(json.dumps({"name": case["name"], "verdicts": answer(case, out)}), file=out, flush=True)
         if count % PROGRAMS_A_CACHE == 0:
             jax.clear_caches()  # type: ignore[no-untyped-call]
+            forget_executables()
         if count % PROGRAMS_A_CONTEXT == 0:
             renew_context()
             gc.collect()

@@ -24,6 +24,11 @@ class Choices:
         self.drawn: list[int] = []
         self.spans: list[tuple[int, int]] = []
 
+    def reseed(self, seed: str) -> None:
+        """Goes on with other random numbers, so that programs can begin alike and end differently."""
+        if self._random is not None and seed:
+            self._random = random.Random(seed)
+
     def below(self, bound: int, weights: Sequence[int] | None = None) -> int:
         """A number from 0 to below a bound."""
         if self._random is not None:

@@ -375,9 +375,13 @@ def aliases(made: Draft, host: Host) -> None:
     host.kept.clear()
 
 
-def write_program(choices: Choices) -> Files:
-    """Writes a program; its observed values are in `RESULT` and in what it prints."""
+def write_program(choices: Choices, host: str = "") -> Files:
+    """Writes a program; its observed values are in `RESULT` and in what it prints.
+
+    With a seed for the host's code, the mapped functions are still those of the seed of the choices.
+    """
     made = draft(choices)
+    choices.reseed(host)
     code = host_code(made)
     files: Files = {}
     classes = declarations(made.state) + declarations(made.batch)
