@@ -130,7 +130,7 @@ USES: dict[str, str] = {
     ),
     "jax.sharding.PositionalSharding": LAID + (
         "sharding = PositionalSharding(jax.devices())\nrows = sharding.reshape(-1, 1)\n"
-        "whole = jax.device_put((table, 3.0), (sharding.replicate(), sharding.replicate(keepdims=False)))\n"
+        "whole = jax.device_put((table, table), (sharding.replicate().reshape(1, 1), sharding.reshape(1, 8).replicate()))\n"
         "parts = jax.device_put(table, rows), jax.device_put(table, sharding.reshape((4, 2)).T.replicate(0)), whole[0]\n"
         "out = [parts, [layout(p) for p in parts]]"
     ),
@@ -301,16 +301,23 @@ MORE: dict[str, str] = {
     "PositionalSharding of devices out of sight": LAID + (
         "def put(a, devices):\n    sharding = PositionalSharding(devices)\n"
         "    return jax.device_put(a, sharding.reshape(len(devices), 1)), jax.device_put(a, sharding.replicate())\n"
-        "parts = *put(table, jax.devices()), *put(table, np.array(jax.devices()).reshape(2, 4))\n"
+        "parts = *put(table, jax.devices()), *put(table, np.array(jax.devices()))\n"
         "parts += (jax.device_put(table, PositionalSharding(np.array(jax.devices()[:4])).reshape(2, 2)),)\n"
         "out = [parts, [layout(p) for p in parts]]"
     ),
     "xmap with collectives over an axis that is split, whole or in part": XMAP + (
         "def f(a, w):\n"
-        "    t = lax.pmean(a, 'b') + lax.axis_index('b') * w.sum() + lax.all_gather(a, 'b')[0] * lax.psum(1, 'b')\n"
-        "    return t, lax.psum(a * a, 'b'), lax.ppermute(a, 'b', [(i, (i + 1) % 16) for i in range(16)])\n"
+        "    t = lax.pmean(a, 'b') + lax.axis_index('b') * w.sum() * lax.psum(1, 'b')\n"
+        "    return t, lax.psum(a * a, 'b'), lax.pmax(a, 'b') * a\n"
         "f = xmap(f, (['b', ...], [...]), (['b', ...], [...], {1: 'b'}), axis_resources={'b': 'i'})\n"
         "with mesh:\n    out = f(jnp.sqrt(rows), jnp.ones(3)), f(rows, np.ones(3))"
+    ),
+    "xmap over an axis that is an axis of the mesh": XMAP + (
+        "def f(a):\n"
+        "    t = lax.all_gather(a, 'b') * 2 + lax.all_gather(a, 'b', axis=0, tiled=True).reshape(8, 4)\n"
+        "    return t.sum(0) - lax.pmin(a, 'b'), lax.ppermute(a, 'b', [(i, (i + 3) % 8) for i in range(8)]), t\n"
+        "f = xmap(f, ['b', ...], (['b', ...], ['b', ...], [...]), axis_resources={'b': 'i'})\n"
+        "with mesh:\n    out = f(rows.reshape(8, 4))"
     ),
     "xmap over two axes of a mesh, named as these": XMAP + MESHES + (
         "mesh = Mesh(devices, ('x', 'y'))\n"

@@ -4,7 +4,8 @@
 
 OLD and NEWEST are interpreters with their own JAX. Each program of old_name_cases.py runs as it is on every OLD that
 can run it, and as fix rewrites it on NEWEST with warnings as errors, on 8 devices. The numbers that the last OLD in the
-order given came to are compared. 1 if any differ, or a rewrite fails.
+order given came to are compared. Rows that only a person can replace have both programs in old_names_by_hand.py.
+`--rows` prints what is known of each row of the table. 1 if any differ, or a rewrite fails.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import subprocess
 import sys
 from collections import Counter
@@ -21,7 +23,9 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parents[2]))  # a script's own folder is all that Python would look in
 
 from jaxmigrate.migrate import fix_files
+from jaxmigrate.program.old_names import old_names, release
 from tests.campaigns.old_name_cases import CANNOT, MORE, PRELUDE, USES
+from tests.campaigns.old_names_by_hand import BY_HAND, OLDER, WITHOUT
 
 CHILD = """
 import json, sys, warnings
@@ -89,32 +93,51 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--python", nargs="+", required=True, help="interpreters with an older JAX, oldest first")
     parser.add_argument("--newest", default=sys.executable)
+    parser.add_argument("--rows", action="store_true", help="print each row of the table, and what was compared for it")
     options = parser.parse_args()
     programs = {name: PRELUDE + text + "\n" for name, text in {**USES, **MORE}.items() if name not in CANNOT}
     fixed = {name: fix_files({"case.py": text})["case.py"] for name, text in programs.items()}
+    programs |= {name: PRELUDE + old + "\n" for name, (old, _) in BY_HAND.items()}
+    fixed |= {name: PRELUDE + new + "\n" for name, (_, new) in BY_HAND.items()}
     newest, after = run(options.newest, fixed, strict=True)
     before: dict[str, tuple[str, Any]] = {}
+    oldest = ""
     for python in options.python:
-        release, results = run(python, programs, strict=False)
-        before |= {name: (release, one["out"]) for name, one in results.items() if "out" in one}
-    counts: Counter[str] = Counter()
-    for name in programs:
-        if "error" in after[name]:
-            counts["rewrites that fail on the newest"] += 1
-            print(f"{name}: on jax {newest}: {after[name]['error']}")
-        elif name not in before:
-            counts["rewrites that run on the newest, of names that no older JAX given has"] += 1
-            print(f"{name}: no older JAX given runs it")
-        else:
-            release, out = before[name]
-            how = differs(out, after[name]["out"])
-            counts[f"compared with an older JAX: {how or 'equal'}"] += 1
-            if how not in ("", "last bits"):
-                print(f"{name}: {how}: {out} on jax {release}, {after[name]['out']} on jax {newest}")
-    for what, count in sorted(counts.items()):
+        version, results = run(python, programs, strict=False)
+        oldest = oldest or version
+        before |= {name: (version, one["out"]) for name, one in results.items() if "out" in one}
+    verdicts = {name: verdict(name, newest, after[name], before.get(name), oldest) for name in programs}
+    if options.rows:
+        for name in old_names():
+            print(f"{name}: {verdicts.get(name) or WITHOUT[name]}")
+    for name, told in verdicts.items():
+        if told.startswith(BAD):
+            print(f"{name}: {told}: {after[name]} on jax {newest}, {before.get(name)}")
+    rows = Counter(_kind(verdicts.get(name) or WITHOUT[name]) for name in old_names())
+    print(f"rows of the table: {len(old_names())}")
+    for what, count in sorted(rows.items()):
         print(f"{count:4}  {what}")
-    bad = sum(count for what, count in counts.items() if what.endswith(("newest", "numbers", "shape", "text")))
-    return 1 if bad else 0
+    more = Counter(_kind(told) for name, told in verdicts.items() if name not in old_names())
+    print(f"programs beside: {dict(more)}")
+    return 1 if any(told.startswith(BAD) for told in verdicts.values()) else 0
+
+
+BAD = ("fails", "numbers", "shape", "text", "no JAX")
+
+
+def verdict(name: str, newest: str, after: dict[str, Any], before: tuple[str, Any] | None, oldest: str) -> str:
+    """What comparing a program with its replacement told, with the releases."""
+    if "error" in after:
+        return f"fails on the newest: {after['error']}"
+    if before is not None:
+        return f"{differs(before[1], after['out']) or 'equal'} on jax {before[0]} and {newest}"
+    removed = old_names()[name].removed if name in old_names() else ""
+    gone = removed and release(removed) <= release(oldest)
+    return OLDER if gone else f"no JAX that was given runs it ({name})"
+
+
+def _kind(told: str) -> str:
+    return re.sub(r" on jax .*|: .*|\(.*", "", told)
 
 
 if __name__ == "__main__":

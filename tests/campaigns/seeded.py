@@ -3,9 +3,9 @@
     python tests/campaigns/seeded.py [FOLDER] [--most 40] [--kind NAME]
 
 The programs are fixtures/*/before or, with FOLDER, the files of checked-out repositories that map over devices and what
-those import, each with up to four that import it. A fault counts as found if lint tells something of the right group of
-rules that it did not tell of the program as it was. Where one can be planted is decided by the text alone, and never by
-what lint sees. Nothing is written.
+those import, each with up to four that import it and up to four that it imports and that map. A fault counts as found
+if lint tells something of the right group of rules that it did not tell of the program as it was. Where one can be
+planted is decided by the text alone, and never by what lint sees. Nothing is written.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import ast
 import random
+import re
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -29,7 +30,7 @@ FIXTURES = Path(__file__).parents[2] / "fixtures"
 REDUCTIONS = ("psum", "pmean")
 COLLECTIVES = (*REDUCTIONS, "pmax", "pmin", "all_gather", "ppermute", "all_to_all", "psum_scatter", "axis_index")
 MAPS = ("pmap", "shard_map")
-MOST_IMPORTERS = 4
+MOST_NEIGHBOURS = 4
 
 
 @dataclass(frozen=True)
@@ -172,6 +173,27 @@ def dropped_folds(tree: ast.Module, text: str) -> Iterator[Edit]:
             yield Edit(call, segment(text, call.args[0]))
 
 
+def shared_keys(tree: ast.Module, text: str) -> Iterator[Edit]:
+    """One key, as often as there are devices, in place of a key for each."""
+    if not any(isinstance(n, ast.Import) and any(a.name == "jax" for a in n.names) for n in ast.walk(tree)):
+        return
+    for call in calls(tree, "split"):
+        counts = [*call.args[1:2], *(k.value for k in call.keywords if k.arg == "num")]
+        if call.args and counts and _counts_devices(counts[0]) and _is_key(call.args[0]):
+            key, count = segment(text, call.args[0]), segment(text, counts[0])
+            yield Edit(call, f"jax.numpy.stack([{key}] * {count})")
+
+
+def _counts_devices(count: ast.expr) -> bool:
+    """Whether a number is that of the devices, and no more than that."""
+    name = last_name(count.func) if isinstance(count, ast.Call) and not count.args else last_name(count)
+    return re.fullmatch(r"(n|num|local|n_local|num_local)_devices(_to_use)?|(local_)?device_count", name) is not None
+
+
+def _is_key(node: ast.expr) -> bool:
+    return re.search("key|rng|seed", last_name(node), re.IGNORECASE) is not None
+
+
 KINDS = (
     Kind("axis renamed at the collective", ("JM1",), renamed_collectives),
     Kind("axis renamed at the map", ("JM1",), renamed_maps),
@@ -180,6 +202,7 @@ KINDS = (
     Kind("collective moved under a device's condition", ("JM3",), moved_collectives),
     Kind("step moved under a process's condition", ("JM3",), moved_steps),
     Kind("fold_in of a key dropped", ("JM2",), dropped_folds),
+    Kind("one key for all devices", ("JM2",), shared_keys),
 )
 
 
@@ -248,7 +271,9 @@ def repositories(folder: Path) -> list[Program]:
         for path, text in texts.items():
             importers = [one for one in mapping if path in imports[one]]
             if importers or path in imports:  # what a helper does wrong, if anything, shows where it is called
-                found.append(Program(path, text, tuple({path: None, **dict.fromkeys(importers[:MOST_IMPORTERS])})))
+                imported = [one for one in mapping if one in imports.get(path, ())]
+                near = (*importers[:MOST_NEIGHBOURS], *imported[:MOST_NEIGHBOURS])
+                found.append(Program(path, text, tuple(dict.fromkeys((path, *near)))))
     return found
 
 

@@ -14,6 +14,7 @@ from jaxmigrate.program.jax_names import missing
 from jaxmigrate.program.old_names import Release, old_names, release, row_of
 from jaxmigrate.requirements import project_folder, required_jax, written_for
 from tests.campaigns.old_name_cases import CANNOT, PRELUDE, USES
+from tests.campaigns.old_names_by_hand import BY_HAND, WITHOUT
 
 ROWS = old_names()
 REPLACED = [name for name, row in ROWS.items() if row.how != "hand"]
@@ -52,6 +53,11 @@ def test_the_table_is_whole() -> None:
             assert missing(row.replacement) == "", name
         if row.removed and name != "jax.config.config" and "._" not in name:  # what is private is not looked up
             assert missing(name), name
+
+
+def test_each_row_has_a_program_or_a_reason_for_none() -> None:
+    assert not set(BY_HAND) & set(WITHOUT)
+    assert set(ROWS) == {name for name in (*USES, *BY_HAND, *WITHOUT) if name in ROWS}
 
 
 def rows_by_hand() -> list[str]:
