@@ -175,19 +175,20 @@ def _axes_of(needs: Needs) -> Iterator[str]:
 
 
 def _rows_of(needs: Needs, names: Names) -> Iterator[str]:
-    """The size of the mapped axis."""
+    """The size of the mapped axis; like pmap, a ValueError where no array has one."""
     leaves = f"{names.jax}.tree.leaves"
     yield "def rows_of(arrays, kwargs):"
     if needs.in_axes:
         yield "    def sizes(axis, tree):"
         yield "        if axis is None:"
         yield "            return []"
-        yield f"        return [x.shape[axis] for x in {leaves}(tree)]"
+        yield f"        return [n for x in {leaves}(tree) for n in x.shape[axis : axis + 1]]"
         yield ""
         yield "    rows = per_axis(sizes, axes_of(arrays), (arrays, kwargs))"
-        yield f"    return {leaves}(rows)[0]"
+        yield f"    rows, *_ = {leaves}(rows)"
     else:
-        yield f"    return {leaves}((arrays, kwargs))[0].shape[0]"
+        yield f"    rows, *_ = {leaves}((arrays, kwargs))[0].shape"
+    yield "    return rows"
 
 
 def _mesh_of(needs: Needs, names: Names) -> Iterator[str]:
@@ -311,8 +312,8 @@ def _mesh_statement(needs: Needs, names: Names, arrays: str) -> Iterator[str]:
 
 
 def _rows_statement(needs: Needs, names: Names, arrays: str) -> str:
-    leading = f"{names.jax}.tree.leaves(({arrays}, kwargs))[0].shape[0]"
-    return f"rows = rows_of({arrays}, kwargs)" if needs.in_axes else f"rows = {leading}"
+    leading = f"rows, *_ = {names.jax}.tree.leaves(({arrays}, kwargs))[0].shape"
+    return f"rows = rows_of({arrays}, kwargs)" if needs.in_axes else leading
 
 
 def _jit(needs: Needs, names: Names) -> str:

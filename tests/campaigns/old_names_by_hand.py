@@ -92,7 +92,10 @@ BY_HAND: dict[str, tuple[str, str]] = {
     "jax.partial": ("out = jax.partial(jnp.add, 2.0)(3.0)", "import functools\nout = functools.partial(jnp.add, 2.0)(3.0)"),
     **{
         f"jax.random.{old}": (
-            f"key = jax.random.{old}(3)\nout = key if key.dtype == np.uint32 else jax.random.key_data(key)",
+            (
+                f"jax.config.update('jax_enable_custom_prng', True)\nkey = jax.random.{old}(3)\n"
+                "jax.config.update('jax_enable_custom_prng', False)\nout = jax.random.key_data(key)"
+            ),
             f"out = jax.random.key_data(jax.random.key(3, impl='{impl}'))",
         )
         for old, impl in (("rbg_key", "rbg"), ("unsafe_rbg_key", "unsafe_rbg"), ("threefry2x32_key", "threefry2x32"))
