@@ -10,14 +10,16 @@ import ast
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from jaxmigrate.flow.axes import last_name
 from jaxmigrate.flow.layout.idioms import BROADCASTS, STACKS, single_return
 from jaxmigrate.flow.operations import is_device_map
 from jaxmigrate.flow.readings import DeviceMap
+from jaxmigrate.program.callers import callers_of
 from jaxmigrate.program.modules import Module
-from jaxmigrate.program.resolve import Resolver
-from jaxmigrate.program.scopes import Binding, positional_names
+from jaxmigrate.program.resolve import Resolver, own_statements
+from jaxmigrate.program.scopes import Binding, FunctionNode, Scope, positional_names
 from jaxmigrate.program.trees import TREE_MAPS
-from jaxmigrate.program.values import Application, External, Function, Value
+from jaxmigrate.program.values import Application, External, Function, Parameter, Value, Values
 
 LIBRARY = frozenset({"flax.jax_utils.replicate", "jax.device_put_replicated"})
 DEEPEST = 5
@@ -32,10 +34,14 @@ class Replicated:
 
     def arguments(self, found: DeviceMap) -> frozenset[int]:
         """The positions of the arguments that every call in sight replicates, or has back from a mapped function."""
-        calls = list(self._calls(found))
-        count = min((len(call.args) for call, _ in calls), default=0)
+        names = found.parameters()
+        calls = [(_given(call, names), module) for call, module in self._calls(found)]
         return frozenset(
-            n for n in range(count) if self._agree(self._starts_equal(call.args[n], m, 0) for call, m in calls)
+            n
+            for n, name in enumerate(names)
+            if calls
+            and all(name in given for given, _ in calls)
+            and self._agree(self._starts_equal(given[name], m, 0) for given, m in calls)
         )
 
     @staticmethod
@@ -48,9 +54,11 @@ class Replicated:
         most = len(found.parameters())
         for module in self._near(found):
             for call in module.table.calls:
-                plain = isinstance(call.func, ast.Name | ast.Attribute) and 0 < len(call.args) <= most
-                if plain and self._may_hold(call.func, module):
-                    values = self.resolver.values(call.func, module)
+                if call.func is found.application.node:
+                    yield call, module
+                plain = isinstance(call.func, ast.Name | ast.Attribute)
+                if plain and 0 < len(call.args) + len(call.keywords) <= most and self._may_hold(call.func, module):
+                    values = [v for value in self.resolver.values(call.func, module) for v in self._passed_for(value)]
                     made = any(self._is_made_by(value, found.application) for value in values)
                     if made and not any(isinstance(one, ast.Starred) for one in call.args):
                         yield call, module
@@ -59,6 +67,10 @@ class Replicated:
         """The modules that may call what a map makes: its own, and those that have the name of its own."""
         home = found.application.module
         return [m for m in self.modules if m is home or home.path.stem in m.text]
+
+    def _passed_for(self, value: Value) -> Values:
+        """What callers pass, where a value is a parameter; else itself."""
+        return callers_of(self.resolver).passed(value) if isinstance(value, Parameter) else (value,)
 
     @staticmethod
     def _may_hold(callee: ast.expr, module: Module) -> bool:
@@ -71,7 +83,7 @@ class Replicated:
         return any(
             (b.kind == "assign" and isinstance(b.value, ast.Call))
             or (isinstance(b.node, ast.FunctionDef) and bool(b.node.decorator_list))
-            or b.kind == "from"
+            or b.kind in ("from", "param")
             for b in bindings
         )
 
@@ -140,10 +152,7 @@ class Replicated:
         position = names.index(binding.name) - method
         given = [
             (value, module)
-            for module in self.modules
-            if function.name in module.text
-            for call in module.table.calls
-            if _name(call.func) == function.name
+            for call, module in (*self._named_calls(function), *self._calls_of_made(function, binding.scope))
             for value in [*call.args[position : position + 1], *_named(call, binding.name)][:1]
         ]
         answers = [self._starts_equal(value, module, depth + 1) for value, module in given]
@@ -151,13 +160,37 @@ class Replicated:
             return False
         return True if True in answers else None
 
+    def _named_calls(self, function: ast.FunctionDef) -> Iterator[tuple[ast.Call, Module]]:
+        for module in self.modules:
+            for call in module.table.calls if function.name in module.text else ():
+                if last_name(call.func) == function.name:
+                    yield call, module
+
+    def _calls_of_made(self, function: ast.FunctionDef, scope: Scope) -> Iterator[tuple[ast.Call, Module]]:
+        """The calls of a function by the names of what the factory around it gave."""
+        factory = scope.parent.node if scope.parent is not None else None
+        if not isinstance(factory, ast.FunctionDef):
+            return
+        for module in self.modules:
+            for call in module.table.calls if factory.name in module.text else ():
+                if isinstance(call.func, ast.Name) and self._may_hold(call.func, module):
+                    values = self.resolver.values(call.func, module)
+                    if any(self._is_made_in(value, factory, function) for value in values):
+                        yield call, module
+
+    def _is_made_in(self, value: Value, factory: ast.FunctionDef, function: ast.FunctionDef) -> bool:
+        made = value.callee if isinstance(value, Application) else None
+        if not isinstance(made, Function) or made.node is not factory:
+            return False
+        return any(isinstance(one, Function) and one.node is function for one in self.resolver.returned(made))
+
     def _made_equal(self, call: ast.Call, module: Module) -> bool | None:
         callees = self.resolver.values(call.func, module)
         if any(is_device_map(value) for value in callees):
             return None
         callee = callees[0] if len(callees) == 1 else None
         if isinstance(callee, Function):
-            returned = single_return(callee.node)
+            returned = _only_return(callee.node)
             return isinstance(returned, ast.Call) and self._made_equal(returned, callee.module) is True
         if isinstance(callee, External) and callee.name in TREE_MAPS and len(call.args) == 2:
             function = self.resolver.value(call.args[0], module)
@@ -180,8 +213,18 @@ class Replicated:
         return False
 
 
-def _name(callee: ast.expr) -> str:
-    return callee.attr if isinstance(callee, ast.Attribute) else callee.id if isinstance(callee, ast.Name) else ""
+def _given(call: ast.Call, names: Sequence[str]) -> dict[str, ast.expr]:
+    """What a call passes, by the names of the function's parameters."""
+    given = dict(zip(names, call.args, strict=False))
+    return given | {keyword.arg: keyword.value for keyword in call.keywords if keyword.arg is not None}
+
+
+def _only_return(node: FunctionNode) -> ast.expr | None:
+    """What a function returns in the one place where it does."""
+    if isinstance(node, ast.Lambda):
+        return node.body
+    returns = [statement.value for statement in own_statements(node) if isinstance(statement, ast.Return)]
+    return returns[0] if len(returns) == 1 else None
 
 
 def _names_given(call: ast.Call) -> set[str]:

@@ -18,16 +18,14 @@ def check(facts: Facts) -> Iterator[Finding]:
     """Draws, in functions that work on a batch together, by a key that they are given and that is equal everywhere."""
 
     def find(found: DeviceMap, reading: Reading) -> Iterator[Place]:
-        if not found.axes:
-            return
         if not reading.reductions and reading.returned.level == Level.NO:
             return  # all devices do the same, and had better draw the same
         for draw in reading.draws:
             if is_shared(draw):
-                message = (
-                    f"every device draws the same random bits here: the key is one for all of {shown(found.axes)}; "
-                    "fold axis_index into it"
-                )
+                whose = f"one for all of {shown(found.axes)}; fold axis_index into it"
+                if not found.axes:
+                    whose = "one for all of them; give each its own"
+                message = f"every device draws the same random bits here: the key is {whose}"
                 yield Place(draw.module, draw.node, message)
 
     return facts.in_maps(CODE, find)

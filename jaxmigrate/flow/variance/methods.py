@@ -14,6 +14,7 @@ from jaxmigrate.flow.variance.frames import Arguments, Frame
 from jaxmigrate.flow.variance.lattice import (
     EACH,
     EQUAL,
+    GIVEN,
     OTHERS,
     STARTED,
     STATISTICS,
@@ -41,6 +42,9 @@ GRADIENTS = ("grads", "grad", "gradients", "updates")
 STILL = (("train", False), ("training", False), ("is_training", False), ("deterministic", True))
 APPLY = frozenset({"apply", "apply_fn"})
 KEY = re.compile("(^|_)(rng|key|prng)(_|$)")
+NO_DRAW = re.compile(
+    "init|replace|update|append|set|put|save|log|print|key|rng|fold|split|bind|shard|device|host|index", re.IGNORECASE
+)
 REDUCING = re.compile("pmean|psum|reduce|sync|average|replica", re.IGNORECASE)
 Method_ = Callable[[Run, Var, Arguments, "ast.Call | None", "Frame | None"], Var]
 
@@ -162,6 +166,8 @@ def note_keys(run: Run, arguments: Arguments, node: ast.Call | None, frame: Fram
         for one, value in zip(node.args, arguments.given, strict=False):
             if KEY.search(last_name(one)):
                 run.reading.draws.append(Draw(frame.module, node, "apply", value))
+    else:
+        _note_passed_keys(run, arguments, node, frame)
     given = arguments.named.get("rngs")
     still = any(n in arguments.named and arguments.named[n].static == Constant(v) for n, v in STILL)
     if given is None or still:
@@ -169,6 +175,18 @@ def note_keys(run: Run, arguments: Arguments, node: ast.Call | None, frame: Fram
     for name, key in (given.fields or {"": given}).items():
         if name != "params":
             run.reading.draws.append(Draw(frame.module, node, f"rngs {name}".strip(), key))
+
+
+def _note_passed_keys(run: Run, arguments: Arguments, node: ast.Call, frame: Frame) -> None:
+    """One key for all devices that goes to a function out of sight, which will draw from it."""
+    name = last_name(node.func)
+    if NO_DRAW.search(name) or name[:1].isupper():
+        return
+    for word, key in (*zip(map(last_name, node.args), arguments.given, strict=False), *arguments.named.items()):
+        if KEY.search(word) and key.level == Level.NO and GIVEN in key.marks:
+            run.reading.assumed |= run.trusting
+            if run.trusting or not run.shared.hidden.introduces_variance(name, run.axes):
+                run.reading.draws.append(Draw(frame.module, node, name, key))
 
 
 # Containers
