@@ -7,9 +7,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from jaxmigrate.flow.layout.idioms import Idioms
+from jaxmigrate.flow.layout.objects import REPLACES
 from jaxmigrate.flow.layout.solve import Layouts, OpChoice, SiteChoice
 from jaxmigrate.flow.layout.state import Op
 from jaxmigrate.migrate import global_helpers as helpers
+from jaxmigrate.migrate import state_helper
 from jaxmigrate.migrate.edits import Edit, Positions
 from jaxmigrate.migrate.global_helpers import MapNeeds
 from jaxmigrate.migrate.imports import has_jax_import, names_for
@@ -120,7 +122,8 @@ class _Writer:
 
     def _has_stacked(self, choice: SiteChoice) -> bool:
         """Whether a site needs the helper that drops and adds the device axis."""
-        return bool(self._stacked(choice)) or any(c.layout == "stacked" for c in choice.outputs)
+        given = any(c.layout == "stacked" for c in choice.outputs) or any(c.fields for c in choice.arguments)
+        return bool(self._stacked(choice)) or given
 
     def _stacked(self, choice: SiteChoice) -> list[int]:
         """The arguments whose device axis the mapped function does not drop itself."""
@@ -161,7 +164,7 @@ class _Writer:
     def _needs_host_local(self, choice: SiteChoice) -> bool:
         """Whether stacked arrays of a site hold the slices of one process alone."""
         return self._has_stacked(choice) and any(
-            c.layout == "stacked" and not c.aligned for c in (*choice.arguments, *choice.outputs)
+            (c.layout == "stacked" and not c.aligned) or c.fields for c in (*choice.arguments, *choice.outputs)
         )
 
     def _is_deferred(self, choice: SiteChoice) -> bool:
@@ -261,9 +264,26 @@ class _Writer:
         if outputs:
             whole = "True" if choice.whole else _display([str(i) for i in outputs])
             found.append(f"stacked_outputs={whole}")
+        found += self._state_keywords(choice)
         static, donated = self._static(choice), self._donated(choice)
         found += [f"static_argnums={static}"] if static else []
         return [*found, *([f"donate_argnums={donated}"] if donated else [])]
+
+    def _state_keywords(self, choice: SiteChoice) -> list[str]:
+        """The fields of objects that stay stacked, and the outputs that have those of an argument."""
+        quote = self.style.quote
+        fields = {
+            i: _display([f"{quote}{name}{quote}" for name, _ in c.fields])
+            for i, c in enumerate(choice.arguments)
+            if c.fields
+        }
+        if not fields:
+            return []
+        found = [f"stacked_fields={{{', '.join(f'{i}: {names}' for i, names in fields.items())}}}"]
+        like = {i: c.like for i, c in enumerate(choice.outputs) if c.fields}
+        if choice.whole:
+            return [*found, f"whole_state={like[0]}"] if like else found
+        return [*found, f"state_outputs={like}"] if like else found
 
     def _call(self, choice: SiteChoice, mapped: str) -> tuple[str, str]:
         """What stands before and after the mapped function."""
@@ -352,6 +372,61 @@ class _Writer:
     # Operations
 
     def _operation(self, choice: OpChoice) -> list[Edit]:
+        """The edits of an operation; of an object's stacked fields it is kept as it is."""
+        edits = self._global_operation(choice)
+        fields = [name for name in choice.fields if name not in self._replaced_next(choice.op.node)]
+        if not fields:
+            return edits
+        if not isinstance(choice.op.operand, ast.Name | ast.Attribute):
+            return self._named_first(choice, fields)
+        *others, last = edits
+        state = self.module.segment(choice.op.operand)
+        copied = last.replacement + self._copied(choice, state, fields, len(state) + len(last.replacement))
+        return [*others, Edit(last.start, last.end, copied)]
+
+    def _copied(self, choice: OpChoice, state: str, fields: Sequence[str], width: int) -> str:
+        """`.replace(...)` with an operation kept as it is for each of some fields of a state."""
+        node, operand = self.positions.span(choice.op.node), self.positions.span(choice.op.operand)
+        before, after = self.module.text[node[0] : operand[0]], self.module.text[operand[1] : node[1]]
+        before, after = before.rstrip(), after.lstrip().removeprefix(",").lstrip()
+        kept = [f"{name}={before}{state}.{name}{after}" for name in fields]
+        copied = f".{choice.method}({', '.join(kept)})"
+        if self._fits(choice.op.node, " " * width + copied):
+            return copied
+        newline, indent = self.style.newline, self._indent(choice.op.node)
+        inner = "".join(f"{newline}{indent}{self.style.indent}{one}," for one in kept)
+        return f".{choice.method}({inner}{newline}{indent})"
+
+    def _named_first(self, choice: OpChoice, fields: Sequence[str]) -> list[Edit]:
+        """`x = replicate(make())` in two statements, so that the fields have a name."""
+        op, statement = choice.op, self.module.table.parents[choice.op.node]
+        assert isinstance(statement, ast.Assign)
+        name = self.module.segment(statement.targets[0])
+        before, after = self._around_state(choice)
+        whole = f"{before}{name}{after}"
+        indent = self._indent(op.node)
+        line = f"{self.style.newline}{indent}{name} = {whole}{self._copied(choice, name, fields, len(whole))}"
+        end = self.positions.span(statement)[1]
+        made = self._around(op.node, op.operand, *_parentheses(op.operand, self.module, op.node))
+        return [made[0], Edit(made[1].start, end, made[1].replacement + line)]
+
+    def _around_state(self, choice: OpChoice) -> tuple[str, str]:
+        """What stands before and after the name of a state in an operation on all of it."""
+        if choice.op.kind == "replicate":
+            return f"{self.names.replicate}(", f", {self._mesh(choice.op.node)})"
+        if choice.op.form == "fetched":
+            return f"{self.names.jax}.device_get(", ")"
+        one = self._one_of(choice)
+        return ("", "") if one == "{}" else (f"{self.names.jax}.tree.map(lambda x: {one.format('x')}, ", ")")
+
+    def _replaced_next(self, node: ast.expr) -> set[str | None]:
+        """The fields that a program itself replaces at once: `replicate(state).replace(rng=...)`."""
+        parents = self.module.table.parents
+        method = parents.get(node)
+        call = parents.get(method) if isinstance(method, ast.Attribute) and method.attr in REPLACES else None
+        return {k.arg for k in call.keywords} if isinstance(call, ast.Call) and call.func is method else set()
+
+    def _global_operation(self, choice: OpChoice) -> list[Edit]:
         op = choice.op
         match op.kind:
             case "replicate":
@@ -425,14 +500,10 @@ class _Writer:
         op = choice.op
         if op.form == "fetched":
             return self._around(op.node, op.operand, f"{self.names.jax}.device_get(", ")")
-        numpy = self._numpy_of(op.operand)
-        local, copied = self.program.guarded and not op.fetched, choice.donated and not op.fetched
-        local = local and numpy is None
-        one = "{}.addressable_data(0)" if local else "{}"
-        one = f"{numpy or f'{self.names.jax}.numpy'}.copy({one})" if copied else one
-        if not (local or copied) and (statement := self._assigns_itself(op)) is not None:
+        one = self._one_of(choice)
+        if one == "{}" and not choice.fields and (statement := self._assigns_itself(op)) is not None:
             return [statement]
-        if not (local or copied):
+        if one == "{}":
             return self._around(op.node, op.operand, *_parentheses(op.operand, self.module, op.node))
         if op.form != "tree":
             before, after = one.split("{}")
@@ -440,6 +511,13 @@ class _Writer:
             return self._around(op.node, op.operand, before + opening, closing + after)
         opening = f"{self.names.jax}.tree.map(lambda x: {one.format('x')}, "
         return self._around(op.node, op.operand, opening, ")")
+
+    def _one_of(self, choice: OpChoice) -> str:
+        """What becomes of one array of which device 0's slice was taken."""
+        numpy = self._numpy_of(choice.op.operand)
+        local, copied = self.program.guarded and not choice.op.fetched, choice.donated and not choice.op.fetched
+        one = "{}.addressable_data(0)" if local and numpy is None else "{}"
+        return f"{numpy or f'{self.names.jax}.numpy'}.copy({one})" if copied else one
 
     def _numpy_of(self, operand: ast.expr) -> str | None:
         """What the file calls numpy where an operand is numpy's already, `np.asarray(x)`."""
@@ -475,13 +553,17 @@ class _Writer:
             needs = MapNeeds(
                 stacked=any(self._stacked(s) for s in deferred),
                 stacked_outputs=any(c.layout == "stacked" for s in deferred for c in s.outputs),
+                copies=frozenset(c.method for s in deferred for c in s.arguments if c.fields),
+                state_outputs=any(c.fields for s in deferred if not s.whole for c in s.outputs),
+                whole_state=any(c.fields for s in deferred if s.whole for c in s.outputs),
                 donate=any(self._donated(s) for s in deferred),
                 static=any(self._static(s) for s in deferred),
                 processes=several and any(self._needs_host_local(s) for s in deferred),
                 ordered=several and self.program.guarded,
                 named=len({c.axis for c in deferred}) > 1,
             )
-            yield helpers.shard_map_lines(self.names, needs, self._double(deferred[0].axis))
+            lines = state_helper.shard_map_lines if needs.copies else helpers.shard_map_lines
+            yield lines(self.names, needs, self._double(deferred[0].axis))
         used = {self._helper_of(c) for c in self.ops}
         if "replicate" in used:
             yield helpers.replicate_lines(self.names)

@@ -32,7 +32,8 @@ class MapNeeds:
     """What the sites of a file ask of its `_shard_map`.
 
     Stacked arguments or outputs, donation, static arguments, several processes, devices ordered by process, and a name
-    for the axis where sites differ in it.
+    for the axis where sites differ in it; `copies` are the methods that copy objects of which some fields are stacked,
+    and `state_outputs` and `whole_state` say that functions return such objects, among others or alone.
     """
 
     stacked: bool = False
@@ -42,6 +43,9 @@ class MapNeeds:
     processes: bool = False
     ordered: bool = False
     named: bool = False
+    copies: frozenset[str] = frozenset()
+    state_outputs: bool = False
+    whole_state: bool = False
 
 
 def devices(names: GlobalNames, processes: bool) -> str:
@@ -103,7 +107,7 @@ def prefetch_lines(names: GlobalNames) -> Iterator[str]:
 def shard_map_lines(names: GlobalNames, needs: MapNeeds, axis: str) -> Iterator[str]:
     """`jax.shard_map` whose mesh is built at the first call, and whose function may take and give stacked arrays."""
     axis = "axis_name" if needs.named else axis
-    yield from _signature(names, needs)
+    yield from signature(names, needs)
     yield from _block(names, needs)
     fun = "block" if needs.stacked or needs.stacked_outputs else "fun"
     yield "    def mapped(*args):"
@@ -121,10 +125,14 @@ def shard_map_lines(names: GlobalNames, needs: MapNeeds, axis: str) -> Iterator[
         yield f"    return {jitted}"
 
 
-def _signature(names: GlobalNames, needs: MapNeeds) -> Iterator[str]:
+def signature(names: GlobalNames, needs: MapNeeds) -> Iterator[str]:
+    """The head of `_shard_map`, with its docstring."""
     keywords = [*(["axis_name"] if needs.named else []), "in_specs", "out_specs"]
     keywords += ["stacked=()"] if needs.stacked else []
     keywords += ["stacked_outputs=()"] if needs.stacked_outputs else []
+    keywords += ["stacked_fields=None"] if needs.copies else []
+    keywords += ["state_outputs=None"] if needs.state_outputs else []
+    keywords += ["whole_state=None"] if needs.whole_state else []
     keywords += ["static_argnums=()"] if needs.static else []
     keywords += ["donate_argnums=()"] if needs.donate else []
     line = f"def {names.shard_map}(fun, *, {', '.join(keywords)}):"
@@ -138,7 +146,9 @@ def _signature(names: GlobalNames, needs: MapNeeds) -> Iterator[str]:
         yield f"def {names.shard_map}("
         yield from (f"    {one}," for one in ["fun", "*", *keywords])
         yield "):"
-    if needs.stacked or needs.stacked_outputs:
+    if needs.copies:
+        yield '    """Maps fun over all devices; of states, the named fields hold one slice for each of them."""'
+    elif needs.stacked or needs.stacked_outputs:
         yield '    """Maps fun over all devices; stacked arrays hold one slice for each of them."""'
     else:
         yield '    """Maps fun over all devices; the mesh is built at the first call, not at import."""'

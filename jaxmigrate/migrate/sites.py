@@ -71,7 +71,7 @@ def _chosen_arguments(site: MappedSite, resolver: Resolver, choice: SiteChoice |
     if not choice.is_global:
         return tuple(_with_reason(a, c) for a, c in itertools.zip_longest(plain, choice.arguments) if a is not None)
     names = {i: a.name for i, a in enumerate(plain) if a.name != "*"}
-    return tuple(ArrayLayout(names.get(i, str(i)), c.layout, c.reason) for i, c in enumerate(choice.arguments))
+    return tuple(a for i, c in enumerate(choice.arguments) for a in _with_fields(names.get(i, str(i)), c))
 
 
 def _chosen_outputs(site: MappedSite, resolver: Resolver, choice: SiteChoice | None) -> tuple[ArrayLayout, ...]:
@@ -79,7 +79,13 @@ def _chosen_outputs(site: MappedSite, resolver: Resolver, choice: SiteChoice | N
         reason = choice.blocked if choice is not None else ""
         return tuple(replace(o, reason=reason) for o in _outputs(site, resolver))
     names = ["*"] if choice.whole else [str(i) for i in range(len(choice.outputs))]
-    return tuple(ArrayLayout(n, c.layout, c.reason) for n, c in zip(names, choice.outputs, strict=True))
+    return tuple(a for n, c in zip(names, choice.outputs, strict=True) for a in _with_fields(n, c))
+
+
+def _with_fields(name: str, choice: Choice) -> list[ArrayLayout]:
+    """An argument or output, and those of its fields that are laid out in another way."""
+    fields = [ArrayLayout(f"{name}.{field}", "stacked", reason) for field, reason in choice.fields]
+    return [ArrayLayout(name, choice.layout, choice.reason), *fields]
 
 
 def _with_reason(array: ArrayLayout, choice: Choice | None) -> ArrayLayout:

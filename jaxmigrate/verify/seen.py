@@ -96,7 +96,8 @@ def against_plan(site: SiteInfo, arguments: Sequence[SeenLayout], results: Seque
     """What was planned to lose its leading axis and has kept it in the runs, a sentence each."""
     for what, planned, seen in (("argument", site.arguments, arguments), ("result", site.outputs, results)):
         for name, layout in planned:
-            found = [one for one in seen if _is_called(one, name)]
+            fields = {other[len(name) :] for other, _ in planned if other.startswith(f"{name}.")}
+            found = [one for one in seen if _is_called(one, name) and fields.isdisjoint(_steps(one.name))]
             kept = sorted({one.layout for one in found} - {layout, "broadcast"})
             if layout in (Layout.REPLICATED, Layout.SPLIT) and kept:
                 yield f"{site}: {what} {name} is {layout} in the plan and {' and '.join(kept)} in the run"

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver, own_statements
+from jaxmigrate.program.scopes import FunctionNode, all_parameters
 from jaxmigrate.program.sites import mapped_values
 from jaxmigrate.program.values import Application, External, Function, Partial, Value
 
@@ -35,6 +37,31 @@ def positional(function: Function) -> list[str]:
     """The names of a function's positional parameters, without the object that it is called on."""
     names = [p.arg for p in (*function.node.args.posonlyargs, *function.node.args.args)]
     return names[1 if function.receiver is not None else 0 :]
+
+
+def only_waited_for(it: Interpreter, function: Function) -> frozenset[str]:
+    """The parameters of which a function does nothing but wait until they are computed."""
+    if function.node not in it.waited_for:
+        it.waited_for[function.node] = frozenset(_waited_for(function.node, it.resolver, function.module))
+    return it.waited_for[function.node]
+
+
+def _waited_for(node: FunctionNode, resolver: Resolver, module: Module) -> Iterator[str]:
+    if isinstance(node, ast.Lambda) or not any("block_until_ready" in ast.dump(s) for s in node.body):
+        return
+    names = [n for s in node.body for n in ast.walk(s) if isinstance(n, ast.Name)]
+    parents = module.table.parents
+    for parameter in all_parameters(node.args):
+        uses = [n for n in names if n.id == parameter.arg]
+        calls = [parents.get(n) for n in uses]
+        if uses and all(
+            isinstance(call, ast.Call)
+            and isinstance(parents.get(call), ast.Expr)
+            and len(call.args) == 1
+            and resolver.value(call.func, module) == External("jax.block_until_ready")
+            for call in calls
+        ):
+            yield parameter.arg
 
 
 def _is_used_elsewhere(it: Interpreter, function: Function, site: ast.expr) -> bool:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from jaxmigrate.flow.layout import containers, expressions, library, mapped, operations
+from jaxmigrate.flow.layout import bodies, containers, expressions, library, mapped, operations
 from jaxmigrate.flow.layout.idioms import Idiom
 from jaxmigrate.flow.layout.state import Given
 from jaxmigrate.flow.layout.values import (
@@ -22,10 +22,12 @@ from jaxmigrate.flow.layout.values import (
     Nothing,
     Obj,
     Pin,
+    Plain,
     Seq,
     Site,
     Tup,
     func,
+    is_tracked,
 )
 from jaxmigrate.program.scopes import all_parameters
 from jaxmigrate.program.values import Class, Function, Instance
@@ -72,13 +74,16 @@ def arguments(it: Interpreter, node: ast.Call, frame: Frame) -> Given:
     """The arguments of a call."""
     positional: list[Abstract] = []
     named: dict[str, Abstract] = {}
-    hidden = False
+    hidden, sure = False, 0
     for argument in node.args:
+        sure += not hidden
         if isinstance(argument, ast.Starred):
             value = expressions.evaluate(it, argument.value, frame)
             if isinstance(value, Tup):
                 positional += value.parts
+                sure += 0 if hidden else len(value.parts) - 1
             else:
+                sure -= not hidden
                 hidden = True
                 positional.append(expressions.element(it, value, argument, frame))
         else:
@@ -95,7 +100,7 @@ def arguments(it: Interpreter, node: ast.Call, frame: Frame) -> Given:
         elif not isinstance(value, Nothing):
             hidden = True
             it.pin_all([value], "is spread into keyword arguments", keyword.value, frame.module)
-    return Given(tuple(positional), named, hidden)
+    return Given(tuple(positional), named, hidden, sure)
 
 
 def call_value(it: Interpreter, callee: Abstract, given: Given, node: ast.expr, frame: Frame) -> Abstract:
@@ -191,16 +196,15 @@ def _bind(it: Interpreter, function: Function, given: Given, node: ast.expr, fra
     names = [p.arg for p in (*spec.posonlyargs, *spec.args)]
     skip = it.receives(function)
     names = names[1:] if skip else names
-    if given.open:
-        reason = "is given with * or ** to a function"
-        it.pin_all(given.everything(), reason, node, frame.module)
-        for parameter in list(all_parameters(spec))[1 if skip else 0 :]:
-            it.store(("parameter", function.node, parameter.arg), PLAIN, node, frame.module)
-        return
+    waited_for = bodies.only_waited_for(it, function)
 
     def give(name: str, value: Abstract) -> None:
+        value = PLAIN if name in waited_for else value
         it.store(("parameter", function.node, name), value, node, frame.module)
 
+    if given.open:
+        _bind_some(it, function, given, names, give, pin("is given with * or ** to a function", node, frame))
+        return
     for name, value in zip(names, given.positional, strict=False):
         give(name, value)
     extra = given.positional[len(names) :]
@@ -220,6 +224,29 @@ def _bind(it: Interpreter, function: Function, given: Given, node: ast.expr, fra
     if spec.kwarg is not None:
         give(spec.kwarg.arg, Dct(it.box("kwarg", function.node)))
     _defaults(it, function, set(names[: len(given.positional)]) | set(given.named), node, frame)
+
+
+def _bind_some(
+    it: Interpreter,
+    function: Function,
+    given: Given,
+    names: Sequence[str],
+    give: Callable[[str, Abstract], None],
+    why: Pin,
+) -> None:
+    """A call in which a star hides arguments: those before it and those by name are where they belong."""
+    spec = function.node.args
+    known = dict(zip(names, given.positional[: given.sure], strict=False))
+    by_name = {*names[given.sure :], *(p.arg for p in spec.kwonlyargs)}
+    known |= {name: value for name, value in given.named.items() if name in by_name}
+    for name, value in known.items():
+        give(name, value)
+    hidden = [*given.positional[min(given.sure, len(names)) :], *(v for n, v in given.named.items() if n not in known)]
+    for value in hidden:
+        it.pin(value, why)
+    for parameter in list(all_parameters(spec))[1 if it.receives(function) else 0 :]:
+        if parameter.arg not in known:
+            give(parameter.arg, PLAIN)
 
 
 def _defaults(it: Interpreter, function: Function, given: set[str], node: ast.expr, frame: Frame) -> None:
@@ -244,7 +271,7 @@ def construct(it: Interpreter, cls: Class, given: Given, node: ast.expr, frame: 
     """Makes an object: a tree of arrays, or one whose attributes are followed by class."""
     it.join_module(cls.module)
     if expressions.is_pytree(it, cls):
-        return expressions.one_cell(it, given.everything(), node, frame)
+        return _record(it, cls, given, node, frame)
     owner = Obj(cls)
     for one in it.resolver.lineage(cls):
         for binding in one.module.table.own_scope[one.node].bindings.get("__init__", []):
@@ -254,6 +281,25 @@ def construct(it: Interpreter, cls: Class, given: Given, node: ast.expr, frame: 
     if given.positional or given.named:
         _dataclass_fields(it, cls, given, node, frame)
     return owner
+
+
+def _record(it: Interpreter, cls: Class, given: Given, node: ast.expr, frame: Frame) -> Abstract:
+    """A tree of arrays with fields: each holds what it is given, where that can be told."""
+    if not any(is_tracked(value) for value in given.everything()):
+        return Plain(cls)
+    names = _declared(it, cls)
+    own = any("__init__" in one.module.table.own_scope[one.node].bindings for one in it.resolver.lineage(cls))
+    if own or given.open or len(given.positional) > len(names) or not set(given.named) <= set(names):
+        return expressions.one_cell(it, given.everything(), node, frame)
+    values = {**dict(zip(names, given.positional, strict=False)), **given.named}
+    held = {name: value for name, value in values.items() if not isinstance(value, Func)}
+    return expressions.with_fields(it, it.cell("record", node), held, node, frame)
+
+
+def _declared(it: Interpreter, cls: Class) -> list[str]:
+    """The annotated names of a class after those of its bases in the project, as dataclasses order them."""
+    lines = [s for one in reversed(it.resolver.lineage(cls)) for s in one.node.body if isinstance(s, ast.AnnAssign)]
+    return list(dict.fromkeys(s.target.id for s in lines if isinstance(s.target, ast.Name)))
 
 
 def _dataclass_fields(it: Interpreter, cls: Class, given: Given, node: ast.expr, frame: Frame) -> None:

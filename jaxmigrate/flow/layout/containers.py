@@ -6,6 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from jaxmigrate.flow.layout import expressions
+from jaxmigrate.flow.layout.objects import REPLACES
 from jaxmigrate.flow.layout.state import Given
 from jaxmigrate.flow.layout.values import (
     NONE,
@@ -13,6 +14,7 @@ from jaxmigrate.flow.layout.values import (
     PLAIN,
     Abstract,
     Dct,
+    Plain,
     Ref,
     Seq,
     Tup,
@@ -23,7 +25,6 @@ if TYPE_CHECKING:
     from jaxmigrate.flow.layout.interpreter import Frame, Interpreter
 
 UNCHANGED = frozenset({"block_until_ready", "copy", "astype"})
-REPLACES = frozenset({"replace", "_replace"})
 
 
 def call_method(it: Interpreter, owner: Abstract, name: str, given: Given, node: ast.expr, frame: Frame) -> Abstract:
@@ -35,6 +36,8 @@ def call_method(it: Interpreter, owner: Abstract, name: str, given: Given, node:
             result = _of_dict(it, owner, name, given, node, frame)
         case Ref():
             result = _of_tree(it, owner, name, given, node, frame)
+        case Plain() if name in expressions.MAKES_ANOTHER and not any(map(is_tracked, given.everything())):
+            result = owner
         case Tup() if name in ("count", "index") and not is_tracked(owner):
             result = PLAIN
         case _:
@@ -121,8 +124,9 @@ def _of_tree(it: Interpreter, owner: Ref, name: str, given: Given, node: ast.exp
         return None
     if name in UNCHANGED and not any(is_tracked(v) for v in given.everything()):
         return owner
-    if name in REPLACES and not given.positional:
-        return expressions.one_cell(it, [owner, *given.named.values()], node, frame)
+    if name in REPLACES and not given.positional and not given.open:
+        owner.cell.find().methods.add(name)
+        return expressions.with_fields(it, owner.cell, given.named, node, frame)
     if owner.is_array:
         return None
     fields = owner.shape.fields if owner.shape is not None else None
@@ -130,10 +134,12 @@ def _of_tree(it: Interpreter, owner: Ref, name: str, given: Given, node: ast.exp
         case "keys":
             return PLAIN
         case "values":
+            it.changed |= owner.cell.flatten()
             box = it.box("values", node)
             it.fill(box, Ref(owner.cell), node, frame.module)
             return Seq(box)
         case "items" if not given.positional:
+            it.changed |= owner.cell.flatten()
             box = it.box("items", node)
             it.fill(box, Tup((PLAIN, Ref(owner.cell))), node, frame.module)
             return Seq(box)
@@ -141,6 +147,7 @@ def _of_tree(it: Interpreter, owner: Ref, name: str, given: Given, node: ast.exp
             key = node.args[0] if isinstance(node, ast.Call) and node.args else None
             known = isinstance(key, ast.Constant) and isinstance(key.value, str) and fields is not None
             shape = fields.get(key.value) if known and fields is not None else None  # type: ignore[union-attr]
+            it.changed |= owner.cell.flatten()
             found: Abstract = Ref(owner.cell, shape)
             for default in given.positional[1:]:
                 found = it.join(found, default, node, frame.module)

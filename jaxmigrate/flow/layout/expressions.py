@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, cast
 
 from jaxmigrate.flow.layout import calls, operations
@@ -12,6 +12,7 @@ from jaxmigrate.flow.layout.values import (
     NOTHING,
     PLAIN,
     Abstract,
+    Cell,
     Dct,
     Ext,
     Func,
@@ -27,6 +28,8 @@ from jaxmigrate.flow.layout.values import (
     cells_in,
     func,
     is_tracked,
+    leaves_plain,
+    one_group,
     unify_all,
 )
 from jaxmigrate.program.modules import Module
@@ -36,6 +39,8 @@ from jaxmigrate.program.values import Class, External, Function, Instance
 if TYPE_CHECKING:
     from jaxmigrate.flow.layout.interpreter import Frame, Interpreter
 
+MIXED_TREE = "is part of a tree whose other arrays are not known to be stacked"
+MAKES_ANOTHER = frozenset({"create", "replace", "_replace"})  # of flax's TrainState, flax.struct and NamedTuple
 ARRAY_ATTRIBUTES = frozenset(
     {"T", "aval", "addressable_shards", "at", "committed", "device_buffer", "device_buffers", "flat", "global_shards"}
     | {"is_fully_addressable", "is_fully_replicated", "itemsize", "mT", "nbytes", "ndim", "shape", "sharding", "size"}
@@ -189,6 +194,7 @@ def _spread(it: Interpreter, value: Abstract, node: ast.Dict, frame: Frame) -> N
             for name, one in list(inner.fields.items()):
                 it.fill(box, one, node, frame.module, name)
         case Ref():
+            it.changed |= value.cell.flatten()
             it.fill(box, Ref(value.cell), node, frame.module)
         case Nothing():
             pass
@@ -343,6 +349,7 @@ def unpack(
             return [NOTHING] * len(targets)
         case Ref(shape=shape) if shape is not None and shape.parts is not None and not starred:
             if len(shape.parts) == len(targets):
+                it.changed |= value.cell.flatten()
                 return [Ref(value.cell, part) for part in shape.parts]
     one = element(it, value, node, frame)
     others = it.box("starred", node)
@@ -375,6 +382,8 @@ def attribute_of(it: Interpreter, owner: Abstract, name: str, node: ast.Attribut
             return func(Method(node))
         case Nothing():
             return NOTHING
+        case Plain(cls=Class() as cls) if (found := _instance_attribute(it, cls, name, node)) is not None:
+            return found
     it.loads.discard(node)  # any object: an attribute of that name somewhere may be this one
     return PLAIN
 
@@ -388,6 +397,8 @@ def _item_attribute(it: Interpreter, item: object, name: str, node: ast.Attribut
             return func(Ext(found))
         case Mod(module=module):
             return it.module_attribute(module, name)
+        case Class() if name == "create" and (made := _instance_attribute(it, item, name, node)) is not None:
+            return made
         case Class():
             return _object_attribute(it, item, name, node, frame)
     if not isinstance(item, Function) or name not in ("__name__", "__doc__"):
@@ -413,6 +424,18 @@ def _object_attribute(it: Interpreter, cls: Class, name: str, node: ast.Attribut
     if isinstance(result, Nothing) and not it.is_assigned(name):
         return PLAIN
     return result
+
+
+def _instance_attribute(it: Interpreter, cls: Class, name: str, node: ast.Attribute) -> Abstract | None:
+    """A method of a tree of arrays that is not stacked; None for anything else."""
+    for holder in it.resolver.lineage(cls):
+        for binding in holder.module.table.own_scope[holder.node].bindings.get(name, []):
+            plain = isinstance(binding.node, ast.FunctionDef) and not binding.node.decorator_list
+            return func(Function(holder.module, binding.node, Instance(cls))) if plain else None  # type: ignore[arg-type]
+    if name not in MAKES_ANOTHER or _descendants(it, cls):
+        return None
+    it.receivers[node] = Plain(cls)
+    return func(Method(node))
 
 
 def _descendants(it: Interpreter, cls: Class) -> list[Class]:
@@ -446,7 +469,7 @@ def _tree_attribute(it: Interpreter, owner: Ref, name: str, node: ast.Attribute,
         it.pin_all([owner], f"has .{name} read", node, frame.module)
         return PLAIN
     shape = owner.shape.fields.get(name) if owner.shape is not None and owner.shape.fields is not None else None
-    return Ref(owner.cell, shape)
+    return Ref(owner.cell if owner.is_array else owner.cell.field(name), shape)
 
 
 def subscript(it: Interpreter, node: ast.Subscript, frame: Frame) -> Abstract:
@@ -539,10 +562,25 @@ def one_cell(it: Interpreter, values: Sequence[Abstract], node: ast.AST, frame: 
     if not tracked:
         return PLAIN
     if any(isinstance(v, Plain | Obj | Func) for v in values):
-        it.pin_all(values, "is part of a tree whose other arrays are not known to be stacked", node, frame.module)
+        it.pin_all(values, MIXED_TREE, node, frame.module)
         return PLAIN
     cell = unify_all([c for v in tracked for c in cells_in(v)])
+    if cell is not None:
+        it.changed |= cell.flatten()
     return Ref(cell) if cell is not None else PLAIN
+
+
+def with_fields(it: Interpreter, cell: Cell, fields: Mapping[str, Abstract], node: ast.AST, frame: Frame) -> Abstract:
+    """An object in which some fields hold these values."""
+    for name, value in fields.items():
+        field = cell.field(name)
+        if not is_tracked(value) or leaves_plain(value):
+            it.pin_all([value], MIXED_TREE, node, frame.module)
+            if not isinstance(value, Nothing):
+                it.changed |= field.pin(calls.pin("is not known to hold one slice for every device", node, frame))
+        elif (group := one_group(value)) is not None:
+            it.changed |= field.unify(group)
+    return Ref(cell)
 
 
 __all__ = ["Sequence", "attribute", "element", "evaluate", "subscript", "test", "unpack"]

@@ -10,6 +10,7 @@ import ast
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from jaxmigrate.flow.layout import calls, expressions
 from jaxmigrate.flow.layout.idioms import Idioms
@@ -34,7 +35,7 @@ from jaxmigrate.flow.layout.values import (
     is_tracked,
     same,
 )
-from jaxmigrate.flow.variance import Level, Var
+from jaxmigrate.flow.variance import Var
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver, canonical, is_classmethod, is_static
 from jaxmigrate.program.scopes import FunctionNode, Scope, all_parameters
@@ -94,13 +95,17 @@ class Frame:
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """The classes of so many modules: names of methods, of computed and assigned attributes, families by root."""
+    """The classes of so many modules: names of methods, of computed and assigned attributes, families by root.
+
+    `declared` are the annotated names of classes, with the lines that declare them.
+    """
 
     modules: int
     methods: set[str]
     properties: set[str]
     assigned: set[str]
     families: dict[ast.ClassDef, list[Class]]
+    declared: dict[str, list[ast.AnnAssign]]
 
 
 class Interpreter(State):
@@ -133,7 +138,7 @@ class Interpreter(State):
         self.beyond: dict[ast.AST, Pin] = {}
         self.units: dict[ast.AST, set[object]] = {}
         self.plain_ops: set[ast.expr] = set()
-        self.readings: dict[tuple[ast.expr, tuple[Level, ...], tuple[bool, ...], bool], tuple[Values, Var | None]] = {}
+        self.readings: dict[tuple[ast.expr, tuple[Var, ...], bool], tuple[Values, Var | None]] = {}
         self.runs = 0
         self._members: Survey | None = None
 
@@ -154,6 +159,8 @@ class Interpreter(State):
                 names, holders = leading_names(self)
                 for module in self.onlookers.naming({m.path for m in self.modules}, holders):
                     self.join_module(module)
+                if not self.changed:
+                    self._join_callers(names)
                 if not self.changed:
                     self.start_uncalled(names)
                 if not self.changed:
@@ -196,22 +203,32 @@ class Interpreter(State):
             if not fresh.isdisjoint(other.table.root.bindings):
                 self.units.pop(other.tree, None)
 
+    def _waiting(self, names: set[str]) -> list[Function]:
+        """The functions that nothing has called which name something that leads to stacked arrays."""
+        leading = names | ROUND_NAMES
+        found = [f for module in self.modules for f in self._unstarted(module)]
+        return [f for f in found if _is_hook(f) or not leading.isdisjoint(self._named_by(f))]
+
+    def _join_callers(self, names: set[str]) -> None:
+        """Takes in the modules that may call such functions: what they do with a result is then seen."""
+        holders: dict[Path, set[str]] = {}
+        for function in self._waiting(names):
+            if function.module.table.scope_of[function.node].kind == "module":
+                holders.setdefault(function.module.path, set()).add(_name_of(function))
+        for module in self.onlookers.naming({m.path for m in self.modules}, holders):
+            self.join_module(module)
+
     def start_uncalled(self, names: set[str]) -> None:
         """Functions that nothing in sight calls can be called by anything, with nothing that is stacked here.
 
         Those that only other such functions name come later: they may be called from there. Those that name nothing
         that leads to stacked arrays have no part in anything, unless Python calls them by itself.
         """
-        leading = names | ROUND_NAMES
-        waiting = [
-            f
-            for module in self.modules
-            for f in self._unstarted(module)
-            if _is_hook(f) or not leading.isdisjoint(self._named_by(f))
-        ]
+        waiting = self._waiting(names)
         naming = Counter(name for f in waiting for name in self._names_in(f.node))
         free = [f for f in waiting if naming[_name_of(f)] <= (_name_of(f) in self._names_in(f.node))]
-        for function in free or waiting[:1]:
+        kept = {name for module in self.modules for name in self._kept_in(module)}
+        for function in [f for f in free if _name_of(f) not in kept] or free or waiting[:1]:
             reason = "is returned by a function that nothing in sight calls"
             self.call_unseen(function, Pin(reason, function.module, function.node))
         if waiting:
@@ -230,6 +247,14 @@ class Interpreter(State):
         if node not in self._mentions:
             self._mentions[node] = names_in(node)
         return self._mentions[node]
+
+    def _kept_in(self, module: Module) -> set[str]:
+        """What the displays of a module's own statements hold: a table of functions by name is called through."""
+        if module.tree not in self._mentions:
+            values = [s.value for s in module.tree.body if isinstance(s, ast.Assign | ast.AnnAssign) and s.value]
+            displays = [v for v in values if isinstance(v, ast.Dict | ast.List | ast.Tuple)]
+            self._mentions[module.tree] = {name for display in displays for name in names_in(display)}
+        return self._mentions[module.tree]
 
     def _unstarted(self, module: Module) -> Iterator[Function]:
         """The defs of a module that nothing has called and no map runs."""
@@ -791,7 +816,11 @@ class Interpreter(State):
             for cls in classes:
                 assigned |= set(cls.module.table.own_scope[cls.node].bindings)
                 families.setdefault(self.root(cls), []).append(cls)
-            self._members = Survey(len(self.modules), methods, properties, assigned, families)
+            declared: dict[str, list[ast.AnnAssign]] = {}
+            for line in (s for cls in classes for s in cls.node.body if isinstance(s, ast.AnnAssign)):
+                if isinstance(line.target, ast.Name):
+                    declared.setdefault(line.target.id, []).append(line)
+            self._members = Survey(len(self.modules), methods, properties, assigned, families, declared)
         return self._members
 
     def family(self, root: ast.ClassDef) -> list[Class]:
@@ -818,6 +847,10 @@ class Interpreter(State):
         """Whether some class in sight computes an attribute of that name."""
         self._look_for(name)
         return name in self._survey().properties
+
+    def declarations(self, name: str) -> list[ast.AnnAssign]:
+        """The lines of classes in sight that declare a field of that name."""
+        return self._survey().declared.get(name, [])
 
     def pin_site(self, node: ast.expr, reason: str, frame: Frame) -> None:
         """A site whose calls are not all in sight."""

@@ -28,13 +28,13 @@ from jaxmigrate.flow.layout.values import (
     Ext,
     Func,
     Nothing,
+    Plain,
     Ref,
     Seq,
     Tup,
-    cells_in,
     is_tracked,
     leaves_plain,
-    unify_all,
+    one_group,
 )
 from jaxmigrate.program.values import Function
 
@@ -45,6 +45,7 @@ ITERATORS = frozenset(
     {"builtins.iter", "builtins.list", "builtins.tuple", "builtins.reversed", "itertools.cycle", "itertools.islice"}
     | {"tqdm.tqdm", "tqdm.auto.tqdm", "tqdm.trange", "collections.deque", "tqdm.notebook.tqdm", "builtins.sorted"}
 )
+RESTORES = frozenset({"flax.training.checkpoints.restore_checkpoint"})
 FIELDWISE = frozenset({"dataclasses.replace"})
 COPIES = frozenset({"jax.numpy.asarray", "jax.numpy.array", "numpy.asarray", "numpy.array", "jax.numpy.copy"})
 DEVICE_LIBRARIES = ("jax.", "flax.", "haiku.", "optax.", "chex.", "equinox.", "objax.", "distrax.", "rlax.", "brax.")
@@ -70,6 +71,7 @@ def call(it: Interpreter, name: str, given: Given, node: ast.expr, frame: Frame)
     if name in UNCHANGED and len(values) == 1:
         return values[0]
     if name in COPIES and values and isinstance(values[0], Ref) and not any(map(is_tracked, values[1:])):
+        it.changed |= values[0].cell.flatten()
         return Ref(values[0].cell, values[0].shape, values[0].leaf)
     if name in KEY_SPLITS and len(values) == 1 and not is_tracked(values[0]):
         return operations.rows(it, node, frame)
@@ -79,9 +81,12 @@ def call(it: Interpreter, name: str, given: Given, node: ast.expr, frame: Frame)
         return metrics(it, values[0], node, frame)
     if name in PREFETCHES and len(values) >= 2 and isinstance(values[0], Seq):
         return prefetch(it, values[0], node, frame)
-    if name in FIELDWISE and values and isinstance(values[0], Ref):
-        return expressions.one_cell(it, [values[0], *given.named.values()], node, frame)
+    if name in RESTORES and (target := [*values[1:2], *filter(None, [given.named.get("target")])]):
+        return target[0] if isinstance(target[0], Plain) and not any(map(is_tracked, given.everything())) else None
+    if name in FIELDWISE and len(values) == 1 and isinstance(values[0], Ref):
+        return expressions.with_fields(it, values[0].cell, given.named, node, frame)
     if name in TREE_LEAVES and len(values) == 1 and isinstance(values[0], Ref):
+        it.changed |= values[0].cell.flatten()
         box = it.box(node)
         it.fill(box, Ref(values[0].cell, leaf=True), node, frame.module)
         return Seq(box)
@@ -159,10 +164,12 @@ def tree_map(it: Interpreter, given: Given, node: ast.expr, frame: Frame) -> Abs
     alone = len(trees) == 1 and not given.named
     mapped = next(iter(function.items)) if isinstance(function, Func) and len(function.items) == 1 else None
     if alone and isinstance(mapped, Function):
-        idiom = it.idioms.of_function(mapped)
+        idiom = it.idioms.of_function(mapped) or it.idioms.of_helper(mapped)
         if idiom is not None:
-            whole = type(idiom)(idiom.kind, node.args[1], "tree")
+            whole = type(idiom)(idiom.kind, node.args[1], "fetched" if idiom.form == "fetched" else "tree")
             return operations.apply(it, whole, trees[0], node, frame)
+    if alone and isinstance(mapped, Ext) and mapped.name in FIRSTS:
+        return operations.first(it, trees[0], node, node.args[1], "tree", frame)
     if isinstance(mapped, Ext) and mapped.name in COPIES | UNCHANGED and alone:
         return _as_tree(it, trees[0], node, frame)
     if not any(is_tracked(tree) for tree in trees):
@@ -194,8 +201,11 @@ def _leaf(it: Interpreter, tree: Abstract, node: ast.expr, frame: Frame) -> Abst
     if leaves_plain(tree):
         it.pin_all([tree], "is mapped over together with values that are not stacked here", node, frame.module)
         return PLAIN
-    cell = unify_all(cells_in(tree))
-    return Ref(cell, leaf=True) if cell is not None else PLAIN
+    cell = one_group(tree)
+    if cell is None:
+        return PLAIN
+    it.changed |= cell.flatten()
+    return Ref(cell, leaf=True)
 
 
 def _as_tree(it: Interpreter, tree: Abstract, node: ast.expr, frame: Frame) -> Abstract:
@@ -214,7 +224,7 @@ def metrics(it: Interpreter, value: Abstract, node: ast.Call, frame: Frame) -> A
     if leaves_plain(value):
         it.pin_all([value], "is taken apart together with values that are not stacked here", node, frame.module)
         return PLAIN
-    cell: Cell | None = unify_all(cells_in(value))
+    cell: Cell | None = one_group(value)
     assert cell is not None
     operations.record(it, "metrics", node, node.args[0], cell, "metrics", frame)
     return PLAIN
@@ -227,7 +237,7 @@ def prefetch(it: Interpreter, value: Seq, node: ast.Call, frame: Frame) -> Abstr
     if leaves_plain(value) or len(node.args) != 2 or node.keywords:
         it.pin_all([value], "is prefetched in a way that is not followed", node, frame.module)
         return value
-    cell = unify_all(cells_in(value))
+    cell = one_group(value)
     assert cell is not None
     operations.record(it, "prefetch", node, node.args[0], cell, "prefetch", frame)
     return value

@@ -18,14 +18,13 @@ from jaxmigrate.flow.layout.values import (
     Ref,
     Site,
     Tup,
-    cells_in,
     func,
     is_empty,
     is_tracked,
     leaves_plain,
-    unify_all,
+    one_group,
 )
-from jaxmigrate.flow.variance import Level, Var, read
+from jaxmigrate.flow.variance import Var, read
 from jaxmigrate.program.sites import MappedSite, axis_of, mapped_values
 from jaxmigrate.program.values import Constant, Function, Partial, Value
 
@@ -120,8 +119,9 @@ def _give(it: Interpreter, site: ast.expr, index: int, value: Abstract, node: as
     elif leaves_plain(value):
         it.pin_all([value], "is one argument together with arrays that are not known to be stacked", node, frame.module)
     else:
-        cell = unify_all([it.cell("argument", site, index), *cells_in(value)])
+        cell = one_group(value)
         assert cell is not None
+        it.cell("argument", site, index).unify(cell)
     if ("plain", site, index) in it.variables and ("argument", site, index) in it.cells:
         reason = "is given in the same position as arrays that are not known to be stacked"
         it.changed |= it.cells["argument", site, index].pin(Pin(reason, frame.module, node))
@@ -129,7 +129,7 @@ def _give(it: Interpreter, site: ast.expr, index: int, value: Abstract, node: as
 
 def outputs(it: Interpreter, site: ast.expr, count: int) -> Abstract:
     """What a mapped call gives: a tuple where the mapped function certainly returns one."""
-    shape = returned(it, site, [Level.NO] * count, trusting=True)
+    shape = _shape(it, site, count)
     if shape is not None and shape.parts is not None and returns_tuple(it, site):
         return Tup(tuple(Ref(it.cell("output", site, i), part) for i, part in enumerate(shape.parts)))
     return Ref(it.cell("output", site, None), shape)
@@ -137,7 +137,7 @@ def outputs(it: Interpreter, site: ast.expr, count: int) -> Abstract:
 
 def parts_of(it: Interpreter, site: ast.expr, count: int) -> int | None:
     """How many outputs a mapped function certainly returns in a tuple; None where it may be anything else."""
-    shape = returned(it, site, [Level.NO] * count, trusting=True)
+    shape = _shape(it, site, count)
     return len(shape.parts) if shape is not None and shape.parts is not None and returns_tuple(it, site) else None
 
 
@@ -147,14 +147,13 @@ def returns_tuple(it: Interpreter, site: ast.expr) -> bool:
     return len(values) == 1 and bodies.returns_tuple(values[0], it.resolver)
 
 
-def returned(it: Interpreter, site: ast.expr, levels: Sequence[Level], trusting: bool = False) -> Var | None:
+def returned(it: Interpreter, site: ast.expr, given: Sequence[Var], trusting: bool = False) -> Var | None:
     """What the function that a site maps returns, given which arguments differ between devices.
 
     None where the function is not in sight. With `trusting` only the structure of the result counts, not its levels.
     """
     it.reads.add(("site", site))
-    kinds = tuple(("tree", site, index) not in it.variables for index in range(len(levels)))
-    key = (site, tuple(levels), kinds, trusting)
+    key = (site, tuple(given), trusting)
     functions = _functions(it, site)
     known = it.readings.get(key)
     if known is not None and known[0] == functions:
@@ -164,10 +163,15 @@ def returned(it: Interpreter, site: ast.expr, levels: Sequence[Level], trusting:
     axis = axis_of(mapped, it.resolver)
     axes = frozenset({axis.value}) if isinstance(axis, Constant) and isinstance(axis.value, str) else frozenset()
     if len(functions) == 1 and (axes or axis is None):
-        given = [Var(one, kind="array" if is_array else "unknown") for one, is_array in zip(levels, kinds, strict=True)]
         found = read(functions[0], given, axes or frozenset({" unnamed "}), it.resolver, trusting=trusting).returned
     it.readings[key] = (functions, found)
     return found
+
+
+def _shape(it: Interpreter, site: ast.expr, count: int) -> Var | None:
+    """The structure of what a mapped function returns."""
+    trees = [("tree", site, index) in it.variables for index in range(count)]
+    return returned(it, site, [Var(kind="unknown" if tree else "array") for tree in trees], trusting=True)
 
 
 def _functions(it: Interpreter, site: ast.expr) -> tuple[Value, ...]:
@@ -180,6 +184,3 @@ def _functions(it: Interpreter, site: ast.expr) -> tuple[Value, ...]:
         if len(values) != 1 or not isinstance(values[0], Function):
             return functions if len(functions) == 1 or len(values) != 1 else values
     return values
-
-
-__all__ = ["PLAIN", "Level", "call_site", "make_site", "outputs", "returned"]

@@ -18,11 +18,10 @@ from jaxmigrate.flow.layout.values import (
     Pin,
     Ref,
     Tup,
-    cells_in,
     is_empty,
     is_tracked,
     leaves_plain,
-    unify_all,
+    one_group,
 )
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.values import External
@@ -39,9 +38,11 @@ def item(it: Interpreter, owner: Ref, node: ast.Subscript, key: object, frame: F
     """`x[key]` of a tree of arrays: device 0's slice, a field, or something that is not followed."""
     shape = owner.shape
     if isinstance(key, str):
+        it.changed |= owner.cell.flatten()
         return Ref(owner.cell, shape.fields.get(key) if shape is not None and shape.fields is not None else None)
     parts = shape.parts if shape is not None and not owner.is_array else None
     if isinstance(key, int) and parts is not None and -len(parts) <= key < len(parts):
+        it.changed |= owner.cell.flatten()
         return Ref(owner.cell, parts[key])
     if it.idioms.is_first(node.slice):
         if owner.is_array or _is_scalar_here(it, node, frame):
@@ -108,14 +109,37 @@ def make(
         return PLAIN
     cell = it.cell(kind, node)
     record(it, kind, node, operand, cell, form, frame)
+    written = form in ("reshape", "sizes") or "numpy." in form
+    leaf = written or it.idioms.makes_array(operand, frame.module)
+    if kind != "replicate" or not is_object(Ref(cell, leaf=leaf), node, operand, frame.module):
+        it.changed |= cell.flatten()
     viewed = kind == "split" or form == "numpy.broadcast_to"
     if viewed and is_written(operand, frame.module, it.resolver):
         reason = "is a view of a buffer that the program writes into"
         it.changed |= cell.pin(Pin(reason, frame.module, node))
     if form == "tree" and isinstance(value, Tup):
+        it.changed |= cell.flatten()
         return Tup(tuple(part if isinstance(part, Nothing) else Ref(cell) for part in value.parts))
-    written = form in ("reshape", "sizes") or "numpy." in form
-    return Ref(cell, leaf=written or it.idioms.makes_array(operand, frame.module))
+    return Ref(cell, leaf=leaf)
+
+
+def is_object(value: Ref, node: ast.expr, operand: ast.expr, module: Module) -> bool:
+    """Whether a value may be an object with fields that each can be written: its operand, or the result, has a name."""
+    while isinstance(operand, ast.Attribute):
+        operand = operand.value
+    return not value.is_array and (isinstance(operand, ast.Name) or named_result(node, module) is not None)
+
+
+def named_result(node: ast.expr, module: Module) -> str | None:
+    """The name that an expression is assigned to, by a statement that has its lines for itself."""
+    statement = module.table.parents.get(node)
+    match statement:
+        case ast.Assign(targets=[ast.Name(id=name)], value=value) if value is node:
+            lines = module.text.splitlines()
+            before = lines[statement.lineno - 1].encode()[: statement.col_offset]
+            after = lines[(statement.end_lineno or 0) - 1].encode()[statement.end_col_offset :]
+            return name if not before.strip() and not after.strip() else None
+    return None
 
 
 def first(it: Interpreter, value: Abstract, node: ast.expr, operand: ast.expr, form: str, frame: Frame) -> Abstract:
@@ -144,8 +168,10 @@ def _apart(
     if leaves_plain(value) or node in it.plain_ops:
         it.pin_all([value], "is taken apart together with values that are not stacked here", node, frame.module)
         return PLAIN
-    cell = unify_all(cells_in(value))
+    cell = one_group(value)
     assert cell is not None
+    if kind != "first" or not (isinstance(value, Ref) and is_object(value, node, operand, frame.module)):
+        it.changed |= cell.flatten()
     record(it, kind, node, operand, cell, form, frame)
     return Tup(tuple(PLAIN for _ in value.parts)) if isinstance(value, Tup) else PLAIN
 

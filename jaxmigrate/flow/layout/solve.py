@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, cast
 
-from jaxmigrate.flow.layout import bodies, mapped
+from jaxmigrate.flow.layout import bodies, mapped, objects
 from jaxmigrate.flow.layout.buffers import is_result_written
 from jaxmigrate.flow.layout.idioms import Idioms
 from jaxmigrate.flow.layout.interpreter import Interpreter
@@ -15,6 +15,7 @@ from jaxmigrate.flow.layout.onlookers import Onlookers
 from jaxmigrate.flow.layout.state import Key, Op, SiteCall
 from jaxmigrate.flow.layout.values import Cell, Pin
 from jaxmigrate.flow.variance import Level, Var
+from jaxmigrate.flow.variance.lattice import OTHERS, Fields
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.sites import MappedSite, axis_of
@@ -33,11 +34,16 @@ class Choice:
     """The layout of one argument or output; `reason` says why where it stays stacked.
 
     `aligned`: a stacked array that only mapped functions take and give, so that it can be an array over all processes.
+    `fields` are those of a replicated object that stay stacked, by name with the reason; `method` copies such an object
+    with other fields, and `like` is the argument whose fields such an output has.
     """
 
     layout: Name
     reason: str = ""
     aligned: bool = False
+    fields: tuple[tuple[str, str], ...] = ()
+    method: str = ""
+    like: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,12 +80,17 @@ class SiteChoice:
 
 @dataclass(frozen=True, slots=True)
 class OpChoice:
-    """An operation whose text changes: what it made or took apart is `layout` over `axis` now."""
+    """An operation whose text changes: what it made or took apart is `layout` over `axis` now.
+
+    `fields` of it stay stacked; `method` copies the object with other fields.
+    """
 
     op: Op
     layout: Name
     axis: str
     donated: bool
+    fields: tuple[str, ...] = ()
+    method: str = ""
 
 
 @dataclass(slots=True)
@@ -130,13 +141,17 @@ class _Solver:
         self.kinds = self._kinds()
         self.touching: dict[Cell, list[Key]] = {}
         self.of_site: dict[object, list[Cell]] = {}
+        self.owners: dict[Cell, dict[Cell, None]] = {}
+        for root in {cell.find() for cell in (*it.cells.values(), *(op.cell for op in it.ops.values()))}:
+            for cell in root.fields.values():
+                self.owners.setdefault(cell.find(), {})[root] = None
         for key, cell in it.cells.items():
             if key[0] in ("argument", "output"):
                 self.touching.setdefault(cell.find(), []).append(key)
                 self.of_site.setdefault(key[1], []).append(cell)
 
     def solve(self) -> Layouts:
-        while self._block() or self._drop_varying() or self._drop_useless():
+        while self._block() or self._drop_varying() or self._drop_useless() or self._drop_mixed():
             pass
         result = Layouts()
         for node in self.it.sites:
@@ -149,7 +164,10 @@ class _Solver:
             if op.kind == "rows":
                 layout = "stacked" if self._is_aligned(op.cell, result) else None
             if layout is not None:
-                result.ops.append(OpChoice(op, layout, self._axis_for(op.cell), self._is_donated(op.cell)))
+                fields = tuple(name for name, _ in self._stacked_fields(op.cell, op.module))
+                method = self._method(op.cell.find()) if fields else ""
+                axis, donated = self._axis_for(op.cell), self._is_donated(op.cell)
+                result.ops.append(OpChoice(op, layout, axis, donated, fields, method))
         return self._aligned(result)
 
     def _aligned(self, result: Layouts) -> Layouts:
@@ -168,11 +186,12 @@ class _Solver:
     def _is_aligned(self, cell: Cell, result: Layouts) -> bool:
         """Whether only mapped functions with specs take and give a group's arrays."""
         root = cell.find()
-        keys = self.touching.get(root, [])
+        keys = self._keys(root)
         sites = [result.sites[cast("ast.expr", key[1])] for key in keys]
         given = [key for key in keys if key[0] == "argument"]
-        pure = not root.pins and not any(("plain", *key[1:3]) in self.it.variables for key in given)
-        return pure and self.kinds.get(root, set()) <= ALIGNED and bool(sites) and all(s.is_global for s in sites)
+        pinned = any(one.pins for one in self._family(root))
+        pure = not pinned and not any(("plain", *key[1:3]) in self.it.variables for key in given)
+        return pure and self._kinds_of(root) <= ALIGNED and bool(sites) and all(s.is_global for s in sites)
 
     # Facts
 
@@ -285,10 +304,13 @@ class _Solver:
         """The global layout of a group, None where it stays stacked."""
         if cell is None:
             return None
-        root = cell.find()
+        return None if any(self._own(one) is None for one in self._family(cell.find())) else self._own(cell.find())
+
+    def _own(self, root: Cell) -> Name | None:
+        """The global layout of a group for all that is said about it alone."""
         if root.pins or root in self.dropped:
             return None
-        kinds = self.kinds.get(root, set())
+        kinds = self._kinds_of(root)
         if "split" in kinds or "merge" in kinds:
             return "split" if kinds <= self.splittable else None
         if kinds >= {"numpy", "written"}:
@@ -301,9 +323,12 @@ class _Solver:
         root = cell.find()
         if root in self.dropped:
             return self.dropped[root]
-        for pin in root.pins.values():
-            return describe(pin, module)
-        kinds = self.kinds.get(root, set())
+        for owner in self._family(root):
+            for pin in owner.pins.values():
+                return describe(pin, module)
+            if owner in self.dropped:
+                return self.dropped[owner]
+        kinds = self._kinds_of(root)
         if "rows" in kinds:
             return "holds one random key per device"
         if "split" in kinds:
@@ -320,8 +345,8 @@ class _Solver:
             return [cells.get(("output", node, i)) for i in range(parts)]
         return [cells.get(("output", node, None))]
 
-    def _returned(self, node: ast.expr, levels: Sequence[Level]) -> Var | None:
-        return mapped.returned(self.it, node, levels)
+    def _returned(self, node: ast.expr) -> Var | None:
+        return mapped.returned(self.it, node, self._given(node))
 
     # What speaks against
 
@@ -358,17 +383,24 @@ class _Solver:
         return any(c is not None and self._is_full(c) for c in cells)
 
     def _is_full(self, cell: Cell) -> bool:
-        kinds = self.kinds.get(cell.find(), set())
-        makers = [key[1] for key in self.touching.get(cell.find(), ()) if key[0] == "output"]
+        kinds = self._kinds_of(cell.find())
+        makers = [key[1] for key in self._keys(cell.find()) if key[0] == "output"]
         made = bool(kinds & {"replicate", "split", "rows"}) or bool(makers)
         return made and not any(self.blocked[cast("ast.expr", maker)] for maker in makers)
 
-    def _levels(self, node: ast.expr) -> list[Level]:
-        axes = self._in_axes(node) or ()
-        return [
-            Level.NO if axis is None or self._layout(self._argument(node, i)) == "replicated" else Level.YES
-            for i, axis in enumerate(axes)
-        ]
+    def _given(self, node: ast.expr) -> list[Var]:
+        """The arguments of a mapped function: whether devices hold different ones."""
+        return [self._given_one(node, i, axis) for i, axis in enumerate(self._in_axes(node) or ())]
+
+    def _given_one(self, node: ast.expr, index: int, axis: int | None) -> Var:
+        kind: Literal["array", "unknown"] = "unknown" if ("tree", node, index) in self.it.variables else "array"
+        cell = self._argument(node, index)
+        if axis is not None and self._layout(cell) != "replicated":
+            return Var(Level.YES, kind=kind)
+        fields = self._stacked_fields(cell, self.it.sites[node].module) if axis is not None else ()
+        if not fields:
+            return Var(Level.NO, kind=kind)
+        return Var(Level.MAY, fields=Fields({name: Var(Level.YES) for name, _ in fields} | {OTHERS: Var()}))
 
     def _drop_varying(self) -> bool:
         """Outputs that may differ between devices."""
@@ -376,7 +408,7 @@ class _Solver:
         for node in self.it.sites:
             if self.blocked[node]:
                 continue
-            shape = self._returned(node, self._levels(node))
+            shape = self._returned(node)
             cells = self._outputs(node)
             apart = mapped.parts_of(self.it, node, self.counts.get(node, 0)) is not None
             parts: tuple[Var | None, ...] = shape.parts if apart and shape is not None and shape.parts else (shape,)
@@ -386,28 +418,106 @@ class _Solver:
                 if part is None:
                     changed |= self._drop(cell, "comes from a mapped function that cannot be read")
                 elif part.level != Level.NO and self._layout(cell) == "replicated":
-                    changed |= self._drop(cell, _varies(part))
+                    changed |= self._drop_parts(cell, part)
         return changed
+
+    def _drop_parts(self, cell: Cell | None, part: Var) -> bool:
+        """The fields of an output that may differ between devices, all of it where they cannot be told apart."""
+        assert cell is not None
+        fields, root = part.fields or {}, cell.find()
+        rest = fields.get(OTHERS)
+        if not fields or (rest is not None and rest.level != Level.NO) or not self._is_mixable(root):
+            return self._drop(cell, _varies(part))
+        named = [(self._field(root, name), one) for name, one in fields.items() if name != OTHERS]
+        news = [self._drop(field, _varies(one)) for field, one in named if one.level != Level.NO]
+        return any(news)
+
+    def _drop_mixed(self) -> bool:
+        """Objects whose fields have several layouts that cannot be written as one; fields of stacked objects."""
+        changed = False
+        for root in [c for c in {*self.kinds} if c.fields]:
+            layout, module = self._layout(root), self._module_of(root)
+            fields = [*root.fields.values()]
+            if layout is not None and all(self._layout(cell) is None for cell in fields):
+                changed |= self._drop(root, self._reason(fields[0], module))
+            for cell in fields:
+                own = self._layout(cell)
+                if own is None and layout is not None and not self._is_mixable(root):
+                    changed |= self._drop(root, self._reason(cell, module))
+                elif own is not None and own != layout:
+                    changed |= self._drop(cell, self._reason(root, module))
+        return changed
+
+    # Objects with fields
+
+    def _family(self, root: Cell) -> list[Cell]:
+        """A group and the objects whose field it is."""
+        return [root, *self.owners.get(root, ())]
+
+    def _keys(self, root: Cell) -> list[Key]:
+        """The arguments and outputs that a group's arrays are, or are in."""
+        return [key for one in self._family(root) for key in self.touching.get(one, ())]
+
+    def _kinds_of(self, root: Cell) -> set[str]:
+        return set().union(*(self.kinds.get(one, set()) for one in self._family(root)))
+
+    def _field(self, root: Cell, name: str) -> Cell:
+        """The cell of a field, of which the program may not have asked yet."""
+        field = root.field(name)
+        self.owners.setdefault(field.find(), {})[root] = None
+        return field
+
+    def _is_mixable(self, root: Cell) -> bool:
+        """Whether some fields of an object may stay stacked: what gives it takes one, and it can be copied."""
+        if root.flat or self._own(root) != "replicated" or "numpy" in self._kinds_of(root) or not self._method(root):
+            return False
+        keys = self.touching.get(root, [])
+        taken = {key[1:] for key in keys if key[0] == "argument"}
+        mapped_by = {site for site, _ in taken}
+        pinned = [name for name, cell in root.fields.items() if cell.find().pins]
+        given = all(key[1] in mapped_by for key in keys if key[0] == "output")
+        return given and bool(taken) and not any(objects.may_be_static(self.it, name) for name in pinned)
+
+    def _method(self, root: Cell) -> str:
+        """The method that copies an object with other fields; empty where that is not known."""
+        found = {*root.methods}
+        for key in self.touching.get(root, ()):
+            if key[0] == "argument":
+                found |= objects.copied_by(self.it, key[1], key[2])  # type: ignore[arg-type]
+        return found.pop() if len(found) == 1 else ""
+
+    def _module_of(self, root: Cell) -> Module:
+        keys = self.touching.get(root, ())
+        ops = (op.module for op in self.it.ops.values() if op.cell.find() is root)
+        return next((self.it.sites[key[1]].module for key in keys), None) or next(ops)  # type: ignore[index]
+
+    def _stacked_fields(self, cell: Cell | None, module: Module) -> tuple[tuple[str, str], ...]:
+        """The fields of an object that stay stacked while the others are replicated."""
+        if cell is None or self._layout(cell) != "replicated":
+            return ()
+        fields = sorted(cell.find().fields.items())
+        return tuple((name, self._reason(one, module)) for name, one in fields if self._layout(one) is None)
 
     def _drop_useless(self) -> bool:
         """Groups that no mapped function takes or gives."""
         changed = False
-        for root, kinds in self.kinds.items():
-            if not kinds & {"argument", "output"}:
+        for root in self.kinds:
+            if not self._kinds_of(root) & {"argument", "output"}:
                 changed |= self._drop(root, "reaches no mapped function")
         return changed
 
     # Results
 
     def _is_donated(self, cell: Cell) -> bool:
+        family = self._family(cell.find())
         return any(
-            (argument := self._argument(node, index)) is not None and argument.find() is cell.find()
+            (argument := self._argument(node, index)) is not None and argument.find() in family
             for node in self.it.sites
             for index in self._positions(node, "donate_argnums") or ()
         )
 
     def _axis_for(self, cell: Cell) -> str:
-        for key in self.touching.get(cell.find(), ()):
+        for key in self._keys(cell.find()):
             return self._axis(key[1]) or self.axis  # type: ignore[arg-type]
         return self.axis
 
@@ -416,12 +526,7 @@ class _Solver:
         count = max(self.counts.get(node, 0), 0)
         axes = self._in_axes(node) or (0,) * count
         arguments = tuple(self._argument_choice(node, i, axis, site.module) for i, axis in enumerate(axes))
-        outputs = tuple(
-            Choice(layout)
-            if (layout := self._layout(c)) is not None
-            else Choice("stacked", self._reason(c, site.module))
-            for c in self._outputs(node)
-        )
+        outputs = tuple(self._output_choice(node, cell, site.module) for cell in self._outputs(node))
         whole = mapped.parts_of(self.it, node, count) is None
         squeezes = self._squeezes(node, arguments)
         return SiteChoice(site, arguments, outputs, whole, self._axis(node) or "", self.blocked[node], squeezes)
@@ -441,7 +546,22 @@ class _Solver:
             return Choice("static" if index in static else "broadcast")
         cell = self._argument(node, index)
         layout = self._layout(cell)
-        return Choice(layout) if layout is not None else self._stacked(cell, module)
+        if layout is None:
+            return self._stacked(cell, module)
+        fields = self._stacked_fields(cell, module)
+        return Choice(layout, fields=fields, method=self._method(cell.find()) if cell is not None and fields else "")
+
+    def _output_choice(self, node: ast.expr, cell: Cell | None, module: Module) -> Choice:
+        layout = self._layout(cell)
+        if layout is None:
+            return self._stacked(cell, module)
+        fields = self._stacked_fields(cell, module)
+        alike = (i for i in range(self.counts[node]) if fields and self._is_one(self._argument(node, i), cell))
+        return Choice(layout, fields=fields, like=next(alike, 0))
+
+    @staticmethod
+    def _is_one(one: Cell | None, other: Cell | None) -> bool:
+        return one is not None and other is not None and one.find() is other.find()
 
     def _stacked(self, cell: Cell | None, module: Module) -> Choice:
         return Choice("stacked", self._reason(cell, module))

@@ -70,11 +70,15 @@ class SiteCall:
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """The arguments of a call as the interpreter sees them; `open` where a star hides some of them."""
+    """The arguments of a call as the interpreter sees them; `open` where a star hides some of them.
+
+    The first `sure` positional ones, and those by name but for "**", stand where they are all the same.
+    """
 
     positional: tuple[Abstract, ...]
     named: Mapping[str, Abstract]
     open: bool = False
+    sure: int = 0
 
     def everything(self) -> list[Abstract]:
         """All of them."""
@@ -97,6 +101,7 @@ class State:
         self.mapped: dict[ast.expr, Abstract] = {}
         self.bound: dict[ast.expr, tuple[Abstract, Given]] = {}
         self.gone: set[object] = set()
+        self.waited_for: dict[FunctionNode, frozenset[str]] = {}
         self.attributes: dict[object, set[Key]] = {}
         self.inside: list[ast.Call] = []
         self.receivers: dict[ast.Attribute, Abstract] = {}
@@ -254,6 +259,8 @@ class State:
         match one, other:
             case Ref(), Ref():
                 self.changed |= one.cell.unify(other.cell)
+                if one.is_array or other.is_array:
+                    self.changed |= one.cell.flatten()
                 shape = one.shape if one.shape == other.shape else None
                 return Ref(one.cell, shape, one.is_array and other.is_array)
             case Tup(parts=a), Tup(parts=b) if len(a) == len(b):
@@ -265,13 +272,15 @@ class State:
             case Obj(cls=a), Obj(cls=b) if self.root(a) is self.root(b):
                 return one
             case Plain(), Plain():
-                return one
+                return one if one == other else PLAIN
         return self._join_unlike(one, other, node, module)
 
     def _join_unlike(self, one: Abstract, other: Abstract, node: ast.AST, module: Module) -> Abstract:
         """A container and a tree of arrays stay one group; anything else is no longer followed."""
         both = (one, other)
         cell = unify_all([c for value in both for c in cells_in(value)])
+        if cell is not None:
+            self.changed |= cell.flatten()
         if cell is None or any(isinstance(value, Plain | Obj | Func) for value in both):
             pin = Pin("flows together with a value that is not known to be stacked", module, node)
             for value in both:

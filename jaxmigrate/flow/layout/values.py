@@ -30,14 +30,22 @@ class Pin:
 
 
 class Cell:
-    """One representation, shared by all values that flow into one another (a union-find node)."""
+    """One representation, shared by all values that flow into one another (a union-find node).
 
-    __slots__ = ("_parent", "key", "pins")
+    Where the values are objects with fields, as a training state is, each field that the program names has a cell of
+    its own, which says more than the object's; `method` is how such an object is copied with other fields. Fields
+    of fields have no cells, and what treats an object as a mere tree of arrays makes it `flat`: one cell for all of it.
+    """
 
-    def __init__(self, key: object) -> None:
+    __slots__ = ("_parent", "fields", "flat", "key", "methods", "pins")
+
+    def __init__(self, key: object, flat: bool = False) -> None:
         self.key = key
+        self.flat = flat
         self._parent: Cell | None = None
         self.pins: dict[tuple[str, ast.AST], Pin] = {}
+        self.fields: dict[str, Cell] = {}
+        self.methods: set[str] = set()
 
     def find(self) -> Cell:
         """The cell that stands for its whole group."""
@@ -49,13 +57,36 @@ class Cell:
         return root
 
     def unify(self, other: Cell) -> bool:
-        """Makes one group of two; says whether they were two."""
+        """Makes one group of two, field by field; says whether they were two."""
         one, two = self.find(), other.find()
         if one is two:
             return False
         two._parent = one  # noqa: SLF001 - the same class
         one.pins |= two.pins
+        one.methods |= two.methods
+        flat = one.flat or two.flat
+        for name, cell in two.fields.items():
+            one.field(name).unify(cell)
+        if flat:
+            one.flatten()
         return True
+
+    def field(self, name: str) -> Cell:
+        """The cell of a field of the objects in the group."""
+        root = self.find()
+        if root.flat:
+            return root
+        if name not in root.fields:
+            root.fields[name] = Cell(("field", root.key, name), flat=True)
+        return root.fields[name]
+
+    def flatten(self) -> bool:
+        """Gives all fields one representation; says whether they had several."""
+        root = self.find()
+        cells, root.fields, root.flat = [*root.fields.values()], {}, True
+        for cell in cells:
+            root.find().unify(cell)
+        return bool(cells)
 
     def pin(self, pin: Pin) -> bool:
         """Keeps the group stacked; says whether that is news."""
@@ -77,7 +108,9 @@ class Box:
 
 @dataclass(frozen=True, slots=True)
 class Plain:
-    """Anything that is the same in both programs."""
+    """Anything that is the same in both programs; `cls` is the class of the project that it is a tree of arrays of."""
+
+    cls: Class | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,3 +313,13 @@ def unify_all(cells: Iterable[Cell]) -> Cell | None:
         else:
             first.unify(cell)
     return first
+
+
+def one_group(value: Abstract) -> Cell | None:
+    """The cell of all arrays in a value, which share one representation from here on; an object keeps its fields."""
+    if isinstance(value, Ref):
+        return value.cell
+    cell = unify_all(cells_in(value))
+    if cell is not None:
+        cell.flatten()
+    return cell

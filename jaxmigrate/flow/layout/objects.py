@@ -1,0 +1,85 @@
+"""Objects with fields, as training states are, of which some fields stay stacked and the others become global."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from jaxmigrate.flow.layout import bodies
+from jaxmigrate.program.sites import mapped_values
+from jaxmigrate.program.values import Class, External, Function, Partial
+
+if TYPE_CHECKING:
+    from jaxmigrate.flow.layout.interpreter import Interpreter
+
+REPLACES = frozenset({"replace", "_replace"})
+COPIED_BY = {
+    "flax.training.train_state.TrainState": "replace",
+    "flax.struct.dataclass": "replace",
+    "flax.struct.PyTreeNode": "replace",
+    "chex.dataclass": "replace",
+    "typing.NamedTuple": "_replace",
+}
+NO_ARRAYS, ARRAYS = frozenset({"apply_fn", "tx"}), frozenset({"step", "params", "opt_state"})  # of flax's TrainState
+STATIC_MARKS = frozenset({"pytree_node", "static", "metadata"})
+
+
+def copied_by(it: Interpreter, site: ast.expr, index: int) -> set[str]:
+    """How a mapped function, or the class that it names, copies its argument with other fields; empty if unknown."""
+    function, name = _parameter(it, site, index)
+    if function is None:
+        return set()
+    found = {
+        node.func.attr
+        for node in ast.walk(function.node)
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr in REPLACES
+        and isinstance(node.func.value, ast.Name)
+        and node.func.value.id == name
+    }
+    return found | {COPIED_BY[mark] for cls in _classes(it, function, name) for mark in _marks(it, cls)}
+
+
+def may_be_static(it: Interpreter, field: str) -> bool:
+    """Whether a field may be no array but a part of its object's type, for all that classes in sight say."""
+    lines = it.declarations(field)
+    if field in NO_ARRAYS or not (lines or field in ARRAYS):
+        return True
+    calls = [line.value for line in lines if isinstance(line.value, ast.Call)]
+    return any(keyword.arg in STATIC_MARKS for call in calls for keyword in call.keywords)
+
+
+def _parameter(it: Interpreter, site: ast.expr, index: int) -> tuple[Function | None, str]:
+    """The function that a site maps and the name of its parameter that an argument becomes."""
+    values = mapped_values(it.sites[site], it.resolver)
+    value = values[0] if len(values) == 1 else None
+    if isinstance(value, Partial) and all(a.keyword not in (None, "*", "**") for a in value.arguments):
+        value = value.callee
+    if not isinstance(value, Function):
+        return None, ""
+    names = bodies.positional(value)
+    return (value, names[index]) if index < len(names) else (None, "")
+
+
+def _classes(it: Interpreter, function: Function, name: str) -> list[Class | External]:
+    """What a parameter's annotation names."""
+    spec = function.node.args
+    for parameter in (*spec.posonlyargs, *spec.args):
+        if parameter.arg == name and isinstance(parameter.annotation, ast.Name | ast.Attribute):
+            values = it.resolver.values(parameter.annotation, function.module)
+            return [v for v in values if isinstance(v, Class | External)]
+    return []
+
+
+def _marks(it: Interpreter, cls: Class | External) -> set[str]:
+    """Which of the known kinds of objects a class is."""
+    if isinstance(cls, External):
+        return {cls.name} & set(COPIED_BY)
+    found: set[str] = set()
+    for one in it.resolver.lineage(cls):
+        for mark in [*one.node.bases, *(d.func if isinstance(d, ast.Call) else d for d in one.node.decorator_list)]:
+            value = it.resolver.value(mark, one.module)
+            if isinstance(value, External) and value.name in COPIED_BY:
+                found.add(value.name)
+    return found

@@ -1,0 +1,47 @@
+"""A trainer keeps the state as its attribute."""
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from flax import jax_utils, struct
+from flax.training.common_utils import shard
+
+
+@struct.dataclass
+class State:
+    step: Any
+    params: Any
+    stats: Any
+
+
+def train_step(state, batch):
+    stats = 0.5 * state.stats + 0.5 * batch.var(0)
+    value, grad = jax.value_and_grad(lambda w: jnp.mean((batch / jnp.sqrt(stats + 1e-3) @ w - 1) ** 2))(state.params)
+    params = state.params - 0.125 * jax.lax.pmean(grad, "batch")
+    return state.replace(step=state.step + 1, params=params, stats=stats), jax.lax.pmean(value, "batch")
+
+
+def batch(i):
+    return shard(np.cos(np.arange(48, dtype=np.float32) * (i + 1)).reshape(16, 3))
+
+
+state0 = State(step=0, params=jnp.ones(3), stats=jnp.ones(3))
+p_step = jax.pmap(train_step, axis_name="batch")
+state = jax_utils.replicate(state0)
+for i in range(3):
+    state, loss = p_step(state, batch(i))
+
+
+class Trainer:
+    def __init__(self, state):
+        self.state = state
+
+    def run(self, n):
+        for i in range(n):
+            self.state, _ = p_step(self.state, batch(i))
+        return self.state.stats
+
+
+trainer = Trainer(state)
+RESULT = {"stats": trainer.run(2), "params": trainer.state.params[0], "one": jax_utils.unreplicate(trainer.state).stats}
