@@ -4,27 +4,24 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import TypeAlias, cast
+from typing import cast
 
 from jaxmigrate.findings import Finding
 from jaxmigrate.flow.facts import Facts
 from jaxmigrate.program.jax_names import newest_jax
 from jaxmigrate.program.mesh_contexts import CONTEXT, mesh_contexts
-from jaxmigrate.program.modules import Module
 from jaxmigrate.program.old_names import Release, old_names
-from jaxmigrate.program.old_uses import OldImport, OldReference, is_guarded, old_imports, old_references
-from jaxmigrate.program.resolve import Resolver
+from jaxmigrate.program.old_uses import is_guarded, unguarded_uses
 from jaxmigrate.program.unknown_names import unknown_names
 
 TARGET = "the oldest JAX that the project must run on"  # what the resolver remembers it under; None for the newest
-Uses: TypeAlias = tuple[list[OldImport], list[OldReference]]
 
 
 def old_name_findings(facts: Facts, code: str) -> Iterator[Finding]:
     """A finding for each import of, and each expression for, an old name that a rule is about."""
     target = cast("Release | None", facts.resolver.remembered.get(TARGET))
     for module in facts.modules:
-        imports, references = _uses(facts.resolver, module)
+        imports, references = unguarded_uses(module, facts.resolver)
         bound = {use.local for use in imports}
         for one in imports:
             if one.row.code == code and one.row.holds_for(target):
@@ -50,11 +47,3 @@ def context_findings(facts: Facts) -> Iterator[Finding]:
         for context in mesh_contexts(module, facts.resolver):
             if not is_guarded(context.statement, module):
                 yield from facts.finding(module, context.mesh, row.code, row.told)
-
-
-def _uses(resolver: Resolver, module: Module) -> tuple[list[OldImport], list[OldReference]]:
-    known = cast("dict[Module, Uses]", resolver.remembered.setdefault("old uses", {}))
-    if module not in known:
-        imports = [use for use in old_imports(module) if not is_guarded(use.statement, module)]
-        known[module] = imports, [u for u in old_references(module, resolver) if not is_guarded(u.node, module)]
-    return known[module]

@@ -9,9 +9,13 @@ PRIVATE = "jax._src."
 
 
 @cache
+def _text() -> str:
+    return (importlib.resources.files("jaxmigrate.program") / "jax_names.txt").read_text(encoding="utf-8")
+
+
+@cache
 def _modules() -> dict[str, str]:
-    text = (importlib.resources.files("jaxmigrate.program") / "jax_names.txt").read_text(encoding="utf-8")
-    lines = [line.partition(" ") for line in text.splitlines() if not line.startswith("#")]
+    lines = [line.partition(" ") for line in _text().splitlines() if not line.startswith("#")]
     return {module: f" {names} " for module, _, names in lines}
 
 
@@ -24,8 +28,7 @@ def _packages() -> frozenset[str]:
 @cache
 def newest_jax() -> str:
     """The release that the names are of."""
-    text = (importlib.resources.files("jaxmigrate.program") / "jax_names.txt").read_text(encoding="utf-8")
-    return text.split(maxsplit=7)[5]
+    return _text().split(maxsplit=7)[5]
 
 
 def missing(dotted: str) -> str:

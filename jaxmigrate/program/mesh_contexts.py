@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from jaxmigrate.program.collectives import MAKE_MESH, MESHES
 from jaxmigrate.program.modules import Module
@@ -25,8 +25,15 @@ class MeshContext(NamedTuple):
     statement: ast.With
 
 
-def mesh_contexts(module: Module, resolver: Resolver) -> Iterator[MeshContext]:
+def mesh_contexts(module: Module, resolver: Resolver) -> list[MeshContext]:
     """The meshes that a module enters: calls that make one, what such a call is bound to, and what is called a mesh."""
+    known = cast("dict[Module, list[MeshContext]]", resolver.remembered.setdefault("mesh contexts", {}))
+    if module not in known:
+        known[module] = list(_contexts(module, resolver))
+    return known[module]
+
+
+def _contexts(module: Module, resolver: Resolver) -> Iterator[MeshContext]:
     if "mesh" not in module.text.lower() or "with" not in module.text or "jax" not in module.text:
         return
     for node in module.table.parents:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias, cast
 
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.old_mentions import may_use_old_names
@@ -42,6 +42,23 @@ class OldReference:
     module: Module
     node: ReferenceNode
     row: OldName
+
+
+class Uses(NamedTuple):
+    """The old names that a module uses and that nothing guards."""
+
+    imports: list[OldImport]
+    references: list[OldReference]
+
+
+def unguarded_uses(module: Module, resolver: Resolver) -> Uses:
+    """The uses of old names whose failure nothing catches, looked up once for a resolver."""
+    known = cast("dict[Module, Uses]", resolver.remembered.setdefault("old uses", {}))
+    if module not in known:
+        imports = [use for use in old_imports(module) if not is_guarded(use.statement, module)]
+        references = [use for use in old_references(module, resolver) if not is_guarded(use.node, module)]
+        known[module] = Uses(imports, references)
+    return known[module]
 
 
 def old_imports(module: Module) -> list[OldImport]:

@@ -8,7 +8,7 @@ from typing import Literal
 
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.old_names import release
-from jaxmigrate.program.old_uses import is_guarded, old_imports, old_references
+from jaxmigrate.program.old_uses import unguarded_uses
 from jaxmigrate.program.resolve import Resolver
 
 Era = Literal["old", "new", ""]
@@ -29,6 +29,5 @@ def era_of(modules: Iterable[Module], resolver: Resolver, required: Era) -> Era:
 
 def _runs_before_only(module: Module, resolver: Resolver) -> bool:
     """Whether a module uses, with nothing to catch the failure, a name that no release since 0.6 has."""
-    imported = [use.row for use in old_imports(module) if not is_guarded(use.statement, module)]
-    used = [use.row for use in old_references(module, resolver) if not is_guarded(use.node, module)]
-    return any(row.removed and release(row.removed) <= TURN for row in (*imported, *used))
+    rows = (use.row for uses in unguarded_uses(module, resolver) for use in uses)
+    return any(row.removed and release(row.removed) <= TURN for row in rows)

@@ -29,9 +29,8 @@ from jaxmigrate.program.old_uses import (
     OldImport,
     OldReference,
     Statement,
-    is_guarded,
-    old_imports,
-    old_references,
+    Uses,
+    unguarded_uses,
 )
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.unknown_names import unknown_names
@@ -44,13 +43,6 @@ class Renewed(NamedTuple):
     seen: tuple[Seen, ...]
 
 
-class Uses(NamedTuple):
-    """The old names that a module uses and that are not guarded."""
-
-    imports: Sequence[OldImport]
-    references: Sequence[OldReference]
-
-
 def renew(
     texts: Mapping[Path, str], target: Release | None, required: Era = "", touched: Collection[Path] = ()
 ) -> dict[Path, Renewed]:
@@ -61,7 +53,7 @@ def renew(
     """
     modules = _parsed(texts, touched)
     resolver = Resolver(Project(modules.values(), lambda path: texts.get(path) or read_utf8(path), texts))
-    found = {module: _uses(module, resolver) for module in modules.values()}
+    found = {module: unguarded_uses(module, resolver) for module in modules.values()}
     found = {m: uses for m, uses in found.items() if m.path in touched or any(uses) or _enters_mesh(m, resolver)}
     if not found:
         return {}
@@ -85,14 +77,7 @@ def _parsed(texts: Mapping[Path, str], touched: Collection[Path]) -> dict[Path, 
 
 
 def _enters_mesh(module: Module, resolver: Resolver) -> bool:
-    return any(True for _ in mesh_contexts(module, resolver))
-
-
-def _uses(module: Module, resolver: Resolver) -> Uses:
-    return Uses(
-        [use for use in old_imports(module) if not is_guarded(use.statement, module)],
-        [use for use in old_references(module, resolver) if not is_guarded(use.node, module)],
-    )
+    return bool(mesh_contexts(module, resolver))
 
 
 def _renewed(desk: Desk, uses: Uses, by_row: Mapping[str, Subject], texts: Texts) -> Renewed:
