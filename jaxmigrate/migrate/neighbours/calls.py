@@ -31,6 +31,13 @@ def name_positions(desk: Desk, call: ast.Call, names: Sequence[str], first: int)
             desk.edits.append(Edit(start, start, f"{name}="))
 
 
+def drop_name(desk: Desk, call: ast.Call, keyword: str) -> None:
+    """Makes an argument given by a keyword one given by its place."""
+    for one in call.keywords:
+        if one.arg == keyword:
+            desk.edits.append(Edit(desk.positions.span(one)[0], desk.positions.span(one.value)[0], ""))
+
+
 def rename_keyword(desk: Desk, call: ast.Call, old: str, new: str) -> None:
     """Gives a keyword another name."""
     for keyword in call.keywords:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from jaxmigrate.migrate.edits import Edit
-from jaxmigrate.migrate.neighbours.calls import is_open, ordered, rename_keyword
+from jaxmigrate.migrate.neighbours.calls import drop_name, is_open, name_positions, ordered, rename_keyword
 from jaxmigrate.migrate.neighbours.desk import Desk
 from jaxmigrate.migrate.neighbours.texts import Texts
 from jaxmigrate.program.old_uses import OldReference
@@ -46,14 +45,10 @@ def apply(desk: Desk, use: OldReference) -> None:
     call, first = call_of(use, desk.resolver)
     if call is None:
         return
-    for argument, name in zip(call.args[first + 1 :], POSITIONAL[1:], strict=False):
-        start, _ = desk.positions.span(argument)
-        desk.edits.append(Edit(start, start, f"{name}="))
+    name_positions(desk, call, POSITIONAL[1:], first + 1)
     for old, new in RENAMED.items():
         rename_keyword(desk, call, old, new)
-    for keyword in call.keywords:
-        if keyword.arg == "fun":
-            desk.edits.append(Edit(desk.positions.span(keyword)[0], desk.positions.span(keyword.value)[0], ""))
+    drop_name(desk, call, "fun")
 
 
 def call_of(use: OldReference, resolver: Resolver) -> tuple[ast.Call | None, int]:

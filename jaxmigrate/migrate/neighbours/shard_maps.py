@@ -17,8 +17,10 @@ from jaxmigrate.migrate.edits import Edit
 from jaxmigrate.migrate.neighbours.calls import (
     add_keyword,
     drop_keyword,
+    drop_name,
     given,
     is_open,
+    name_positions,
     ordered,
     rename_keyword,
     set_value,
@@ -132,15 +134,8 @@ def _edit(desk: Desk, call: ast.Call, reference: Reference, check: Check, own: b
     first = 1 if reference.use == "partial" and own else 0
     positional = call.args[first:]
     check_at, auto_at = PARAMETERS.index("check_rep"), PARAMETERS.index("auto")
-    for index, argument in enumerate(positional):
-        name = PARAMETERS[index] if index < len(PARAMETERS) else ""
-        if name in ("mesh", "in_specs", "out_specs"):
-            start, _ = desk.positions.span(argument)
-            desk.edits.append(Edit(start, start, f"{name}="))
-    for keyword in call.keywords:
-        if keyword.arg == "f":
-            start, _ = desk.positions.span(keyword)
-            desk.edits.append(Edit(start, desk.positions.span(keyword.value)[0], ""))
+    name_positions(desk, call, ("", *PARAMETERS[1:check_at]), first)
+    drop_name(desk, call, "f")
     _edit_check(desk, call, positional[check_at] if len(positional) > check_at else None, check, own)
     _edit_auto(desk, call, positional[auto_at] if len(positional) > auto_at else None, positional)
 
