@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
@@ -362,11 +362,23 @@ def drop_alias(statement: ast.ImportFrom, alias: ast.AST, module: Module, positi
         start, _ = positions.line_span(statement.lineno)
         _, end = positions.line_span(statement.end_lineno or statement.lineno)
         return [Edit(start, end, "")]
-    index = next(i for i, a in enumerate(names) if a is alias)
-    start, end = positions.span(names[index])
-    if index + 1 < len(names):
-        return [Edit(start, positions.span(names[index + 1])[0], "")]
-    return [Edit(positions.span(names[index - 1])[1], end, "")]
+    return cut_names(statement, {alias}, positions)
+
+
+def cut_names(statement: IMPORTS, dropped: Collection[ast.AST], positions: Positions) -> list[Edit]:
+    """Edits that cut names out of an import of which others stay, each with the comma beside it."""
+    names = statement.names
+    edits: list[Edit] = []
+    for index, alias in enumerate(names):
+        if alias not in dropped:
+            continue
+        if any(other not in dropped for other in names[index + 1 :]):
+            edits.append(Edit(positions.span(alias)[0], positions.span(names[index + 1])[0], ""))
+            continue
+        last_kept = next(other for other in reversed(names[:index]) if other not in dropped)
+        edits.append(Edit(positions.span(last_kept)[1], positions.span(names[-1])[1], ""))
+        break
+    return edits
 
 
 def imported_names(modules: Sequence[Module], resolver: Resolver) -> dict[Module, frozenset[str]]:
