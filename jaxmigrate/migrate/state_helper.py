@@ -87,7 +87,7 @@ def _returns(names: GlobalNames, needs: MapNeeds) -> Iterator[str]:
     yield f"            if {kept}:"
     yield "                return out"
     if needs.state_outputs:
-        yield "            like = {i: states[argument] for i, argument in state_outputs.items()}"
+        yield "            like = {i: states[argument] for i, argument in (state_outputs or {}).items()}"
         given = f"like.get(i, {given})"
     yield f"            return tuple({tree_map}(expand, {given}, x) for i, x in enumerate(out))"
 
@@ -148,7 +148,7 @@ def _host_local(names: GlobalNames, needs: MapNeeds, axis: str, jitted: str) -> 
         yield f"        if {kept}:"
         yield "            return out"
         if needs.state_outputs:
-            yield "        like = {i: states[argument] for i, argument in state_outputs.items()}"
+            yield "        like = {i: states[argument] for i, argument in (state_outputs or {}).items()}"
             given = f"like.get(i, {given})"
         yield f"        return tuple({jax}.tree.map(to_local, {given}, x) for i, x in enumerate(out))"
     else:
