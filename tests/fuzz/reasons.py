@@ -4,7 +4,7 @@
 
 A reason that names a place is checked against the statement that stands there: it has the method, the attribute, the
 function, the index that the reason is about. "Differs between devices" is checked by running: in some call the slices
-of that result do differ; a result that is equal by chance of the data is counted as such. Prints a line for each reason:
+of that result do differ; a result that is equal by chance of the data is counted as such. Prints for each reason
 how often it was given, and how many of those are checked and true. The exit status is 1 where one is false.
 """
 
