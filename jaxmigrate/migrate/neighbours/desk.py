@@ -55,8 +55,12 @@ class Desk:
     uses: list[ast.expr] = field(default_factory=list)  # where these are used
     loaded: set[str] = field(default_factory=set)  # modules that `import a.b.c` statements will load
 
+    _listed: frozenset[str] = field(init=False)  # texts in the module, such as those of __all__
+
     def __post_init__(self) -> None:
         self.positions = Positions(self.module.text)
+        constants = (n.value for n in ast.walk(self.module.tree) if isinstance(n, ast.Constant))
+        self._listed = frozenset(value for value in constants if isinstance(value, str))
         self.taken = set(used_names(self.module))
 
     def replace(self, node: ast.expr, text: str) -> None:
@@ -166,8 +170,7 @@ class Desk:
 
     def is_read_elsewhere(self, name: str) -> bool:
         """Whether a name of the module's top may be of use to others: imported, listed, or in a package."""
-        listed = any(isinstance(n, ast.Constant) and n.value == name for n in ast.walk(self.module.tree))
-        return name in self.imported or listed or self.module.is_package
+        return name in self.imported or name in self._listed or self.module.is_package
 
     def unread(self, alias: ast.alias, name: str) -> bool:
         """Whether nothing is left that reads the name which an import binds."""
