@@ -27,8 +27,28 @@ class ArrayLayout:
         return {"name": self.name, "layout": self.layout, **({"reason": self.reason} if self.reason else {})}
 
 
+class Placed:
+    """What stands at a place of a file, or of a notebook's cell."""
+
+    __slots__ = ()
+    path: str
+    line: int
+    column: int
+    cell: int
+
+    @property
+    def place(self) -> str:
+        """Where it stands, as `path:line`."""
+        return f"{shown_path(self.path, self.cell)}:{self.line}"
+
+    def place_json(self) -> dict[str, Any]:
+        """The place as `fix --report` writes it."""
+        cell = {"cell": self.cell} if self.cell else {}
+        return {"path": self.path, **cell, "line": self.line, "column": self.column}
+
+
 @dataclass(frozen=True, slots=True)
-class SitePlan:
+class SitePlan(Placed):
     """One mapped site.
 
     Attributes:
@@ -61,19 +81,11 @@ class SitePlan:
     outputs: tuple[ArrayLayout, ...] = ()
     cell: int = 0
 
-    @property
-    def place(self) -> str:
-        """Where it stands, as `path:line`."""
-        return f"{shown_path(self.path, self.cell)}:{self.line}"
-
     def to_json(self) -> dict[str, Any]:
         """The site as `fix --report` writes it."""
         return {
             "id": self.id,
-            "path": self.path,
-            **({"cell": self.cell} if self.cell else {}),
-            "line": self.line,
-            "column": self.column,
+            **self.place_json(),
             "form": self.form,
             "axis": self.axis,
             "mapped": self.mapped,
@@ -85,7 +97,7 @@ class SitePlan:
 
 
 @dataclass(frozen=True, slots=True)
-class NamePlan:
+class NamePlan(Placed):
     """One use of a name that JAX has renamed or removed.
 
     Attributes:
@@ -110,18 +122,10 @@ class NamePlan:
     reason: str = ""
     cell: int = 0
 
-    @property
-    def place(self) -> str:
-        """Where it stands, as `path:line`."""
-        return f"{shown_path(self.path, self.cell)}:{self.line}"
-
     def to_json(self) -> dict[str, Any]:
         """The use as `fix --report` writes it."""
         return {
-            "path": self.path,
-            **({"cell": self.cell} if self.cell else {}),
-            "line": self.line,
-            "column": self.column,
+            **self.place_json(),
             "name": self.name,
             "replacement": self.replacement,
             "status": self.status,
