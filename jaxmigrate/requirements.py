@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Literal
 
-OLDEST = (0, 6, 1)
-TURN = (0, 6, 0)
+from jaxmigrate.program.old_names import TURN, Era, Release
+
+OLDEST: Release = (0, 6, 1)
+LOWER = (">=", "==", "~=", ">")
 FILES = ("pyproject.toml", "setup.cfg", "setup.py", "requirements.txt", "requirements/requirements.txt")
 _REQUIREMENT = re.compile(
     r"""(?:^|["'\s,=])jax\s*(?:\[[^\]]*\])?\s*\(?(?P<bounds>(?:\s*,?\s*(?:>=|==|~=|<=|>|<|!=)\s*\d+(?:\.\d+)*(?:\.\*)?)+)""",
@@ -29,26 +30,26 @@ def project_folder(start: Path) -> Path:
     return folder
 
 
-def required_jax(root: Path) -> tuple[int, ...] | None:
+def required_jax(root: Path) -> Release | None:
     """The lower bound that a project's files set for `jax`; None without one, or where it is below 0.6.1.
 
     0.6.1 is the first release that has what is written, so that a project which asks for less has to ask for more.
     """
-    lower = [bound for how, bound in _bounds(root) if how in (">=", "==", "~=", ">")]
+    lower = [bound for how, bound in _bounds(root) if how in LOWER]
     return min(lower) if lower and min(lower) >= OLDEST else None
 
 
-def written_for(root: Path) -> Literal["old", "new", ""]:
+def written_for(root: Path) -> Era:
     """Whether a project asks for releases before 0.6 only, or since 0.6 only; empty where it says neither."""
     bounds = list(_bounds(root))
-    lower = [bound for how, bound in bounds if how in (">=", "==", "~=", ">")]
+    lower = [bound for how, bound in bounds if how in LOWER]
     upper = [bound for how, bound in bounds if how in ("<", "<=", "==", "~=")]
     if lower and min(lower) >= TURN:
         return "new"
     return "old" if upper and max(upper) <= TURN else ""
 
 
-def _bounds(root: Path) -> Iterator[tuple[str, tuple[int, ...]]]:
+def _bounds(root: Path) -> Iterator[tuple[str, Release]]:
     for name in FILES:
         try:
             text = (root / name).read_text(encoding="utf-8", errors="replace")

@@ -13,9 +13,9 @@ from jaxmigrate.commands.planning import plan_files
 from jaxmigrate.config import Version
 from jaxmigrate.lint_run.examine import Examined, examine_text
 from jaxmigrate.migrate import SitePlan
-from jaxmigrate.migrate.neighbours.era import Era
-from jaxmigrate.migrate.neighbours.plans import line_before
+from jaxmigrate.migrate.neighbours.plans import LinesBefore
 from jaxmigrate.migrate.plan import NamePlan
+from jaxmigrate.program.old_names import Era
 from jaxmigrate.reports.diff import unified_diff
 from jaxmigrate.reports.fix_result import FixedFile, FixResult, Outcome
 from jaxmigrate.sources import Location, SourceError, replace_bytes
@@ -94,25 +94,13 @@ def _rewritten(file: Location, raw: bytes, wanted: Wanted) -> _Rewrite:
         planned, errors = plan_files([source], wanted.layout, wanted.target, wanted.era)
         made.errors += errors
         for one in planned:
-            moved = _Lines(raw.decode("latin-1"), made.raw.decode("latin-1"))
-            made.sites += [replace(site, line=moved.before(site.line)) for site in one.plan.sites]
-            made.names += [replace(name, line=moved.before(name.line)) for name in one.plan.names]
+            moved = LinesBefore(raw.decode("latin-1"), made.raw.decode("latin-1"))
+            made.sites += [replace(site, line=moved.of(site.line)) for site in one.plan.sites]
+            made.names += [replace(name, line=moved.of(name.line)) for name in one.plan.names]
             made.raw = one.after
     made.sites.sort(key=lambda site: (site.line, site.column))
     made.names.sort(key=lambda name: (name.line, name.column))
     return made
-
-
-@dataclass(frozen=True)
-class _Lines:
-    """The lines of a file as it was and as it has become."""
-
-    old: str
-    new: str
-
-    def before(self, line: int) -> int:
-        """The line that became a line."""
-        return line if self.old == self.new else line_before(line, self.old, self.new)
 
 
 def _written(file: Location, raw: bytes, made: _Rewrite, wanted: Wanted) -> FixedFile:

@@ -9,8 +9,7 @@ from jaxmigrate.commands.cells import in_cells
 from jaxmigrate.commands.inputs import unparsable
 from jaxmigrate.linting import place
 from jaxmigrate.migrate import FilePlan, SitePlan, plan_sources
-from jaxmigrate.migrate.neighbours.era import Era
-from jaxmigrate.program.old_names import Release
+from jaxmigrate.program.old_names import Era, Release
 from jaxmigrate.reports.diff import diff_of
 from jaxmigrate.reports.fix_result import FixedFile, Outcome
 from jaxmigrate.sources import SourceError, SourceFile

@@ -22,14 +22,13 @@ from jaxmigrate.migrate.edits import Positions, apply_edits
 from jaxmigrate.migrate.global_arrays import GlobalRewrite, global_rewrite
 from jaxmigrate.migrate.imports import imported_names
 from jaxmigrate.migrate.layouts import Chosen, choose
-from jaxmigrate.migrate.neighbours.era import Era
 from jaxmigrate.migrate.neighbours.plans import with_new_names
 from jaxmigrate.migrate.plan import FilePlan, Plan, SitePlan
 from jaxmigrate.migrate.rewriting import Mark, marked, planned_imports, rewrite
 from jaxmigrate.migrate.sites import Outcome, site_plan
 from jaxmigrate.migrate.together import leave_together
 from jaxmigrate.program.modules import Module, Project, parse_module, read_utf8
-from jaxmigrate.program.old_names import Release
+from jaxmigrate.program.old_names import Era, Release
 from jaxmigrate.program.resolve import PARTIALS, Resolver
 from jaxmigrate.program.scopes import Binding
 from jaxmigrate.program.sites import MappedSite, Reference, ReferenceNode, mapped_sites, references

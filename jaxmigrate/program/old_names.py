@@ -13,9 +13,11 @@ import importlib.resources
 import re
 from collections.abc import Iterator
 from functools import cache
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 Release = tuple[int, ...]
+Era = Literal["old", "new", ""]  # written for releases before TURN only, or since it only; empty where neither is known
+TURN: Release = (0, 6, 0)  # the first release whose check_rep, then check_vma, sums gradients
 
 
 class OldName(NamedTuple):

@@ -8,10 +8,9 @@ from pathlib import Path
 import pytest
 
 from jaxmigrate.migrate import fix_files, plan_sources
-from jaxmigrate.migrate.neighbours.era import Era
 from jaxmigrate.migrate.plan import NamePlan
 from jaxmigrate.program.jax_names import missing
-from jaxmigrate.program.old_names import Release, old_names, release, row_of
+from jaxmigrate.program.old_names import Era, Release, old_names, release, row_of
 from jaxmigrate.requirements import project_folder, required_jax, written_for
 from tests.campaigns.old_name_cases import CANNOT, PRELUDE, USES
 from tests.campaigns.old_names_by_hand import BY_HAND, WITHOUT

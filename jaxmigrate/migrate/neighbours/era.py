@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import Literal
 
 from jaxmigrate.program.modules import Module
-from jaxmigrate.program.old_names import release
+from jaxmigrate.program.old_names import TURN, Era, release
 from jaxmigrate.program.old_uses import unguarded_uses
 from jaxmigrate.program.resolve import Resolver
 
-Era = Literal["old", "new", ""]
-TURN = (0, 6, 0)
 # Names that fix itself writes, such as check_vma, say nothing: a second run must not read them as evidence.
 SINCE = re.compile(r"\blax\.pvary\b|\bjax\.(?:typeof|P)\b|^[ \t]*from jax import [^\n]*\b(?:typeof|P)\b", re.MULTILINE)
 

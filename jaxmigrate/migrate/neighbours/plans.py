@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 
 from jaxmigrate.migrate.neighbours.desk import Seen
-from jaxmigrate.migrate.neighbours.era import Era
 from jaxmigrate.migrate.neighbours.project import renew
-from jaxmigrate.migrate.plan import FilePlan, NamePlan, Plan
-from jaxmigrate.program.old_names import Release
+from jaxmigrate.migrate.plan import NamePlan, Plan
+from jaxmigrate.program.old_names import Era, Release
 
 
 def with_new_names(plan: Plan, paths: Mapping[str, Path], target: Release | None, era: Era = "") -> Plan:
@@ -33,15 +33,16 @@ def with_new_names(plan: Plan, paths: Mapping[str, Path], target: Release | None
             continue
         after = renewed[path].text
         marked_after = again[path].text if path in marked and path in again else after
-        names = tuple(_name_plan(one, file) for one in renewed[path].seen)
+        lines = LinesBefore(file.before, file.after)
+        names = tuple(_name_plan(one, file.path, lines) for one in renewed[path].seen)
         files.append(replace(file, after=after, marked_after=marked_after, names=names))
     return Plan(tuple(files))
 
 
-def _name_plan(seen: Seen, file: FilePlan) -> NamePlan:
+def _name_plan(seen: Seen, path: str, lines: LinesBefore) -> NamePlan:
     return NamePlan(
-        path=file.path,
-        line=line_before(seen.line, file.before, file.after),
+        path=path,
+        line=lines.of(seen.line),
         column=seen.column,
         name=seen.name,
         replacement=seen.replacement,
@@ -51,12 +52,23 @@ def _name_plan(seen: Seen, file: FilePlan) -> NamePlan:
     )
 
 
-def line_before(line: int, before: str, after: str) -> int:
-    """The line of `before` that became a line of `after`; the nearest one above for a line that is new."""
-    if before == after:
+class LinesBefore:
+    """Which line of a text became which line of another; the two are compared once, and only if it is asked."""
+
+    def __init__(self, before: str, after: str) -> None:
+        self._texts = before, after
+
+    @cached_property
+    def _changes(self) -> Sequence[tuple[str, int, int, int, int]]:
+        before, after = (text.splitlines() for text in self._texts)
+        return difflib.SequenceMatcher(None, before, after, autojunk=False).get_opcodes()
+
+    def of(self, line: int) -> int:
+        """The line before that became a line after; the nearest one above for a line that is new."""
+        if self._texts[0] == self._texts[1]:
+            return line
+        for kind, start, end, new_start, new_end in self._changes:
+            if new_start < line <= new_end:
+                there = start + line - new_start
+                return there if kind == "equal" else min(there, max(start + 1, end))
         return line
-    matcher = difflib.SequenceMatcher(None, before.splitlines(), after.splitlines(), autojunk=False)
-    for kind, start, end, new_start, new_end in matcher.get_opcodes():
-        if new_start < line <= new_end:
-            return start + line - new_start if kind == "equal" else min(start + line - new_start, max(start + 1, end))
-    return line

@@ -13,7 +13,7 @@ from jaxmigrate.migrate.edits import apply_edits
 from jaxmigrate.migrate.imports import imported_names, insertions
 from jaxmigrate.migrate.neighbours.arrays import name_sizes
 from jaxmigrate.migrate.neighbours.desk import Desk, Seen
-from jaxmigrate.migrate.neighbours.era import Era, era_of
+from jaxmigrate.migrate.neighbours.era import era_of
 from jaxmigrate.migrate.neighbours.meshes import enter_meshes, keep_axes_auto
 from jaxmigrate.migrate.neighbours.renames import NO_PLACE, rename
 from jaxmigrate.migrate.neighbours.statements import rewrite_statement
@@ -24,7 +24,7 @@ from jaxmigrate.migrate.style import style_of
 from jaxmigrate.program.mesh_contexts import mesh_contexts
 from jaxmigrate.program.modules import Module, Project, parse_module, read_utf8
 from jaxmigrate.program.old_mentions import may_use_old_names
-from jaxmigrate.program.old_names import Release
+from jaxmigrate.program.old_names import Era, Release
 from jaxmigrate.program.old_uses import (
     OldImport,
     OldReference,

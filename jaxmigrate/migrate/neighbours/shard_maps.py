@@ -26,9 +26,9 @@ from jaxmigrate.migrate.neighbours.calls import (
     set_value,
 )
 from jaxmigrate.migrate.neighbours.desk import Desk
-from jaxmigrate.migrate.neighbours.era import Era
 from jaxmigrate.migrate.neighbours.texts import Texts
 from jaxmigrate.migrate.style import style_of
+from jaxmigrate.program.old_names import Era
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.sites import MappedSite, Reference, mapped_values
 from jaxmigrate.program.values import Application, Argument

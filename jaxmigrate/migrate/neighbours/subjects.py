@@ -8,11 +8,10 @@ from dataclasses import dataclass
 
 from jaxmigrate.migrate.neighbours import arrays, callbacks, pjits, positional, shard_maps, twins, xmaps
 from jaxmigrate.migrate.neighbours.desk import Desk
-from jaxmigrate.migrate.neighbours.era import Era
 from jaxmigrate.migrate.neighbours.meshes import contexts_left
 from jaxmigrate.migrate.neighbours.texts import Texts
 from jaxmigrate.program.modules import Module
-from jaxmigrate.program.old_names import Release
+from jaxmigrate.program.old_names import Era, Release
 from jaxmigrate.program.old_uses import OldReference
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.sites import MappedSite, Reference, ReferenceNode, mapped_sites, references
