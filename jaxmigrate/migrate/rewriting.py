@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -16,6 +17,7 @@ from jaxmigrate.migrate.style import Style, style_of
 from jaxmigrate.program.modules import Module
 
 TRANSFORM_MARK, MAPPED_MARK = "__jaxmigrate_transform__", "__jaxmigrate_mapped__"
+_CODING = re.compile(r"coding[:=][ \t]*[-\w.]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +134,7 @@ def helper_edit(
     text = (style.newline * 2).join(style.render(lines) for lines in helpers)
     if module.cells:
         return _helper_edit_in_cell(module, positions, style, text, uses)
-    last = _last_import_line(module, uses)
+    last = _last_import_line(module, uses) or _last_head_line(module)
     if last == 0:
         return Edit(0, 0, text + style.newline * 2)
     last = _past_comments(module, last)
@@ -171,6 +173,16 @@ def _last_import_line(module: Module, uses: Sequence[ast.expr]) -> int:
         docstring = index == 0 and isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
         if docstring or _imports_only(statement):
             last = end
+    return last
+
+
+def _last_head_line(module: Module) -> int:
+    """The last of the first two lines that says which program runs the file or how it is encoded; 0 without one."""
+    last = 0
+    for number, line in enumerate(module.lines[:2], 1):
+        if not line.lstrip(" \t\f").startswith("#"):
+            break
+        last = number if line.startswith("#!") or _CODING.search(line) else last
     return last
 
 

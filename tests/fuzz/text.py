@@ -109,7 +109,10 @@ def compared(before: bytes, after: bytes, layout: str) -> list[str]:
     if not parsed(after):
         return ["does not parse any more"]
     found = ["lost the byte order mark"] if before.startswith(BOM) != after.startswith(BOM) else []
-    one, other = decode(before, "a.py"), decode(after, "a.py")
+    try:
+        one, other = decode(before, "a.py"), decode(after, "a.py")
+    except SourceError as error:
+        return [*found, f"cannot be decoded any more: {error}"]
     if one.encoding != other.encoding:
         found.append(f"{one.encoding} became {other.encoding}")
     if one.newline not in ("mixed", "") and other.newline not in (one.newline, ""):

@@ -194,3 +194,15 @@ def test_what_is_nested_too_deeply_for_the_parser_is_an_error_of_that_file(shape
     assert list(errors) == ["a.py"]
     assert str(errors["a.py"])
     assert plan.files[0].after == text
+
+
+@pytest.mark.parametrize("layout", ["stacked", "auto"])
+@pytest.mark.parametrize(
+    "head", ["#!/usr/bin/env python\n", "#!/bin/x\n# -*- coding: latin-1 -*-\n", "# \xe9\n# coding: latin-1\n"]
+)
+def test_a_helper_leaves_the_lines_that_must_be_first(head: str, layout: str) -> None:
+    """Found by the text fuzzer: imports within a statement leave no place below them."""
+    text = head + "for n in range(2):\n    import jax\n    p = jax.pmap(lambda x: x)\n"
+    (file,) = plan_sources([("a.py", Path("/project/a.py"), text)], layout=layout)[0].files
+    assert file.after.startswith(f"{head}\n\ndef _")
+    assert ast.parse(file.after.encode("latin-1"))
