@@ -48,6 +48,7 @@ ITERATORS = frozenset(
 RESTORES = frozenset({"flax.training.checkpoints.restore_checkpoint"})
 FIELDWISE = frozenset({"dataclasses.replace"})
 COPIES = frozenset({"jax.numpy.asarray", "jax.numpy.array", "numpy.asarray", "numpy.array", "jax.numpy.copy"})
+GIVES_ITS_LIKE = FIELDWISE | COPIES
 DEVICE_LIBRARIES = ("jax.", "flax.", "haiku.", "optax.", "chex.", "equinox.", "objax.", "distrax.", "rlax.", "brax.")
 DEVICE_EXCEPTIONS = ("jax.tree", "jax.device_get", "jax.device_put", "flax.jax_utils", "flax.training.checkpoints")
 
@@ -81,6 +82,8 @@ def call(it: Interpreter, name: str, given: Given, node: ast.expr, frame: Frame)
         return metrics(it, values[0], node, frame)
     if name in PREFETCHES and len(values) >= 2 and isinstance(values[0], Seq):
         return prefetch(it, values[0], node, frame)
+    if name in GIVES_ITS_LIKE and values and isinstance(values[0], Nothing) and not it.final:
+        return NOTHING
     if name in RESTORES and (target := [*values[1:2], *filter(None, [given.named.get("target")])]):
         return target[0] if isinstance(target[0], Plain) and not any(map(is_tracked, given.everything())) else None
     if name in FIELDWISE and len(values) == 1 and isinstance(values[0], Ref):

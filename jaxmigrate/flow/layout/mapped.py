@@ -112,12 +112,11 @@ def _give(it: Interpreter, site: ast.expr, index: int, value: Abstract, node: as
     if not known and ("tree", site, index) not in it.variables:
         it.store(("tree", site, index), PLAIN, node, frame.module)
         it.touch(("site", site))
-    if not is_tracked(value):
-        it.pin_all([value], "is given to a mapped function", node, frame.module)
+    if not is_tracked(value) or leaves_plain(value):
+        reason = "is one argument together with arrays that are not known to be stacked"
+        it.pin_all([value], reason if is_tracked(value) else "is given to a mapped function", node, frame.module)
         if ("plain", site, index) not in it.variables:
             it.store(("plain", site, index), PLAIN, node, frame.module)
-    elif leaves_plain(value):
-        it.pin_all([value], "is one argument together with arrays that are not known to be stacked", node, frame.module)
     else:
         cell = one_group(value)
         assert cell is not None
