@@ -19,11 +19,8 @@ from jaxmigrate.rules import checks
 from jaxmigrate.sources import SourceError, SourceFile, error_in
 
 if TYPE_CHECKING:
+    from jaxmigrate.sources.containers import Container
     from jaxmigrate.sources.decoding import Located
-    from jaxmigrate.sources.documentation import Documentation
-    from jaxmigrate.sources.notebooks import Notebook
-
-    Container = Notebook | Documentation
 
 
 def lint(sources: Sequence[SourceFile], config: Config) -> list[Finding]:
@@ -47,9 +44,6 @@ def parsed(sources: Iterable[SourceFile]) -> tuple[list[Module], list[SourceErro
             modules.append(parse_module(place(source), source.text))
         except SyntaxError as error:
             errors.append(error_in(source, f"cannot be parsed: {error.msg}", error.lineno or 0, error.offset or 0))
-        except (ValueError, RecursionError, MemoryError) as error:
-            said = str(error) or "nested too deeply for Python's parser"
-            errors.append(SourceError(source.name, f"cannot be parsed: {said}"))
     return modules, errors
 
 

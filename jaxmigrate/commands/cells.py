@@ -9,10 +9,8 @@ from dataclasses import replace
 from jaxmigrate.migrate import FilePlan, SitePlan
 from jaxmigrate.migrate.plan import ArrayLayout, NamePlan
 from jaxmigrate.sources import SourceFile, shown_path
-from jaxmigrate.sources.documentation import Documentation
+from jaxmigrate.sources.containers import Container
 from jaxmigrate.sources.notebooks import Notebook
-
-Container = Notebook | Documentation
 
 _MARKED = re.compile(r"(__jaxmigrate_(?:transform|mapped)__\()('[^']*'|\"[^\"]*\")(?=, )")
 OUT_OF_ORDER = "its cells last ran in another order than they stand in"

@@ -63,8 +63,6 @@ def plan_sources(
             modules[path] = parse_module(path, text)
         except SyntaxError as error:
             errors[name] = error
-        except (ValueError, RecursionError, MemoryError) as error:
-            errors[name] = SyntaxError(str(error) or "nested too deeply for Python's parser", (name, 1, 1, None))
 
     for name, path, text in sources:
         if "pmap" in text or name in explicit:

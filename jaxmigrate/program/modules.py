@@ -84,13 +84,19 @@ class Module:
 
 
 def parse_module(path: Path, text: str) -> Module:
-    """Parses `text`; raises SyntaxError as `ast.parse` does (ValueError for null bytes), also for a notebook's cell."""
-    if path.suffix in JOINED:
-        from jaxmigrate.sources.notebooks import check_cells
+    """Parses `text`.
 
-        check_cells(text)
-    tree = ast.parse(text, filename=str(path))
-    return Module(path, text, tree)
+    Raises:
+        SyntaxError: It cannot be parsed, for whatever reason; a notebook's cell must parse by itself.
+    """
+    try:
+        if path.suffix in JOINED:
+            from jaxmigrate.sources.notebooks import check_cells
+
+            check_cells(text)
+        return Module(path, text, ast.parse(text, filename=str(path)))
+    except (ValueError, RecursionError, MemoryError) as error:
+        raise SyntaxError(str(error) or "nested too deeply for Python's parser") from error
 
 
 def read_utf8(path: Path) -> str | None:
@@ -162,7 +168,7 @@ class Project:
             return None
         try:
             return parse_module(path, text)
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
+        except SyntaxError:
             return None
 
     def imported(self, importer: Module, name: str, level: int = 0) -> Module | None:

@@ -71,7 +71,7 @@ def _parsed(texts: Mapping[Path, str], touched: Collection[Path]) -> dict[Path, 
         if path in touched or may_use_old_names(text):
             try:
                 modules[path] = parse_module(path, text)
-            except (SyntaxError, ValueError, RecursionError, MemoryError):
+            except SyntaxError:
                 continue
     return modules
 

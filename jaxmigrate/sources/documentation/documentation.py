@@ -11,10 +11,10 @@ from pathlib import Path
 
 from jaxmigrate.sources.decoding import Located, SourceError, SourceFile, decode
 from jaxmigrate.sources.documentation.blocks import SUFFIXES, Block, Line, find_blocks
-from jaxmigrate.sources.notebooks.joining import Joined, TornError, join
+from jaxmigrate.sources.notebooks.joining import Joined, TornError, join, lines_named
+from jaxmigrate.sources.notebooks.scanning import lines_of
 
-_LINES_NAMED = re.compile(r"\(line (\d+)\)|([^\s(:]+)\.docs:(\d+)\b")
-_ENDED = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+$")
+_LINES_NAMED = lines_named(r"([^\s(:]+)\.docs")
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ class Documentation:
         except TornError as error:
             line = self.blocks[error.cell].lines[0].number + 1 if error.cell else 0
             raise SourceError(self.file.name, error.message, line) from None
-        lines = _ENDED.findall(self.file.text)
+        lines = lines_of(self.file.text)
         edits = [
             edit
             for (_, block), cell, source in zip(self.blocks.items(), self.joined.cells, sources, strict=True)
@@ -140,7 +140,7 @@ def _decoded(raw: bytes, name: str, path: Path) -> SourceFile:
 
 
 def _blocks(text: str, path: Path | None, group: int | None = None) -> list[Block]:
-    found = find_blocks([line.rstrip("\r\n") for line in _ENDED.findall(text)], _suffix(path))
+    found = find_blocks([line.rstrip("\r\n") for line in lines_of(text)], _suffix(path))
     return [block for block in found if group in (None, block.group)]
 
 
@@ -171,7 +171,7 @@ def _meaning(source: str) -> str:
 
 def _edits(block: Block, source: str, lines: Sequence[str]) -> Iterator[tuple[int, int, list[str]]]:
     """The lines of the file, by index, that change with the source of a block, and what they become."""
-    new = source.splitlines() if source.endswith(("\r", "\n")) else [*source.splitlines()]
+    new = source.splitlines()
     starts = _statement_lines(source)
     old = [line.code for line in block.lines]
     ending = "\r\n" if lines[block.lines[0].number].endswith("\r\n") else "\n"

@@ -17,7 +17,14 @@ HEADER_MARK = "#jaxmigrate-cell"
 _END = "\0"  # of what is shown; no source can have it
 ANY_ORDER = " any-order"
 _HEADER = re.compile(rf"(?:^|(?<=[\r\n]))(?:if 1:)? {HEADER_MARK} (\d+) (\d+)(?:{ANY_ORDER})?\n")
-_LINES_NAMED = re.compile(r"\(line (\d+)\)|([^\s(:]+\.ipynb):(\d+)\b")
+
+
+def lines_named(path: str) -> re.Pattern[str]:
+    """What names a line of a module in words: `(line 3)`, or a path, by a pattern with one group, with a line."""
+    return re.compile(rf"\(line (\d+)\)|{path}:(\d+)\b")
+
+
+_LINES_NAMED = lines_named(r"([^\s(:]+\.ipynb)")
 
 
 class TornError(ValueError):
