@@ -18,6 +18,8 @@ def check(facts: Facts) -> Iterator[Finding]:
     """Draws, in functions that work on a batch together, by a key that they are given and that is equal everywhere."""
 
     def find(found: DeviceMap, reading: Reading) -> Iterator[Place]:
+        if found.axes is None:
+            return
         if not reading.reductions and reading.returned.level == Level.NO:
             return  # all devices do the same, and had better draw the same
         for draw in reading.draws:

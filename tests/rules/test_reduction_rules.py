@@ -148,6 +148,49 @@ def test_keys_that_calls_replicate(fold: str, keys: str, codes: list[str]) -> No
     assert [code for code in found(KEYS.format(fold=fold, keys=keys)) if code == "JM205"] == codes
 
 
+PASSED = """
+from flax import jax_utils
+def f(params, key, x): return {body}
+{maps}
+def main(params, x, net):
+    key = jax.random.PRNGKey(0)
+    {keys}
+    {call}
+"""
+MADE = """
+def make(net):
+    def sample(params, key, x): return net.sample(params, key, x)
+    def timed(params, key, x): return jax.pmap(sample)(params, key, x)
+    return timed
+"""
+DRAWN = "x + jax.random.normal(key, x.shape)"
+
+
+@pytest.mark.parametrize(
+    ("body", "maps", "keys", "call", "codes"),
+    [
+        (DRAWN, "p = jax.pmap(f)", "keys = jnp.stack([key] * 8)", "p(params, keys, x)", ["JM205"]),
+        (DRAWN, "p = jax.pmap(f)", "keys = jnp.stack([key] * 8)", "p(params, x=x, key=keys)", ["JM205"]),
+        (DRAWN, "p = jax.pmap(f)", "keys = jax.random.split(key, 8)", "p(params, x=x, key=keys)", []),
+        (DRAWN, "", "keys = jax_utils.replicate(key)", "jax.pmap(f)(params, keys, x)", ["JM205"]),
+        (DRAWN, "p = jax.pmap(f)\ndef through(step, a, b): return step(1, a, b)", "keys = jnp.stack([key] * 8)",
+         "through(p, keys, x)", ["JM205"]),
+        (DRAWN, "p = jax.pmap(f)\ndef many(key):\n    print(key)\n    return jnp.stack([key] * 8)",
+         "keys = many(key)", "p(params, keys, x)", ["JM205"]),
+        ("0", MADE, "keys = jnp.stack([key] * 8)\n    run = make(net)", "run(params, keys, x)", ["JM205"]),
+        ("0", MADE, "keys = jax.random.split(key, 8)\n    run = make(net)", "run(params, keys, x)", []),
+        ("0", MADE.replace(".sample(", ".init("), "keys = jnp.stack([key] * 8)\n    run = make(net)",
+         "run(params, keys, x)", []),
+        ("0", MADE.replace("net.sample(params, key, x)", "net.State(params, key, x)"),
+         "keys = jnp.stack([key] * 8)\n    run = make(net)", "run(params, keys, x)", []),
+    ],
+)  # fmt: skip
+def test_ways_by_which_one_key_reaches_all_devices(
+    body: str, maps: str, keys: str, call: str, codes: list[str]
+) -> None:
+    assert found(PASSED.format(body=body, maps=maps, keys=keys, call=call)) == codes
+
+
 def test_written_out_where_no_map_leads() -> None:
     """A loss that a library's user maps: what is wrong whoever calls it."""
     assert found("def norm(x): return lax.pmean(lax.pmean(x, 'b'), axis_name='b')") == ["JM202"]

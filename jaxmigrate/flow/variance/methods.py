@@ -185,7 +185,8 @@ def _note_passed_keys(run: Run, arguments: Arguments, node: ast.Call, frame: Fra
     for word, key in (*zip(map(last_name, node.args), arguments.given, strict=False), *arguments.named.items()):
         if KEY.search(word) and key.level == Level.NO and GIVEN in key.marks:
             run.reading.assumed |= run.trusting
-            if run.trusting or not run.shared.hidden.introduces_variance(name, run.axes):
+            nameless = not run.axes  # nothing can ask for the index along an axis without a name
+            if run.trusting or nameless or not run.shared.hidden.introduces_variance(name, run.axes):
                 run.reading.draws.append(Draw(frame.module, node, name, key))
 
 
