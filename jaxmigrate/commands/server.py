@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
+from string import ascii_letters, digits
 from typing import TYPE_CHECKING
 
 from jaxmigrate import __version__, editor
@@ -174,13 +175,10 @@ def _range(document: TextDocument, line: int, column: int, end_line: int, end_co
     lines = document.lines
     if not end_line:
         content = lines[line - 1] if line <= len(lines) else ""
-        word = len(content[column - 1 :]) - len(content[column - 1 :].lstrip("._" + _LETTERS))
+        word = len(content[column - 1 :]) - len(content[column - 1 :].lstrip("._" + ascii_letters + digits))
         end_line, end_column = line, column + max(word, 1)
     start, end = lsp.Position(line - 1, column - 1), lsp.Position(end_line - 1, end_column - 1)
     return document.position_codec.range_to_client_units(lines, lsp.Range(start, end))
-
-
-_LETTERS = "".join(map(chr, [*range(48, 58), *range(65, 91), *range(97, 123)]))
 
 
 # What is offered
