@@ -43,9 +43,8 @@ def read(
         Fields({name: _argument(value, name) for name, value in named.items()}),
     )
     run = _read(function, given, axes, resolver, shared, spilled=False, trusting=trusting, lenient=lenient)
-    if (
-        run.spills and not lenient
-    ):  # something outside was changed: read again, trusting nothing that can have been changed
+    if run.spills and not lenient:
+        # something outside was changed: read again, trusting nothing that can have been changed
         run = _read(function, given, axes, resolver, shared, spilled=True, trusting=trusting, lenient=lenient)
     return run.reading
 
