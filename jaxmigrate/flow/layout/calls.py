@@ -28,6 +28,7 @@ from jaxmigrate.flow.layout.values import (
     Tup,
     func,
     is_tracked,
+    same,
 )
 from jaxmigrate.program.scopes import all_parameters
 from jaxmigrate.program.values import Class, Function, Instance
@@ -328,7 +329,10 @@ def call_external(it: Interpreter, name: str, given: Given, node: ast.expr, fram
     if name in PARTIALS and given.positional and isinstance(node, ast.Call):
         inner, *rest = given.positional
         bound = (inner, Given(tuple(rest), given.named, given.open))
-        if it.bound.get(node) != bound:
+        before = it.bound.get(node)
+        if before is not None:
+            bound = _either_bound(it, before, bound, node, frame)
+        if before is None or not (same(before[0], bound[0]) and before[1].is_like(bound[1])):
             it.bound[node] = bound
             it.touch(("bound", node))
             if Bound(node) in it.gone:
@@ -353,6 +357,21 @@ def call_external(it: Interpreter, name: str, given: Given, node: ast.expr, fram
     shown = name.removeprefix("builtins.")
     it.pin_all(given.everything(), f"is given to {shown}", node, frame.module)
     return PLAIN
+
+
+def _either_bound(
+    it: Interpreter, one: tuple[Abstract, Given], other: tuple[Abstract, Given], node: ast.expr, frame: Frame
+) -> tuple[Abstract, Given]:
+    """What a partial binds that is made again and again, with other values each time."""
+    inner = it.join(one[0], other[0], node, frame.module)
+    first, second = one[1], other[1]
+    if len(first.positional) != len(second.positional) or first.named.keys() != second.named.keys():
+        it.pin_all([*first.everything(), *second.everything()], "is bound in several ways", node, frame.module)
+        return inner, Given(first.positional, first.named, open=True)
+    pairs = zip(first.positional, second.positional, strict=True)
+    positional = tuple(it.join(a, b, node, frame.module) for a, b in pairs)
+    named = {name: it.join(value, second.named[name], node, frame.module) for name, value in first.named.items()}
+    return inner, Given(positional, named, first.open or second.open)
 
 
 def _only_functions(value: Abstract) -> bool:

@@ -378,7 +378,10 @@ def attribute_of(it: Interpreter, owner: Abstract, name: str, node: ast.Attribut
         case Ref():
             return _tree_attribute(it, owner, name, node, frame)
         case Seq() | Dct() | Tup():
-            it.receivers[node] = owner
+            parent = frame.module.table.parents.get(node)
+            called = isinstance(parent, ast.Call) and parent.func is node
+            before = NOTHING if called else it.receivers.get(node, NOTHING)
+            it.receivers[node] = it.join(before, owner, node, frame.module)
             return func(Method(node))
         case Nothing():
             return NOTHING

@@ -49,6 +49,7 @@ INERT_DECORATORS = frozenset(
 MOST_PASSES = 1000
 MOST_RUNS = 60_000  # bodies interpreted, some minutes' worth
 FRAME_ATTRIBUTES = frozenset({"f_locals", "f_globals", "__globals__", "f_back", "gi_frame"})
+NO_PART = frozenset({"absl", "gin", "logging", "matplotlib", "tensorflow", "torch", "wandb", "warnings"})  # in arrays
 NO_HOOKS = frozenset({"__init__", "__call__", "__repr__", "__str__", "__hash__", "__len__"})  # called in sight, or bare
 PASSING = (
     *(
@@ -674,7 +675,9 @@ class Interpreter(State):
                         self.store(("attribute", self.root(item), name), value, node, frame.module)
                     else:
                         self.pin_all([value], "is stored in an attribute that is not followed", node, frame.module)
-                        self.beyond.setdefault(node, Pin("may depend on a library that is changed", frame.module, node))
+                        if not (isinstance(item, Ext) and item.name.partition(".")[0] in NO_PART):
+                            pin = Pin("may depend on a library that is changed", frame.module, node)
+                            self.beyond.setdefault(node, pin)
             case _:
                 self.pin_all([owner, value], "is stored in an attribute that is not followed", node, frame.module)
 

@@ -80,6 +80,16 @@ class Given:
     open: bool = False
     sure: int = 0
 
+    def is_like(self, other: Given) -> bool:
+        """Whether others are the same as far as the fixpoint is concerned."""
+        alike = len(self.positional) == len(other.positional) and self.named.keys() == other.named.keys()
+        return (
+            alike
+            and self.open == other.open
+            and all(map(same, self.positional, other.positional))
+            and all(same(value, other.named[name]) for name, value in self.named.items())
+        )
+
     def everything(self) -> list[Abstract]:
         """All of them."""
         return [*self.positional, *self.named.values()]
