@@ -118,7 +118,9 @@ def _given(parameter: Parameter, resolver: Resolver) -> Iterator[Values]:
             function = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", None)
             callee = resolver.value(call.func, module) if function == name else None
             if isinstance(callee, Function) and callee.node is parameter.function:
-                passed = dict(zip(callee.passed_names(), call.args, strict=False)) | {k.arg: k.value for k in call.keywords if k.arg}
+                passed = dict(zip(callee.passed_names(), call.args, strict=False)) | {
+                    k.arg: k.value for k in call.keywords if k.arg
+                }
                 if parameter.name in passed:
                     yield resolver.values(passed[parameter.name], module)
 
