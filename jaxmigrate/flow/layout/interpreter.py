@@ -10,7 +10,6 @@ import ast
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from jaxmigrate.flow.layout import calls, expressions
 from jaxmigrate.flow.layout.idioms import Idioms
@@ -49,7 +48,10 @@ INERT_DECORATORS = frozenset(
 MOST_PASSES = 1000
 MOST_RUNS = 60_000  # bodies interpreted, some minutes' worth
 FRAME_ATTRIBUTES = frozenset({"f_locals", "f_globals", "__globals__", "f_back", "gi_frame"})
-NO_PART = frozenset({"absl", "gin", "logging", "matplotlib", "tensorflow", "torch", "wandb", "warnings"})  # in arrays
+NO_PART = frozenset(  # in what is done to arrays
+    {"absl", "cv2", "datasets", "gin", "logging", "matplotlib", "PIL", "tensorflow", "torch", "transformers", "wandb"}
+    | {"warnings"}
+)
 NO_HOOKS = frozenset({"__init__", "__call__", "__repr__", "__str__", "__hash__", "__len__"})  # called in sight, or bare
 PASSING = (
     *(
@@ -161,8 +163,6 @@ class Interpreter(State):
                 for module in self.onlookers.naming({m.path for m in self.modules}, holders):
                     self.join_module(module)
                 if not self.changed:
-                    self._join_callers(names)
-                if not self.changed:
                     self.start_uncalled(names)
                 if not self.changed:
                     self.sweep()
@@ -209,15 +209,6 @@ class Interpreter(State):
         leading = names | ROUND_NAMES
         found = [f for module in self.modules for f in self._unstarted(module)]
         return [f for f in found if _is_hook(f) or not leading.isdisjoint(self._named_by(f))]
-
-    def _join_callers(self, names: set[str]) -> None:
-        """Takes in the modules that may call such functions: what they do with a result is then seen."""
-        holders: dict[Path, set[str]] = {}
-        for function in self._waiting(names):
-            if function.module.table.scope_of[function.node].kind == "module":
-                holders.setdefault(function.module.path, set()).add(_name_of(function))
-        for module in self.onlookers.naming({m.path for m in self.modules}, holders):
-            self.join_module(module)
 
     def start_uncalled(self, names: set[str]) -> None:
         """Functions that nothing in sight calls can be called by anything, with nothing that is stacked here.
