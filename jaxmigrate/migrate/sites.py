@@ -12,9 +12,8 @@ from jaxmigrate.migrate.decide import Decision, Refusal
 from jaxmigrate.migrate.edits import Positions
 from jaxmigrate.migrate.plan import ArrayLayout, Layout, SitePlan
 from jaxmigrate.program.resolve import Resolver
-from jaxmigrate.program.scopes import all_parameters
 from jaxmigrate.program.sites import MappedSite, Reference, axis_of, mapped_values
-from jaxmigrate.program.values import Argument, Constant, Function
+from jaxmigrate.program.values import Argument, Constant, Function, Partial
 
 ELSEWHERE = Refusal(
     "JM406",
@@ -163,11 +162,13 @@ def _literal(argument: Argument | None, default: object, resolver: Resolver) -> 
 
 
 def _parameters(site: MappedSite, resolver: Resolver) -> tuple[str, ...]:
+    """The names of the parameters that a call gives by position, as far as they can be seen."""
     values = mapped_values(site, resolver)
-    if len(values) != 1 or not isinstance(values[0], Function):
+    value = values[0] if len(values) == 1 else None
+    bound: set[str | None] = set()
+    if isinstance(value, Partial):
+        bound = {argument.keyword for argument in value.arguments}
+        value = value.callee if not bound & {None, "*", "**"} else None
+    if not isinstance(value, Function):
         return ()
-    function = values[0]
-    names = [p.arg for p in all_parameters(function.node.args)]
-    positional = [*function.node.args.posonlyargs, *function.node.args.args]
-    names = [p.arg for p in positional]
-    return tuple(names[1:] if function.receiver is not None else names)
+    return tuple(itertools.takewhile(lambda name: name not in bound, value.passed_names()))
