@@ -3,7 +3,8 @@
     python tests/campaigns/variance.py [--bodies 2000] [--length 5] [--first 1000] [--show]
 
 Prints, over all outputs of all bodies: how many of each level differ between devices bitwise, how many JAX's check
-calls varying, why it refuses bodies, and with --show every disagreement.
+calls varying, why it refuses bodies, why both disagree where the check calls invariant what the engine does not, and
+with --show every disagreement.
 """
 
 from __future__ import annotations
@@ -35,13 +36,13 @@ def main() -> int:
         for first in range(given.first, given.first + given.bodies, AT_ONCE):
             seeds = range(first, min(first + AT_ONCE, given.first + given.bodies))
             add(total, compare(seeds, Path(folder), given.length))
-    for name in ("levels", "against_check", "refused"):
+    for name in ("levels", "against_check", "refused", "causes"):
         print(f"\n{name}")
         for what, count in sorted(getattr(total, name).items()):
             print(f"{count:7d}  {what}")
-    for name in ("unsound", "equal_after_all", "unproven", "missed"):
+    for name in ("unsound", "equal_after_all", "unproven", "missed", "unexplained"):
         print(f"\n{name}: {len(getattr(total, name))} of {total.outputs} outputs")
-        if given.show or name == "unsound":
+        if given.show or name in ("unsound", "unexplained"):
             print("\n".join(getattr(total, name)))
     return 1 if total.unsound else 0
 

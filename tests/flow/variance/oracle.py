@@ -16,6 +16,7 @@ from jaxmigrate.program.modules import Project, parse_module
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.values import Function
 
+from .explain import UNEXPLAINED, cause_of
 from .programs import body, program
 
 FLAGS = (
@@ -37,6 +38,8 @@ class Verdicts:
     refused: Counter[str] = field(default_factory=Counter)
     against_check: Counter[str] = field(default_factory=Counter)
     missed: list[str] = field(default_factory=list)
+    causes: Counter[str] = field(default_factory=Counter)
+    unexplained: list[str] = field(default_factory=list)
 
 
 def levels(text: str, seeds: range) -> dict[int, list[Level]]:
@@ -75,6 +78,8 @@ def _judge(verdicts: Verdicts, text: str, given: list[Level], observed: dict[str
     assert isinstance(differs, list)
     if not isinstance(varies, list):
         verdicts.refused[str(observed["error"]).split("\n")[0][:60]] += 1
+    called = varies if isinstance(varies, list) else [True] * len(given)
+    disagreeing = {n for n, level in enumerate(given) if level != Level.NO and not called[n]}
     for index, (level, differing) in enumerate(zip(given, differs, strict=True)):
         where = f"output {index} of\n{text}"
         verdicts.outputs += 1
@@ -88,5 +93,9 @@ def _judge(verdicts: Verdicts, text: str, given: list[Level], observed: dict[str
         if isinstance(varies, list):
             said = "varies" if varies[index] else "invariant"
             verdicts.against_check[f"{level.name}, check_vma: {said}"] += 1
-            if level != Level.NO and not varies[index]:
+            if index in disagreeing:
                 verdicts.missed.append(where)
+                cause = cause_of(text, index, level, differing, disagreeing - {index})
+                verdicts.causes[f"{level.name}: {cause}"] += 1
+                if cause == UNEXPLAINED:
+                    verdicts.unexplained.append(where)

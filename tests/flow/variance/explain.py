@@ -1,0 +1,73 @@
+"""Why the engine and check_vma disagree over what the check calls invariant, told by the statement that makes it.
+
+A cause is accepted only with what must follow from it: where the check is too kind, the devices hold different values
+when run without it; where the engine is too careful, it said no more than that they may.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from typing import NamedTuple
+
+from jaxmigrate.flow.variance import Level
+
+UNEXPLAINED = "unexplained"
+INHERITED = "made of an output over which they disagree already"
+
+
+class Cause(NamedTuple):
+    """What a statement has in it, the cause that this is, and whether devices do differ then."""
+
+    pattern: str
+    told: str
+    differ: bool
+
+
+CAUSES = (
+    Cause(
+        r"\b(ndim > 5|len\(seen\) <)",
+        "Python tested a shape or a length: the check saw the one way that was taken, the engine keeps both",
+        False,
+    ),
+    Cause(
+        r"\bjax\.(grad|value_and_grad|vjp|linear_transpose)\b",
+        "gradient with respect to an invariant value: the check makes JAX sum it (JM204); without it devices differ",
+        True,
+    ),
+    Cause(
+        r"\blax\.(cond|switch|while_loop)\b",
+        "branch on a varying predicate: the check asks only what the branches give; devices differ",
+        True,
+    ),
+    Cause(r"\bjax\.(jvp|linearize)\b", "tangent of an invariant value: the check gives it the value's type", True),
+    Cause(
+        r"\bcollect\(|\bnonlocal\b|\.append\(|_[ledm]\[",
+        "an object was changed in place: the engine no longer tells apart what it holds",
+        False,
+    ),
+)
+
+
+def cause_of(text: str, index: int, level: Level, differs: bool, disagreeing: Collection[int]) -> str:
+    """The cause of a disagreement over one output of a body, where the outputs in `disagreeing` are others of them."""
+    statement = statements(text).get(index, "")
+    made_of = {int(number) for number in re.findall(r"\bv(\d+)", statement)} - {index}
+    if made_of & set(disagreeing):
+        return INHERITED
+    for cause in CAUSES:
+        if re.search(cause.pattern, statement) and (differs if cause.differ else level == Level.MAY):
+            return cause.told
+    return UNEXPLAINED
+
+
+def statements(text: str) -> dict[int, str]:
+    """The lines of a body that make each of its values, by its number."""
+    found: dict[int, str] = {}
+    current = 0
+    for line in text.splitlines()[1:-1]:
+        first = re.search(r"\bv(\d+)", line)
+        if first is not None and not line.startswith("        "):
+            current = max(current, int(first[1]))
+        found[current] = f"{found.get(current, '')}{line}\n"
+    return found
