@@ -9,6 +9,7 @@ import ast
 import re
 from collections.abc import Iterator
 
+from jaxmigrate.flow.axes import last_name
 from jaxmigrate.flow.variance.library import is_host_source
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver, own_statements
@@ -125,16 +126,12 @@ def _calls_by_name(module: Module) -> dict[str, list[ast.Call]]:
     """The calls of a module by the last part of what they call; those of a partial by what it binds too."""
     found: dict[str, list[ast.Call]] = {}
     for call in module.table.calls:
-        last = _last_name(call.func)
+        last = last_name(call.func)
         found.setdefault(last, []).append(call)
-        bound = _last_name(call.args[0]) if last == "partial" and call.args else ""
+        bound = last_name(call.args[0]) if last == "partial" and call.args else ""
         if bound not in ("", last):
             found.setdefault(bound, []).append(call)
     return found
-
-
-def _last_name(node: ast.expr) -> str:
-    return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
 
 
 def _is_seeded(value: Value) -> bool:
@@ -188,6 +185,6 @@ def _given(call: ast.Call, name: str, position: int) -> Iterator[ast.expr]:
     for keyword in call.keywords:
         if keyword.arg in (name, None):
             yield keyword.value
-    shift = 1 if getattr(call.func, "attr", getattr(call.func, "id", "")) == "partial" else 0
+    shift = last_name(call.func) == "partial"
     if 0 <= position + shift < len(call.args):
         yield call.args[position + shift]
