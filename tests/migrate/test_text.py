@@ -205,4 +205,4 @@ def test_a_helper_leaves_the_lines_that_must_be_first(head: str, layout: str) ->
     text = head + "for n in range(2):\n    import jax\n    p = jax.pmap(lambda x: x)\n"
     (file,) = plan_sources([("a.py", Path("/project/a.py"), text)], layout=layout)[0].files
     assert file.after.startswith(f"{head}\n\ndef _")
-    assert ast.parse(file.after.encode("latin-1"))
+    compile(file.after.encode("latin-1"), "a.py", "exec")
