@@ -88,6 +88,7 @@ def _evaluate(it: Interpreter, node: ast.expr, frame: Frame) -> Abstract:  # noq
         case ast.Dict():
             return _dict(it, node, frame)
         case ast.Lambda():
+            it.capture(node, frame)
             for default in [*node.args.defaults, *(d for d in node.args.kw_defaults if d is not None)]:
                 it.pin_all([evaluate(it, default, frame)], "is a parameter's default", default, frame.module)
             return func(Function(frame.module, node))

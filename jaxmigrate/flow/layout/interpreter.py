@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from jaxmigrate.flow.layout import calls, expressions
 from jaxmigrate.flow.layout.idioms import Idioms
 from jaxmigrate.flow.layout.onlookers import ROUND_NAMES, Onlookers, leading_names, names_in
-from jaxmigrate.flow.layout.state import Env, State
+from jaxmigrate.flow.layout.state import Env, Key, State
 from jaxmigrate.flow.layout.values import (
     NONE,
     NOTHING,
@@ -84,13 +84,16 @@ PASSING_METHODS = frozenset(
 
 @dataclass(slots=True)
 class Frame:
-    """One function (or module or class body) while it is interpreted. `env` is None where control does not get."""
+    """One function (or module or class body) while it is interpreted. `env` is None where control does not get.
+
+    `captured` are the variables of it that functions read which have been defined by now.
+    """
 
     module: Module
     scope: Scope
     function: Function | None
     env: Env | None
-    receiver: Abstract = NOTHING
+    captured: set[Key] = field(default_factory=set)
     breaks: list[list[Env]] = field(default_factory=list)
     continues: list[list[Env]] = field(default_factory=list)
     reached: list[Env] = field(default_factory=list)
@@ -137,6 +140,7 @@ class Interpreter(State):
         self.editable = editable
         self.final = False
         self._mentions: dict[ast.AST, set[str]] = {}
+        self._free: dict[ast.AST, set[str]] = {}
         self.reflections: dict[ast.expr, Pin] = {}
         self.beyond: dict[ast.AST, Pin] = {}
         self.units: dict[ast.AST, set[object]] = {}
@@ -281,7 +285,6 @@ class Interpreter(State):
             value = self.load(("parameter", node, parameter.arg))
             if index == 0 and (receiver := self._receiver(function)) is not None:
                 value = receiver
-                frame.receiver = value
             self.assign_name(parameter.arg, value, parameter, frame)
         if isinstance(node, ast.Lambda):
             self.returned(node, expressions.evaluate(self, node.body, frame), node.body, frame)
@@ -435,13 +438,14 @@ class Interpreter(State):
                 self.assign(node.target, item, node, frame)
             frame.breaks.append([])
             frame.continues.append([])
+            captured = len(frame.captured)
             self.block(node.body, frame)
             end = frame.env
             for env in frame.continues.pop():
                 end = self.join_env(end, env, node, frame.module)
             exits += frame.breaks.pop()
             joined = self.join_env(dict(head), end, node, frame.module)
-            settled = _same_env(joined, head)
+            settled = _same_env(joined, head) and len(frame.captured) == captured
             frame.env = joined
             if settled:
                 break
@@ -523,6 +527,7 @@ class Interpreter(State):
 
     def define(self, node: ast.FunctionDef | ast.AsyncFunctionDef, frame: Frame) -> None:
         """Binds a function's name to it under its decorators."""
+        self.capture(node, frame)
         for default in [*node.args.defaults, *node.args.kw_defaults]:
             if default is not None:
                 given = expressions.evaluate(self, default, frame)
@@ -538,6 +543,23 @@ class Interpreter(State):
         for decorator in reversed(node.decorator_list):
             value = self.decorated(decorator, value, frame)
         self.assign_name(node.name, value, node, frame)
+
+    def capture(self, node: ast.AST, frame: Frame) -> None:
+        """A function or class comes to be: from here on it can read the variables around it that it names."""
+        if node not in self._free:
+            self._free[node] = {
+                n.id
+                for n in ast.walk(node)
+                if isinstance(n, ast.Name)
+                and n in frame.module.table.scope_of
+                and (holder := frame.module.table.scope_of[n].lookup(n.id)) is not None
+                and holder.node is frame.scope.node
+            }
+        for name in self._free[node]:
+            key = ("variable", frame.scope.node, name)
+            frame.captured.add(key)
+            if key in self.shared and frame.env is not None and name in frame.env:
+                self.store(key, self.settle(frame.env[name], node, frame.module), node, frame.module)
 
     def decorated(self, decorator: ast.expr, value: Abstract, frame: Frame) -> Abstract:
         """A function under one more decorator."""
@@ -563,6 +585,7 @@ class Interpreter(State):
 
     def define_class(self, node: ast.ClassDef, frame: Frame) -> None:
         """Runs a class body, whose names are attributes of its objects."""
+        self.capture(node, frame)
         for expression in [*node.decorator_list, *node.bases, *(k.value for k in node.keywords)]:
             value = expressions.evaluate(self, expression, frame)
             self.pin_all([value] if not isinstance(value, Func) else [], "is a base", expression, frame.module)
@@ -695,7 +718,7 @@ class Interpreter(State):
             if not any(same(value, one) for one in held):
                 held.append(value)
         if (
-            key in self.shared
+            (key in self.shared and (key in frame.captured or holder.kind == "module"))
             or holder.node is not frame.scope.node
             or (holder.kind == "module" and name in self.imported)
             or self._is_rebound(key)
