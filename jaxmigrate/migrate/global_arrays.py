@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
+from jaxmigrate.flow.layout.choices import Layouts, OpChoice, SiteChoice
 from jaxmigrate.flow.layout.idioms import Idioms
 from jaxmigrate.flow.layout.objects import REPLACES
-from jaxmigrate.flow.layout.solve import Layouts, OpChoice, SiteChoice
 from jaxmigrate.flow.layout.state import Op
 from jaxmigrate.migrate import global_helpers as helpers
 from jaxmigrate.migrate import state_helper
@@ -388,7 +389,8 @@ class _Writer:
         """`.replace(...)` with an operation kept as it is for each of some fields of a state."""
         node, operand = self.positions.span(choice.op.node), self.positions.span(choice.op.operand)
         before, after = self.module.text[node[0] : operand[0]], self.module.text[operand[1] : node[1]]
-        before, after = before.rstrip(), after.lstrip().removeprefix(",").lstrip()
+        if "#" not in before + after:
+            before, after = _on_one_line(before), _on_one_line(after)
         kept = [f"{name}={before}{state}.{name}{after}" for name in fields]
         copied = f".{choice.method}({', '.join(kept)})"
         if self._fits(choice.op.node, " " * width + copied):
@@ -578,6 +580,12 @@ class _Writer:
         """An axis in a helper's source, which the file's style has yet to be given to."""
         text = self.axes[axis]
         return f'"{axis}"' if text.startswith(("'", '"')) else text
+
+
+def _on_one_line(text: str) -> str:
+    """A part of a call without its line breaks and the comma that goes with them."""
+    text = re.sub(r"\(\s*\n\s*", "(", re.sub(r",?\s*\n\s*\)", ")", text))
+    return re.sub(r"\s*\n\s*", " ", text)
 
 
 def _is_docstring(statement: ast.stmt) -> bool:

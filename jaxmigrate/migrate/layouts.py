@@ -8,8 +8,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from jaxmigrate.flow.layout.choices import Layouts
 from jaxmigrate.flow.layout.onlookers import Onlookers
-from jaxmigrate.flow.layout.solve import Layouts, layouts
+from jaxmigrate.flow.layout.solve import layouts
 from jaxmigrate.migrate.decide import Decision, Surroundings, default_axis
 from jaxmigrate.migrate.global_arrays import Program, can_hold
 from jaxmigrate.program.modules import Module
@@ -59,7 +60,10 @@ def choose(
     active = sorted({site.module for site in candidates.values()}, key=lambda module: module.path)
     axis = _common_axis(candidates.values(), resolver) or default_axis(active[0])
     onlookers = Onlookers(resolver.project, texts)
-    editable = lambda module: module.path in texts and can_hold(module)  # noqa: E731
+
+    def editable(module: Module) -> bool:
+        return module.path in texts and can_hold(module)
+
     found = layouts(resolver, active, candidates, around.processes, axis, editable, onlookers)
     squeezed = {s.function.module for c in found.sites.values() if c.is_global for s in c.squeezes}
     more = {*(c.op.module for c in found.ops), *(c.module for c in found.calls), *squeezed} - set(modules.values())

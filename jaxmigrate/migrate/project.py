@@ -7,7 +7,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from jaxmigrate.flow.layout.solve import SiteChoice
+from jaxmigrate.flow.layout.choices import SiteChoice
 from jaxmigrate.migrate.cleanup import without_leftovers
 from jaxmigrate.migrate.decide import (
     Decision,

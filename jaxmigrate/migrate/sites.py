@@ -7,7 +7,7 @@ import itertools
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from jaxmigrate.flow.layout.solve import Choice, SiteChoice
+from jaxmigrate.flow.layout.choices import Choice, SiteChoice
 from jaxmigrate.migrate.decide import Decision, Refusal
 from jaxmigrate.migrate.edits import Positions
 from jaxmigrate.migrate.plan import ArrayLayout, Layout, SitePlan

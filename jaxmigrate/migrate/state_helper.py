@@ -87,9 +87,14 @@ def _returns(names: GlobalNames, needs: MapNeeds) -> Iterator[str]:
     yield f"            if {kept}:"
     yield "                return out"
     if needs.state_outputs:
-        yield "            like = {i: states[argument] for i, argument in (state_outputs or {}).items()}"
+        yield f"            like = {{i: states[argument] for i, argument in {_every(needs)}.items()}}"
         given = f"like.get(i, {given})"
     yield f"            return tuple({tree_map}(expand, {given}, x) for i, x in enumerate(out))"
+
+
+def _every(needs: MapNeeds) -> str:
+    """The outputs that are states; where others are stacked there may be none."""
+    return "(state_outputs or {})" if needs.stacked_outputs else "state_outputs"
 
 
 def _out_specs(needs: MapNeeds) -> Iterator[str]:
@@ -148,7 +153,7 @@ def _host_local(names: GlobalNames, needs: MapNeeds, axis: str, jitted: str) -> 
         yield f"        if {kept}:"
         yield "            return out"
         if needs.state_outputs:
-            yield "        like = {i: states[argument] for i, argument in (state_outputs or {}).items()}"
+            yield f"        like = {{i: states[argument] for i, argument in {_every(needs)}.items()}}"
             given = f"like.get(i, {given})"
         yield f"        return tuple({jax}.tree.map(to_local, {given}, x) for i, x in enumerate(out))"
     else:

@@ -33,12 +33,6 @@ def only_function(it: Interpreter, site: ast.expr) -> Function | None:
     return None if _is_used_elsewhere(it, function, site) else function
 
 
-def positional(function: Function) -> list[str]:
-    """The names of a function's positional parameters, without the object that it is called on."""
-    names = [p.arg for p in (*function.node.args.posonlyargs, *function.node.args.args)]
-    return names[1 if function.receiver is not None else 0 :]
-
-
 def only_waited_for(it: Interpreter, function: Function) -> frozenset[str]:
     """The parameters of which a function does nothing but wait until they are computed."""
     if function.node not in it.waited_for:

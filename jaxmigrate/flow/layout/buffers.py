@@ -183,14 +183,12 @@ def _loop(node: ast.AST, module: Module) -> ast.AST | None:
 
 def _filled(function: Function, args: list[ast.expr], module: Module) -> Iterator[tuple[int, str]]:
     """The arguments whose parameters a function writes into."""
-    names = [p.arg for p in (*function.node.args.posonlyargs, *function.node.args.args)]
-    names = names[1:] if function.receiver is not None else names
     writes = {
         n.value.id
         for n in ast.walk(function.node)
         if isinstance(n, ast.Subscript) and isinstance(n.ctx, ast.Store) and isinstance(n.value, ast.Name)
     }
-    for name, argument in zip(names, args, strict=False):
+    for name, argument in zip(function.passed_names(), args, strict=False):
         if name in writes:
             yield from _named(argument, module)
 

@@ -30,7 +30,7 @@ from jaxmigrate.flow.layout.values import (
     is_tracked,
     same,
 )
-from jaxmigrate.program.scopes import all_parameters
+from jaxmigrate.program.scopes import all_parameters, defaults_of, positional_names
 from jaxmigrate.program.values import Class, Function, Instance
 
 if TYPE_CHECKING:
@@ -194,7 +194,7 @@ def _only_operand(node: ast.expr) -> ast.expr | None:
 
 def _bind(it: Interpreter, function: Function, given: Given, node: ast.expr, frame: Frame) -> None:
     spec = function.node.args
-    names = [p.arg for p in (*spec.posonlyargs, *spec.args)]
+    names = positional_names(spec)
     skip = it.receives(function)
     names = names[1:] if skip else names
     waited_for = bodies.only_waited_for(it, function)
@@ -252,20 +252,14 @@ def _bind_some(
 
 def _defaults(it: Interpreter, function: Function, given: set[str], node: ast.expr, frame: Frame) -> None:
     """Parameters that a call leaves out hold their defaults, none of which is stacked."""
-    spec = function.node.args
-    positional = [*spec.posonlyargs, *spec.args]
-    pairs = [
-        *zip(positional[len(positional) - len(spec.defaults) :], spec.defaults, strict=True),
-        *((p, d) for p, d in zip(spec.kwonlyargs, spec.kw_defaults, strict=True) if d is not None),
-    ]
-    for parameter, default in pairs:
-        if parameter.arg not in given:
+    for name, default in defaults_of(function.node.args):
+        if name not in given:
             nothing = isinstance(default, ast.Constant) and default.value is None
             value: Abstract = NONE if nothing else PLAIN
             if isinstance(default, ast.Name | ast.Attribute):
                 found = it.resolver.value(default, function.module)
                 value = func(found) if isinstance(found, Function | Class) else PLAIN
-            it.store(("parameter", function.node, parameter.arg), value, node, frame.module)
+            it.store(("parameter", function.node, name), value, node, frame.module)
 
 
 def construct(it: Interpreter, cls: Class, given: Given, node: ast.expr, frame: Frame) -> Abstract:

@@ -8,7 +8,7 @@ from typing import Literal
 
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver
-from jaxmigrate.program.scopes import FunctionNode
+from jaxmigrate.program.scopes import FunctionNode, positional_names
 from jaxmigrate.program.values import Application, External, Function, Value
 
 Kind = Literal["replicate", "split", "first", "merge", "metrics", "prefetch", "rows"]
@@ -307,7 +307,7 @@ def is_generator(node: FunctionNode) -> bool:
 def only_parameter(node: FunctionNode, skip: bool = False) -> str | None:
     """The name of a function's one parameter."""
     spec = node.args
-    names = [p.arg for p in (*spec.posonlyargs, *spec.args)][1 if skip else 0 :]
+    names = positional_names(spec)[1 if skip else 0 :]
     alone = len(names) == 1 and not (spec.vararg or spec.kwarg or spec.kwonlyargs)
     return names[0] if alone else None
 

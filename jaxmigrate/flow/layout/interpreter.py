@@ -35,6 +35,7 @@ from jaxmigrate.flow.layout.values import (
     same,
 )
 from jaxmigrate.flow.variance import Var
+from jaxmigrate.flow.variance.library import change
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver, canonical, is_classmethod, is_static
 from jaxmigrate.program.scopes import FunctionNode, Scope, all_parameters
@@ -48,9 +49,9 @@ INERT_DECORATORS = frozenset(
 MOST_PASSES = 1000
 MOST_RUNS = 60_000  # bodies interpreted, some minutes' worth
 FRAME_ATTRIBUTES = frozenset({"f_locals", "f_globals", "__globals__", "f_back", "gi_frame"})
-NO_PART = frozenset(  # in what is done to arrays
-    {"absl", "cv2", "datasets", "gin", "logging", "matplotlib", "PIL", "tensorflow", "torch", "transformers", "wandb"}
-    | {"warnings"}
+INTERPRETED = frozenset(  # the libraries whose functions are known by name
+    {"builtins", "chex", "collections", "contextlib", "copy", "dataclasses", "flax", "functools", "itertools", "jax"}
+    | {"jaxlib", "numpy", "operator", "threading", "tqdm", "tree"}
 )
 NO_HOOKS = frozenset({"__init__", "__call__", "__repr__", "__str__", "__hash__", "__len__"})  # called in sight, or bare
 PASSING = (
@@ -689,11 +690,16 @@ class Interpreter(State):
                         self.store(("attribute", self.root(item), name), value, node, frame.module)
                     else:
                         self.pin_all([value], "is stored in an attribute that is not followed", node, frame.module)
-                        if not (isinstance(item, Ext) and item.name.partition(".")[0] in NO_PART):
-                            pin = Pin("may depend on a library that is changed", frame.module, node)
-                            self.beyond.setdefault(node, pin)
+                        self._change_library(item, name, node, frame)
             case _:
                 self.pin_all([owner, value], "is stored in an attribute that is not followed", node, frame.module)
+
+    def _change_library(self, item: object, name: str, node: ast.AST, frame: Frame) -> None:
+        """Sets an attribute of something outside the project: what goes by that name is not what it was."""
+        if isinstance(item, Ext) and item.name.partition(".")[0] not in INTERPRETED:
+            change(self.resolver, f"{item.name}.{name}")
+        else:
+            self.beyond.setdefault(node, Pin("may depend on a library that is changed", frame.module, node))
 
     def _assign_item(self, holder: Abstract, index: ast.expr, value: Abstract, node: ast.AST, frame: Frame) -> None:
         match holder, index:

@@ -96,7 +96,7 @@ def _in_place(it: Interpreter, site: ast.expr, given: Given, node: ast.expr, fra
     if not isinstance(function, Function) or any(a.keyword in (None, "*", "**") for a in bound):
         return None
     start = len(given.positional)
-    names = bodies.positional(function)[start : start + len(node.keywords)]
+    names = function.passed_names()[start : start + len(node.keywords)]
     if [k.arg for k in node.keywords] != names or {a.keyword for a in bound} & set(names):
         return None
     for index in range(start, start + len(names)):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from jaxmigrate.flow.layout import bodies
 from jaxmigrate.program.sites import mapped_values
 from jaxmigrate.program.values import Class, External, Function, Partial
 
@@ -58,7 +57,7 @@ def _parameter(it: Interpreter, site: ast.expr, index: int) -> tuple[Function | 
         value = value.callee
     if not isinstance(value, Function):
         return None, ""
-    names = bodies.positional(value)
+    names = value.passed_names()
     return (value, names[index]) if index < len(names) else (None, "")
 
 

@@ -29,6 +29,13 @@ class Pin:
     node: ast.AST
 
 
+def describe(pin: Pin, module: Module) -> str:
+    """A pin in words, with its line, and its file where that is another one."""
+    line = getattr(pin.node, "lineno", 0)
+    where = f"line {line}" if pin.module is module else f"{pin.module.path.name}:{line}"
+    return f"{pin.reason} ({where})"
+
+
 class Cell:
     """One representation, shared by all values that flow into one another (a union-find node).
 

@@ -53,6 +53,8 @@ Case = Callable[[Run, Arguments, "ast.Call | None", "Frame | None"], Var]
 
 def call(run: Run, name: str, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> Var:
     """The result of calling something outside the project by its full name."""
+    if library.is_changed(run.resolver, name):
+        return _unknown(run, name, arguments)
     if name.endswith(("__setattr__", "__setitem__", "__delattr__", "__delitem__")):
         return _setattr(run, Arguments((*arguments.given, EQUAL, EQUAL, EQUAL)[:3]), node, frame)
     if name.startswith("builtins.") and name.count(".") == 2 and arguments.given:

@@ -5,6 +5,8 @@ A name in none of these tables may do anything.
 
 from __future__ import annotations
 
+from jaxmigrate.program.resolve import Resolver
+
 PURE = (
     "jax.numpy.", "jax.lax.", "jax.nn.", "jax.random.", "jax.scipy.", "jax.image.", "jax.tree.", "jax.tree_util.",
     "jax.tree_", "jax.ops.", "jax.dtypes.", "jax.ad_checkpoint.", "jax.flatten_util.", "jax.debug.", "jax.util.",
@@ -160,3 +162,16 @@ def is_pure(name: str) -> bool:
 def is_host_source(name: str) -> bool:
     """Whether a function outside the project gives what may differ between processes."""
     return name.startswith(HOST_SOURCES)
+
+
+def change(resolver: Resolver, name: str) -> None:
+    """Notes that a program sets an attribute of a library: nothing is known of it any more, nor of what is in it."""
+    changed = resolver.remembered.setdefault("changed", set())
+    assert isinstance(changed, set)
+    changed.add(name)
+
+
+def is_changed(resolver: Resolver, name: str) -> bool:
+    """Whether a name of a library may stand for what a program has put there."""
+    changed = resolver.remembered.get("changed")
+    return isinstance(changed, set) and any(f"{name}.".startswith(f"{one}.") for one in changed)

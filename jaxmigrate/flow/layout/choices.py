@@ -1,0 +1,92 @@
+"""What becomes of the sites and operations of a program: the layout of each argument and output, and why."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from jaxmigrate.flow.layout.state import Op, SiteCall
+from jaxmigrate.program.sites import MappedSite
+from jaxmigrate.program.values import Function
+
+Name = Literal["replicated", "split", "stacked", "broadcast", "static"]
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The layout of one argument or output; `reason` says why where it stays stacked.
+
+    `aligned`: a stacked array that only mapped functions take and give, so that it can be an array over all processes.
+    `fields` are those of a replicated object that stay stacked, by name with the reason; `method` copies such an object
+    with other fields, and `like` is the argument whose fields such an output has.
+    """
+
+    layout: Name
+    reason: str = ""
+    aligned: bool = False
+    fields: tuple[tuple[str, str], ...] = ()
+    method: str = ""
+    like: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Squeeze:
+    """A parameter of a mapped function that is one array, stacked, and that no other map gives to that function."""
+
+    index: int
+    function: Function
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class SiteChoice:
+    """What becomes of a mapped site.
+
+    `outputs` has one entry for each element of the tuple that is returned, or one in all where `whole`. `blocked` says
+    why the site cannot be a shard_map over global arrays at all. `squeezes` are the stacked arguments whose first axis
+    the mapped function can drop itself.
+    """
+
+    site: MappedSite
+    arguments: tuple[Choice, ...]
+    outputs: tuple[Choice, ...]
+    whole: bool
+    axis: str
+    blocked: str = ""
+    squeezes: tuple[Squeeze, ...] = ()
+
+    @property
+    def is_global(self) -> bool:
+        """Whether some argument or output is a global array."""
+        return not self.blocked and any(c.layout in ("replicated", "split") for c in (*self.arguments, *self.outputs))
+
+
+@dataclass(frozen=True, slots=True)
+class OpChoice:
+    """An operation whose text changes: what it made or took apart is `layout` over `axis` now.
+
+    `fields` of it stay stacked; `method` copies the object with other fields.
+    """
+
+    op: Op
+    layout: Name
+    axis: str
+    donated: bool
+    fields: tuple[str, ...] = ()
+    method: str = ""
+
+
+@dataclass(slots=True)
+class Layouts:
+    """The layouts of a project's arrays; `calls` are those that give a global site something by keyword."""
+
+    sites: dict[ast.expr, SiteChoice] = field(default_factory=dict)
+    calls: list[SiteCall] = field(default_factory=list)
+    ops: list[OpChoice] = field(default_factory=list)
+
+
+def all_stacked(sites: Mapping[ast.expr, MappedSite], reason: str) -> Layouts:
+    """No global array anywhere, for one reason."""
+    return Layouts({node: SiteChoice(site, (), (), True, "", reason) for node, site in sites.items()})

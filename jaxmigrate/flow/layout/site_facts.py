@@ -1,0 +1,112 @@
+"""What a mapped site says of itself: its axis, what is mapped, static and donated, and what speaks against it."""
+
+from __future__ import annotations
+
+import ast
+from typing import cast
+
+from jaxmigrate.flow.layout.interpreter import Interpreter
+from jaxmigrate.flow.layout.values import describe
+from jaxmigrate.program.sites import axis_of
+from jaxmigrate.program.values import Argument, Constant
+
+
+class SiteFacts:
+    """The facts about the sites of a program; `default_axis` names the axes that have no name."""
+
+    def __init__(self, it: Interpreter, default_axis: str) -> None:
+        self.it = it
+        self.default_axis = default_axis
+        self.counts = self._counts()
+
+    def _counts(self) -> dict[ast.expr, int]:
+        """How many arguments each site is called with; -1 where calls differ."""
+        found: dict[ast.expr, int] = {}
+        for call in self.it.calls.values():
+            count = len(call.arguments)
+            found[call.site] = count if found.get(call.site, count) == count else -1
+        return found
+
+    def blocked(self, node: ast.expr) -> str:  # noqa: C901 - one test a reason
+        """Why a site cannot be a shard_map over global arrays at all; empty where it may."""
+        site = self.it.sites[node]
+        if node in self.it.escaped:
+            return f"the mapped function {describe(self.it.escaped[node], site.module)}"
+        if self.counts.get(node, 0) == -1:
+            return "it is called with a different number of arguments in different places"
+        if node not in self.counts:
+            return "no call of it is in sight"
+        if site.is_open:
+            return "a star hides what is given to pmap"
+        for name in ("devices", "backend", "axis_size"):
+            given = site.keyword(name)
+            usual = given is not None and name == "devices" and self._is_usual(given)
+            if given is not None and not usual:
+                return f"pmap is given {name}"
+        if self.axis(node) is None:
+            return "its axis name is only known at run time"
+        axes = self.in_axes(node)
+        if axes is None:
+            return "its in_axes are not all 0 or None"
+        donated = self.positions(node, "donate_argnums") or ()
+        keywords = [cast("int", key[2]) for key in self.it.variables if key[:2] == ("keyword", node)]
+        if any(index >= len(axes) or axes[index] != 0 or index in donated for index in keywords):
+            return "what it is given by keyword is mapped or donated in another way than by position"
+        out_axes = site.keyword("out_axes")
+        if out_axes is not None and self._constant(out_axes) != 0:
+            return "its out_axes are not 0"
+        if self.positions(node, "static_broadcasted_argnums") is None:
+            return "its static arguments are only known at run time"
+        if self.positions(node, "donate_argnums") is None:
+            return "what it donates is only known at run time"
+        return ""
+
+    def _is_usual(self, devices: Argument) -> bool:
+        """Whether the devices given to pmap are those that it takes by itself."""
+        return devices.expression is not None and self.it.idioms.is_devices(devices.expression, devices.module)
+
+    def _constant(self, argument: object) -> object:
+        expression = getattr(argument, "expression", None)
+        if expression is None:
+            return ...
+        try:
+            return ast.literal_eval(expression)
+        except ValueError:
+            value = self.it.resolver.value(expression, argument.module)  # type: ignore[attr-defined]
+            return value.value if isinstance(value, Constant) else ...
+
+    def axis(self, node: ast.expr) -> str | None:
+        """The name of the axis that a site maps; None where it is only known at run time."""
+        axis = axis_of(self.it.sites[node], self.it.resolver)
+        if axis is None:
+            return self.default_axis
+        return axis.value if isinstance(axis, Constant) and isinstance(axis.value, str) else None
+
+    def in_axes(self, node: ast.expr) -> tuple[int | None, ...] | None:
+        """0 or None for each argument; what is static counts as None."""
+        axes, static = self._given_axes(node), self.positions(node, "static_broadcasted_argnums")
+        if axes is None or not static:
+            return axes
+        return tuple(None if i in static else axis for i, axis in enumerate(axes))
+
+    def _given_axes(self, node: ast.expr) -> tuple[int | None, ...] | None:
+        count = self.counts.get(node, 0)
+        argument = self.it.sites[node].keyword("in_axes")
+        if argument is None:
+            return (0,) * count
+        value = self._constant(argument)
+        if isinstance(value, list | tuple):
+            static = self.positions(node, "static_broadcasted_argnums") or ()
+            zero = all(v is None or (v == 0 and not isinstance(v, bool)) or i in static for i, v in enumerate(value))
+            return tuple(value) if len(value) == count and zero else None
+        return (0,) * count if value == 0 and value is not None else None
+
+    def positions(self, node: ast.expr, keyword: str) -> tuple[int, ...] | None:
+        """The positions that a keyword of a site lists; None where they are only known at run time."""
+        argument = self.it.sites[node].keyword(keyword)
+        if argument is None:
+            return ()
+        value = self._constant(argument)
+        if isinstance(value, int):
+            return (value,)
+        return tuple(value) if isinstance(value, list | tuple) and all(isinstance(v, int) for v in value) else None
