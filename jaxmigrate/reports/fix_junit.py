@@ -6,7 +6,7 @@ import xml.etree.ElementTree as ET
 
 from jaxmigrate.migrate.plan import NamePlan, SitePlan
 from jaxmigrate.reports.fix_result import FixResult
-from jaxmigrate.reports.xml_text import legal
+from jaxmigrate.reports.xml_text import legal, suite_of
 
 
 def write(result: FixResult) -> str:
@@ -30,8 +30,13 @@ def write(result: FixResult) -> str:
     return '<?xml version="1.0" encoding="utf-8"?>\n' + ET.tostring(root, encoding="unicode") + "\n"
 
 
+def _case(suite: ET.Element, one: SitePlan | NamePlan, name: str) -> ET.Element:
+    where = {"classname": suite_of(one.path) or "jaxmigrate", "file": legal(one.path), "line": str(one.line)}
+    return ET.SubElement(suite, "testcase", where, name=legal(name))
+
+
 def _add_case(suite: ET.Element, site: SitePlan) -> None:
-    case = ET.SubElement(suite, "testcase", classname="jaxmigrate.fix", name=legal(site.id))
+    case = _case(suite, site, f"{site.place}:{site.column} {site.mapped}".rstrip())
     if site.status == "left":
         text = f"{site.place}:{site.column} {site.code} {site.reason}"
         ET.SubElement(case, "failure", type=site.code, message=legal(site.reason)).text = legal(text)
@@ -39,7 +44,7 @@ def _add_case(suite: ET.Element, site: SitePlan) -> None:
 
 def _add_name(suite: ET.Element, name: NamePlan) -> None:
     place = f"{name.place}:{name.column}"
-    case = ET.SubElement(suite, "testcase", classname="jaxmigrate.fix", name=legal(f"{place} {name.name}"))
+    case = _case(suite, name, f"{place} {name.name}")
     if name.status == "left":
         text = f"{place} {name.code} {name.reason}"
         ET.SubElement(case, "failure", type=name.code, message=legal(name.reason)).text = legal(text)

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import shlex
 import xml.etree.ElementTree as ET
 
+from jaxmigrate.reports.figures import shell_line
 from jaxmigrate.reports.report import Report, SiteRow, as_report
-from jaxmigrate.reports.xml_text import legal
+from jaxmigrate.reports.xml_text import legal, suite_of
 from jaxmigrate.verify.model import Evidence, RunSummary, SiteEvidence, Verdict
+
+ADVICE = {
+    Verdict.DIFFERENT: "The first call that differs is where to look: earlier ones agree, later ones follow from it.",
+    Verdict.NOT_EXERCISED: "Verify a command that calls it, such as its tests: a run that does not proves nothing.",
+    Verdict.NONDETERMINISTIC: "The original differs from itself: fix its seeds, or compare where it does not.",
+}
 
 
 def write(told: Report | Evidence) -> str:
@@ -14,8 +22,9 @@ def write(told: Report | Evidence) -> str:
     report = as_report(told)
     root = ET.Element("testsuites")
     suite = ET.SubElement(root, "testsuite", name=f"jaxmigrate {report.title}")
+    command = _command(report.evidence)
     for row in report.rows:
-        _add_site(suite, row)
+        _add_site(suite, row, command)
     for run in report.evidence.runs if report.evidence is not None else ():
         _add_run(suite, run)
     _count(root, suite, report)
@@ -23,9 +32,16 @@ def write(told: Report | Evidence) -> str:
     return '<?xml version="1.0" encoding="utf-8"?>\n' + ET.tostring(root, encoding="unicode") + "\n"
 
 
-def _add_site(suite: ET.Element, row: SiteRow) -> None:
+def _command(evidence: Evidence | None) -> str:
+    """What repeats the runs, a line for each command."""
+    parts = (evidence.parts or (evidence,)) if evidence is not None else ()
+    return "\n".join(shell_line(part.environment, shlex.join(part.command)) for part in parts)
+
+
+def _add_site(suite: ET.Element, row: SiteRow, command: str) -> None:
     name = f"{row.place} {row.name}".strip()
-    case = ET.SubElement(suite, "testcase", classname="jaxmigrate.site", name=legal(name), file=legal(row.path))
+    group = suite_of(row.path) or "jaxmigrate"
+    case = ET.SubElement(suite, "testcase", classname=group, name=legal(name), file=legal(row.path))
     case.set("line", str(row.line))
     if row.evidence is None:
         reason = f"{row.code} {row.reason}".strip() or "not verified"
@@ -33,17 +49,27 @@ def _add_site(suite: ET.Element, row: SiteRow) -> None:
     elif not row.evidence.verdict.ok:
         tag = "error" if row.evidence.verdict is Verdict.FAILED else "failure"
         kind = row.evidence.verdict.value
-        message = legal(row.evidence.message)
-        ET.SubElement(case, tag, type=kind, message=message).text = legal(_told(row.evidence))
+        message = legal(_in_one_line(row.evidence))
+        ET.SubElement(case, tag, type=kind, message=message).text = legal(_told(row.evidence, command))
     else:
         ET.SubElement(case, "system-out").text = legal(row.evidence.message)
 
 
-def _told(evidence: SiteEvidence) -> str:
+def _in_one_line(evidence: SiteEvidence) -> str:
+    """What a list of failures shows: what differs first, and its usual cause."""
+    hint = next((difference.hint for difference in evidence.differences if difference.hint), "")
+    return f"{evidence.message}; {hint}" if hint else evidence.message
+
+
+def _told(evidence: SiteEvidence, command: str) -> str:
+    """All that differs, what to do about it, and how to see it again."""
     lines = [f"{evidence.site}: {evidence.message}"]
     for difference in evidence.differences:
-        lines += [difference.message, *([f"  hint: {difference.hint}"] if difference.hint else [])]
-    return "\n".join(lines)
+        said = [difference.message] if difference.message != evidence.message else []
+        lines += [*said, *([f"  hint: {difference.hint}"] if difference.hint else [])]
+    advice = ADVICE.get(evidence.verdict)
+    lines += [advice] if advice else []
+    return "\n".join([*lines, *(["", "what ran:", command] if command else [])])
 
 
 def _add_run(suite: ET.Element, run: RunSummary) -> None:

@@ -5,9 +5,16 @@ from __future__ import annotations
 import re
 
 # Control characters, and the lone surrogates that stand for undecodable bytes of a file name.
+_COLOURS = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")  # what terminals take for colours, as programs print them
 _ILLEGAL = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def legal(text: str) -> str:
     """The text with everything replaced that no XML document may contain."""
-    return _ILLEGAL.sub("\ufffd", text)
+    return _ILLEGAL.sub("\ufffd", _COLOURS.sub("", text))
+
+
+def suite_of(path: str) -> str:
+    """What a CI server groups the cases of a file under: its path as a dotted name."""
+    stem = path.replace("\\", "/").rpartition(".")[0] or path
+    return legal(".".join(part for part in stem.split("/") if part.strip(".")))

@@ -92,6 +92,13 @@ def test_junit_passes_only_what_agrees() -> None:
     failure = cases["train.py:9 <evaluate> & co"].find("failure")
     assert failure is not None
     assert "hint: the result is 8 times" in (failure.text or "")
+    assert "the result is 8 times" in failure.get("message", "")
+    assert (failure.text or "").endswith("what ran:\nNPROC=64 python train.py --name 'a b'")
+    assert cases["train.py:9 <evaluate> & co"].get("classname") == "train"
+    unseen = cases["train.py:12 predict"].find("failure")
+    assert unseen is not None
+    assert "Verify a command that calls it" in (unseen.text or "")
+    assert "[31m" not in verify_junit.write(full_report())
 
 
 def test_markdown_leads_with_the_verdict() -> None:
