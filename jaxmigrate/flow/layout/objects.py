@@ -46,7 +46,14 @@ def may_be_static(it: Interpreter, field: str) -> bool:
     if field in NO_ARRAYS or not (lines or field in ARRAYS):
         return True
     calls = [line.value for line in lines if isinstance(line.value, ast.Call)]
-    return any(keyword.arg in STATIC_MARKS for call in calls for keyword in call.keywords)
+    return any(_makes_static(keyword) for call in calls for keyword in call.keywords)
+
+
+def _makes_static(keyword: ast.keyword) -> bool:
+    """Whether a keyword of a field's declaration may make it a part of the type: `pytree_node=False`."""
+    said = keyword.value.value if isinstance(keyword.value, ast.Constant) else None
+    dynamic = (keyword.arg == "pytree_node" and said is True) or (keyword.arg == "static" and said is False)
+    return keyword.arg in STATIC_MARKS and not dynamic
 
 
 def _parameter(it: Interpreter, site: ast.expr, index: int) -> tuple[Function | None, str]:
