@@ -6,11 +6,13 @@ Skipped where there is no Chromium on the machine; JAXMIGRATE_BROWSER names one 
 from __future__ import annotations
 
 import base64
+import contextlib
 import html
 import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 from pathlib import Path
 
@@ -70,14 +72,22 @@ def seen(page: str, folder: Path, width: int) -> tuple[dict[str, object], str]:
         ),
         *("--dump-dom", path.as_uri()),
     ]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False)
-    except subprocess.TimeoutExpired:
-        pytest.skip(f"{BROWSER} did not answer within {SECONDS} seconds, as on a machine that is busy")
-    assert done.returncode == 0, done.stderr[-2000:]
-    found = re.search(r'data-seen="([^"]+)"', done.stdout)
-    assert found is not None, done.stdout[-2000:]
-    complaints = "\n".join(line for line in done.stderr.splitlines() if "CONSOLE" in line)
+    out, err = folder / "out", folder / "err"
+    with out.open("wb") as stdout, err.open("wb") as stderr:
+        started = subprocess.Popen(command, stdout=stdout, stderr=stderr, start_new_session=True)
+        try:
+            status = started.wait(SECONDS)
+        except subprocess.TimeoutExpired:
+            pytest.skip(f"{BROWSER} did not answer within {SECONDS} seconds, as on a machine that is busy")
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(started.pid, signal.SIGKILL)  # what it has started goes with it
+            started.wait()
+    printed, told = out.read_text(encoding="utf-8"), err.read_text(encoding="utf-8", errors="replace")
+    assert status == 0, told[-2000:]
+    found = re.search(r'data-seen="([^"]+)"', printed)
+    assert found is not None, printed[-2000:]
+    complaints = "\n".join(line for line in told.splitlines() if "CONSOLE" in line)
     return json.loads(_decoded(found[1])), complaints
 
 
