@@ -18,6 +18,7 @@ class SiteFacts:
         self.it = it
         self.default_axis = default_axis
         self.counts = self._counts()
+        self._listed: dict[tuple[ast.expr, str], tuple[int, ...] | None] = {}
 
     def _counts(self) -> dict[ast.expr, int]:
         """How many arguments each site is called with; -1 where calls differ."""
@@ -103,6 +104,11 @@ class SiteFacts:
 
     def positions(self, node: ast.expr, keyword: str) -> tuple[int, ...] | None:
         """The positions that a keyword of a site lists; None where they are only known at run time."""
+        if (node, keyword) not in self._listed:
+            self._listed[node, keyword] = self._read_positions(node, keyword)
+        return self._listed[node, keyword]
+
+    def _read_positions(self, node: ast.expr, keyword: str) -> tuple[int, ...] | None:
         argument = self.it.sites[node].keyword(keyword)
         if argument is None:
             return ()

@@ -340,12 +340,8 @@ class _Solver:
     # Results
 
     def _is_donated(self, cell: Cell) -> bool:
-        family = self._family(cell.find())
-        return any(
-            (argument := self._argument(node, index)) is not None and argument.find() in family
-            for node in self.it.sites
-            for index in self.facts.positions(node, "donate_argnums") or ()
-        )
+        given = [key for key in self._keys(cell.find()) if key[0] == "argument"]
+        return any(key[2] in (self.facts.positions(cast("ast.expr", key[1]), "donate_argnums") or ()) for key in given)
 
     def _axis_for(self, cell: Cell) -> str:
         for key in self._keys(cell.find()):
