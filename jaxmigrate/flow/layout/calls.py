@@ -44,7 +44,9 @@ REFLECTION = frozenset(
 )
 INSPECTION = frozenset(
     {"inspect.currentframe", "inspect.stack", "inspect.trace", "inspect.getouterframes", "inspect.getinnerframes"}
-    | {"sys._getframe", "gc.get_objects", "gc.get_referrers", "sys.settrace", "sys.setprofile", "sys.exc_info"}
+    | {"sys._getframe", "gc.get_objects", "gc.get_referrers", "sys.settrace", "sys.setprofile"}
+    | {"inspect.getargvalues", "traceback.TracebackException", "traceback.StackSummary.extract", "cgitb.enable"}
+    | {"cgitb.handler", "cgitb.html", "cgitb.text", "logging.Logger.findCaller"}
 )
 
 
