@@ -32,13 +32,15 @@ def check(facts: Facts) -> Iterator[Finding]:
             by_place[reduction.node].append(reduction)
         for same in by_place.values():
             if all(is_doubled(one) for one in same):
-                name = same[0].name.rpartition(".")[2]
-                effect = EFFECTS.get(name, EFFECTS["pmean"])
-                message = f"{name} of a value that is already reduced over {shown(found.axes)}: {effect}"
-                yield Place(same[0].module, same[0].node, message)
+                yield Place(same[0].module, same[0].node, _told(same[0].name, shown(found.axes)))
 
     yield from facts.in_maps(CODE, find)
     yield from _written_out(facts)
+
+
+def _told(reduction: str, axis: str) -> str:
+    name = reduction.rpartition(".")[2]
+    return f"{name} of a value that is already reduced over {axis}: {EFFECTS.get(name, EFFECTS['pmean'])}"
 
 
 def _written_out(facts: Facts) -> Iterator[Finding]:
@@ -49,11 +51,7 @@ def _written_out(facts: Facts) -> Iterator[Finding]:
         if call in read or outer is None or not isinstance(inner, ast.Call):
             continue
         if reduction_of(inner, module, facts) == outer:
-            name = outer[0].rpartition(".")[2]
-            effect = EFFECTS.get(name, EFFECTS["pmean"])
-            yield from facts.finding(
-                module, call, CODE, f"{name} of a value that is already reduced over {outer[1]}: {effect}"
-            )
+            yield from facts.finding(module, call, CODE, _told(*outer))
 
 
 def reduction_of(call: ast.Call, module: Module, facts: Facts) -> tuple[str, str] | None:

@@ -37,10 +37,14 @@ def _devices(facts: Facts) -> Iterator[Finding]:
     for found, reading in facts.readings:
         for divergence in reading.divergences:
             kind = divergence.operation.kind
-            message = f"devices can take different branches here, and only some of them do {kind}: it hangs"
+            message = _hangs(kind)
             if found.name == VMAP:
                 message = f"vmap makes a choice of this branch, of which only some rows take the result of {kind}"
             yield from facts.finding(divergence.module, divergence.call, CODE, message)
+
+
+def _hangs(kind: str) -> str:
+    return f"devices can take different branches here, and only some of them do {kind}: it hangs"
 
 
 def _written_out(facts: Facts) -> Iterator[Finding]:
@@ -61,8 +65,7 @@ def _written_out(facts: Facts) -> Iterator[Finding]:
         other = next((one for one in known[1:] if not same_sequence(known[0], one)), None)
         if len(known) == len(found) and other is not None:
             kind = max(known[0], other, key=len)[0].kind
-            message = f"devices can take different branches here, and only some of them do {kind}: it hangs"
-            yield from facts.finding(module, call, CODE, message)
+            yield from facts.finding(module, call, CODE, _hangs(kind))
 
 
 def _is_index(call: ast.Call, module: Module, facts: Facts) -> bool:
