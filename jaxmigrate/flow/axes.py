@@ -135,6 +135,14 @@ def last_name(node: ast.expr) -> str:
     return node.id if isinstance(node, ast.Name) else ""
 
 
+def by_last_name(calls: Iterable[ast.Call]) -> dict[str, list[ast.Call]]:
+    """Calls by the last part of the name of what they call."""
+    found: dict[str, list[ast.Call]] = {}
+    for call in calls:
+        found.setdefault(last_name(call.func), []).append(call)
+    return found
+
+
 def may_be_mapped(node: ast.FunctionDef | ast.AsyncFunctionDef, module: Module, leads: Leads) -> bool:
     """Whether a decorator of a function may lead to a map."""
     return any(leads.mentions(decorator, module) for decorator in node.decorator_list)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from jaxmigrate.findings import Finding, Note
-from jaxmigrate.flow.axes import AxisUse, AxisWalk, Step, last_name, map_axes, may_be_mapped, walk_axes
+from jaxmigrate.flow.axes import AxisUse, AxisWalk, Step, by_last_name, map_axes, may_be_mapped, walk_axes
 from jaxmigrate.flow.leads import Leads
 from jaxmigrate.flow.meshes import MeshCall, mesh_call
 from jaxmigrate.flow.operations import is_device_map
@@ -175,11 +175,12 @@ class Facts:
 
 
 def _calls_by_name(module: Module) -> dict[str, list[ast.Call]]:
-    found: dict[str, list[ast.Call]] = {}
+    """The calls of a module by the last part of what they call; by the first name of what an import calls otherwise."""
+    found = by_last_name(module.table.calls)
     renamed = {b.name: b.node.name for b in module.table.imports() if isinstance(b.node, ast.alias) and b.node.asname}
-    for call in module.table.calls:
-        name = last_name(call.func)
-        found.setdefault(renamed.get(name, name), []).append(call)
+    moved = {name: found.pop(name) for name in renamed if name in found}
+    for name, calls in moved.items():
+        found[renamed[name]] = [*found.get(renamed[name], ()), *calls]
     return found
 
 

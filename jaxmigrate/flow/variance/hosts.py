@@ -9,7 +9,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from jaxmigrate.flow.axes import last_name
+from jaxmigrate.flow.axes import by_last_name, last_name
 from jaxmigrate.flow.variance.library import is_host_source
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver, own_statements
@@ -124,13 +124,11 @@ class Hosts:
 
 def _calls_by_name(module: Module) -> dict[str, list[ast.Call]]:
     """The calls of a module by the last part of what they call; those of a partial by what it binds too."""
-    found: dict[str, list[ast.Call]] = {}
-    for call in module.table.calls:
-        last = last_name(call.func)
-        found.setdefault(last, []).append(call)
-        bound = last_name(call.args[0]) if last == "partial" and call.args else ""
-        if bound not in ("", last):
-            found.setdefault(bound, []).append(call)
+    found = by_last_name(module.table.calls)
+    for call in found.get("partial", ()):
+        bound = last_name(call.args[0]) if call.args else ""
+        if bound not in ("", "partial"):
+            found[bound] = [*found.get(bound, ()), call]
     return found
 
 
