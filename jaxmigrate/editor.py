@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 import difflib
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,9 +18,7 @@ from jaxmigrate.findings import Finding
 from jaxmigrate.lint_run.examine import examine_text
 from jaxmigrate.migrate.plan import SitePlan
 from jaxmigrate.sources import SourceError, SourceFile
-from jaxmigrate.suppressions import silence
-
-MARK = re.compile(r"#\s*jaxmigrate:\s*ignore\s*\[([^\]]*)\]")
+from jaxmigrate.suppressions import MARK, silence
 
 
 @dataclass(frozen=True)
@@ -97,7 +94,7 @@ def _marked(line: str, code: str) -> str:
     content = line.rstrip("\r\n")
     ending = line[len(content) :]
     mark = MARK.search(content)
-    if mark is None:
+    if mark is None or mark[1] is None:
         return f"{content.rstrip()}  # jaxmigrate: ignore[{code}]{ending}"
     codes = ", ".join([*filter(None, (part.strip() for part in mark[1].split(","))), code])
     return f"{content[: mark.start(1)]}{codes}{content[mark.end(1) :]}{ending}"

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from jaxmigrate.findings import Finding
 from jaxmigrate.sources import SourceFile, source_lines
 
-_MARK = re.compile(r"#\s*jaxmigrate:\s*ignore(?:\s*\[([^\]]*)\]|(?![-\w]|\s*\[))")
+MARK = re.compile(r"#\s*jaxmigrate:\s*ignore(?:\s*\[([^\]]*)\]|(?![-\w]|\s*\[))")
 
 
 class Mark(NamedTuple):
@@ -80,7 +80,7 @@ def marks(text: str) -> tuple[Mark, ...]:
         return ()
     found: list[Mark] = []
     for line, comment in _comments(text):
-        if mark := _MARK.search(comment):
+        if mark := MARK.search(comment):
             found.append(Mark(line, ("",) if mark[1] is None else tuple(re.findall(r"[^\s,]+", mark[1]))))
     return tuple(found)
 
