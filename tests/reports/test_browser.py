@@ -21,7 +21,7 @@ import pytest
 from jaxmigrate.reports import verify_html
 from tests.reports.evidence import full_report
 
-SECONDS = 20
+SECONDS = 15
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 BROWSER = os.environ.get("JAXMIGRATE_BROWSER") or next((found for name in NAMES if (found := shutil.which(name))), None)
 
