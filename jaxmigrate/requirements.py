@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from jaxmigrate.program.old_names import TURN, Era, Release
+
+if TYPE_CHECKING:
+    from jaxmigrate.config import Config
 
 OLDEST: Release = (0, 6, 1)
 LOWER = (">=", "==", "~=", ">")
@@ -28,6 +32,16 @@ def project_folder(start: Path) -> Path:
         if (candidate / ".git").exists():
             break
     return folder
+
+
+def project_of(config: Config, paths: Iterable[Path]) -> Path:
+    """The project that files are of: the folder with the configuration, else what lies around the first of them."""
+    return config.root if config.file is not None else project_folder(next(iter(paths), Path.cwd()))
+
+
+def target_jax(config: Config, root: Path, told: Release | None = None) -> Release | None:
+    """The release that a project must run on: as told or configured, else the oldest that it says it works with."""
+    return told or config.target_jax or required_jax(root)
 
 
 def required_jax(root: Path) -> Release | None:

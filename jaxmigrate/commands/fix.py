@@ -5,21 +5,19 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Iterator, Mapping, Sequence
 
 from jaxmigrate.commands import Failure
 from jaxmigrate.commands.cells import remarks
 from jaxmigrate.commands.inputs import Inputs, load, locate
 from jaxmigrate.commands.planning import PlannedFile, plan_files, with_diff
 from jaxmigrate.commands.reporting import write_reports
-from jaxmigrate.config import Config, Version
 from jaxmigrate.migrate import SitePlan
 from jaxmigrate.reports import fix_html, fix_json, fix_junit, fix_markdown
 from jaxmigrate.reports.diff import shown_diff
 from jaxmigrate.reports.fix_result import FixedFile, FixResult
 from jaxmigrate.reports.site_layouts import is_global, reasons, summary
-from jaxmigrate.requirements import project_folder, required_jax, written_for
+from jaxmigrate.requirements import project_of, target_jax, written_for
 from jaxmigrate.sources import SourceError, write_source
 from jaxmigrate.terminal import is_terminal, plural, printable, say, wants_colour
 from jaxmigrate.verify.model import Evidence
@@ -60,8 +58,8 @@ def _run_docs(options: argparse.Namespace) -> int:
     results = []
     for group in locate(options.paths, options.force_exclude, docs=True):
         layout = options.layout or group.config.layout
-        root = _root(group.config, (file.path for file in group.files))
-        target = _target(group.config, root, options)
+        root = project_of(group.config, (file.path for file in group.files))
+        target = target_jax(group.config, root, options.target_jax)
         results.append(fix_docs(group, Wanted(layout, target, written_for(root), not (options.diff or options.check))))
     result = _merged(results)
     write_reports(result, options.report, _REPORTS)
@@ -71,8 +69,10 @@ def _run_docs(options: argparse.Namespace) -> int:
 
 def _fix_group(group: Inputs, options: argparse.Namespace, from_stdin: bool) -> FixResult:
     layout = options.layout or group.config.layout
-    root = _root(group.config, (source.path for source in group.sources if source.path is not None))
-    planned, broken = plan_files(group.sources, layout, _target(group.config, root, options), written_for(root))
+    root = project_of(group.config, (source.path for source in group.sources if source.path is not None))
+    planned, broken = plan_files(
+        group.sources, layout, target_jax(group.config, root, options.target_jax), written_for(root)
+    )
     evidence, withheld = _verified(planned, group, options) if options.verify else (None, {})
     files = [_fix_file(file, withheld, options) for file in planned]
     if from_stdin and not (options.diff or options.check):
@@ -81,16 +81,6 @@ def _fix_group(group: Inputs, options: argparse.Namespace, from_stdin: bool) -> 
     notebooks = [str(one) for one in group.skipped]
     notebooks += [remark for file in planned for remark in remarks(file.source, file.plan, layout)]
     return FixResult([file for file, _ in files], [*group.errors, *broken, *failed], notebooks, evidence)
-
-
-def _target(config: Config, root: Path, options: argparse.Namespace) -> Version | None:
-    """The release that the result must run on: as told, else the oldest that the project says it works with."""
-    given: Version | None = options.target_jax or config.target_jax
-    return given or required_jax(root)
-
-
-def _root(config: Config, paths: Iterable[Path]) -> Path:
-    return config.root if config.file is not None else project_folder(next(iter(paths), Path.cwd()))
 
 
 def _verified(

@@ -20,7 +20,7 @@ from jaxmigrate.lint_run.examine import Examined, examine_text
 from jaxmigrate.lint_run.pieces import Piece, pieces
 from jaxmigrate.lint_run.pool import Surroundings, Work, examine_all
 from jaxmigrate.reports.lint_result import LintResult
-from jaxmigrate.requirements import project_folder, required_jax
+from jaxmigrate.requirements import project_of, target_jax
 from jaxmigrate.sources import STDIN, Kind, SourceError, SourceFile, decode, read_source
 from jaxmigrate.suppressions import Unused, silence
 from jaxmigrate.terminal import is_terminal, plural, say, wants_colour
@@ -110,9 +110,8 @@ def _wanted_pieces(found: Sequence[Piece], part: Part | None) -> Sequence[Piece]
 
 
 def _target(group: Located) -> Version | None:
-    first = next((file.path for file in group.files if file.kind is not Kind.STDIN), Path.cwd())
-    root = group.config.root if group.config.file is not None else project_folder(first)
-    return group.config.target_jax or required_jax(root)
+    files = (file.path for file in group.files if file.kind is not Kind.STDIN)
+    return target_jax(group.config, project_of(group.config, files))
 
 
 def _examined_stdin(named: Path | None, target: Version | None) -> Examined:
