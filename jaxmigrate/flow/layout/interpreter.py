@@ -55,28 +55,10 @@ INTERPRETED = frozenset(  # the libraries whose functions are known by name
 )
 NO_HOOKS = frozenset({"__init__", "__call__", "__repr__", "__str__", "__hash__", "__len__"})  # called in sight, or bare
 PASSING = (
-    *(
-        "jax.",
-        "flax.",
-        "numpy.",
-        "tensorflow.",
-        "torch.",
-        "builtins.open",
-        "tempfile.",
-        "threading.",
-        "tqdm.",
-        "wandb.",
-    ),
-    *(
-        "contextlib.nullcontext",
-        "contextlib.redirect",
-        "contextlib.closing",
-        "concurrent.",
-        "logging.",
-        "absl.",
-        "clu.",
-    ),
-    *("io.", "gzip.", "h5py.", "zipfile.", "time.", "os.", "mlflow.", "haiku.", "optax.", "multiprocessing.", "chex."),
+    *("jax.", "flax.", "numpy.", "tensorflow.", "torch.", "haiku.", "optax.", "chex.", "tqdm.", "wandb.", "mlflow."),
+    *("builtins.open", "tempfile.", "threading.", "multiprocessing.", "concurrent.", "logging.", "absl.", "clu."),
+    *("contextlib.nullcontext", "contextlib.redirect", "contextlib.closing"),
+    *("io.", "gzip.", "h5py.", "zipfile.", "time.", "os."),
 )
 PASSING_METHODS = frozenset(
     {"open", "as_default", "scope", "name_scope", "device", "step_timer", "log_timing", "timed"}

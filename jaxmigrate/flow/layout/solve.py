@@ -196,8 +196,6 @@ class _Solver:
                 changed = True
             if self.blocked[node]:
                 reason = f"reaches a mapped function that stays as it is: {self.blocked[node]}"
-                for index in range(max(self.facts.counts.get(node, 0), 0)):
-                    changed |= self._drop(self._argument(node, index), reason)
                 for cell in self.of_site.get(node, ()):
                     changed |= self._drop(cell, reason)
             else:
