@@ -17,11 +17,11 @@ INHERITED = "made of an output over which they disagree already"
 
 
 class Cause(NamedTuple):
-    """What a statement has in it, the cause that this is, and whether devices do differ then."""
+    """What a statement has in it, the cause that this is, and whether devices do differ then; None: as it happens."""
 
     pattern: str
     told: str
-    differ: bool
+    differ: bool | None
 
 
 CAUSES = (
@@ -37,8 +37,8 @@ CAUSES = (
     ),
     Cause(
         r"\blax\.(cond|switch|while_loop)\b",
-        "branch on a varying predicate: the check asks only what the branches give; devices differ",
-        True,
+        "branch on a varying predicate: the check asks only what the branches give; devices may go unlike ways",
+        None,
     ),
     Cause(r"\bjax\.(jvp|linearize)\b", "tangent of an invariant value: the check gives it the value's type", True),
     Cause(
@@ -56,7 +56,8 @@ def cause_of(text: str, index: int, level: Level, differs: bool, disagreeing: Co
     if made_of & set(disagreeing):
         return INHERITED
     for cause in CAUSES:
-        if re.search(cause.pattern, statement) and (differs if cause.differ else level == Level.MAY):
+        fits = differs if cause.differ else level == Level.MAY or (cause.differ is None and differs)
+        if fits and re.search(cause.pattern, statement):
             return cause.told
     return UNEXPLAINED
 
