@@ -10,11 +10,16 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 POLL_SECONDS = 0.1
 GRACE_SECONDS = 1.0
 # Hundredths of a second of processor time, at once and in a second, that a thread which only looks around may use.
 _SLACK_TICKS = 2
+# A process that was runnable for more than this share of a window was at work, or kept from it by other programs.
+_WINDOW_SECONDS = 0.5
+_BUSY_SHARE = 0.5
+_SCHEDSTAT = Path("/proc/self/schedstat")
 
 
 @dataclass(frozen=True)
@@ -142,37 +147,81 @@ def _signal_name(number: int) -> str:
         return f"signal {number}"
 
 
+class _Account(NamedTuple):
+    """What the kernel says of one or several processes, so far.
+
+    `used` is processor time in hundredths of a second; `wanted`, in nanoseconds, adds the time that their threads spent
+    waiting for a processor.
+    """
+
+    used: int
+    wanted: int
+
+
+@dataclass
+class _Idle:
+    """Since when nothing was computed, and up to when that is known."""
+
+    since: float
+    account: _Account | None
+    until: float
+    wanted: int
+
+
 class IdleWatch:
     """Tells how long processes have computed nothing, by the kernel's accounts; where there are none, never."""
 
     def __init__(self) -> None:
-        self.used: dict[int, int | None] = {}
-        self.since: dict[int, float] = {}
+        self.seen: dict[int, _Idle] = {}
 
     def idle_seconds(self, pid: int, now: float) -> float:
-        """Seconds for which the process used no processor time, waited for no disk and was not stopped."""
-        return self._unchanged(pid, None if _is_busy(pid) else _ticks(pid), now)
+        """Seconds for which the process used no processor time, waited for none and no disk, and was not stopped."""
+        return self._idle_seconds(pid, [pid], now)
 
     def session_idle_seconds(self, session: int, now: float) -> float:
         """The same for all processes of a session together, counted from the first time that this is asked."""
-        ticks = [None if _is_busy(pid) else _ticks(pid) for pid in _members(session)]
-        known = [number for number in ticks if number is not None]
-        return self._unchanged(-session, sum(known) if len(known) == len(ticks) else None, now)
+        return self._idle_seconds(-session, _members(session), now)
 
-    def _unchanged(self, key: int, used: int | None, now: float) -> float:
-        before = self.used.get(key)
-        slack = _SLACK_TICKS + _SLACK_TICKS * (now - self.since.get(key, now))
-        if used is None or before is None or used - before > slack:
-            self.used[key], self.since[key] = used, now
-        return now - self.since[key]
+    def _idle_seconds(self, key: int, pids: list[int], now: float) -> float:
+        account = _account(pids)
+        idle = self.seen.get(key)
+        if idle is None or account is None or idle.account is None or _has_computed(idle, account, now):
+            idle = self.seen[key] = _Idle(now, account, now, account.wanted if account else 0)
+        elif now - idle.until >= _WINDOW_SECONDS:
+            idle.until, idle.wanted = now, account.wanted
+        return idle.until - idle.since
+
+
+def _has_computed(idle: _Idle, account: _Account, now: float) -> bool:
+    """Whether processes computed, or would have if other programs had left them a processor.
+
+    A thread that looks around ten times a second is runnable for moments, longer ones on a busy machine: what counts
+    is the share of the last half second, not what one look at its state finds.
+    """
+    assert idle.account is not None
+    if account.used - idle.account.used > _SLACK_TICKS + _SLACK_TICKS * (now - idle.since):
+        return True
+    window = now - idle.until
+    return window >= _WINDOW_SECONDS and account.wanted - idle.wanted > _BUSY_SHARE * window * 1e9
+
+
+def _account(pids: list[int]) -> _Account | None:
+    """The sum over processes; None where one of them waits for a disk, is stopped, or the kernel tells nothing."""
+    accounts = [None if _is_held(pid) else _ticks(pid) for pid in pids]
+    known = [used for used in accounts if used is not None]
+    return _Account(sum(known), sum(map(_wanted, pids))) if len(known) == len(accounts) else None
 
 
 def _stat(pid: int) -> list[str]:
     """The fields of the kernel's account of a process from its state on; empty if there is none."""
     try:
-        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+        return _fields(Path(f"/proc/{pid}/stat"))
     except (OSError, IndexError):
         return []
+
+
+def _fields(path: Path) -> list[str]:
+    return path.read_text().rsplit(")", 1)[1].split()
 
 
 def _ticks(pid: int) -> int | None:
@@ -185,9 +234,21 @@ def _members(session: int) -> list[int]:
     return [pid for pid in pids if _stat(pid)[3:4] == [str(session)]]
 
 
-def _is_busy(pid: int) -> bool:
+def _wanted(pid: int) -> int:
+    """Nanoseconds for which the threads of a process ran or waited for a processor."""
+    total = 0
+    for path in Path(f"/proc/{pid}/task").glob("*/schedstat"):
+        with suppress(OSError, ValueError, IndexError):
+            ran, waited = path.read_text().split()[:2]
+            total += int(ran) + int(waited)
+    return total
+
+
+def _is_held(pid: int) -> bool:
+    """Whether a thread waits for a disk or is stopped; without accounts of waiting, whether one is runnable."""
+    held = ("D", "T") if _SCHEDSTAT.exists() else ("D", "R", "T")
     for path in Path(f"/proc/{pid}/task").glob("*/stat"):
         with suppress(OSError):
-            if path.read_text().rsplit(")", 1)[1].split()[0] in ("D", "R", "T"):
+            if _fields(path)[0] in held:
                 return True
     return False

@@ -111,6 +111,33 @@ def test_thread_that_looks_around_is_no_work() -> None:
         child.kill()
 
 
+LOOKS = "import time\nwhile True: time.sleep(0.02)"
+COMPUTES = "import os\nos.nice({})\nwhile True: pass"
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="needs a processor that two programs share")
+@pytest.mark.parametrize(("program", "idle"), [(LOOKS, True), (COMPUTES.format(19), False)], ids=["looks", "computes"])
+def test_a_busy_machine_neither_hides_nor_feigns_a_hang(program: str, idle: bool) -> None:
+    cpu = min(os.sched_getaffinity(0))
+    beside = [subprocess.Popen([sys.executable, "-S", "-c", COMPUTES.format(0)]) for _ in range(2)]
+    child = subprocess.Popen([sys.executable, "-S", "-c", program])
+    try:
+        for process in (*beside, child):
+            os.sched_setaffinity(process.pid, {cpu})
+        time.sleep(0.5)
+        watch = IdleWatch()
+        started = time.monotonic()
+        longest = 0.0
+        while (now := time.monotonic() - started) < 4.0:
+            longest = max(longest, watch.idle_seconds(child.pid, now))
+            time.sleep(0.1)
+        assert longest > 3.0 if idle else longest < 2.0
+    finally:
+        for process in (*beside, child):
+            process.kill()
+            process.wait()
+
+
 def test_process_that_waits_for_a_busy_child_is_not_hung(tmp_path: Path) -> None:
     waits = "import subprocess, sys; subprocess.run([sys.executable, '-S', '-c', {}])"
     found: list[bool] = []
