@@ -36,14 +36,15 @@ def only_function(it: Interpreter, site: ast.expr) -> Function | None:
 def only_waited_for(it: Interpreter, function: Function) -> frozenset[str]:
     """The parameters of which a function does nothing but wait until they are computed."""
     if function.node not in it.waited_for:
-        it.waited_for[function.node] = frozenset(_waited_for(function.node, it.resolver, function.module))
+        waits = "block_until_ready" in it.names_in(function.node)
+        found = _waited_for(function.node, it.resolver, function.module) if waits else ()
+        it.waited_for[function.node] = frozenset(found)
     return it.waited_for[function.node]
 
 
 def _waited_for(node: FunctionNode, resolver: Resolver, module: Module) -> Iterator[str]:
-    if isinstance(node, ast.Lambda) or not any("block_until_ready" in ast.dump(s) for s in node.body):
-        return
-    names = [n for s in node.body for n in ast.walk(s) if isinstance(n, ast.Name)]
+    body = [] if isinstance(node, ast.Lambda) else node.body
+    names = [n for s in body for n in ast.walk(s) if isinstance(n, ast.Name)]
     parents = module.table.parents
     for parameter in all_parameters(node.args):
         uses = [n for n in names if n.id == parameter.arg]

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, cast
 
 from jaxmigrate.flow.layout import calls, operations
+from jaxmigrate.flow.layout.objects import REPLACES, marks_of
 from jaxmigrate.flow.layout.values import (
     NONE,
     NOTHING,
@@ -25,12 +26,9 @@ from jaxmigrate.flow.layout.values import (
     Seq,
     Tup,
     boxes_in,
-    cells_in,
     func,
     is_tracked,
     leaves_plain,
-    one_group,
-    unify_all,
 )
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import canonical, is_static
@@ -40,7 +38,7 @@ if TYPE_CHECKING:
     from jaxmigrate.flow.layout.interpreter import Frame, Interpreter
 
 MIXED_TREE = "is part of a tree whose other arrays are not known to be stacked"
-MAKES_ANOTHER = frozenset({"create", "replace", "_replace"})  # of flax's TrainState, flax.struct and NamedTuple
+MAKES_ANOTHER = REPLACES | {"create"}  # of flax's TrainState
 ARRAY_ATTRIBUTES = frozenset(
     {"T", "aval", "addressable_shards", "at", "committed", "device_buffer", "device_buffers", "flat", "global_shards"}
     | {"is_fully_addressable", "is_fully_replicated", "itemsize", "mT", "nbytes", "ndim", "shape", "sharding", "size"}
@@ -379,9 +377,7 @@ def attribute_of(it: Interpreter, owner: Abstract, name: str, node: ast.Attribut
         case Ref():
             return _tree_attribute(it, owner, name, node, frame)
         case Seq() | Dct() | Tup():
-            parent = frame.module.table.parents.get(node)
-            called = isinstance(parent, ast.Call) and parent.func is node
-            before = NOTHING if called else it.receivers.get(node, NOTHING)
+            before = NOTHING if _is_called(node, frame.module) else it.receivers.get(node, NOTHING)
             it.receivers[node] = it.join(before, owner, node, frame.module)
             return func(Method(node))
         case Nothing():
@@ -461,10 +457,15 @@ def _method(it: Interpreter, method: Function, node: ast.Attribute, frame: Frame
     return func(method)
 
 
+def _is_called(node: ast.Attribute, module: Module) -> bool:
+    """Whether an attribute is called where it stands."""
+    parent = module.table.parents.get(node)
+    return isinstance(parent, ast.Call) and parent.func is node
+
+
 def _tree_attribute(it: Interpreter, owner: Ref, name: str, node: ast.Attribute, frame: Frame) -> Abstract:
     """A field of a tree of arrays; of an array what does not depend on its leading axis."""
-    parent = frame.module.table.parents.get(node)
-    if isinstance(parent, ast.Call) and parent.func is node:
+    if _is_called(node, frame.module):
         it.receivers[node] = owner
         return func(Method(node))
     if name in SAME_FOR_BOTH:
@@ -548,15 +549,11 @@ def foreign_base(it: Interpreter, cls: Class) -> str:
 
 def is_pytree(it: Interpreter, cls: Class) -> bool:
     """Whether objects of a class are trees of arrays."""
-    for one in it.resolver.lineage(cls):
-        marks = [*one.node.bases, *(d.func if isinstance(d, ast.Call) else d for d in one.node.decorator_list)]
-        for mark in marks:
-            value = it.resolver.value(mark, one.module)
-            if isinstance(value, External) and value.name in PYTREE_MARKS:
-                return True
-            inner = it.resolver.values(mark.args[0], one.module) if isinstance(mark, ast.Call) and mark.args else ()
-            if any(isinstance(v, External) and v.name in PYTREE_MARKS for v in inner):
-                return True
+    for mark, module in marks_of(it, cls):
+        value = it.resolver.value(mark, module)
+        inner = it.resolver.values(mark.args[0], module) if isinstance(mark, ast.Call) and mark.args else ()
+        if any(isinstance(v, External) and v.name in PYTREE_MARKS for v in (value, *inner)):
+            return True
     return False
 
 
@@ -568,9 +565,7 @@ def one_cell(it: Interpreter, values: Sequence[Abstract], node: ast.AST, frame: 
     if any(isinstance(v, Plain | Obj | Func) for v in values):
         it.pin_all(values, MIXED_TREE, node, frame.module)
         return PLAIN
-    cell = unify_all([c for v in tracked for c in cells_in(v)])
-    if cell is not None:
-        it.changed |= cell.flatten()
+    cell = it.group(tracked)
     return Ref(cell) if cell is not None else PLAIN
 
 
@@ -582,7 +577,7 @@ def with_fields(it: Interpreter, cell: Cell, fields: Mapping[str, Abstract], nod
             it.pin_all([value], MIXED_TREE, node, frame.module)
             if not isinstance(value, Nothing):
                 it.changed |= field.pin(calls.pin("is not known to hold one slice for every device", node, frame))
-        elif (group := one_group(value)) is not None:
+        elif (group := it.cell_of(value)) is not None:
             it.changed |= field.unify(group)
     return Ref(cell)
 

@@ -204,8 +204,8 @@ class Interpreter(State):
         that leads to stacked arrays have no part in anything, unless Python calls them by itself.
         """
         waiting = self._waiting(names)
-        naming = Counter(name for f in waiting for name in self._names_in(f.node))
-        free = [f for f in waiting if naming[_name_of(f)] <= (_name_of(f) in self._names_in(f.node))]
+        naming = Counter(name for f in waiting for name in self.names_in(f.node))
+        free = [f for f in waiting if naming[_name_of(f)] <= (_name_of(f) in self.names_in(f.node))]
         kept = {name for module in self.modules for name in self._kept_in(module)}
         for function in [f for f in free if _name_of(f) not in kept] or free or waiting[:1]:
             reason = "is returned by a function that nothing in sight calls"
@@ -219,9 +219,9 @@ class Interpreter(State):
 
     def _named_by(self, function: Function) -> set[str]:
         """What a function names, itself included."""
-        return self._names_in(function.node) | {_name_of(function)}
+        return self.names_in(function.node) | {_name_of(function)}
 
-    def _names_in(self, node: ast.AST) -> set[str]:
+    def names_in(self, node: ast.AST) -> set[str]:
         """Every name in a body."""
         if node not in self._mentions:
             self._mentions[node] = names_in(node)
@@ -229,11 +229,9 @@ class Interpreter(State):
 
     def _kept_in(self, module: Module) -> set[str]:
         """What the displays of a module's own statements hold: a table of functions by name is called through."""
-        if module.tree not in self._mentions:
-            values = [s.value for s in module.tree.body if isinstance(s, ast.Assign | ast.AnnAssign) and s.value]
-            displays = [v for v in values if isinstance(v, ast.Dict | ast.List | ast.Tuple)]
-            self._mentions[module.tree] = {name for display in displays for name in names_in(display)}
-        return self._mentions[module.tree]
+        values = [s.value for s in module.tree.body if isinstance(s, ast.Assign | ast.AnnAssign) and s.value]
+        displays = [v for v in values if isinstance(v, ast.Dict | ast.List | ast.Tuple)]
+        return {name for display in displays for name in self.names_in(display)}
 
     def _unstarted(self, module: Module) -> Iterator[Function]:
         """The defs of a module that nothing has called and no map runs."""

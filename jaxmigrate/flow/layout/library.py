@@ -23,7 +23,6 @@ from jaxmigrate.flow.layout.values import (
     NOTHING,
     PLAIN,
     Abstract,
-    Cell,
     Dct,
     Ext,
     Func,
@@ -34,7 +33,6 @@ from jaxmigrate.flow.layout.values import (
     Tup,
     is_tracked,
     leaves_plain,
-    one_group,
 )
 from jaxmigrate.program.values import Function
 
@@ -204,11 +202,8 @@ def _leaf(it: Interpreter, tree: Abstract, node: ast.expr, frame: Frame) -> Abst
     if leaves_plain(tree):
         it.pin_all([tree], "is mapped over together with values that are not stacked here", node, frame.module)
         return PLAIN
-    cell = one_group(tree)
-    if cell is None:
-        return PLAIN
-    it.changed |= cell.flatten()
-    return Ref(cell, leaf=True)
+    cell = it.group([tree])
+    return Ref(cell, leaf=True) if cell is not None else PLAIN
 
 
 def _as_tree(it: Interpreter, tree: Abstract, node: ast.expr, frame: Frame) -> Abstract:
@@ -227,7 +222,7 @@ def metrics(it: Interpreter, value: Abstract, node: ast.Call, frame: Frame) -> A
     if leaves_plain(value):
         it.pin_all([value], "is taken apart together with values that are not stacked here", node, frame.module)
         return PLAIN
-    cell: Cell | None = one_group(value)
+    cell = it.group([value])
     assert cell is not None
     operations.record(it, "metrics", node, node.args[0], cell, "metrics", frame)
     return PLAIN
@@ -240,7 +235,7 @@ def prefetch(it: Interpreter, value: Seq, node: ast.Call, frame: Frame) -> Abstr
     if leaves_plain(value) or len(node.args) != 2 or node.keywords:
         it.pin_all([value], "is prefetched in a way that is not followed", node, frame.module)
         return value
-    cell = one_group(value)
+    cell = it.group([value])
     assert cell is not None
     operations.record(it, "prefetch", node, node.args[0], cell, "prefetch", frame)
     return value

@@ -22,7 +22,6 @@ from jaxmigrate.flow.layout.values import (
     is_empty,
     is_tracked,
     leaves_plain,
-    one_group,
 )
 from jaxmigrate.flow.variance import Var, read
 from jaxmigrate.program.sites import MappedSite, axis_of, mapped_values
@@ -118,7 +117,7 @@ def _give(it: Interpreter, site: ast.expr, index: int, value: Abstract, node: as
         if ("plain", site, index) not in it.variables:
             it.store(("plain", site, index), PLAIN, node, frame.module)
     else:
-        cell = one_group(value)
+        cell = it.cell_of(value)
         assert cell is not None
         it.cell("argument", site, index).unify(cell)
     if ("plain", site, index) in it.variables and ("argument", site, index) in it.cells:

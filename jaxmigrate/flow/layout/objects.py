@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from jaxmigrate.program.modules import Module
 from jaxmigrate.program.sites import mapped_values
 from jaxmigrate.program.values import Class, External, Function, Partial
 
@@ -82,10 +84,12 @@ def _marks(it: Interpreter, cls: Class | External) -> set[str]:
     """Which of the known kinds of objects a class is."""
     if isinstance(cls, External):
         return {cls.name} & set(COPIED_BY)
-    found: set[str] = set()
+    values = [it.resolver.value(mark, module) for mark, module in marks_of(it, cls)]
+    return {value.name for value in values if isinstance(value, External)} & set(COPIED_BY)
+
+
+def marks_of(it: Interpreter, cls: Class) -> Iterator[tuple[ast.expr, Module]]:
+    """The bases and decorators of a class and of its bases in the project, which say what kind of object it makes."""
     for one in it.resolver.lineage(cls):
         for mark in [*one.node.bases, *(d.func if isinstance(d, ast.Call) else d for d in one.node.decorator_list)]:
-            value = it.resolver.value(mark, one.module)
-            if isinstance(value, External) and value.name in COPIED_BY:
-                found.add(value.name)
-    return found
+            yield mark, one.module

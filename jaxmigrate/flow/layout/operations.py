@@ -21,7 +21,6 @@ from jaxmigrate.flow.layout.values import (
     is_empty,
     is_tracked,
     leaves_plain,
-    one_group,
 )
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.values import External
@@ -127,19 +126,17 @@ def is_object(value: Ref, node: ast.expr, operand: ast.expr, module: Module) -> 
     """Whether a value may be an object with fields that each can be written: its operand, or the result, has a name."""
     while isinstance(operand, ast.Attribute):
         operand = operand.value
-    return not value.is_array and (isinstance(operand, ast.Name) or named_result(node, module) is not None)
+    return not value.is_array and (isinstance(operand, ast.Name) or _is_named(node, module))
 
 
-def named_result(node: ast.expr, module: Module) -> str | None:
-    """The name that an expression is assigned to, by a statement that has its lines for itself."""
+def _is_named(node: ast.expr, module: Module) -> bool:
+    """Whether an expression is all that a name is assigned, by a statement that has its lines for itself."""
     statement = module.table.parents.get(node)
-    match statement:
-        case ast.Assign(targets=[ast.Name(id=name)], value=value) if value is node:
-            lines = module.text.splitlines()
-            before = lines[statement.lineno - 1].encode()[: statement.col_offset]
-            after = lines[(statement.end_lineno or 0) - 1].encode()[statement.end_col_offset :]
-            return name if not before.strip() and not after.strip() else None
-    return None
+    if not isinstance(statement, ast.Assign) or [type(target) for target in statement.targets] != [ast.Name]:
+        return False
+    before = module.lines[statement.lineno - 1].encode()[: statement.col_offset]
+    after = module.lines[(statement.end_lineno or 0) - 1].encode()[statement.end_col_offset :]
+    return statement.value is node and not before.strip() and not after.strip()
 
 
 def first(it: Interpreter, value: Abstract, node: ast.expr, operand: ast.expr, form: str, frame: Frame) -> Abstract:
@@ -168,7 +165,7 @@ def _apart(
     if leaves_plain(value) or node in it.plain_ops:
         it.pin_all([value], "is taken apart together with values that are not stacked here", node, frame.module)
         return PLAIN
-    cell = one_group(value)
+    cell = it.cell_of(value)
     assert cell is not None
     if kind != "first" or not (isinstance(value, Ref) and is_object(value, node, operand, frame.module)):
         it.changed |= cell.flatten()

@@ -135,7 +135,8 @@ class _Solver:
         """The global layout of a group, None where it stays stacked."""
         if cell is None:
             return None
-        return None if any(self._own(one) is None for one in self._family(cell.find())) else self._own(cell.find())
+        layouts = [self._own(one) for one in self._family(cell.find())]
+        return None if None in layouts else layouts[0]
 
     def _own(self, root: Cell) -> Name | None:
         """The global layout of a group for all that is said about it alone."""
@@ -152,13 +153,11 @@ class _Solver:
         if cell is None:
             return "is not known to hold one slice for every device"
         root = cell.find()
-        if root in self.dropped:
-            return self.dropped[root]
-        for owner in self._family(root):
-            for pin in owner.pins.values():
+        for one in self._family(root):
+            if one in self.dropped:
+                return self.dropped[one]
+            for pin in one.pins.values():
                 return describe(pin, module)
-            if owner in self.dropped:
-                return self.dropped[owner]
         kinds = self._kinds_of(root)
         if "rows" in kinds:
             return "holds one random key per device"

@@ -288,9 +288,7 @@ class State:
     def _join_unlike(self, one: Abstract, other: Abstract, node: ast.AST, module: Module) -> Abstract:
         """A container and a tree of arrays stay one group; anything else is no longer followed."""
         both = (one, other)
-        cell = unify_all([c for value in both for c in cells_in(value)])
-        if cell is not None:
-            self.changed |= cell.flatten()
+        cell = self.group(both)
         if cell is None or any(isinstance(value, Plain | Obj | Func) for value in both):
             pin = Pin("flows together with a value that is not known to be stacked", module, node)
             for value in both:
@@ -315,6 +313,17 @@ class State:
             if source.pinned is not None and target.pinned is None:
                 self.pin(Seq(target), source.pinned)
         return one
+
+    def group(self, values: Iterable[Abstract]) -> Cell | None:
+        """The cell of all arrays in some values, which share one representation from here on."""
+        cell = unify_all(c for value in values for c in cells_in(value))
+        if cell is not None:
+            self.changed |= cell.flatten()
+        return cell
+
+    def cell_of(self, value: Abstract) -> Cell | None:
+        """The same of one value, but that an object keeps a representation for each of its fields."""
+        return value.cell if isinstance(value, Ref) else self.group([value])
 
     def join_env(self, one: Env | None, other: Env | None, node: ast.AST, module: Module) -> Env | None:
         """What two ways that meet leave behind; None for a way that does not get there."""

@@ -320,13 +320,3 @@ def unify_all(cells: Iterable[Cell]) -> Cell | None:
         else:
             first.unify(cell)
     return first
-
-
-def one_group(value: Abstract) -> Cell | None:
-    """The cell of all arrays in a value, which share one representation from here on; an object keeps its fields."""
-    if isinstance(value, Ref):
-        return value.cell
-    cell = unify_all(cells_in(value))
-    if cell is not None:
-        cell.flatten()
-    return cell
