@@ -115,6 +115,14 @@ def test_rows_below_a_module() -> None:
             "import jax\nfrom jax import lax\nn = lax.psum(1, axis_name) + jax.tree_leaves(x)[0]",
             "import jax\nfrom jax import lax\nn = lax.axis_size(axis_name) + jax.tree.leaves(x)[0]",
         ),
+        (
+            "import jax\nn = jax.lax.psum(1, axis_name='i') * jax.lax.psum(x=1, axis_name=('i', 'j')), jax.tree_leaves(x)",
+            "import jax\nn = jax.lax.axis_size(axis_name='i') * jax.lax.axis_size(axis_name=('i', 'j')), jax.tree.leaves(x)",
+        ),
+        (
+            "import jax\nn = jax.lax.psum(1, 'i', axis_index_groups=g), jax.lax.psum(1, *a), jax.tree_leaves(x)",
+            "import jax\nn = jax.lax.psum(1, 'i', axis_index_groups=g), jax.lax.psum(1, *a), jax.tree.leaves(x)",
+        ),
     ],
 )
 def test_forms(before: str, after: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from jaxmigrate.migrate.edits import Edit
-from jaxmigrate.migrate.neighbours.calls import add_keyword, is_open
+from jaxmigrate.migrate.neighbours.calls import add_keyword, given, is_open, ordered
 from jaxmigrate.migrate.neighbours.desk import Desk
 from jaxmigrate.program.old_uses import OldReference, is_guarded
 from jaxmigrate.program.sites import denotes
@@ -93,10 +93,14 @@ def name_sizes(desk: Desk) -> None:
         text = desk.name_of("jax.lax.axis_size", call.func, call.func)
         if text is not None:
             desk.replace(call.func, text)
-            start, _ = desk.positions.span(call.args[0])
-            desk.edits.append(Edit(start, desk.positions.span(call.args[1])[0], ""))
+            one, axis = ordered(call)
+            desk.edits.append(Edit(desk.positions.span(one)[0], desk.positions.span(axis)[0], ""))
 
 
 def _counts_devices(call: ast.Call) -> bool:
-    one = call.args[0] if len(call.args) == 2 and not call.keywords else None
-    return isinstance(one, ast.Constant) and type(one.value) is int and one.value == 1
+    """Whether a call sums the number 1, given first, over an axis and gives nothing else."""
+    if is_open(call) or len(call.args) + len(call.keywords) != 2:
+        return False
+    one, axis = given(call, "x", 0), given(call, "axis_name", 1)
+    is_one = isinstance(one, ast.Constant) and type(one.value) is int and one.value == 1
+    return is_one and axis is not None and ordered(call)[0] in (one, *(k for k in call.keywords if k.value is one))
