@@ -31,11 +31,11 @@ def without_leftovers(before: Module, after: str, kept: frozenset[str]) -> str:
 
 def _loaded(module: Module) -> set[str]:
     """The names that a module reads."""
-    return {n.id for n in ast.walk(module.tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+    return {n.id for n in module.nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
 
 
 def _quoted(module: Module) -> set[str]:
-    return {n.value for n in ast.walk(module.tree) if isinstance(n, ast.Constant) and isinstance(n.value, str)}
+    return {n.value for n in module.nodes if isinstance(n, ast.Constant) and isinstance(n.value, str)}
 
 
 def _leftovers(module: Module, unused: set[str]) -> Iterator[list[Edit]]:

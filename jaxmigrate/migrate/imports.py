@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
 from jaxmigrate.migrate.edits import Edit, Positions
-from jaxmigrate.migrate.global_helpers import PREFETCH, REPLICATE, SHARD, SHARD_MAP, GlobalNames
+from jaxmigrate.migrate.global_helpers import PREFETCH, REPLICATE, SHARD, SHARD_MAP, STACK, GlobalNames
 from jaxmigrate.migrate.helper import HELPER_NAME, NESTED_NAME, Names, Needs
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.old_names import old_names
@@ -38,7 +38,7 @@ class Imports:
 def used_names(module: Module) -> frozenset[str]:
     """Every identifier that a module binds, reads or imports anywhere."""
     found: set[str] = set()
-    for node in ast.walk(module.tree):
+    for node in module.nodes:
         match node:
             case ast.Name(id=name) | ast.arg(arg=name) | ast.FunctionDef(name=name) | ast.ClassDef(name=name):
                 found.add(name)
@@ -120,6 +120,7 @@ def names_for(
         replicate=free_name((REPLICATE,), taken),
         shard=free_name((SHARD,), taken),
         prefetch=free_name((PREFETCH,), taken),
+        stack=free_name((STACK,), taken),
         numpy_import=local,
     )
     return names, (*added, *_statements(missing))
@@ -346,7 +347,7 @@ def removals(module: Module, positions: Positions, replaced: set[ast.AST], kept:
 
 def _unused(name: str, module: Module, replaced: set[ast.AST]) -> bool:
     loads = [n for n in module.table.references if isinstance(n, ast.Name) and n.id == name]
-    listed = any(isinstance(n, ast.Constant) and n.value == name for n in ast.walk(module.tree))
+    listed = any(isinstance(n, ast.Constant) and n.value == name for n in module.nodes)
     return not listed and all(n in replaced for n in loads) and not module.is_package
 
 

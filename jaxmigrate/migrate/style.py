@@ -50,7 +50,7 @@ def _indent(module: Module) -> str:
     """The unit by which most function, class and compound statement bodies are indented."""
     lines = _LINE_END.split(module.text)
     units: Counter[str] = Counter()
-    for node in ast.walk(module.tree):
+    for node in module.nodes:
         body = getattr(node, "body", None)
         if isinstance(node, ast.stmt) and isinstance(body, list) and body and body[0].lineno > node.lineno:
             outer, inner = _leading(lines, node.lineno), _leading(lines, body[0].lineno)

@@ -17,7 +17,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from jaxmigrate.program.scopes import ScopeTable, build_scopes
+from jaxmigrate.program.scopes import ScopeTable, build_scopes, children
 from jaxmigrate.sources import JOINED
 
 if TYPE_CHECKING:
@@ -41,6 +41,14 @@ class Module:
     def table(self) -> ScopeTable:
         """Its scopes, made when first asked for: most modules of a project are only parsed."""
         return build_scopes(self.tree, self.text)
+
+    @cached_property
+    def nodes(self) -> list[ast.AST]:
+        """All of its nodes, level by level, but for contexts and operators: walked once, however many ask."""
+        found: list[ast.AST] = [self.tree]
+        for node in found:  # which grows as it goes
+            found += children(node)
+        return found
 
     @cached_property
     def lines(self) -> list[str]:

@@ -53,13 +53,14 @@ class Desk:
     taken: set[str] = field(default_factory=set)
     helpers: dict[str, list[str]] = field(default_factory=dict)  # functions to write out, by name
     uses: list[ast.expr] = field(default_factory=list)  # where these are used
+    in_quotes: set[str] = field(default_factory=set)  # names that are read in strings, and stay
     loaded: set[str] = field(default_factory=set)  # modules that `import a.b.c` statements will load
 
     _listed: frozenset[str] = field(init=False)  # texts in the module, such as those of __all__
 
     def __post_init__(self) -> None:
         self.positions = Positions(self.module.text)
-        constants = (n.value for n in ast.walk(self.module.tree) if isinstance(n, ast.Constant))
+        constants = (n.value for n in self.module.nodes if isinstance(n, ast.Constant))
         self._listed = frozenset(value for value in constants if isinstance(value, str))
         self.taken = set(used_names(self.module))
 
@@ -170,9 +171,9 @@ class Desk:
 
     def is_read_elsewhere(self, name: str) -> bool:
         """Whether a name of the module's top may be of use to others: imported, listed, or in a package."""
-        return name in self.imported or name in self._listed or self.module.is_package
+        return name in self.imported | self.in_quotes or name in self._listed or self.module.is_package
 
     def unread(self, alias: ast.alias, name: str) -> bool:
         """Whether nothing is left that reads the name which an import binds."""
         loads: Iterable[ast.Name] = (n for n in self.module.table.references if isinstance(n, ast.Name))
-        return alias.name != "*" and all(n in self.gone or n.id != name for n in loads)
+        return alias.name != "*" and name not in self.in_quotes and all(n in self.gone or n.id != name for n in loads)
