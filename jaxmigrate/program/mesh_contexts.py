@@ -1,4 +1,4 @@
-"""Where a program enters a mesh by `with mesh:`, and where it makes one without saying of what kind its axes are."""
+"""Where a program enters a mesh, by `with mesh:` or the like, and where it makes one without telling its axes' kind."""
 
 from __future__ import annotations
 
@@ -18,11 +18,15 @@ WRITTEN_FOR_EXPLICIT = ("Explicit", "reshard", "out_sharding", "typeof", "explic
 
 
 class MeshContext(NamedTuple):
-    """A mesh that a `with` enters, and the name that the statement gives it, if any."""
+    """A mesh that a `with` or an exit stack enters, and what the statement binds it to, if anything.
+
+    `by_hand` says that the program calls its `__enter__` itself.
+    """
 
     mesh: ast.expr
-    item: ast.withitem
-    statement: ast.With
+    target: ast.expr | None
+    statement: ast.With | ast.Call
+    by_hand: bool = False
 
 
 def mesh_contexts(module: Module, resolver: Resolver) -> list[MeshContext]:
@@ -34,13 +38,29 @@ def mesh_contexts(module: Module, resolver: Resolver) -> list[MeshContext]:
 
 
 def _contexts(module: Module, resolver: Resolver) -> Iterator[MeshContext]:
-    if "mesh" not in module.text.lower() or "with" not in module.text or "jax" not in module.text:
+    text = module.text
+    if "mesh" not in text.lower() or "jax" not in text or not ("with" in text or "enter" in text):
         return
     for node in module.table.parents:
         if isinstance(node, ast.With):
             for item in node.items:
                 if _is_mesh(item.context_expr, module, resolver):
-                    yield MeshContext(item.context_expr, item, node)
+                    yield MeshContext(item.context_expr, item.optional_vars, node)
+    for call in module.table.calls if "enter" in text else ():
+        yield from _entered(call, module, resolver)
+
+
+def _entered(call: ast.Call, module: Module, resolver: Resolver) -> Iterator[MeshContext]:
+    """The mesh that `stack.enter_context(mesh)` or `mesh.__enter__()` enters."""
+    match call:
+        case ast.Call(func=ast.Attribute(attr="enter_context"), args=[mesh], keywords=[]):
+            by_hand = False
+        case ast.Call(func=ast.Attribute(value=mesh, attr="__enter__"), args=[], keywords=[]):
+            by_hand = True
+        case _:
+            return
+    if _is_mesh(mesh, module, resolver):
+        yield MeshContext(mesh, None, call, by_hand)
 
 
 def _is_mesh(node: ast.expr, module: Module, resolver: Resolver) -> bool:

@@ -31,7 +31,8 @@ def unknown_names(module: Module) -> Iterator[UnknownName]:
         if isinstance(node, ast.Attribute) and not isinstance(module.table.parents.get(node), ast.Attribute):
             dotted = _dotted(node, module, owners)
             name = missing(dotted) if dotted else ""
-            if name and row_of(name) is None and not _is_set(name, module) and not is_guarded(node, module):
+            known = name and (row_of(name) or row_of(dotted))
+            if name and not known and not _is_set(name, module) and not is_guarded(node, module):
                 yield UnknownName(node, name)
 
 
@@ -58,15 +59,15 @@ def _dotted(node: ast.Attribute, module: Module, owners: dict[str, bool]) -> str
         return ""
     holder = module.table.scope_of[current].lookup(current.id)
     bindings = holder.bindings[current.id] if holder is not None else []
-    names = {_imports(binding, module) for binding in bindings}
+    names = {jax_import(binding, module) for binding in bindings}
     name = names.pop() if len(names) == 1 else ""
     if not any(b.kind in ("import", "from") for b in bindings) and holder is module.table.root:
         owners[current.id] = False
     return f"{name}.{'.'.join(reversed(parts))}" if name else ""
 
 
-def _imports(binding: Binding, module: Module) -> str:
-    """What of JAX a binding imports."""
+def jax_import(binding: Binding, module: Module) -> str:
+    """What of JAX a binding imports, empty where that is nothing."""
     alias = binding.node
     if not isinstance(alias, ast.alias):
         return ""

@@ -94,6 +94,10 @@ USES: dict[str, str] = {
     "jax.sharding.use_mesh": SHARD + (
         "with jax.sharding.use_mesh(mesh):\n    out = jax.jit(lambda x: jax.lax.with_sharding_constraint(x * w, P('i')))(x)"
     ),
+    "jax.lax.psum(1)": SHARD + (
+        "size = lambda v: jax.lax.psum(1, 'i') + 10 * jax.lax.psum(1, axis_name=('i',)) + 0 * v.astype(int)\n"
+        "out = jax.pmap(size, axis_name='i')(x[:8])"
+    ),
     "jax.make_mesh.axis_types": (
         "from jax.sharding import PartitionSpec as P\nfrom jax import tree_util\nmesh = jax.make_mesh((8,), ('i',))\n"
         "f = jax.jit(lambda x: x * 2, in_shardings=jax.sharding.NamedSharding(mesh, P('i')))\n"

@@ -116,8 +116,25 @@ def test_rows_below_a_module() -> None:
             "import jax\nfrom jax import lax\nn = lax.axis_size(axis_name) + jax.tree.leaves(x)[0]",
         ),
         (
-            "import jax\nn = jax.lax.psum(1, axis_name='i') * jax.lax.psum(x=1, axis_name=('i', 'j')), jax.tree_leaves(x)",
-            "import jax\nn = jax.lax.axis_size(axis_name='i') * jax.lax.axis_size(axis_name=('i', 'j')), jax.tree.leaves(x)",
+            "from jax import lax\nn = lax.psum(1, a), lax.psum(2, a)",
+            "from jax import lax\nn = lax.axis_size(a), lax.psum(2, a)",
+        ),
+        (
+            "import jax\nkey: 'list[jax.random.KeyArray] | None' = None",
+            "import jax\nkey: 'list[jax.Array] | None' = None",
+        ),
+        (
+            "import jax\nfrom jax.random import KeyArray\ndef f(k: 'int | KeyArray', m: 'Literal[\"KeyArray\"]'): pass",
+            "import jax\ndef f(k: 'int | jax.Array', m: 'Literal[\"KeyArray\"]'): pass",
+        ),
+        (
+            "import jax\nfrom jax.random import KeyArray\ndef f(k: 'int |' '(KeyArray)'): pass",
+            "import jax\nfrom jax import Array as KeyArray\ndef f(k: 'int |' '(KeyArray)'): pass",
+        ),
+        ("import jax\nx = jax.xla.DeviceArray", "import jax\nx = jax.Array"),
+        (
+            "import jax\nn = jax.lax.psum(1, axis_name='i') * jax.lax.psum(x=1, axis_name=a), jax.tree_leaves(x)",
+            "import jax\nn = jax.lax.axis_size(axis_name='i') * jax.lax.axis_size(axis_name=a), jax.tree.leaves(x)",
         ),
         (
             "import jax\nn = jax.lax.psum(1, 'i', axis_index_groups=g), jax.lax.psum(1, *a), jax.tree_leaves(x)",
@@ -147,6 +164,11 @@ NEW = "import jax\nfrom jax import shard_map\n"
         ("f = shard_map(g, m, in_specs=s, out_specs=s, check_rep=False, auto=frozenset({'y'}))",
          ("f = shard_map(g, mesh=m, in_specs=s, out_specs=s, check_vma=False, "
           "axis_names=frozenset(m.axis_names) - frozenset({'y'}))")),
+        ("import functools\nf = functools.partial(shard_map, jax.numpy.sin, m)(s, out_specs=s)",
+         "import functools\nf = functools.partial(shard_map, jax.numpy.sin, mesh=m)(in_specs=s, out_specs=s)"),
+        ("import functools\nin_m = functools.partial(shard_map, g)\nf = in_m(m, s, s, False)",
+         ("import functools\nin_m = functools.partial(shard_map, g)\n"
+          "f = in_m(mesh=m, in_specs=s, out_specs=s, check_vma=False)")),
     ],
 )  # fmt: skip
 def test_calls_of_shard_map(before: str, after: str) -> None:
@@ -236,8 +258,19 @@ def test_meshes() -> None:
     early, names = fixed(text, target=(0, 6, 1))
     assert "with mesh:" in early
     assert left(names) == [(4, "JM414"), (6, "JM414")]
+    entered = text + "with ExitStack() as stack:\n    stack.enter_context(mesh)\nmesh.__enter__()\n"
+    after, names = fixed(entered)
+    assert "stack.enter_context(jax.set_mesh(mesh))" in after
+    assert left(names) == [(10, "JM414")]
     explicit = text + "x = jax.sharding.reshard(x, s)\n"
     assert "axis_types" not in fixed(explicit)[0]
+
+
+def test_a_mesh_alone_keeps_its_axes_where_releases_differ() -> None:
+    text = "import jax\nmesh = jax.make_mesh((8,), ('x',))\n"
+    assert fixed(text)[0] == fixed(text, target=(0, 9, 0))[0] == text
+    for after, _ in (fixed(text, target=(0, 8)), fixed(text, era="old")):
+        assert "jax.make_mesh((8,), ('x',), axis_types=(jax.sharding.AxisType.Auto,))" in after
 
 
 def test_a_target_without_the_replacement() -> None:

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import ast
+import re
+from collections.abc import Iterator
 
 from jaxmigrate.migrate.edits import Edit
 from jaxmigrate.migrate.neighbours.calls import add_keyword, given, is_open, ordered
 from jaxmigrate.migrate.neighbours.desk import Desk
+from jaxmigrate.program.modules import Module
+from jaxmigrate.program.old_names import old_names
 from jaxmigrate.program.old_uses import OldReference, is_guarded
+from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.sites import denotes
 
+SUM_OF_ONES = "jax.lax.psum(1)"
 PUT = {
     "jax.device_put_replicated": (
         "_put_replicated",
@@ -81,20 +87,31 @@ def make_varying(desk: Desk, use: OldReference) -> None:
     add_keyword(desk, call, f"to={desk.quoted('varying')}")
 
 
-def name_sizes(desk: Desk) -> None:
-    """Asks for the size of an axis by its name, where ones are summed over it."""
-    if "psum" not in desk.module.text:
-        return
-    for call in desk.module.table.calls:
+def may_sum_ones(text: str) -> bool:
+    """Whether a text can have a sum of ones over an axis, told without parsing it."""
+    return "psum(" in text and re.search(r"psum\(\s*(?:x\s*=\s*)?1\s*,", text) is not None
+
+
+def sums_of_ones(module: Module, resolver: Resolver) -> Iterator[ast.Call]:
+    """The calls that ask for the size of an axis by summing ones over it."""
+    for call in module.table.calls if may_sum_ones(module.text) else ():
         if not isinstance(call.func, ast.Name | ast.Attribute) or not _counts_devices(call):
             continue
-        if denotes(call.func, desk.resolver, desk.module) != "jax.lax.psum" or is_guarded(call, desk.module):
-            continue
-        text = desk.name_of("jax.lax.axis_size", call.func, call.func)
+        if denotes(call.func, resolver, module) == "jax.lax.psum" and not is_guarded(call, module):
+            yield call
+
+
+def name_sizes(desk: Desk) -> None:
+    """Asks for the size of an axis by its name, where ones are summed over it."""
+    row = old_names()[SUM_OF_ONES]
+    for call in sums_of_ones(desk.module, desk.resolver):
+        assert isinstance(call.func, ast.Name | ast.Attribute)
+        text = desk.name_of(row.replacement, call.func, call.func)
         if text is not None:
             desk.replace(call.func, text)
             one, axis = ordered(call)
             desk.edits.append(Edit(desk.positions.span(one)[0], desk.positions.span(axis)[0], ""))
+            desk.done(call, row)
 
 
 def _counts_devices(call: ast.Call) -> bool:

@@ -34,15 +34,14 @@ def reason(use: OldReference, texts: Texts) -> str:
         return f"{use.row.told}; this one asks for what no callback gives: {', '.join(sorted(given - options))}"
     if use.row.name == f"{HOME}.call":
         shape = next((k.value for k in call.keywords if k.arg == "result_shape"), None)
-        return f"{use.row.told}, with a jax.ShapeDtypeStruct" if _is_number(shape) else ""
+        return f"{use.row.told}, with a jax.ShapeDtypeStruct" if _is_constant_number(shape) else ""
     if any(texts.mention(word) for word in BATCHED):
         return f"{use.row.told}; under vmap it is called for each row, where a tap got all of them at once"
     return ""
 
 
-def _is_number(shape: ast.expr | None) -> bool:
-    leaves = [] if shape is None else [n for n in ast.walk(shape) if isinstance(n, ast.Constant) and n is shape]
-    return any(isinstance(leaf.value, int | float) for leaf in leaves)
+def _is_constant_number(shape: ast.expr | None) -> bool:
+    return isinstance(shape, ast.Constant) and isinstance(shape.value, int | float)
 
 
 def apply(desk: Desk, use: OldReference) -> None:

@@ -39,7 +39,7 @@ def enter_meshes(desk: Desk) -> None:
             desk.leave(context.mesh, row, reason)
             continue
         start, end = desk.positions.span(context.mesh)
-        target = context.item.optional_vars
+        target = context.target
         opening = f"{name}({target.id} := " if isinstance(target, ast.Name) else f"{name}("
         desk.edits.append(Edit(start, start, opening))
         desk.edits.append(Edit(end, desk.positions.span(target)[1] if target is not None else end, ")"))
@@ -51,7 +51,9 @@ def context_reason(context: MeshContext, module: Module, resolver: Resolver, tar
     row = old_names()[CONTEXT]
     if not row.holds_for(target):
         return f"{row.told}, which jax {row.needs} is the first to have: later than what must run"
-    if context.item.optional_vars is not None and not isinstance(context.item.optional_vars, ast.Name):
+    if context.by_hand:
+        return f"{row.told}; to enter it without a with statement, call jax.set_mesh(mesh)"
+    if context.target is not None and not isinstance(context.target, ast.Name):
         return f"{row.told}; give the mesh its name before the with statement, and run fix again"
     if runs_in_jit(context.statement, module, resolver):
         return f"{row.told} outside of jit; inside, give shardings that name the mesh"

@@ -24,7 +24,7 @@ from jaxmigrate.migrate.neighbours.device_arrays import (
     transposed,
 )
 from jaxmigrate.migrate.neighbours.texts import Texts
-from jaxmigrate.program.modules import Module
+from jaxmigrate.program.modules import Module, import_name
 from jaxmigrate.program.old_uses import OldReference
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.scopes import Scope
@@ -155,8 +155,7 @@ def _bound(whole: ast.expr, module: Module) -> Variable | None:
 
 def _is_read_elsewhere(name: str, module: Module, texts: Texts) -> bool:
     """Whether some other file names a variable of a module and the module, as one that imports it must."""
-    home = module.path.parent.name if module.is_package else module.path.stem
-    return module.is_package or texts.mention_together(name, home, module.text)
+    return module.is_package or texts.mention_together(name, import_name(module.path), module.text)
 
 
 def _reads(variable: Variable, module: Module) -> Iterator[ast.Name]:

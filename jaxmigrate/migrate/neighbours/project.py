@@ -11,17 +11,18 @@ from typing import NamedTuple
 from jaxmigrate.migrate.cleanup import without_leftovers
 from jaxmigrate.migrate.edits import apply_edits
 from jaxmigrate.migrate.imports import imported_names, insertions
-from jaxmigrate.migrate.neighbours.arrays import name_sizes
+from jaxmigrate.migrate.neighbours.arrays import may_sum_ones, name_sizes, sums_of_ones
 from jaxmigrate.migrate.neighbours.desk import Desk, Seen
 from jaxmigrate.migrate.neighbours.era import era_of
-from jaxmigrate.migrate.neighbours.meshes import enter_meshes, keep_axes_auto
+from jaxmigrate.migrate.neighbours.meshes import EXPLICIT, enter_meshes, keep_axes_auto
+from jaxmigrate.migrate.neighbours.quoted import quoted_names, rename_quoted
 from jaxmigrate.migrate.neighbours.renames import NO_PLACE, rename
 from jaxmigrate.migrate.neighbours.statements import rewrite_statement
 from jaxmigrate.migrate.neighbours.subjects import Subject, subjects
 from jaxmigrate.migrate.neighbours.texts import Texts
 from jaxmigrate.migrate.rewriting import helper_edit
 from jaxmigrate.migrate.style import style_of
-from jaxmigrate.program.mesh_contexts import mesh_contexts
+from jaxmigrate.program.mesh_contexts import mesh_contexts, untyped_meshes
 from jaxmigrate.program.modules import Module, Project, parse_module, read_utf8
 from jaxmigrate.program.old_mentions import may_use_old_names
 from jaxmigrate.program.old_names import Era, Release
@@ -51,10 +52,11 @@ def renew(
     `target` is the oldest release that the result must run on, `required` what the project says it was written for,
     `touched` are files that change in any case, so that what JAX lacks is told in them.
     """
-    modules = _parsed(texts, touched)
+    modules = _parsed(texts, touched, _is_older_than_explicit(target, required))
     resolver = Resolver(Project(modules.values(), lambda path: texts.get(path) or read_utf8(path), texts))
     found = {module: unguarded_uses(module, resolver) for module in modules.values()}
-    found = {m: uses for m, uses in found.items() if m.path in touched or any(uses) or _enters_mesh(m, resolver)}
+    older = _is_older_than_explicit(target, required)
+    found = {m: u for m, u in found.items() if m.path in touched or any(u) or _has_others(m, resolver, older)}
     if not found:
         return {}
     era = era_of(found, resolver, required)
@@ -65,10 +67,15 @@ def renew(
     return {desk.module.path: _renewed(desk, found[desk.module], by_row, words) for desk in desks}
 
 
-def _parsed(texts: Mapping[Path, str], touched: Collection[Path]) -> dict[Path, Module]:
+def _is_older_than_explicit(target: Release | None, required: Era) -> bool:
+    """Whether a project says that it works with releases whose meshes had no Explicit axes by default."""
+    return required == "old" or (target is not None and target < EXPLICIT)
+
+
+def _parsed(texts: Mapping[Path, str], touched: Collection[Path], older: bool) -> dict[Path, Module]:
     modules: dict[Path, Module] = {}
     for path, text in texts.items():
-        if path in touched or may_use_old_names(text):
+        if path in touched or may_use_old_names(text) or may_sum_ones(text) or (older and "make_mesh" in text):
             try:
                 modules[path] = parse_module(path, text)
             except SyntaxError:
@@ -76,12 +83,16 @@ def _parsed(texts: Mapping[Path, str], touched: Collection[Path]) -> dict[Path, 
     return modules
 
 
-def _enters_mesh(module: Module, resolver: Resolver) -> bool:
-    return bool(mesh_contexts(module, resolver))
+def _has_others(module: Module, resolver: Resolver, older: bool) -> bool:
+    """Whether a module has something to replace that is no use of an old name."""
+    if mesh_contexts(module, resolver) or any(quoted_names(module)) or any(sums_of_ones(module, resolver)):
+        return True
+    return older and any(untyped_meshes(module, resolver))
 
 
 def _renewed(desk: Desk, uses: Uses, by_row: Mapping[str, Subject], texts: Texts) -> Renewed:
     imports, references = _due(desk, uses.imports), _due(desk, uses.references)
+    rename_quoted(desk)
     changed = dict(rename(desk, _of_kind(imports, "rename"), _of_kind(references, "rename")))
     for use in references:
         if use.row.how == "hand":

@@ -14,7 +14,7 @@ NO_PLACE = " (the file imports nothing at its top to put an import beside)"
 
 def rename_reference(desk: Desk, use: OldReference) -> bool:
     """Replaces an expression by one that denotes the new name; False where a new import has no place."""
-    if isinstance(use.node, ast.Name) and _keeps_its_name(use.node.id, desk):
+    if isinstance(use.node, ast.Name) and keeps_its_name(use.node.id, desk):
         return True
     text = desk.name_of(use.row.replacement, use.node, use.node)
     if text is None:
@@ -23,7 +23,7 @@ def rename_reference(desk: Desk, use: OldReference) -> bool:
     return True
 
 
-def _keeps_its_name(name: str, desk: Desk) -> bool:
+def keeps_its_name(name: str, desk: Desk) -> bool:
     """Whether the import that binds a name will bind it to the new thing, so that its uses stay as they are."""
     bindings = desk.module.table.root.bindings.get(name, [])
     found = [b.node for b in bindings if b.kind == "from" and isinstance(b.node, ast.alias)]

@@ -31,7 +31,7 @@ from jaxmigrate.migrate.style import style_of
 from jaxmigrate.program.old_names import Era
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.sites import MappedSite, Reference, mapped_values
-from jaxmigrate.program.values import Application, Argument
+from jaxmigrate.program.values import Application, Argument, Partial
 
 OLD = "jax.experimental.shard_map.shard_map"
 PARAMETERS = ("f", "mesh", "in_specs", "out_specs", "check_rep", "auto")
@@ -57,7 +57,7 @@ def plan(reference: Reference, sites: Sequence[MappedSite], resolver: Resolver, 
         return Plan("is handed on as a value, so that its calls are out of sight; call it by name and run fix again")
     if any(site.module is not reference.module and _needs_edits(site.node) for site in sites):
         return Plan("is called, by a name of another module, with arguments that change; call it by its own name there")
-    reason = next((r for c in _calls(reference, sites) if (r := _unreadable(c, reference, texts))), "")
+    reason = next((r for c in _calls(reference, sites) if (r := _unreadable(c, reference, texts, resolver))), "")
     if reason:
         return Plan(reason)
     if all(_is_false(_check_of(site)) for site in sites) and sites:
@@ -83,7 +83,7 @@ def _needs_edits(node: ast.expr) -> bool:
     return len(node.args) > 1 or any(k.arg in ("check_rep", "auto", "f") for k in node.keywords)
 
 
-def _unreadable(call: ast.Call, reference: Reference, texts: Texts) -> str:
+def _unreadable(call: ast.Call, reference: Reference, texts: Texts, resolver: Resolver) -> str:
     if any(isinstance(a, ast.Starred) for a in call.args):
         return "is given arguments by a star; write them out and run fix again"
     if is_open(call) and texts.mention("check_rep"):
@@ -91,17 +91,28 @@ def _unreadable(call: ast.Call, reference: Reference, texts: Texts) -> str:
     arguments = ordered(call)
     if any(k.arg == "f" and arguments.index(k) > 0 for k in call.keywords):
         return "is given f behind other arguments; put the function first and run fix again"
-    auto = given(call, "auto", _position(call, reference, "auto"))
-    mesh = given(call, "mesh", _position(call, reference, "mesh"))
+    first = _first(call, reference, resolver)
+    auto = given(call, "auto", PARAMETERS.index("auto") + first)
+    mesh = given(call, "mesh", PARAMETERS.index("mesh") + first)
     if auto is not None and not _is_empty(auto) and not isinstance(mesh, ast.Name | ast.Attribute):
         return "leaves axes to the compiler by auto, for a mesh without a name; name the mesh and run fix again"
     return ""
 
 
-def _position(call: ast.Call, reference: Reference, name: str) -> int:
-    """Where a parameter stands among the positional arguments of a call: one further on in a partial."""
-    offset = 1 if reference.use == "partial" and call is reference.call else 0
-    return PARAMETERS.index(name) + offset
+def _first(call: ast.Call, reference: Reference, resolver: Resolver) -> int:
+    """Where the function stands among the positional arguments of a call: second in a partial.
+
+    Below zero where the call is one of a partial that has been given so many arguments by position.
+    """
+    if reference.use != "partial" or call not in reference.module.table.parents:
+        return 0
+    if call is reference.call:
+        return 1
+    value, given_before = resolver.value(call.func, reference.module), 0
+    while isinstance(value, Partial):
+        given_before += sum(argument.keyword is None for argument in value.arguments)
+        value = value.callee
+    return -given_before
 
 
 def _check_of(site: MappedSite) -> Argument | None:
@@ -127,17 +138,16 @@ def apply(desk: Desk, reference: Reference, sites: Sequence[MappedSite], decided
     """Edits the calls that a reference stands in or leads to; the reference itself is replaced elsewhere."""
     for call in _calls(reference, sites):
         if call in desk.module.table.parents:
-            _edit(desk, call, reference, decided.check, call is reference.call)
+            _edit(desk, call, _first(call, reference, desk.resolver), decided.check, call is reference.call)
 
 
-def _edit(desk: Desk, call: ast.Call, reference: Reference, check: Check, own: bool) -> None:
-    first = 1 if reference.use == "partial" and own else 0
-    positional = call.args[first:]
-    check_at, auto_at = PARAMETERS.index("check_rep"), PARAMETERS.index("auto")
-    name_positions(desk, call, ("", *PARAMETERS[1:check_at]), first)
+def _edit(desk: Desk, call: ast.Call, first: int, check: Check, own: bool) -> None:
+    positional: list[ast.expr | None] = [*[None] * -first, *call.args[max(first, 0) :], *[None] * len(PARAMETERS)]
+    _, mesh, *_, check_rep, auto = positional[: len(PARAMETERS)]
+    name_positions(desk, call, ("", *PARAMETERS[1 : PARAMETERS.index("check_rep")])[max(-first, 0) :], max(first, 0))
     drop_name(desk, call, "f")
-    _edit_check(desk, call, positional[check_at] if len(positional) > check_at else None, check, own)
-    _edit_auto(desk, call, positional[auto_at] if len(positional) > auto_at else None, positional)
+    _edit_check(desk, call, check_rep, check, own)
+    _edit_auto(desk, call, auto, mesh)
 
 
 def _edit_check(desk: Desk, call: ast.Call, positional: ast.expr | None, check: Check, own: bool) -> None:
@@ -156,11 +166,11 @@ def _edit_check(desk: Desk, call: ast.Call, positional: ast.expr | None, check: 
         set_value(desk, call, "check_rep", "False")
 
 
-def _edit_auto(desk: Desk, call: ast.Call, positional: ast.expr | None, arguments: Sequence[ast.expr]) -> None:
+def _edit_auto(desk: Desk, call: ast.Call, positional: ast.expr | None, at_mesh: ast.expr | None) -> None:
     auto = positional or given(call, "auto")
     if auto is None:
         return
-    mesh = given(call, "mesh") or (arguments[1] if len(arguments) > 1 else None)
+    mesh = given(call, "mesh") or at_mesh
     if _is_empty(auto) and positional is None:
         drop_keyword(desk, call, "auto")
         return

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 
 
@@ -13,10 +13,13 @@ class Texts:
     """The texts of a project."""
 
     texts: Collection[str]
+    _mentioned: dict[str, bool] = field(default_factory=dict)
 
     def mention(self, word: str) -> bool:
-        """Whether any text has a word."""
-        return any(word in text and _whole(word).search(text) for text in self.texts)
+        """Whether any text has a word; every file asks for the same ones, so they are looked for once."""
+        if word not in self._mentioned:
+            self._mentioned[word] = any(word in text and _whole(word).search(text) for text in self.texts)
+        return self._mentioned[word]
 
     def mention_together(self, word: str, other: str, but: str) -> bool:
         """Whether any text, `but` one, has two words."""
