@@ -27,7 +27,7 @@ from jaxmigrate.migrate.plan import FilePlan, Plan, SitePlan
 from jaxmigrate.migrate.rewriting import Mark, marked, planned_imports, rewrite
 from jaxmigrate.migrate.sites import Outcome, site_plan
 from jaxmigrate.migrate.together import leave_together
-from jaxmigrate.program.modules import Module, Project, parse_module, read_utf8
+from jaxmigrate.program.modules import Module, Project, import_name, parse_module, read_utf8
 from jaxmigrate.program.old_names import Era, Release
 from jaxmigrate.program.resolve import PARTIALS, Resolver
 from jaxmigrate.program.scopes import Binding
@@ -121,7 +121,7 @@ def _alias_modules(modules: Iterable[Module], texts: Mapping[Path, str]) -> set[
     """
     resolver = Resolver(Project(modules, lambda path: texts.get(path) or read_utf8(path), texts))
     waiting = {
-        _module_name(m.path)
+        import_name(m.path)
         for m in modules
         if RENAMED.search(m.text) or any(_is_alias(r, m) for r in references(m, resolver))
     }
@@ -130,12 +130,8 @@ def _alias_modules(modules: Iterable[Module], texts: Mapping[Path, str]) -> set[
         stem = waiting.pop()
         stems.add(stem)
         imports = re.compile(rf"^[ \t]*(?:from|import)\b[^\n(]*(?:\([^)]*)?\b{re.escape(stem)}\b", re.MULTILINE)
-        waiting |= {_module_name(path) for path, text in texts.items() if stem in text and imports.search(text)} - stems
+        waiting |= {import_name(path) for path, text in texts.items() if stem in text and imports.search(text)} - stems
     return stems
-
-
-def _module_name(path: Path) -> str:
-    return path.parent.name if path.name == "__init__.py" else path.stem
 
 
 def _plan_file(

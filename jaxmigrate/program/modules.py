@@ -107,6 +107,11 @@ def parse_module(path: Path, text: str) -> Module:
         raise SyntaxError(str(error) or "nested too deeply for Python's parser") from error
 
 
+def import_name(path: Path) -> str:
+    """The last part of the name by which others import the module at a path: its folder's for an `__init__.py`."""
+    return path.parent.name if path.name == "__init__.py" else path.stem
+
+
 def read_utf8(path: Path) -> str | None:
     """The default reader for modules that nobody named: None where it cannot be read as Python."""
     try:

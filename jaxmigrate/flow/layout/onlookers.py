@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from jaxmigrate.flow.layout.values import Abstract, Bound, Dct, Func, Method, Mixed, Obj, Seq, Site, Tup, is_tracked
 from jaxmigrate.program.imports import imported_files
-from jaxmigrate.program.modules import Module, Project
+from jaxmigrate.program.modules import Module, Project, import_name
 from jaxmigrate.program.sites import mapped_values
 from jaxmigrate.program.values import Class, Function, Partial
 
@@ -56,7 +56,7 @@ class Onlookers:
             if path not in joined and self._names_one(path, leading)
         }
         for source in (path for path, leading in names.items() if leading):
-            quoted = re.compile(rf"""["'][^"'\n]*\b{re.escape(_stem(source))}\b""")
+            quoted = re.compile(rf"""["'][^"'\n]*\b{re.escape(import_name(source))}\b""")
             found |= {p for p in self._by_string if p not in joined and quoted.search(self._text(p))}
         return self._parsed(found)
 
@@ -112,11 +112,6 @@ class Onlookers:
         if path not in self._methods:
             self._methods[path] = frozenset(_METHOD.findall(self._text(path)))
         return self._methods[path]
-
-
-def _stem(path: Path) -> str:
-    """The name under which a file is imported."""
-    return path.parent.name if path.stem == "__init__" else path.stem
 
 
 def names_in(node: ast.AST) -> set[str]:
