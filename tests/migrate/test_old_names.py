@@ -131,6 +131,14 @@ def test_rows_below_a_module() -> None:
             "import jax\nfrom jax.random import KeyArray\ndef f(k: 'int |' '(KeyArray)'): pass",
             "import jax\nfrom jax import Array as KeyArray\ndef f(k: 'int |' '(KeyArray)'): pass",
         ),
+        (
+            "import jax\nfrom jax import tree_map\n__all__ = ['tree_map']",
+            "import jax\nfrom jax.tree import map as tree_map\n__all__ = ['tree_map']",
+        ),
+        (
+            "import jax\nfrom jax.experimental.pjit import pjit\nf = {'pjit': pjit(g)}",
+            "import jax\nf = {'pjit': jax.jit(g)}",
+        ),
         ("import jax\nx = jax.xla.DeviceArray", "import jax\nx = jax.Array"),
         (
             "import jax\nn = jax.lax.psum(1, axis_name='i') * jax.lax.psum(x=1, axis_name=a), jax.tree_leaves(x)",

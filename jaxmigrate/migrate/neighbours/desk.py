@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from jaxmigrate.migrate.edits import Edit, Positions
@@ -37,6 +37,32 @@ class Seen:
     reason: str = ""
 
 
+LOOKED_UP = frozenset({"getattr", "hasattr", "setattr", "delattr", "globals", "locals", "vars", "patch"})
+
+
+def _named_by_text(nodes: Iterable[ast.AST]) -> Iterator[str]:
+    """The strings of `__all__`, and those by which a program looks names up."""
+    for node in nodes:
+        names = {n.id if isinstance(n, ast.Name) else n.attr for n in _heads(node)}
+        if "__all__" in names or names & LOOKED_UP:
+            constants = (n.value for n in ast.walk(node) if isinstance(n, ast.Constant))
+            yield from (value for value in constants if isinstance(value, str))
+
+
+def _heads(node: ast.AST) -> Iterator[ast.Name | ast.Attribute]:
+    """What a statement assigns to, or an expression calls or reads an item of."""
+    found: list[ast.expr] = []
+    if isinstance(node, ast.Assign):
+        found = node.targets
+    elif isinstance(node, ast.AugAssign | ast.AnnAssign):
+        found = [node.target]
+    elif isinstance(node, ast.Call):
+        found = [node.func, *([node.func.value] if isinstance(node.func, ast.Attribute) else [])]
+    elif isinstance(node, ast.Subscript) and isinstance(node.value, ast.Call):
+        found = [node.value.func]
+    yield from (one for one in found if isinstance(one, ast.Name | ast.Attribute))
+
+
 @dataclass(slots=True, eq=False)
 class Desk:
     """The rewrite of one module in the making."""
@@ -56,12 +82,11 @@ class Desk:
     in_quotes: set[str] = field(default_factory=set)  # names that are read in strings, and stay
     loaded: set[str] = field(default_factory=set)  # modules that `import a.b.c` statements will load
 
-    _listed: frozenset[str] = field(init=False)  # texts in the module, such as those of __all__
+    _listed: frozenset[str] = field(init=False)  # names that the module says in strings, such as those of __all__
 
     def __post_init__(self) -> None:
         self.positions = Positions(self.module.text)
-        constants = (n.value for n in self.module.nodes if isinstance(n, ast.Constant))
-        self._listed = frozenset(value for value in constants if isinstance(value, str))
+        self._listed = frozenset(_named_by_text(self.module.nodes))
         self.taken = set(used_names(self.module))
 
     def replace(self, node: ast.expr, text: str) -> None:
