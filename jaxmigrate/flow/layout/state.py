@@ -29,6 +29,7 @@ from jaxmigrate.flow.layout.values import (
     Tup,
     cells_in,
     is_tracked,
+    leaves_plain,
     same,
     unify_all,
 )
@@ -289,7 +290,7 @@ class State:
         """A container and a tree of arrays stay one group; anything else is no longer followed."""
         both = (one, other)
         cell = self.group(both)
-        if cell is None or any(isinstance(value, Plain | Obj | Func) for value in both):
+        if cell is None or any(map(leaves_plain, both)):
             pin = Pin("flows together with a value that is not known to be stacked", module, node)
             for value in both:
                 self.pin(value, pin)
