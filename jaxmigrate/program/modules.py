@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 ROOT_MARKERS = frozenset(("pyproject.toml", "setup.py", "setup.cfg", ".git", "requirements.txt"))
 ALWAYS_EXTERNAL = frozenset({"jax", "jaxlib", "flax", "haiku", "optax", "numpy", "functools", "equinox", "chex"})
 
+_LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")  # as the parser counts them, with their ends
+
 Reader = Callable[[Path], str | None]
 
 
@@ -54,6 +56,10 @@ class Module:
     def lines(self) -> list[str]:
         """Its lines as the parser counts them."""
         return re.split(r"\r\n|\r|\n", self.text)
+
+    @cached_property
+    def _ended_lines(self) -> list[bytes]:
+        return [line.encode() for line in _LINE.findall(self.text)]
 
     @cached_property
     def cells(self) -> tuple[CellStart, ...]:
@@ -87,8 +93,13 @@ class Module:
         )
 
     def segment(self, node: ast.expr) -> str:
-        """The source of an expression."""
-        return ast.get_source_segment(self.text, node) or ast.unparse(node)
+        """The source of an expression, as `ast.get_source_segment` gives it, which splits the text anew each time."""
+        if node.end_lineno is None or node.end_col_offset is None:
+            return ast.unparse(node)
+        lines = self._ended_lines[node.lineno - 1 : node.end_lineno]
+        lines[-1] = lines[-1][: node.end_col_offset]
+        lines[0] = lines[0][node.col_offset :]
+        return b"".join(lines).decode()
 
 
 def parse_module(path: Path, text: str) -> Module:
