@@ -112,10 +112,9 @@ def walk_axes(modules: Iterable[Module], resolver: Resolver, leads: Leads) -> Ax
     """Every use of an axis by a collective inside a map, once for each environment in which it can run."""
     walk = AxisWalk(resolver, leads)
     for module in modules:
-        leading = set(leads.calls(module))
-        for call in module.table.calls:
-            wanted = call in leading or _is_named_vmap(call)
-            if wanted and not _is_mapped_in_place(call, module, resolver):
+        wanted = {*leads.calls(module), *_named_vmaps(module)}
+        for call in module.table.calls if wanted else ():
+            if call in wanted and not _is_mapped_in_place(call, module, resolver):
                 _call(walk, call, module, Environment(), {}, ())
         for node in module.table.own_scope:
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and may_be_mapped(node, module, leads):
@@ -123,9 +122,12 @@ def walk_axes(modules: Iterable[Module], resolver: Resolver, leads: Leads) -> Ax
     return walk
 
 
-def _is_named_vmap(call: ast.Call) -> bool:
-    """Whether a call is a vmap with an axis name, at which a walk starts as at what may lead to a map over devices."""
-    return last_name(call.func) == "vmap" and any(keyword.arg == "axis_name" for keyword in call.keywords)
+def _named_vmaps(module: Module) -> Iterator[ast.Call]:
+    """The calls of vmap with an axis name, at which a walk starts as at what may lead to a map over devices."""
+    for node in module.table.named.get("vmap", ()):
+        call = module.table.parents.get(node)
+        if isinstance(call, ast.Call) and call.func is node and any(k.arg == "axis_name" for k in call.keywords):
+            yield call
 
 
 def last_name(node: ast.expr) -> str:

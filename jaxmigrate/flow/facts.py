@@ -177,7 +177,7 @@ class Facts:
 def _calls_by_name(module: Module) -> dict[str, list[ast.Call]]:
     """The calls of a module by the last part of what they call; by the first name of what an import calls otherwise."""
     found = by_last_name(module.table.calls)
-    renamed = {b.name: b.node.name for b in module.table.imports() if isinstance(b.node, ast.alias) and b.node.asname}
+    renamed = {b.name: b.node.name for b in module.table.imports if isinstance(b.node, ast.alias) and b.node.asname}
     moved = {name: found.pop(name) for name in renamed if name in found}
     for name, calls in moved.items():
         found[renamed[name]] = [*found.get(renamed[name], ()), *calls]

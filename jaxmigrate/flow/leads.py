@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from jaxmigrate.program.modules import Module, Project
@@ -39,8 +39,21 @@ class Leads:
     def calls(self, module: Module) -> list[ast.Call]:
         """The calls of a module that may lead to a map."""
         if module not in self._calls:
-            self._calls[module] = [call for call in module.table.calls if self.may_lead(call, module)]
+            found = set(self._leading(module))
+            self._calls[module] = [call for call in module.table.calls if call in found] if found else []
         return self._calls[module]
+
+    def _leading(self, module: Module) -> Iterator[ast.Call]:
+        """The calls for which `may_lead` holds, found from the names."""
+        names = self.visible(module)
+        parents, named = module.table.parents, module.table.named
+        for name in names.dotted:
+            for node in named.get(name, ()):
+                plain = isinstance(node, ast.Name)
+                if not plain or name in names.plain:
+                    yield from _calling(node, parents)
+                    if plain:
+                        yield from _given(node, parents)
 
     def may_lead(self, call: ast.Call, module: Module) -> bool:
         """Whether a call may lead to a map, itself or by what it is given."""
@@ -62,7 +75,7 @@ class Leads:
             own = self.own(module)
             imported = set(own)
             dotted = set(own)
-            for binding in module.table.imports():
+            for binding in module.table.imports:
                 if binding.kind == "from" and self._brings(binding, module, 0):
                     imported.add(binding.name)
                 if (source := self._source(binding, module)) is not None:
@@ -114,15 +127,34 @@ class Leads:
             source = self.project.module(path) if path is not None and depth < _DEEPEST else None
             if source is not None and source is not module:
                 found |= self.own(source, depth + 1)
-        found |= {b.name for b in module.table.imports() if isinstance(b.node, ast.alias) and b.node.name in MAPS}
-        for _ in range(_DEEPEST):
-            before = len(found)
-            for reference in module.table.references:
-                if (reference.id if isinstance(reference, ast.Name) else reference.attr) in found:
-                    found.update(_holders(reference, module))
-            if len(found) == before:
-                break
+        found |= {b.name for b in module.table.imports if isinstance(b.node, ast.alias) and b.node.name in MAPS}
+        pending = list(found)
+        while pending:
+            for reference in module.table.named.get(pending.pop(), ()):
+                fresh = {*_holders(reference, module)} - found
+                found |= fresh
+                pending += fresh
         return frozenset(found)
+
+
+def _calling(node: ast.expr, parents: Mapping[ast.AST, ast.AST]) -> Iterator[ast.Call]:
+    """The call of an expression, and those of what a call with it in it gives."""
+    parent = parents.get(node)
+    if isinstance(parent, ast.Call) and parent.func is node:
+        yield parent
+    inner: ast.AST = node
+    while isinstance(parent, ast.expr | ast.keyword | ast.comprehension):
+        if isinstance(parent, ast.Call) and parent.func is inner and isinstance(inner, ast.Call):
+            yield parent
+        inner, parent = parent, parents.get(parent)
+
+
+def _given(node: ast.Name, parents: Mapping[ast.AST, ast.AST]) -> Iterator[ast.Call]:
+    """The call that is given a name."""
+    parent = parents.get(node)
+    call = parents.get(parent) if isinstance(parent, ast.keyword) else parent
+    if isinstance(call, ast.Call) and call.func is not node:
+        yield call
 
 
 def _leads(callee: ast.expr, names: Names) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from jaxmigrate.flow.axes import last_name
 from jaxmigrate.flow.layout.idioms import BROADCASTS, STACKS, single_return
@@ -31,6 +31,8 @@ class Replicated:
 
     modules: Sequence[Module]
     resolver: Resolver
+    _made: dict[Module, dict[ast.expr, list[ast.Call]]] = field(default_factory=dict)
+    _with_stem: dict[str, list[Module]] = field(default_factory=dict)
 
     def arguments(self, found: DeviceMap) -> frozenset[int]:
         """The positions of the arguments that every call in sight replicates, or has back from a mapped function."""
@@ -51,22 +53,35 @@ class Replicated:
         return True in found and False not in found
 
     def _calls(self, found: DeviceMap) -> Iterator[tuple[ast.Call, Module]]:
-        most = len(found.parameters())
+        most, node = len(found.parameters()), found.application.node
         for module in self._near(found):
-            for call in module.table.calls:
-                if call.func is found.application.node:
+            parent = module.table.parents.get(node)
+            if isinstance(parent, ast.Call) and parent.func is node:
+                yield parent, module
+            for call in self._calls_of(module).get(node, ()):
+                if len(call.args) + len(call.keywords) <= most:
                     yield call, module
-                plain = isinstance(call.func, ast.Name | ast.Attribute)
-                if plain and 0 < len(call.args) + len(call.keywords) <= most and self._may_hold(call.func, module):
-                    values = [v for value in self.resolver.values(call.func, module) for v in self._passed_for(value)]
-                    made = any(self._is_made_by(value, found.application) for value in values)
-                    if made and not any(isinstance(one, ast.Starred) for one in call.args):
-                        yield call, module
+
+    def _calls_of(self, module: Module) -> dict[ast.expr, list[ast.Call]]:
+        """The calls of a module that may call what some call made, by that call."""
+        if module not in self._made:
+            known = self._made[module] = {}
+            for call in module.table.calls:
+                plain = isinstance(call.func, ast.Name | ast.Attribute) and bool(call.args or call.keywords)
+                starred = any(isinstance(one, ast.Starred) for one in call.args)
+                if plain and not starred and self._may_hold(call.func, module):
+                    for node in self._makers(call.func, module):
+                        known.setdefault(node, []).append(call)
+        return self._made[module]
 
     def _near(self, found: DeviceMap) -> list[Module]:
         """The modules that may call what a map makes: its own, and those that have the name of its own."""
         home = found.application.module
-        return [m for m in self.modules if m is home or home.path.stem in m.text]
+        stem = home.path.stem
+        if stem not in self._with_stem:
+            self._with_stem[stem] = [m for m in self.modules if stem in m.text]
+        near = self._with_stem[stem]
+        return near if home in near else [*near, home]
 
     def _passed_for(self, value: Value) -> Values:
         """What callers pass, where a value is a parameter; else itself."""
@@ -87,16 +102,16 @@ class Replicated:
             for b in bindings
         )
 
-    def _is_made_by(self, value: Value, made: Application) -> bool:
-        """Whether a value is what a map makes, or what a function that makes it there returns."""
-        if not isinstance(value, Application):
-            return False
-        if value.node is made.node:
-            return True
-        factory = value.callee if isinstance(value.callee, Function) else None
-        if factory is None or isinstance(factory.node, ast.Lambda):
-            return False
-        return any(isinstance(v, Application) and v.node is made.node for v in self.resolver.returned(factory))
+    def _makers(self, callee: ast.expr, module: Module) -> dict[ast.expr, None]:
+        """The calls that make what is called, in sight or in a function that returns what they make."""
+        found: dict[ast.expr, None] = {}
+        for value in (v for one in self.resolver.values(callee, module) for v in self._passed_for(one)):
+            if isinstance(value, Application):
+                found[value.node] = None
+                if isinstance(value.callee, Function) and not isinstance(value.callee.node, ast.Lambda):
+                    returned = self.resolver.returned(value.callee)
+                    found |= {v.node: None for v in returned if isinstance(v, Application)}
+        return found
 
     def _starts_equal(self, node: ast.expr, module: Module, depth: int) -> bool | None:
         """Whether an expression gives equal slices; None where it gives what a mapped function gave."""

@@ -61,10 +61,8 @@ class Callers:
 
     def _mentions(self, name: str) -> Iterator[tuple[ast.Name | ast.Attribute, Module]]:
         for module in self.resolver.project.named:
-            if name in module.text:
-                for node in module.table.references:
-                    if name == (node.id if isinstance(node, ast.Name) else node.attr):
-                        yield node, module
+            if "table" in vars(module) or name in module.text:  # whose scopes are made need not be searched
+                yield from ((node, module) for node in module.table.named.get(name, ()))
 
     def _given(
         self, parameter: Parameter, function: ast.FunctionDef | ast.AsyncFunctionDef, arguments: tuple[Argument, ...]

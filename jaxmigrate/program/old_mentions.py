@@ -35,7 +35,6 @@ _HOMES = frozenset(
 )
 _OWNERS = ("jax", "flax", "equinox", "objax")
 _FOREIGN = (frozenset(sys.stdlib_module_names) | ALWAYS_EXTERNAL | {"tensorflow", "torch"}) - frozenset(_OWNERS)
-_NO_WORD = bytes(c if chr(c).isalnum() or c == 95 or c > 127 else 32 for c in range(256))
 _GAP = r"(?:[ \t]|\\\r?\n)*"
 _IMPORT = re.compile(rf"import\b{_GAP}(\((?:[^)#]|#[^\n]*)*\)|(?:\\\r?\n|[^\n#;])*)")
 _FROM = re.compile(rf"{_GAP}([\w.]*(?:{_GAP}\.+)?){_GAP}\bmorf(?!\w)")  # backwards
@@ -70,32 +69,43 @@ def mentions(text: str) -> Mentions:
     found: dict[str, None] = {}
     bound: dict[str, list[str]] = {}
     near = False
-    unusual = _unusual_words(text)
     for local, full in _imports(text):
         if full.startswith(_OWNERS):
             found[full] = None
             if full not in bound.setdefault(local, []):
                 bound[local].append(full)
-        elif unusual and not _is_foreign(full):
-            near |= full.rpartition(".")[2] in unusual or any(f"{local}.{word}" in text for word in unusual)
+        elif not near and not _is_foreign(full):
+            near = full.rpartition(".")[2] in _words() or _has_unusual(local, text)
     for local, names in bound.items():
-        for below in set(re.findall(rf"{local}((?:[\s\\]*\.[\s\\]*\w+)+)", text)) if local else ():
+        for below in set(_dotted(local).findall(text)) if local else ():
             found |= dict.fromkeys(name + re.sub(r"[\s\\]", "", below) for name in names)
     judged = [_judged(full) for full in found]
     return Mentions(near or any(one.old for one in judged), any(one.lacking for one in judged))
 
 
+@lru_cache(maxsize=1_000)
+def _dotted(local: str) -> re.Pattern[str]:
+    """What stands behind a name that begins a dotted one: behind no dot, no letter and no `https://`."""
+    local = re.escape(local)
+    return re.compile(rf"{local}(?<![\w.]{local})(?<!://{local})((?:[\s\\]*\.[\s\\]*\w+)+)")
+
+
 @lru_cache(maxsize=10_000)
 def _judged(full: str) -> Mentions:
     parts = full.split(".")
-    old = parts[-1] == "*" or any(canonical(".".join(parts[:n])) in _first_names() for n in range(2, len(parts) + 1))
+    rows = (canonical(".".join(parts[:n])) in old_names() for n in range(2, len(parts) + 1))
+    old = parts[-1] == "*" or canonical(full) in _first_names() or any(rows)
     return Mentions(old, parts[0] == "jax" and bool(missing(full)))
 
 
-def _unusual_words(text: str) -> list[str]:
-    """The words of old names in a text that are not words of every program."""
-    words = set(text.encode("utf-8", "replace").translate(_NO_WORD).split())
-    return [word.decode() for word in _words().intersection(words)]
+def _has_unusual(local: str, text: str) -> bool:
+    """Whether one of the old names that are no words of every program stands behind a name and a dot."""
+    return f"{local}." in text and not _words().isdisjoint(_last_behind(local).findall(text))
+
+
+@lru_cache(maxsize=1_000)
+def _last_behind(local: str) -> re.Pattern[str]:
+    return re.compile(rf"{re.escape(local)}\.(\w+)")
 
 
 def _imports(text: str) -> Iterator[_Import]:
@@ -130,6 +140,7 @@ def _first_names() -> frozenset[str]:
 
 
 @cache
-def _words() -> frozenset[bytes]:
+def _words() -> frozenset[str]:
+    """The last parts of old names that are not words of every program."""
     last = (name.rpartition(".")[2] for name in _first_names())
-    return frozenset(word.encode() for word in last if _UNUSUAL.match(word))
+    return frozenset(word for word in last if _UNUSUAL.match(word))

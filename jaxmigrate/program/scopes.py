@@ -16,9 +16,10 @@ FunctionNode: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 ScopeKind = Literal["module", "class", "function", "comprehension"]
 BindingKind = Literal["import", "from", "assign", "def", "class", "param", "other"]
 Path: TypeAlias = tuple[int | str, ...]
+Reference: TypeAlias = ast.Name | ast.Attribute
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)  # not frozen: there are as many as names are bound, and freezing is half their cost
 class Binding:
     """One place that binds a name.
 
@@ -83,22 +84,22 @@ class Attribute:
 
 @dataclass(slots=True, eq=False)
 class ScopeTable:
-    """All that one walk over a module records."""
+    """All that one walk over a module records.
+
+    `references` are the names and attributes that are read, `named` the same by the last part of their names; `imports`
+    is every name that an import binds, in functions too.
+    """
 
     root: Scope
     scope_of: dict[ast.AST, Scope]
     own_scope: dict[ast.AST, Scope]
     parents: dict[ast.AST, ast.AST]
-    references: list[ast.Name | ast.Attribute]
+    references: list[Reference]
+    named: dict[str, list[Reference]]
     calls: list[ast.Call]
     attributes: list[Attribute]
     star_imports: list[ast.ImportFrom]
-
-    def imports(self) -> Iterator[Binding]:
-        """Every name that an import binds, in functions too."""
-        for scope in self.own_scope.values():
-            for bindings in scope.bindings.values() if scope.kind != "comprehension" else ():
-                yield from (binding for binding in bindings if binding.kind in ("import", "from"))
+    imports: list[Binding]
 
 
 def build_scopes(tree: ast.Module, text: str | None = None) -> ScopeTable:
@@ -164,10 +165,10 @@ class _Builder:
 
     def __init__(self, tree: ast.Module) -> None:
         root = Scope("module", tree, None)
-        self.table = ScopeTable(root, {tree: root}, {tree: root}, {}, [], [], [], [])
+        self.table = ScopeTable(root, {tree: root}, {tree: root}, {}, [], {}, [], [], [], [])
         self.parents, self.scope_of = self.table.parents, self.table.scope_of
+        self.references, self.named = self.table.references, self.table.named
         self.declares = True
-        self.handlers: dict[type[ast.AST], Callable[[Any, Scope], None] | None] = {}
 
     def body(self, statements: list[ast.stmt], scope: Scope, parent: ast.AST) -> None:
         for statement in statements:
@@ -176,24 +177,21 @@ class _Builder:
     def visit(self, node: ast.AST, scope: Scope, parent: ast.AST) -> None:
         self.parents[node] = parent
         self.scope_of[node] = scope
-        kind = type(node)
-        if kind not in self.handlers:
-            self.handlers[kind] = getattr(self, f"visit_{kind.__name__}", None)
-        handler = self.handlers[kind]
+        handler = _HANDLERS.get(type(node))
         if handler is not None:
-            handler(node, scope)
+            handler(self, node, scope)
         else:
             self.children(node, scope)
 
     def children(self, node: ast.AST, scope: Scope) -> None:
         for name in _CHILD_FIELDS[type(node)]:
             child = getattr(node, name, None)
-            if isinstance(child, ast.AST):
-                self.visit(child, scope, node)
-            elif isinstance(child, list):
+            if child.__class__ is list:
                 for one in child:
                     if isinstance(one, ast.AST):
                         self.visit(one, scope, node)
+            elif isinstance(child, ast.AST):
+                self.visit(child, scope, node)
 
     def bind(
         self,
@@ -206,7 +204,14 @@ class _Builder:
     ) -> None:
         if name in scope.outer_names:
             scope = self._outer(name, scope)
-        scope.bindings.setdefault(name, []).append(Binding(kind, name, node, scope, value, path))
+        made = Binding(kind, name, node, scope, value, path)
+        known = scope.bindings.get(name)
+        if known is None:
+            scope.bindings[name] = [made]
+        else:
+            known.append(made)
+        if kind in ("import", "from"):
+            self.table.imports.append(made)
 
     @staticmethod
     def _outer(name: str, scope: Scope) -> Scope:
@@ -226,20 +231,37 @@ class _Builder:
 
     # Names and attributes
 
+    def refer(self, name: str, node: Reference) -> None:
+        self.references.append(node)
+        known = self.named.get(name)
+        if known is None:
+            self.named[name] = [node]
+        else:
+            known.append(node)
+
     def visit_Name(self, node: ast.Name, scope: Scope) -> None:
         if isinstance(node.ctx, ast.Load):
-            self.table.references.append(node)
+            self.refer(node.id, node)
         else:
             self.bind("other", node.id, node, scope)
 
     def visit_Attribute(self, node: ast.Attribute, scope: Scope) -> None:
         if isinstance(node.ctx, ast.Load):
-            self.table.references.append(node)
-        self.children(node, scope)
+            self.refer(node.attr, node)
+        self.visit(node.value, scope, node)
 
     def visit_Call(self, node: ast.Call, scope: Scope) -> None:
         self.table.calls.append(node)
-        self.children(node, scope)
+        self.visit(node.func, scope, node)
+        for argument in node.args:
+            self.visit(argument, scope, node)
+        for keyword in node.keywords:
+            self.parents[keyword] = node
+            self.scope_of[keyword] = scope
+            self.visit(keyword.value, scope, keyword)
+
+    def visit_Constant(self, node: ast.Constant, scope: Scope) -> None:
+        """Nothing stands below it."""
 
     # Assignments
 
@@ -247,8 +269,8 @@ class _Builder:
         self, target: ast.expr, value: ast.expr, scope: Scope, parent: ast.AST, statement: ast.AST, path: Path = ()
     ) -> None:
         if isinstance(target, ast.Name):
-            self.table.parents[target] = parent
-            self.table.scope_of[target] = scope
+            self.parents[target] = parent
+            self.scope_of[target] = scope
             self.bind("assign", target.id, statement, scope, value, path)
         elif isinstance(target, ast.Tuple | ast.List) and not any(isinstance(e, ast.Starred) for e in target.elts):
             self.table.parents[target] = parent
@@ -391,3 +413,10 @@ class _Builder:
         if node.rest:
             self.bind("other", node.rest, node, scope)
         self.children(node, scope)
+
+
+_HANDLERS: dict[type[ast.AST], Callable[[_Builder, Any, Scope], None]] = {
+    getattr(ast, name.removeprefix("visit_")): handler
+    for name, handler in vars(_Builder).items()
+    if name.startswith("visit_")
+}

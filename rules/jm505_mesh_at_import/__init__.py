@@ -41,7 +41,7 @@ def _is_imported(module: Module, facts: Facts) -> bool:
     project = facts.resolver.project
     for other in facts.modules:
         if other is not module and module.path.stem in other.text:
-            for binding in other.table.imports():
+            for binding in other.table.imports:
                 statement = other.table.parents.get(binding.node)
                 name = statement.module or "" if isinstance(statement, ast.ImportFrom) else binding.name
                 level = statement.level if isinstance(statement, ast.ImportFrom) else 0
