@@ -31,7 +31,8 @@ def nested_lines(names: Names) -> list[str]:
         "            out = fun(*args, **kwargs)",
         f"            return {jax}.tree.map(lambda x: {jax}.lax.expand_dims(x, (0, 1)), out)",
         "",
-        f"        outer, inner = {jax}.tree.leaves((args, kwargs))[0].shape[:2]",
+        f"        first, *_ = {jax}.tree.leaves((args, kwargs))",
+        "        outer, inner, *_ = first.shape",
         f"        devices = {jax}.devices()",
         "        rows = [devices[i * inner : (i + 1) * inner] for i in range(outer)]",
         f"        mesh = {names.mesh}(rows, axis_name)",
@@ -115,14 +116,16 @@ def _gather_lines(names: Names, out_axes: bool) -> Iterator[str]:
 
 
 def _mapped_lines(names: Names, in_axes: bool) -> Iterator[str]:
+    """The map itself; like pmap, a ValueError where nothing that is mapped has the axis."""
     jax = names.jax
     yield "def mapped(*args, **kwargs):"
     if in_axes:
         yield from (f"    {line}" if line else "" for line in _axis_lines(jax))
         yield "    rows = per_axis(sizes, (in_axes, 0), (args, kwargs))"
-        yield f"    rows = {jax}.tree.leaves(rows)[0]"
+        yield f"    rows, *_ = {jax}.tree.leaves(rows)"
     else:
-        yield f"    rows = {jax}.tree.leaves((args, kwargs))[0].shape[0]"
+        yield f"    first, *_ = {jax}.tree.leaves((args, kwargs))"
+        yield f"    rows, *_ = {jax}.numpy.shape(first)"
     yield "    try:"
     yield f"        size = {jax}.lax.axis_size(axis_name)"
     yield "    except NameError:"
@@ -144,7 +147,8 @@ def _axis_lines(jax: str) -> Iterator[str]:
     yield "def sizes(axis, tree):"
     yield "    if axis is None:"
     yield "        return []"
-    yield f"    return [x.shape[axis] for x in {jax}.tree.leaves(tree)]"
+    yield f"    shapes = map({jax}.numpy.shape, {jax}.tree.leaves(tree))"
+    yield "    return [n for shape in shapes for n in shape[axis : axis + 1]]"
     yield ""
     yield "def row(axis, tree):"
     yield "    if axis is None:"

@@ -64,6 +64,24 @@ RAISING = {
 }
 
 
+NO_AXIS = {
+    "in_place": "p = jax.pmap(jax.pmap(lambda y: y, 'j'), 'i')\ndef main(): return p(jnp.ones(2))",
+    "inside": "def f(x): return x + jax.pmap(lambda y: y, 'j')(1.0)\ndef main(): return jax.pmap(f, 'i')(X)",
+    "inside_by_axes": (
+        "def f(x): return jax.pmap(lambda y, w: y * w, 'j', in_axes=(0, None))(x.sum(), x)\n"
+        "def main(): return jax.pmap(f, 'i')(X)"
+    ),
+}
+
+
+def test_a_value_error_where_nothing_has_an_axis() -> None:
+    """As pmap has it, whose callers may catch it."""
+    after = {name: fixed(PRELUDE + text + "\n") for name, text in NO_AXIS.items()}
+    assert not any("jax.pmap" in text for text in after.values())
+    raised = {name: verdict.text.splitlines() for name, verdict in verdicts_of(after).items()}
+    assert all(any(line.startswith("ValueError: ") for line in lines) for lines in raised.values()), raised
+
+
 def test_what_cannot_be_seen_raises() -> None:
     """A gradient through a map inside, or two numbers of rows there, would give wrong numbers."""
     after = {name: fixed(PRELUDE + text + "\n") for name, text in RAISING.items()}
