@@ -11,6 +11,7 @@ from typing import Any
 from jaxmigrate.migrate.helper import DEFAULT_AXIS, Needs
 from jaxmigrate.migrate.inside import Inside, inside
 from jaxmigrate.migrate.nesting import InPlace, in_place
+from jaxmigrate.migrate.one_device import is_given_one_device
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.sites import MappedSite, Reference, axis_of, is_decorator, references
@@ -216,7 +217,8 @@ def needs_of(decisions: Iterable[Decision], around: Surroundings, resolver: Reso
             one = _needs_of_one(decision, around, resolver)
             needs = one if needs is None else _merge(needs, one)
     needs = needs or Needs()
-    return replace(needs, processes=around.processes, lower=around.lower, wrapped=around.wrapped)
+    alone = needs.alone and not needs.inner
+    return replace(needs, processes=around.processes, alone=alone, lower=around.lower, wrapped=around.wrapped)
 
 
 def _needs_of_one(decision: Decision, around: Surroundings, resolver: Resolver) -> Needs:
@@ -236,6 +238,7 @@ def _needs_of_one(decision: Decision, around: Surroundings, resolver: Resolver) 
         backend="backend" in given,
         axis_size="axis_size" in given,
         inner=decision.around,
+        alone=in_axes is not None and is_given_one_device(site, in_axes, resolver),
     )
 
 

@@ -27,7 +27,8 @@ class Needs:
     `axis_name` is "given" where every site passes a string, "optional" where one may pass None or nothing, "absent"
     where none passes any. `list_axes` says that an `in_axes` may be a list. `processes` asks for host-local arrays in
     programs of several processes, `lower` and `wrapped` for the attributes of those names on the result. `inner` says
-    that what is mapped may hold maps itself, which share the mesh.
+    that what is mapped may hold maps itself, which share the mesh. `alone` says that an argument whose axis is None may
+    lie on one device, where `jax.jit` takes no others beside it.
     """
 
     axis_name: Literal["given", "optional", "absent"] = "given"
@@ -43,6 +44,7 @@ class Needs:
     lower: bool = False
     wrapped: bool = False
     inner: bool = False
+    alone: bool = False
 
     @property
     def axes(self) -> bool:
@@ -61,6 +63,7 @@ class Names:
     jax: str = "jax"
     mesh: str = "Mesh"
     spec: str = "P"
+    sharding: str = "NamedSharding"
     multihost: str = "multihost_utils"
     numpy: str = "np"
     default_axis: str = DEFAULT_AXIS
@@ -134,9 +137,11 @@ def _inner_functions(needs: Needs, names: Names) -> Iterator[list[str]]:
         yield list(_axes_of(needs))
     if needs.processes or needs.in_axes:
         yield list(_rows_of(needs, names))
-    if needs.processes:
+    if needs.processes or needs.alone:
         yield list(_mesh_of(needs, names))
     yield list(_mapped(needs, names))
+    if needs.alone:
+        yield list(_everywhere(needs, names))
     if needs.processes:
         yield list(_host_local(needs, names))
 
@@ -303,7 +308,7 @@ def _block(needs: Needs, names: Names, arrays: str) -> Iterator[str]:
 
 
 def _mesh_statement(needs: Needs, names: Names, arrays: str) -> Iterator[str]:
-    if needs.processes:
+    if needs.processes or needs.alone:
         yield f"mesh = mesh_of(rows_of({arrays}, kwargs))"
         return
     yield _rows_statement(needs, names, arrays)
@@ -322,14 +327,34 @@ def _jit(needs: Needs, names: Names) -> str:
     return f"{names.jax}.jit(mapped{static}{donate})"
 
 
-def _host_local(needs: Needs, names: Names) -> Iterator[str]:
-    """pmap takes and returns each process's own slices; a shard_map over all processes takes global arrays."""
+def _everywhere(needs: Needs, names: Names) -> Iterator[str]:
+    """jit takes no array that one device holds beside arrays on all of them; pmap copied it to all."""
     jax, arrays = names.jax, "arrays" if needs.static else "args"
     yield f"compiled = {_jit(needs, names)}"
     yield ""
+    yield "def everywhere(*args, **kwargs):"
+    if needs.static:
+        yield "    arrays = arrays_of(args)"
+    yield f"    sharding = {names.sharding}(mesh_of(rows_of({arrays}, kwargs)), {names.spec}())"
+    yield f"    {arrays}, kwargs = per_axis("
+    yield f"        lambda axis, x: {jax}.device_put(x, sharding) if axis is None else x,"
+    yield f"        axes_of({arrays}),"
+    yield f"        ({arrays}, kwargs),"
+    yield "    )"
+    if needs.static:
+        yield "    args = [arrays.get(i, arg) for i, arg in enumerate(args)]"
+    yield "    return compiled(*args, **kwargs)"
+
+
+def _host_local(needs: Needs, names: Names) -> Iterator[str]:
+    """pmap takes and returns each process's own slices; a shard_map over all processes takes global arrays."""
+    jax, arrays = names.jax, "arrays" if needs.static else "args"
+    if not needs.alone:
+        yield f"compiled = {_jit(needs, names)}"
+        yield ""
     yield "def host_local(*args, **kwargs):"
     yield f"    if {jax}.process_count() == 1:"
-    yield "        return compiled(*args, **kwargs)"
+    yield f"        return {'everywhere' if needs.alone else 'compiled'}(*args, **kwargs)"
     if needs.static:
         yield "    arrays = arrays_of(args)"
     if needs.in_axes:
@@ -351,14 +376,14 @@ def _host_local(needs: Needs, names: Names) -> Iterator[str]:
 
 
 def _closing(needs: Needs, names: Names) -> Iterator[str]:
-    result = "host_local" if needs.processes else "mapped"
-    if needs.processes and needs.lower:
-        yield "host_local.lower = compiled.lower"
-    if not needs.processes and needs.wrapped:
+    result = "host_local" if needs.processes else "everywhere" if needs.alone else "mapped"
+    if result != "mapped" and needs.lower:
+        yield f"{result}.lower = compiled.lower"
+    if result == "mapped" and needs.wrapped:
         yield f"mapped = {_jit(needs, names)}"
     if needs.wrapped:
         yield f"{result}.__wrapped__ = fun"
-    if needs.processes or needs.wrapped:
+    if result != "mapped" or needs.wrapped:
         yield f"return {result}"
     else:
         yield f"return {_jit(needs, names)}"

@@ -58,6 +58,7 @@ def plan_imports(module: Module, needs: Needs, default_axis: str) -> Imports:
     jax, added = _jax_name(module, taken)
     chosen: dict[str, str] = {}
     wanted = ["Mesh", "PartitionSpec", *(["multihost_utils"] if needs.processes else [])]
+    wanted += ["NamedSharding"] if needs.alone else []
     missing: list[tuple[str, str, str]] = []
     for key in wanted:
         source, name, proposals = WANTED[key]
@@ -75,6 +76,7 @@ def plan_imports(module: Module, needs: Needs, default_axis: str) -> Imports:
         jax=jax,
         mesh=chosen["Mesh"],
         spec=chosen["PartitionSpec"],
+        sharding=chosen.get("NamedSharding", "NamedSharding"),
         multihost=chosen.get("multihost_utils", "multihost_utils"),
         numpy=numpy,
         default_axis=default_axis,
