@@ -98,6 +98,8 @@ class Config:
 
         Who names an excluded folder wants what is in it.
         """
+        if not self.exclude:
+            return False
         inside = self._inside(path)
         top = None if below is None else self._inside(below)
         return inside is not None and any(

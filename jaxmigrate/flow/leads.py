@@ -49,11 +49,10 @@ class Leads:
         parents, named = module.table.parents, module.table.named
         for name in names.dotted:
             for node in named.get(name, ()):
-                plain = isinstance(node, ast.Name)
-                if not plain or name in names.plain:
+                if isinstance(node, ast.Attribute) or name in names.plain:
                     yield from _calling(node, parents)
-                    if plain:
-                        yield from _given(node, parents)
+                if isinstance(node, ast.Name) and name in names.plain:
+                    yield from _given(node, parents)
 
     def may_lead(self, call: ast.Call, module: Module) -> bool:
         """Whether a call may lead to a map, itself or by what it is given."""

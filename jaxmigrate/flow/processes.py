@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -10,9 +11,11 @@ from jaxmigrate.flow.axes import expression_calls
 from jaxmigrate.flow.operations import Operation, operations, same_sequence
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver
+from jaxmigrate.program.scopes import children
 from jaxmigrate.program.values import Application, External, Function, Value
 
 PROCESS_INDEX = frozenset({"jax.process_index", "jax.host_id", "jax.lib.xla_bridge.process_index"})
+PLAIN = (ast.Assign, ast.Expr, ast.Return, ast.AugAssign, ast.AnnAssign, ast.FunctionDef, ast.ClassDef, ast.Import)
 ENDS = ast.Return | ast.Raise | ast.Continue | ast.Break
 
 
@@ -30,19 +33,24 @@ def process_branches(module: Module, resolver: Resolver) -> Iterator[ProcessBran
     words = ("process_index", "host_id", *_helpers(resolver))
     if not any(word in module.text for word in words):
         return
-    for node in _statements(module.tree):
+    statements = list(_statements(module.tree))
+    for node in statements:
         if isinstance(node, ast.Module | ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             yield from _of_body(_Way(module, resolver), node.body, [], [])
-    for node in _statements(module.tree):
-        for child in ast.iter_child_nodes(node):
-            if isinstance(child, ast.expr) and _mentions(child, module, words):
-                yield from _of_expression(child, module, resolver)
+    telling = [n for n, line in enumerate(module.lines, 1) if any(word in line for word in words)]
+    for node in statements if telling else ():
+        if not isinstance(node, ast.Module) and _spans(node, telling):
+            for child in children(node):
+                if isinstance(child, ast.expr) and _spans(child, telling):
+                    yield from _of_expression(child, module, resolver)
 
 
-def _mentions(node: ast.expr, module: Module, words: Sequence[str]) -> bool:
-    """Whether a word stands on the lines of an expression."""
-    lines = module.lines[node.lineno - 1 : node.end_lineno]
-    return any(word in line for line in lines for word in words)
+def _spans(node: ast.AST, lines: Sequence[int]) -> bool:
+    """Whether one of some lines is among those of a node, decorators included; a case of a match tells none."""
+    decorators: Sequence[ast.expr] = getattr(node, "decorator_list", ())
+    start = min((one.lineno for one in (*decorators, node) if hasattr(one, "lineno")), default=1)
+    at = bisect_left(lines, start)
+    return at < len(lines) and lines[at] <= getattr(node, "end_lineno", lines[at])
 
 
 def _helpers(resolver: Resolver) -> frozenset[str]:
@@ -92,6 +100,8 @@ def _of_body(
 ) -> Iterator[ProcessBranch]:
     """The branches in a body: `after` is what follows it in the function, `around` what follows it in its loop."""
     for index, statement in enumerate(body):
+        if isinstance(statement, PLAIN):
+            continue
         rest, inside = [*body[index + 1 :], *after], [*body[index + 1 :], *around]
         match statement:
             case ast.If(test=test) | ast.While(test=test) if differs(test, way.module, way.resolver):

@@ -10,22 +10,32 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from jaxmigrate.findings import Finding, Note
 from jaxmigrate.lint_run.pieces import Piece
 from jaxmigrate.sources import SourceError
+from jaxmigrate.suppressions import Mark
 
 FOLDER = ".jaxmigrate_cache"
 
 
-class Record(NamedTuple):
-    """What the rules found in a piece, and its files that do not parse."""
+class Examined(NamedTuple):
+    """What came out of some files.
+
+    Attributes:
+        findings: What every rule found, whether it is wanted or not, also in files of other pieces.
+        errors: Files that could not be read, decoded or parsed.
+        marks: The comments that ask for silence, by file name.
+        skipped: Notebooks in other languages, with the reason.
+    """
 
     findings: tuple[Finding, ...]
     errors: tuple[SourceError, ...]
+    marks: Mapping[str, tuple[Mark, ...]]
+    skipped: tuple[SourceError, ...] = ()
 
 
 class Disk:
@@ -91,8 +101,8 @@ class Cache:
             return None
         return self
 
-    def load(self, piece: Piece, files: Sequence[tuple[str, Path]], disk: Disk) -> Record | None:
-        """The record of a piece whose files, `files` among them worth a look, are all as they were."""
+    def load(self, piece: Piece, files: Sequence[tuple[str, Path]], disk: Disk) -> Examined | None:
+        """What came out of a piece if its files, `files` among them worth a look, are all as they were."""
         import json
 
         try:
@@ -103,14 +113,19 @@ class Cache:
                 return None
             if any(disk.listing(path) != digest for path, digest in known["listings"].items()):
                 return None
-            return Record(
+            return Examined(
                 tuple(_finding(found) for found in known["findings"]),
                 tuple(SourceError(**error) for error in known["errors"]),
+                {
+                    name: tuple(Mark(n, tuple(c), cell) for n, c, cell in found)
+                    for name, found in known["marks"].items()
+                },
+                tuple(SourceError(**error) for error in known["skipped"]),
             )
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             return None
 
-    def store(self, piece: Piece, files: Sequence[tuple[str, Path]], disk: Disk, record: Record) -> None:
+    def store(self, piece: Piece, files: Sequence[tuple[str, Path]], disk: Disk, examined: Examined) -> None:
         """Keeps a record; in place of the file at once, since other processes may be reading it."""
         import json
 
@@ -118,8 +133,10 @@ class Cache:
             "files": _listed(files, disk),
             "reads": {str(path): digest for path, digest in disk.digests.items()},
             "listings": disk.listings,
-            "findings": [finding.to_json() for finding in record.findings],
-            "errors": [error.to_json() for error in record.errors],
+            "findings": [finding.to_json() for finding in examined.findings],
+            "errors": [error.to_json() for error in examined.errors],
+            "marks": dict(examined.marks),
+            "skipped": [error.to_json() for error in examined.skipped],
         }
         place = self._place(piece)
         mine = place.with_suffix(f".{os.getpid()}")

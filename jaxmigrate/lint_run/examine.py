@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from jaxmigrate.config import Version
 from jaxmigrate.findings import Finding
-from jaxmigrate.lint_run.cache import Cache, Disk, Record
+from jaxmigrate.lint_run.cache import Cache, Disk, Examined
 from jaxmigrate.lint_run.pieces import Piece
 from jaxmigrate.program.old_mentions import mentions
 from jaxmigrate.sources import NOTEBOOK, SourceError, SourceFile, decode
@@ -28,22 +28,6 @@ MARKED = "jaxmigrate:"
 _LIBRARIES = tuple(word.encode() for word in LIBRARIES)
 
 
-class Examined(NamedTuple):
-    """What came out of some files.
-
-    Attributes:
-        findings: What every rule found, whether it is wanted or not, also in files of other pieces.
-        errors: Files that could not be read, decoded or parsed.
-        marks: The comments that ask for silence, by file name.
-        skipped: Notebooks in other languages, with the reason.
-    """
-
-    findings: tuple[Finding, ...]
-    errors: tuple[SourceError, ...]
-    marks: Mapping[str, tuple[Mark, ...]]
-    skipped: tuple[SourceError, ...] = ()
-
-
 def concerns(text: str) -> bool:
     """Whether a file can be of interest to a rule by itself; what it is imported for is another matter."""
     if not any(word in text for word in LIBRARIES):
@@ -53,12 +37,40 @@ def concerns(text: str) -> bool:
 
 def examine(piece: Piece, names: Mapping[Path, str], cache: Cache | None) -> Examined:
     """Looks at the files of a piece; `names` are those of the whole project's files."""
-    disk = Disk(cache is not None)
+    if cache is None:
+        return _looked_at(piece, names, Disk(False), piece.files)
+    disk = Disk()
+    files, errors = _worth_a_look(piece, disk)
+    found = cache.load(piece, files, disk) if files else Examined((), (), {})
+    if found is None:
+        found = _looked_at(piece, names, disk, files)
+        cache.store(piece, files, disk, found)
+    return found._replace(errors=(*errors, *found.errors))
+
+
+def _worth_a_look(piece: Piece, disk: Disk) -> tuple[list[tuple[str, Path]], list[SourceError]]:
+    """The files of a piece in which there may be something, their contents noted, and those that cannot be read."""
+    files: list[tuple[str, Path]] = []
+    errors: list[SourceError] = []
+    for name, path in piece.files:
+        try:
+            raw = _read(name, path)
+        except SourceError as error:
+            errors.append(error)
+            continue
+        if raw is not None:
+            disk.note(path, raw)
+            files.append((name, path))
+    return files, errors
+
+
+def _looked_at(piece: Piece, names: Mapping[Path, str], disk: Disk, files: Sequence[tuple[str, Path]]) -> Examined:
+    """What comes of a look at some files of a piece."""
     errors: list[SourceError] = []
     marked: dict[str, tuple[Mark, ...]] = {}
     concerned: list[SourceFile] = []
     skipped: list[SourceError] = []
-    for name, path in piece.files:
+    for name, path in files:
         try:
             source = _glance(name, path, disk)
         except SourceError as error:
@@ -70,8 +82,8 @@ def examine(piece: Piece, names: Mapping[Path, str], cache: Cache | None) -> Exa
                 marked[name] = found
             if concerns(source.text):
                 concerned.append(source)
-    record = _linted(concerned, piece, names, disk, cache) if concerned else Record((), ())
-    return Examined(record.findings, (*errors, *record.errors), marked, tuple(skipped))
+    findings, unparsed = _asked(concerned, piece, names, disk) if concerned else ([], [])
+    return Examined(tuple(findings), (*errors, *unparsed), marked, tuple(skipped))
 
 
 def _skipped(source: SourceFile) -> list[SourceError]:
@@ -94,22 +106,28 @@ def examine_text(source: SourceFile, target: Version | None = None) -> Examined:
 
 def _glance(name: str, path: Path, disk: Disk) -> SourceFile | None:
     """The file decoded if there is anything in it to look at; its bytes are checked in any case."""
-    try:
-        with open(path, "rb", buffering=0) as stream:
-            raw = stream.read()
-    except OSError as error:
-        raise SourceError(name, os_reason(error)) from error
-    if not any(word in raw for word in _LIBRARIES) and MARKED.encode() not in raw:
-        if path.suffix != NOTEBOOK and (not raw.isascii() or b"\0" in raw):
-            decode(raw, name, path)
-        return None
-    if path.suffix == NOTEBOOK and not _is_notebook_of_interest(raw):
+    raw = _read(name, path)
+    if raw is None or (path.suffix == NOTEBOOK and not _is_notebook_of_interest(raw)):
         return None
     source = decode(raw, name, path)
     if not (concerns(source.text) or MARKED in source.text or _skipped(source)):
         return None
     disk.note(path, raw)
     return source
+
+
+def _read(name: str, path: Path) -> bytes | None:
+    """The bytes of a file, None where they mention nothing to look at; they are checked in any case."""
+    try:
+        with open(path, "rb", buffering=0) as stream:
+            raw = stream.read()
+    except OSError as error:
+        raise SourceError(name, os_reason(error)) from error
+    if any(word in raw for word in _LIBRARIES) or MARKED.encode() in raw:
+        return raw
+    if path.suffix != NOTEBOOK and (not raw.isascii() or b"\0" in raw):
+        decode(raw, name, path)
+    return None
 
 
 def _is_notebook_of_interest(raw: bytes) -> bool:
@@ -120,19 +138,10 @@ def _is_notebook_of_interest(raw: bytes) -> bool:
     return code is None or MARKED in code or concerns(code)
 
 
-def _linted(
-    sources: Sequence[SourceFile], piece: Piece, names: Mapping[Path, str], disk: Disk, cache: Cache | None
-) -> Record:
-    paths = [(source.name, source.path or Path()) for source in sources]
-    if cache is not None and (known := cache.load(piece, paths, disk)) is not None:
-        return known
-    record = _asked(sources, piece, names, disk)
-    if cache is not None:
-        cache.store(piece, paths, disk, record)
-    return record
-
-
-def _asked(sources: Sequence[SourceFile], piece: Piece, names: Mapping[Path, str], disk: Disk) -> Record:
+def _asked(
+    sources: Sequence[SourceFile], piece: Piece, names: Mapping[Path, str], disk: Disk
+) -> tuple[list[Finding], list[SourceError]]:
+    """What the rules find in the files of a piece that concern them, and what does not parse."""
     from jaxmigrate.linting import ask, in_cells, parsed, without_collector
     from jaxmigrate.program.modules import Project
 
@@ -144,7 +153,7 @@ def _asked(sources: Sequence[SourceFile], piece: Piece, names: Mapping[Path, str
         if disk.remembers:
             for folder, entries in project.listings.items():
                 disk.note_listing(folder, entries)
-    return Record(tuple(findings), tuple(errors))
+    return findings, errors
 
 
 def _can_matter(source: SourceFile, project: Project) -> bool:

@@ -8,9 +8,8 @@ from pathlib import Path
 
 from jaxmigrate.program.modules import Project
 
-_IMPORT = re.compile(
-    r"(?:^|[;:])[ \t]*(?:from[ \t]+([.\w]+)[ \t]+import[ \t]+(\([^)]*\)|[^\n#;]+)|import[ \t]+([^\n#;]+))", re.MULTILINE
-)
+_IMPORT = re.compile(r"import[ \t]+(\([^)]*\)|[^\n#;]+)")
+_BEFORE = re.compile(r"(?:.*[;:])?[ \t]*(?:from[ \t]+([.\w]+)[ \t]+)?")
 _DEEPEST = 3
 
 
@@ -37,9 +36,16 @@ def imported_files(importer: Path, text: str, project: Project) -> frozenset[Pat
 
 
 def _imported(text: str) -> Iterator[tuple[str, int]]:
-    for source, names, plain in _IMPORT.findall(text.replace("\\\n", " ")):
-        if plain:
-            yield from ((part.split(" as ")[0].strip(), 0) for part in plain.split(","))
+    if "\\\n" in text:
+        text = text.replace("\\\n", " ")
+    for statement in _IMPORT.finditer(text):
+        start = statement.start()
+        before = _BEFORE.fullmatch(text, text.rfind("\n", 0, start) + 1, start)
+        if before is None:
+            continue
+        source, names = before[1], statement[1]
+        if not source:
+            yield from ((part.split(" as ")[0].strip(), 0) for part in names.split(","))
             continue
         module = source.lstrip(".")
         dots = len(source) - len(module)

@@ -65,12 +65,7 @@ def old_imports(module: Module) -> list[OldImport]:
     """The imports of old names of a module, also those that only a failed import leads to."""
     if not may_use_old_names(module.text):
         return []
-    return [use for statement in import_statements(module) for use in _in_statement(statement, module)]
-
-
-def import_statements(module: Module) -> list[Statement]:
-    """The import statements of a module, wherever they stand, in the order of its text."""
-    return [node for node in module.table.parents if isinstance(node, ast.Import | ast.ImportFrom)]
+    return [use for statement in module.table.import_statements for use in _in_statement(statement, module)]
 
 
 def _in_statement(statement: Statement, module: Module) -> Iterator[OldImport]:
@@ -88,24 +83,25 @@ def old_references(module: Module, resolver: Resolver) -> list[OldReference]:
     if not (may_use_old_names(module.text) or module.table.star_imports):
         return []
     found = {}
-    for node in module.table.references:
-        if _may_denote(node, module):
-            name = denotes(node, resolver, module)
-            row = row_of(name) if name is not None else None
-            if row is not None and not row[1]:
-                found[node] = OldReference(module, node, row[0])
+    for node in _candidates(module):
+        name = denotes(node, resolver, module)
+        row = row_of(name) if name is not None else None
+        if row is not None and not row[1]:
+            found[node] = OldReference(module, node, row[0])
     parts = {reference.node.value for reference in found.values() if isinstance(reference.node, ast.Attribute)}
     return [reference for node, reference in found.items() if node not in parts]
 
 
-def _may_denote(node: ReferenceNode, module: Module) -> bool:
-    """A cheap test before the real one: the last part of an old name, or a name that an import of one binds."""
-    if isinstance(node, ast.Attribute):
-        return node.attr in last_parts()
-    if node.id in last_parts():
-        return True
-    holder = module.table.scope_of[node].lookup(node.id)
-    return holder is not None and any(_imports_old(binding) for binding in holder.bindings[node.id])
+def _candidates(module: Module) -> list[ReferenceNode]:
+    """A cheap choice before the real one: the last part of an old name, or a name that an import of one binds."""
+    table = module.table
+    found: set[ReferenceNode] = {node for name in last_parts() & table.named.keys() for node in table.named[name]}
+    for name in {binding.name for binding in table.imports if _imports_old(binding)}:
+        for node in table.named.get(name, ()):
+            holder = table.scope_of[node].lookup(name) if isinstance(node, ast.Name) else None
+            if holder is not None and any(_imports_old(binding) for binding in holder.bindings[name]):
+                found.add(node)
+    return [node for node in table.references if node in found] if found else []
 
 
 def _imports_old(binding: Binding) -> bool:

@@ -100,6 +100,7 @@ class ScopeTable:
     attributes: list[Attribute]
     star_imports: list[ast.ImportFrom]
     imports: list[Binding]
+    import_statements: list[ast.Import | ast.ImportFrom]
 
 
 def build_scopes(tree: ast.Module, text: str | None = None) -> ScopeTable:
@@ -165,7 +166,7 @@ class _Builder:
 
     def __init__(self, tree: ast.Module) -> None:
         root = Scope("module", tree, None)
-        self.table = ScopeTable(root, {tree: root}, {tree: root}, {}, [], {}, [], [], [], [])
+        self.table = ScopeTable(root, {tree: root}, {tree: root}, {}, [], {}, [], [], [], [], [])
         self.parents, self.scope_of = self.table.parents, self.table.scope_of
         self.references, self.named = self.table.references, self.table.named
         self.declares = True
@@ -312,10 +313,12 @@ class _Builder:
     # Imports
 
     def visit_Import(self, node: ast.Import, scope: Scope) -> None:
+        self.table.import_statements.append(node)
         for alias in node.names:
             self.bind("import", alias.asname or alias.name.partition(".")[0], alias, scope)
 
     def visit_ImportFrom(self, node: ast.ImportFrom, scope: Scope) -> None:
+        self.table.import_statements.append(node)
         for alias in node.names:
             if alias.name == "*":
                 self.table.star_imports.append(node)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from jaxmigrate.program.jax_names import missing
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.old_mentions import mentions
 from jaxmigrate.program.old_names import row_of
-from jaxmigrate.program.old_uses import import_statements, is_guarded
+from jaxmigrate.program.old_uses import is_guarded
 from jaxmigrate.program.scopes import Binding
 
 
@@ -26,10 +26,10 @@ def unknown_names(module: Module) -> Iterator[UnknownName]:
     if not mentions(module.text).lacking:
         return
     yield from _imported(module)
-    owners: dict[str, bool] = {}
-    for node in module.table.references:
-        if isinstance(node, ast.Attribute) and not isinstance(module.table.parents.get(node), ast.Attribute):
-            dotted = _dotted(node, module, owners)
+    named = module.table.named
+    for owner in {binding.name: None for binding in module.table.imports if jax_import(binding, module)}:
+        for node in _chains(named.get(owner, ()), module):
+            dotted = _dotted(node, module)
             name = missing(dotted) if dotted else ""
             known = name and (row_of(name) or row_of(dotted))
             if name and not known and not _is_set(name, module) and not is_guarded(node, module):
@@ -37,7 +37,7 @@ def unknown_names(module: Module) -> Iterator[UnknownName]:
 
 
 def _imported(module: Module) -> Iterator[UnknownName]:
-    for statement in import_statements(module):
+    for statement in module.table.import_statements:
         source = statement.module if isinstance(statement, ast.ImportFrom) else ""
         if source is None or (isinstance(statement, ast.ImportFrom) and statement.level):
             continue
@@ -48,21 +48,29 @@ def _imported(module: Module) -> Iterator[UnknownName]:
                 yield UnknownName(alias, name)
 
 
-def _dotted(node: ast.Attribute, module: Module, owners: dict[str, bool]) -> str:
+def _chains(names: Iterable[ast.Name | ast.Attribute], module: Module) -> Iterator[ast.Attribute]:
+    """The chains of attributes that begin at some names and are read, each as far as it goes."""
+    for name in names:
+        node: ast.AST = name
+        while isinstance(parent := module.table.parents.get(node), ast.Attribute):
+            node = parent
+        if isinstance(name, ast.Name) and isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
+            yield node
+
+
+def _dotted(node: ast.Attribute, module: Module) -> str:
     """The full name that a chain of attributes spells, if it starts at an import of JAX."""
     parts: list[str] = []
     current: ast.expr = node
     while isinstance(current, ast.Attribute):
         parts.append(current.attr)
         current = current.value
-    if not isinstance(current, ast.Name) or owners.get(current.id) is False:
+    if not isinstance(current, ast.Name):
         return ""
     holder = module.table.scope_of[current].lookup(current.id)
     bindings = holder.bindings[current.id] if holder is not None else []
     names = {jax_import(binding, module) for binding in bindings}
     name = names.pop() if len(names) == 1 else ""
-    if not any(b.kind in ("import", "from") for b in bindings) and holder is module.table.root:
-        owners[current.id] = False
     return f"{name}.{'.'.join(reversed(parts))}" if name else ""
 
 

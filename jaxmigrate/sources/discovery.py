@@ -39,11 +39,12 @@ DOCUMENTATION = dict.fromkeys((".md", ".markdown", ".rst", ".py"), Kind.DOCUMENT
 
 @dataclass(frozen=True)
 class Location:
-    """A file to work on: its name as the user would write it, where it lies, and what it holds."""
+    """A file to work on: its name as the user would write it, where it lies, what it holds, and if it is a link."""
 
     name: str
     path: Path
     kind: Kind
+    is_link: bool = False
 
 
 @dataclass(frozen=True)
@@ -92,7 +93,7 @@ class RealPaths:
         """The one absolute path of a file, links resolved."""
         if file.kind is Kind.STDIN:
             return STDIN
-        if os.path.islink(file.path):
+        if file.is_link:
             return os.path.realpath(file.path)
         folder, name = os.path.split(file.path)
         if folder not in self._folders:
@@ -113,14 +114,15 @@ def _named(path: str, excluded: Excluded, errors: list[SourceError], kinds: Mapp
     if stat.S_ISDIR(mode):
         yield from sorted(_inside(start, excluded, errors, kinds), key=_real_first)
     elif stat.S_ISREG(mode):
-        yield Location(start.as_posix(), start, kinds.get(start.suffix, next(iter(kinds.values()))))
+        kind = kinds.get(start.suffix, next(iter(kinds.values())))
+        yield Location(start.as_posix(), start, kind, start.is_symlink())
     else:
         errors.append(SourceError(start.as_posix(), "neither a file nor a folder"))
 
 
 def _real_first(found: Location) -> tuple[bool, str]:
     """Sorts by name, with links last, so that a file is known by its own name where it has two."""
-    return found.path.is_symlink(), found.name
+    return found.is_link, found.name
 
 
 def _inside(
@@ -148,7 +150,7 @@ def _inside(
             elif suffix in kinds and _is_file(entry):
                 path = folder / entry.name
                 if not left_out(path, False):
-                    yield Location(path.as_posix(), path, kinds[suffix])
+                    yield Location(path.as_posix(), path, kinds[suffix], entry.is_symlink())
 
 
 def _entries(folder: Path, errors: list[SourceError]) -> list[os.DirEntry[str]]:

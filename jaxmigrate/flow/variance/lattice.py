@@ -78,11 +78,11 @@ class Var(NamedTuple):
 
 
 def replace(value: Var, **changes: Any) -> Var:
-    """A value with some of its fields changed: what `_replace` does in a third of its time."""
+    """A value with some of its fields changed: what `_replace` does in a fraction of its time."""
     content: list[Any] = list(value)
     for name, one in changes.items():
         content[_POSITIONS[name]] = one
-    return Var(*content)
+    return tuple.__new__(Var, content)
 
 
 _POSITIONS = {name: number for number, name in enumerate(Var._fields)}
@@ -110,7 +110,12 @@ def union(values: Iterable[Var]) -> Var:
         host |= value.host
         if value.marks:
             marks |= value.marks
-    return Var(level, gradient, updated, inner, reduced=reduced and level == Level.NO, host=host, marks=marks)
+    reduced = reduced and level == Level.NO
+    none = frozenset[object]()
+    made = (level, gradient, updated, inner, None, None, "unknown", reduced, host, None, None, none, None, marks)
+    return tuple.__new__(
+        Var, made
+    )  # as Var(...) makes it, without its detour: there is nothing that is made more often
 
 
 def join(one: Var, other: Var) -> Var:
