@@ -89,6 +89,8 @@ class _Writer:
         self.wanted |= {"PartitionSpec"} if sites else set()
         if any(self._helper_of(c) for c in ops):
             self.wanted |= {"NamedSharding", "PartitionSpec"}
+        if any(c.op.kind == "stack" for c in ops):
+            self.wanted |= {"Mesh", "NamedSharding", "PartitionSpec"}
         if program.processes and any(self._needs_host_local(c) for c in sites):
             self.wanted.add("multihost_utils")
         numpy = any(c.op.kind == "replicate" for c in ops)
@@ -447,6 +449,8 @@ class _Writer:
                 return self._sized(op)
             case "split":
                 return self._around(op.node, op.operand, f"{self.names.shard}(", f", {self._mesh(op.node)})")
+            case "stack":
+                return self._around(op.node, op.operand, f"{self.names.stack}(", ")")
             case "prefetch":
                 assert isinstance(op.node, ast.Call)
                 return [Edit(*self.positions.span(op.node.func), self.names.prefetch)]
@@ -573,6 +577,8 @@ class _Writer:
             axes = {*(c.axis for c in self.ops), *(c.axis for c in self.sites)}
             axis = self._double(axes.pop()) if len(axes) == 1 else "*mesh.axis_names"
             yield helpers.shard_lines(self.names, axis, several)
+        if (lent := next((c for c in self.ops if c.op.kind == "stack"), None)) is not None:
+            yield helpers.stack_lines(self.names, self._double(lent.axis), several)
         if any(c.op.kind == "prefetch" for c in self.ops):
             yield helpers.prefetch_lines(self.names)
 

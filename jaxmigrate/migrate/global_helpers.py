@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 WIDTH = 88
-SHARD_MAP, REPLICATE, SHARD, PREFETCH = "_shard_map", "_replicate", "_shard", "_prefetch"
+SHARD_MAP, REPLICATE, SHARD, PREFETCH, STACK = "_shard_map", "_replicate", "_shard", "_prefetch", "_stack"
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +24,7 @@ class GlobalNames:
     replicate: str = REPLICATE
     shard: str = SHARD
     prefetch: str = PREFETCH
+    stack: str = STACK
     numpy_import: str = ""
 
 
@@ -89,6 +90,23 @@ def shard_lines(names: GlobalNames, axis: str, processes: bool) -> Iterator[str]
         yield "    )"
     else:
         yield f"    return {jax}.device_put(tree, sharding)"
+
+
+def stack_lines(names: GlobalNames, axis: str, processes: bool) -> Iterator[str]:
+    """What pmap's arrays looked like, for code that only reads them; several processes see their own devices'."""
+    jax, sharding = names.jax, names.sharding
+    one = "x.addressable_data(0)" if processes else "x"
+    yield f"def {names.stack}(tree):"
+    yield '    """Gives every array a leading axis with one slice for each device, for code that reads it so."""'
+    yield f"    mesh = {names.mesh_class}({jax}.local_devices(), ({axis},))"
+    yield ""
+    yield "    def stack(x):"
+    yield f"        x = {jax}.device_put({one}, {sharding}(mesh, {names.spec}()))"
+    yield f"        split = {sharding}(mesh, {names.spec}({axis}))"
+    yield f"        expand = {jax}.jit({jax}.numpy.broadcast_to, static_argnums=1, out_shardings=split)"
+    yield "        return expand(x, (mesh.size, *x.shape))"
+    yield ""
+    yield f"    return {jax}.tree.map(stack, tree)"
 
 
 def prefetch_lines(names: GlobalNames) -> Iterator[str]:

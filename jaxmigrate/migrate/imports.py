@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
 from jaxmigrate.migrate.edits import Edit, Positions
-from jaxmigrate.migrate.global_helpers import PREFETCH, REPLICATE, SHARD, SHARD_MAP, GlobalNames
+from jaxmigrate.migrate.global_helpers import PREFETCH, REPLICATE, SHARD, SHARD_MAP, STACK, GlobalNames
 from jaxmigrate.migrate.helper import HELPER_NAME, NESTED_NAME, Names, Needs
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.old_names import old_names
@@ -122,6 +122,7 @@ def names_for(
         replicate=free_name((REPLICATE,), taken),
         shard=free_name((SHARD,), taken),
         prefetch=free_name((PREFETCH,), taken),
+        stack=free_name((STACK,), taken),
         numpy_import=local,
     )
     return names, (*added, *_statements(missing))

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from jaxmigrate.flow.layout import bodies, containers, expressions, library, mapped, operations
-from jaxmigrate.flow.layout.idioms import Idiom
+from jaxmigrate.flow.layout import bodies, containers, expressions, library, loans, mapped, operations, reading
+from jaxmigrate.flow.layout.idioms import Idiom, is_generator
 from jaxmigrate.flow.layout.state import Given
 from jaxmigrate.flow.layout.values import (
     NONE,
@@ -23,6 +24,7 @@ from jaxmigrate.flow.layout.values import (
     Obj,
     Pin,
     Plain,
+    Ref,
     Seq,
     Site,
     Tup,
@@ -77,6 +79,7 @@ def arguments(it: Interpreter, node: ast.Call, frame: Frame) -> Given:
     """The arguments of a call."""
     positional: list[Abstract] = []
     named: dict[str, Abstract] = {}
+    places: dict[int | str, ast.expr] = {}
     hidden, sure = False, 0
     for argument in node.args:
         sure += not hidden
@@ -90,11 +93,15 @@ def arguments(it: Interpreter, node: ast.Call, frame: Frame) -> Given:
                 hidden = True
                 positional.append(expressions.element(it, value, argument, frame))
         else:
+            places[len(positional)] = argument
             positional.append(expressions.evaluate(it, argument, frame))
+            loans.note(it, argument, positional[-1])
     for keyword in node.keywords:
         value = expressions.evaluate(it, keyword.value, frame)
         if keyword.arg is not None:
             named[keyword.arg] = value
+            places[keyword.arg] = keyword.value
+            loans.note(it, keyword.value, value)
         elif isinstance(value, Dct):
             named |= value.box.fields
             hidden |= not isinstance(value.box.element, Nothing)
@@ -103,7 +110,7 @@ def arguments(it: Interpreter, node: ast.Call, frame: Frame) -> Given:
         elif not isinstance(value, Nothing):
             hidden = True
             it.pin_all([value], "is spread into keyword arguments", keyword.value, frame.module)
-    return Given(tuple(positional), named, hidden, sure)
+    return Given(tuple(positional), named, hidden, sure, places)
 
 
 def call_value(it: Interpreter, callee: Abstract, given: Given, node: ast.expr, frame: Frame) -> Abstract:
@@ -115,9 +122,15 @@ def call_value(it: Interpreter, callee: Abstract, given: Given, node: ast.expr, 
     if not isinstance(callee, Func):
         it.pin_all([callee, *given.everything()], "is given to a function that is not in sight", node, frame.module)
         return PLAIN
+    if len(callee.items) > 1:
+        it.unlent.update(given.places.values())  # what one reads another may keep
+        given = replace(given, places={})
+    results = [_call_item(it, one, given, node, frame) for one in sorted(callee.items, key=repr)]
+    if isinstance(frame.module.table.parents.get(node), ast.Expr):
+        return PLAIN  # nobody looks at it
     result: Abstract = NOTHING
-    for one in sorted(callee.items, key=repr):
-        result = it.join(result, _call_item(it, one, given, node, frame), node, frame.module)
+    for one in results:
+        result = it.join(result, one, node, frame.module)
     return result
 
 
@@ -180,11 +193,34 @@ def call_function(it: Interpreter, function: Function, given: Given, node: ast.e
     it.join_module(function.module)
     it.reach(function)
     it.store(("called", function.node), PLAIN, node, frame.module)
-    _bind(it, function, given, node, frame)
+    context = _context(it, function, given, node)
+    _bind(it, function, given, node, frame, context)
     if isinstance(function.node, ast.AsyncFunctionDef):
         it.escape(function, pin("is returned by an asynchronous function", node, frame))
         return PLAIN
-    return it.load(("return", function.node))
+    return it.load(("return", function.node, context))
+
+
+def _context(it: Interpreter, function: Function, given: Given, node: ast.expr) -> ast.Call | None:
+    """The call that a function is followed for by itself: each one, once any of them gives it stacked arrays.
+
+    Otherwise one caller whose arrays must stay stacked would keep those of all others so.
+    """
+    known = it.contexts.setdefault(function.node, {})
+    single = not isinstance(function.node, ast.FunctionDef) or is_generator(function.node)
+    if single or not isinstance(node, ast.Call) or given.open:
+        known[None] = True
+        return None
+    tracked = any(is_tracked(value) for value in given.everything())
+    if not tracked and all(context is None for context in known):
+        known.setdefault(None, False)
+        return None
+    if known.get(None) is False:
+        del known[None]  # what it was given there was not known yet, or is given to it by this call
+    if node not in known:
+        known[node] = True
+        it.changed = True
+    return node
 
 
 def _only_operand(node: ast.expr) -> ast.expr | None:
@@ -194,25 +230,29 @@ def _only_operand(node: ast.expr) -> ast.expr | None:
     return None
 
 
-def _bind(it: Interpreter, function: Function, given: Given, node: ast.expr, frame: Frame) -> None:
+def _bind(
+    it: Interpreter, function: Function, given: Given, node: ast.expr, frame: Frame, context: ast.Call | None
+) -> None:
     spec = function.node.args
     names = positional_names(spec)
     skip = it.receives(function)
     names = names[1:] if skip else names
     waited_for = bodies.only_waited_for(it, function)
 
-    def give(name: str, value: Abstract) -> None:
+    def give(name: str, value: Abstract, place: int | str | None = None) -> None:
         value = PLAIN if name in waited_for else value
-        it.store(("parameter", function.node, name), value, node, frame.module)
+        if place is not None and isinstance(value, Ref) and reading.reads_only(it, function, name):
+            value = loans.lend(it, value, given.places.get(place), frame)
+        it.store(("parameter", function.node, name, context), value, node, frame.module)
 
     if given.open:
         _bind_some(it, function, given, names, give, pin("is given with * or ** to a function", node, frame))
         return
-    for name, value in zip(names, given.positional, strict=False):
-        give(name, value)
+    for index, (name, value) in enumerate(zip(names, given.positional, strict=False)):
+        give(name, value, index)
     extra = given.positional[len(names) :]
     if spec.vararg is not None:
-        box = it.box("vararg", function.node)
+        box = it.box("vararg", function.node, context)
         for value in extra:
             it.fill(box, value, node, frame.module)
         give(spec.vararg.arg, Seq(box))
@@ -221,12 +261,12 @@ def _bind(it: Interpreter, function: Function, given: Given, node: ast.expr, fra
     known = {*names, *(p.arg for p in spec.kwonlyargs)}
     for name, value in given.named.items():
         if name in known:
-            give(name, value)
+            give(name, value, name)
         elif spec.kwarg is not None:
-            it.fill(it.box("kwarg", function.node), value, node, frame.module, name)
+            it.fill(it.box("kwarg", function.node, context), value, node, frame.module, name)
     if spec.kwarg is not None:
-        give(spec.kwarg.arg, Dct(it.box("kwarg", function.node)))
-    _defaults(it, function, set(names[: len(given.positional)]) | set(given.named), node, frame)
+        give(spec.kwarg.arg, Dct(it.box("kwarg", function.node, context)))
+    _defaults(it, function, set(names[: len(given.positional)]) | set(given.named), give)
 
 
 def _bind_some(
@@ -252,7 +292,7 @@ def _bind_some(
             give(parameter.arg, PLAIN)
 
 
-def _defaults(it: Interpreter, function: Function, given: set[str], node: ast.expr, frame: Frame) -> None:
+def _defaults(it: Interpreter, function: Function, given: set[str], give: Callable[[str, Abstract], None]) -> None:
     """Parameters that a call leaves out hold their defaults, none of which is stacked."""
     for name, default in defaults_of(function.node.args):
         if name not in given:
@@ -261,7 +301,7 @@ def _defaults(it: Interpreter, function: Function, given: set[str], node: ast.ex
             if isinstance(default, ast.Name | ast.Attribute):
                 found = it.resolver.value(default, function.module)
                 value = func(found) if isinstance(found, Function | Class) else PLAIN
-            it.store(("parameter", function.node, name), value, node, frame.module)
+            give(name, value)
 
 
 def construct(it: Interpreter, cls: Class, given: Given, node: ast.expr, frame: Frame) -> Abstract:
@@ -342,6 +382,8 @@ def call_external(it: Interpreter, name: str, given: Given, node: ast.expr, fram
     result = library.call(it, name, given, node, frame)
     if result is not None:
         return result
+    if reading.is_reader(name):
+        given = _lent(it, given, frame)
     if library.runs_on_devices(name):
         for value in given.everything():
             it.on_device(value)
@@ -353,6 +395,13 @@ def call_external(it: Interpreter, name: str, given: Given, node: ast.expr, fram
     shown = name.removeprefix("builtins.")
     it.pin_all(given.everything(), f"is given to {shown}", node, frame.module)
     return PLAIN
+
+
+def _lent(it: Interpreter, given: Given, frame: Frame) -> Given:
+    """The arguments of a call as a function that only reads them gets them."""
+    positional = [loans.lend(it, value, given.places.get(i), frame) for i, value in enumerate(given.positional)]
+    named = {name: loans.lend(it, value, given.places.get(name), frame) for name, value in given.named.items()}
+    return replace(given, positional=tuple(positional), named=named)
 
 
 def _either_bound(

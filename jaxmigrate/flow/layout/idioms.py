@@ -11,7 +11,7 @@ from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.scopes import FunctionNode, positional_names
 from jaxmigrate.program.values import Application, External, Function, Value
 
-Kind = Literal["replicate", "split", "first", "merge", "metrics", "prefetch", "rows"]
+Kind = Literal["replicate", "split", "first", "merge", "metrics", "prefetch", "rows", "stack"]
 
 REPLICATES = frozenset({"flax.jax_utils.replicate", "jax.device_put_replicated"})
 SPLITS = frozenset({"flax.training.common_utils.shard"})

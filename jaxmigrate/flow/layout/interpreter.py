@@ -53,6 +53,7 @@ INTERPRETED = frozenset(  # the libraries whose functions are known by name
     {"builtins", "chex", "collections", "contextlib", "copy", "dataclasses", "flax", "functools", "itertools", "jax"}
     | {"jaxlib", "numpy", "operator", "threading", "tqdm", "tree"}
 )
+OF_MODULES = frozenset({"globals", "import_module", "modules", "reload"})  # they reach what modules hold
 NO_HOOKS = frozenset({"__init__", "__call__", "__repr__", "__str__", "__hash__", "__len__"})  # called in sight, or bare
 PASSING = (
     *("jax.", "flax.", "numpy.", "tensorflow.", "torch.", "haiku.", "optax.", "chex.", "tqdm.", "wandb.", "mlflow."),
@@ -69,13 +70,14 @@ PASSING_METHODS = frozenset(
 class Frame:
     """One function (or module or class body) while it is interpreted. `env` is None where control does not get.
 
-    `captured` are the variables of it that functions read which have been defined by now.
+    `context` is the call that runs it, where each is followed by itself; `captured` are the variables of it that functions read which have been defined by now.
     """
 
     module: Module
     scope: Scope
     function: Function | None
     env: Env | None
+    context: ast.Call | None = None
     captured: set[Key] = field(default_factory=set)
     breaks: list[list[Env]] = field(default_factory=list)
     continues: list[list[Env]] = field(default_factory=list)
@@ -126,7 +128,7 @@ class Interpreter(State):
         self._free: dict[ast.AST, set[str]] = {}
         self.reflections: dict[ast.expr, Pin] = {}
         self.beyond: dict[ast.AST, Pin] = {}
-        self.units: dict[ast.AST, set[object]] = {}
+        self.units: dict[ast.AST, dict[ast.Call | None, set[object]]] = {}
         self.plain_ops: set[ast.expr] = set()
         self.readings: dict[tuple[ast.expr, tuple[Var, ...], bool], tuple[Values, Var | None]] = {}
         self.runs = 0
@@ -143,7 +145,8 @@ class Interpreter(State):
             for module in list(self.modules):
                 self._again(module, before)
             for function in list(self.functions.values()):
-                self._again(function, before)
+                for context in list(self.contexts.get(function.node, (None,))):
+                    self._again(function, before, context)
             before = self.dirty
             if not self.changed:
                 names, holders = leading_names(self)
@@ -160,10 +163,10 @@ class Interpreter(State):
                 self.units.clear()
         return False
 
-    def _again(self, unit: Module | Function, before: set[object]) -> None:
+    def _again(self, unit: Module | Function, before: set[object], context: ast.Call | None = None) -> None:
         """Runs a module or a function unless nothing that it read has changed."""
-        key = unit.tree if isinstance(unit, Module) else unit.node
-        known = self.units.get(key)
+        units = self.units.setdefault(unit.tree if isinstance(unit, Module) else unit.node, {})
+        known = units.get(context)
         if known is not None and known.isdisjoint(before) and known.isdisjoint(self.dirty):
             return
         self.runs += 1
@@ -171,8 +174,8 @@ class Interpreter(State):
         if isinstance(unit, Module):
             self.module_body(unit)
         else:
-            self.function_body(unit)
-        self.units[key] = self.reads
+            self.function_body(unit, context)
+        units[context] = self.reads
 
     def join_module(self, module: Module) -> None:
         """Takes in another module of the project whose functions are called."""
@@ -256,14 +259,14 @@ class Interpreter(State):
         frame = Frame(module, module.table.root, None, {})
         self.block(module.tree.body, frame)
 
-    def function_body(self, function: Function) -> None:
-        """Runs a function with what its callers give it."""
+    def function_body(self, function: Function, context: ast.Call | None) -> None:
+        """Runs a function with what its callers give it, or one call of them."""
         node, module = function.node, function.module
         scope = module.table.own_scope[node]
-        frame = Frame(module, scope, function, {})
+        frame = Frame(module, scope, function, {}, context)
         parameters = list(all_parameters(node.args))
         for index, parameter in enumerate(parameters):
-            value = self.load(("parameter", node, parameter.arg))
+            value = self.load(("parameter", node, parameter.arg, context))
             if index == 0 and (receiver := self._receiver(function)) is not None:
                 value = receiver
             self.assign_name(parameter.arg, value, parameter, frame)
@@ -283,7 +286,7 @@ class Interpreter(State):
 
     def returned(self, node: FunctionNode, value: Abstract, where: ast.AST, frame: Frame) -> None:
         """Adds to what a function returns."""
-        key = ("return", node)
+        key = ("return", node, frame.context)
         self.store(key, value, where, frame.module)
         if ("returns pinned", node) in self.variables and not isinstance(value, Nothing):
             self.pin(self.load(key), Pin("is returned to callers that are not in sight", frame.module, where))
@@ -572,7 +575,9 @@ class Interpreter(State):
             self.pin_all([value] if not isinstance(value, Func) else [], "is a base", expression, frame.module)
         cls = Class(frame.module, node)
         self.assign_name(node.name, func(cls), node, frame)
-        inner = Frame(frame.module, frame.module.table.own_scope[node], frame.function, dict(frame.env or {}))
+        inner = Frame(
+            frame.module, frame.module.table.own_scope[node], frame.function, dict(frame.env or {}), frame.context
+        )
         self.block(node.body, inner)
         for name in inner.scope.bindings:
             if inner.env is not None and name in inner.env and any(b.kind != "def" for b in inner.scope.bindings[name]):
@@ -868,9 +873,10 @@ class Interpreter(State):
         for pin in self.beyond.values():
             for cell in list(self.cells.values()):
                 self.changed |= cell.pin(pin)
-        for reflection in self.reflections.values():
+        for node, reflection in self.reflections.items():
+            anywhere = _reflects_on(node) not in OF_MODULES
             for key, value in list(self.variables.items()):
-                if key[0] == "variable" and is_tracked(value):
+                if key[0] == "variable" and is_tracked(value) and (anywhere or isinstance(key[1], ast.Module)):
                     self.pin(value, reflection)
         self._sweep_unrun()
 
@@ -893,6 +899,12 @@ class Interpreter(State):
             if holder is not None and (holder.node, node.id) in names:
                 pin = Pin(f"{node.id} is read by code that runs on devices", module, node)
                 self.pin(names[holder.node, node.id], pin)
+
+
+def _reflects_on(node: ast.expr) -> str:
+    """The last name of what reaches variables by name: `import_module`, `modules`, `locals`."""
+    callee = node.func if isinstance(node, ast.Call) else node
+    return callee.attr if isinstance(callee, ast.Attribute) else callee.id if isinstance(callee, ast.Name) else ""
 
 
 def _is_bare(function: Function) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from jaxmigrate.flow.layout import calls, expressions, operations
+from jaxmigrate.flow.layout import calls, expressions, loans, operations
 from jaxmigrate.flow.layout.idioms import (
     FIRSTS,
     KEY_SPLITS,
@@ -31,6 +31,7 @@ from jaxmigrate.flow.layout.values import (
     Ref,
     Seq,
     Tup,
+    cells_in,
     is_tracked,
     leaves_plain,
 )
@@ -46,6 +47,7 @@ ITERATORS = frozenset(
 RESTORES = frozenset({"flax.training.checkpoints.restore_checkpoint"})
 FIELDWISE = frozenset({"dataclasses.replace"})
 COPIES = frozenset({"jax.numpy.asarray", "jax.numpy.array", "numpy.asarray", "numpy.array", "jax.numpy.copy"})
+FETCHES = frozenset({"jax.device_get", "numpy.asarray", "numpy.array"})
 GIVES_ITS_LIKE = FIELDWISE | COPIES
 DEVICE_LIBRARIES = ("jax.", "flax.", "haiku.", "optax.", "chex.", "equinox.", "objax.", "distrax.", "rlax.", "brax.")
 DEVICE_EXCEPTIONS = ("jax.tree", "jax.device_get", "jax.device_put", "flax.jax_utils", "flax.training.checkpoints")
@@ -67,6 +69,8 @@ def call(it: Interpreter, name: str, given: Given, node: ast.expr, frame: Frame)
         return None
     if name in REPLICATES | SPLITS | FIRSTS and (idiom := it.idioms.of_library(node, name, frame.module)) is not None:
         return operations.apply(it, idiom, values[0], node, frame)
+    if name in FETCHES:
+        it.on_host.update(cell for value in values for cell in cells_in(value))
     if name in UNCHANGED and len(values) == 1:
         return values[0]
     if name in COPIES and values and isinstance(values[0], Ref) and not any(map(is_tracked, values[1:])):
@@ -171,6 +175,8 @@ def tree_map(it: Interpreter, given: Given, node: ast.expr, frame: Frame) -> Abs
             return operations.apply(it, whole, trees[0], node, frame)
     if alone and isinstance(mapped, Ext) and mapped.name in FIRSTS:
         return operations.first(it, trees[0], node, node.args[1], "tree", frame)
+    if isinstance(mapped, Ext) and mapped.name in FETCHES:
+        it.on_host.update(cell for tree in trees for cell in cells_in(tree))
     if isinstance(mapped, Ext) and mapped.name in COPIES | UNCHANGED and alone:
         return _as_tree(it, trees[0], node, frame)
     if not any(is_tracked(tree) for tree in trees):
@@ -182,7 +188,8 @@ def tree_map(it: Interpreter, given: Given, node: ast.expr, frame: Frame) -> Abs
         )
     if not isinstance(mapped, Function) or given.named:
         return None
-    leaves = [_leaf(it, tree, node, frame) for tree in trees]
+    lent = [loans.lend(it, tree, given.places.get(i), frame) for i, tree in enumerate(trees, 1)]
+    leaves = [_leaf(it, tree, node, frame) for tree in lent]
     result = calls.call_value(it, function, calls.given_of(leaves), node, frame)
     return _leafless(result)
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Literal, cast
 
-from jaxmigrate.flow.layout import bodies, mapped, objects
+from jaxmigrate.flow.layout import bodies, loans, mapped, objects
 from jaxmigrate.flow.layout.buffers import is_result_written
 from jaxmigrate.flow.layout.choices import Choice, Layouts, Name, OpChoice, SiteChoice, Squeeze, all_stacked
 from jaxmigrate.flow.layout.idioms import Idioms
@@ -24,7 +24,7 @@ from jaxmigrate.program.sites import MappedSite
 
 TOO_LARGE = "the program is too large to be followed as a whole; run fix on the part of it that belongs together"
 ALIGNED = {"rows", "argument", "output"}
-REPLICABLE = {"replicate", "output", "argument", "first", "metrics", "numpy", "written"}
+REPLICABLE = {"replicate", "output", "argument", "first", "metrics", "numpy", "written", "stack"}
 
 
 def layouts(
@@ -43,7 +43,10 @@ def layouts(
     """
     interpreter = Interpreter(resolver, modules, sites, Idioms(resolver), editable, onlookers)
     try:
-        return _Solver(interpreter, axis, processes).solve() if interpreter.run() else all_stacked(sites, TOO_LARGE)
+        if not interpreter.run():
+            return all_stacked(sites, TOO_LARGE)
+        loans.settle(interpreter)
+        return _Solver(interpreter, axis, processes).solve()
     except Exception as error:  # noqa: BLE001 - a fault of ours must not keep the rest of a project from its rewrite
         return all_stacked(sites, f"following the program failed ({type(error).__name__}: {error}); please report it")
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import TypeAlias
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeAlias
 
 from jaxmigrate.flow.layout.idioms import Idioms, Kind
 from jaxmigrate.flow.layout.values import (
@@ -38,6 +38,9 @@ from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.scopes import FunctionNode
 from jaxmigrate.program.sites import MappedSite
 from jaxmigrate.program.values import Class, Function
+
+if TYPE_CHECKING:
+    from jaxmigrate.flow.layout.loans import Loan
 
 Key: TypeAlias = tuple[object, ...]
 Env: TypeAlias = dict[str, Abstract]
@@ -73,13 +76,15 @@ class SiteCall:
 class Given:
     """The arguments of a call as the interpreter sees them; `open` where a star hides some of them.
 
-    The first `sure` positional ones, and those by name but for "**", stand where they are all the same.
+    The first `sure` positional ones, and those by name but for "**", stand where they are all the same. `places` are
+    the expressions that stand for arguments of their own, by position and by name.
     """
 
     positional: tuple[Abstract, ...]
     named: Mapping[str, Abstract]
     open: bool = False
     sure: int = 0
+    places: Mapping[int | str, ast.expr] = field(default_factory=dict)
 
     def is_like(self, other: Given) -> bool:
         """Whether others are the same as far as the fixpoint is concerned."""
@@ -112,12 +117,18 @@ class State:
         self.mapped: dict[ast.expr, Abstract] = {}
         self.bound: dict[ast.expr, tuple[Abstract, Given]] = {}
         self.gone: set[object] = set()
+        self.twice: set[ast.expr] = set()
         self.waited_for: dict[FunctionNode, frozenset[str]] = {}
         self.attributes: dict[object, set[Key]] = {}
         self.inside: list[ast.Call] = []
         self.receivers: dict[ast.Attribute, Abstract] = {}
         self.device: set[FunctionNode] = set()
+        self.loans: dict[ast.expr, Loan] = {}
+        self.unlent: set[ast.expr] = set()
+        self.on_host: set[Cell] = set()
+        self.readers: dict[tuple[FunctionNode, str], bool] = {}
         self.functions: dict[FunctionNode, Function] = {}
+        self.contexts: dict[FunctionNode, dict[ast.Call | None, bool]] = {}
         self.pinned_classes: dict[ast.ClassDef, Pin] = {}
         self.changed = False
         self.reads: set[object] = set()
@@ -240,18 +251,20 @@ class State:
     def call_unseen(self, function: Function, pin: Pin) -> None:
         """A function that anything may call with anything that is the same in both programs."""
         self.reach(function)
-        key = ("unseen", function.node)
-        if key not in self.variables:
-            self.variables[key] = PLAIN
-            self.touch(key)
+        unseen = ("unseen", function.node)
+        if unseen not in self.variables:
+            self.variables[unseen] = PLAIN
+            self.touch(unseen)
             spec = function.node.args
             skip = function.receiver is not None
             every = [*spec.posonlyargs, *spec.args, *spec.kwonlyargs, *filter(None, (spec.vararg, spec.kwarg))]
             for index, parameter in enumerate(every):
                 if not (skip and index == 0):
-                    self.store(("parameter", function.node, parameter.arg), PLAIN, function.node, function.module)
+                    key = ("parameter", function.node, parameter.arg, None)
+                    self.store(key, PLAIN, function.node, function.module)
+        self.contexts.setdefault(function.node, {})[None] = True
         self.store(("returns pinned", function.node), PLAIN, function.node, function.module)
-        self.pin(self.load(("return", function.node)), pin)
+        self.pin(self.load(("return", function.node, None)), pin)
 
     def reach(self, function: Function) -> None:
         """Notes that a function runs, so that its body is interpreted."""

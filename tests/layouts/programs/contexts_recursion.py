@@ -1,0 +1,33 @@
+"""A helper that calls itself with its own and with other arrays."""
+import jax
+import jax.numpy as jnp
+import numpy as np
+from flax import jax_utils
+from flax.training.common_utils import shard
+
+BATCH = np.arange(48, dtype=np.float32).reshape(16, 3) / 7
+
+
+def step(params, x):
+    def loss(p):
+        return jnp.mean((x @ p["w"] + p["b"] - 1) ** 2)
+    grads = jax.lax.pmean(jax.grad(loss)(params), "batch")
+    return jax.tree.map(lambda p, g: p - 0.125 * g, params, grads)
+
+
+p_step = jax.pmap(step, axis_name="batch")
+
+
+
+def walk(tree, depth):
+    if depth == 0:
+        return tree
+    inner = walk(tree, depth - 1)
+    other = walk({"w": jnp.ones((8, 3)), "b": jnp.ones(8)}, 0)
+    print(depth, jax.tree.map(lambda x: x[0], other)["b"])
+    return inner
+
+a = jax_utils.replicate({"w": jnp.ones(3), "b": jnp.zeros(())})
+for i in range(3):
+    a = walk(p_step(a, shard(BATCH + i)), 2)
+RESULT = [jax_utils.unreplicate(a)]
