@@ -6,7 +6,7 @@ import xml.etree.ElementTree as ET
 
 from jaxmigrate.migrate.plan import NamePlan, SitePlan
 from jaxmigrate.reports.fix_result import FixResult
-from jaxmigrate.reports.xml_text import legal, suite_of
+from jaxmigrate.reports.xml_text import document, legal, suite_of
 
 
 def write(result: FixResult) -> str:
@@ -26,8 +26,7 @@ def write(result: FixResult) -> str:
     for error in result.errors:
         case = ET.SubElement(suite, "testcase", classname="jaxmigrate.fix", name=legal(error.path))
         ET.SubElement(case, "error", message=legal(error.message)).text = legal(str(error))
-    ET.indent(root)
-    return '<?xml version="1.0" encoding="utf-8"?>\n' + ET.tostring(root, encoding="unicode") + "\n"
+    return document(root)
 
 
 def _case(suite: ET.Element, one: SitePlan | NamePlan, name: str) -> ET.Element:

@@ -7,7 +7,7 @@ from collections import defaultdict
 
 from jaxmigrate.findings import Finding
 from jaxmigrate.reports.lint_result import LintResult
-from jaxmigrate.reports.xml_text import legal
+from jaxmigrate.reports.xml_text import document, legal
 from jaxmigrate.sources import shown_path
 
 
@@ -32,8 +32,7 @@ def write(result: LintResult) -> str:
     for error in result.errors:
         case = ET.SubElement(suite, "testcase", classname="jaxmigrate.lint", name=legal(error.path))
         ET.SubElement(case, "error", message=legal(error.message)).text = legal(str(error))
-    ET.indent(root)
-    return '<?xml version="1.0" encoding="utf-8"?>\n' + ET.tostring(root, encoding="unicode") + "\n"
+    return document(root)
 
 
 def _add_case(suite: ET.Element, name: str, findings: list[Finding]) -> None:

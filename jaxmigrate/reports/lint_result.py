@@ -34,5 +34,9 @@ class LintResult:
 
     def statistics(self) -> list[tuple[str, int]]:
         """How often each rule fired, the most frequent first."""
-        counts = Counter(finding.code for finding in self.findings)
-        return sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+        return most_frequent(Counter(finding.code for finding in self.findings))
+
+
+def most_frequent(counts: Mapping[str, int]) -> list[tuple[str, int]]:
+    """Counts of rules in the order in which statistics tell them: the most frequent first, else by code."""
+    return sorted(counts.items(), key=lambda item: (-item[1], item[0]))

@@ -14,6 +14,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 from urllib.parse import unquote
 
+from jaxmigrate.reports import xml_text
+from jaxmigrate.reports.lint_result import most_frequent
+
 _One = TypeVar("_One")
 _FINDING = re.compile(r"(?P<path>.+?)(?::cell \d+)?:\d+:\d+ JM\d+ ")
 _COUNT = re.compile(r" *(?P<count>\d+)  (?P<code>JM\d+)(?:  (?P<title>.*))?")
@@ -107,12 +110,8 @@ def _merged_json(parts: Mapping[str, str]) -> Merged:
         merged[key] = _in_order((one for document in several for one in document[key]), lambda one: str(one["path"]))
     if "statistics" in merged:
         counts = sum((Counter(document["statistics"]) for document in several), Counter[str]())
-        merged["statistics"] = dict(_most_frequent(counts))
+        merged["statistics"] = dict(most_frequent(counts))
     return Merged(json.dumps(merged, indent=2) + "\n", bool(merged["findings"]), bool(merged["errors"]))
-
-
-def _most_frequent(counts: Mapping[str, int]) -> list[tuple[str, int]]:
-    return sorted(counts.items(), key=lambda item: (-item[1], item[0]))
 
 
 def _merged_baseline(parts: Mapping[str, str]) -> Merged:
@@ -172,9 +171,7 @@ def _merged_junit(parts: Mapping[str, str]) -> Merged:
     }
     root = ET.Element("testsuites", totals)
     ET.SubElement(root, "testsuite", totals).extend([*others, *errors])
-    ET.indent(root)
-    text = '<?xml version="1.0" encoding="utf-8"?>\n' + ET.tostring(root, encoding="unicode") + "\n"
-    return Merged(text, bool(failures), bool(errors))
+    return Merged(xml_text.document(root), bool(failures), bool(errors))
 
 
 def _suite(text: str, name: str) -> ET.Element:
@@ -216,7 +213,7 @@ def _merged_statistics(parts: Mapping[str, str]) -> Merged:
     for _, row in _lines(parts, _COUNT):
         counts[row["code"]] += int(row["count"])
         titles[row["code"]] = row["title"] or ""
-    rows = _most_frequent(counts)
+    rows = most_frequent(counts)
     width = max((len(str(count)) for _, count in rows), default=0)
     text = "".join(f"{count:>{width}}  {code}  {titles[code]}".rstrip() + "\n" for code, count in rows)
     return Merged(text, bool(rows), errors=False)

@@ -7,7 +7,7 @@ import xml.etree.ElementTree as ET
 
 from jaxmigrate.reports.figures import shell_line
 from jaxmigrate.reports.report import Report, SiteRow, as_report
-from jaxmigrate.reports.xml_text import legal, suite_of
+from jaxmigrate.reports.xml_text import document, legal, suite_of
 from jaxmigrate.verify.model import Evidence, RunSummary, SiteEvidence, Verdict
 
 ADVICE = {
@@ -28,8 +28,7 @@ def write(told: Report | Evidence) -> str:
     for run in report.evidence.runs if report.evidence is not None else ():
         _add_run(suite, run)
     _count(root, suite, report)
-    ET.indent(root)
-    return '<?xml version="1.0" encoding="utf-8"?>\n' + ET.tostring(root, encoding="unicode") + "\n"
+    return document(root)
 
 
 def _command(evidence: Evidence | None) -> str:
