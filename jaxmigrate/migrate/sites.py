@@ -151,13 +151,7 @@ def _literal(argument: Argument | None, default: object, resolver: Resolver) -> 
     """The literal that an argument is, `default` where it is not given, `...` where it is only known at run time."""
     if argument is None:
         return default
-    if argument.expression is None:
-        return ...
-    try:
-        value: object = ast.literal_eval(argument.expression)
-    except ValueError:
-        found = resolver.value(argument.expression, argument.module)
-        value = found.value if isinstance(found, Constant) else ...
+    value = resolver.literal(argument)
     return tuple(value) if isinstance(value, list) else value
 
 

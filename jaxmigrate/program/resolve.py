@@ -322,6 +322,11 @@ class Resolver:
                 pending.extend(base for base in bases if isinstance(base, Class))
         return line
 
+    def declared_fields(self, cls: Class) -> list[str]:
+        """The fields that a dataclass or NamedTuple, and its bases in the project, declare, in order."""
+        lines = [s for one in reversed(self.lineage(cls)) for s in one.node.body if isinstance(s, ast.AnnAssign)]
+        return list(dict.fromkeys(s.target.id for s in lines if isinstance(s.target, ast.Name)))
+
     # Calls
 
     def apply(self, callee: Value, arguments: tuple[Argument, ...], node: ast.expr, module: Module) -> Iterable[Value]:
@@ -346,6 +351,16 @@ class Resolver:
         if argument.expression is None or argument.keyword in ("*", "**"):
             return (UNKNOWN,)
         return self.values(argument.expression, argument.module)
+
+    def literal(self, argument: Argument) -> object:
+        """The literal that an argument is or stands for, `...` where it is only known at run time."""
+        if argument.expression is None:
+            return ...
+        try:
+            return ast.literal_eval(argument.expression)
+        except ValueError:
+            found = self.value(argument.expression, argument.module)
+            return found.value if isinstance(found, Constant) else ...
 
     def returned(self, function: Function) -> Values:
         """What the function's return expressions can stand for, its parameters left symbolic."""

@@ -54,7 +54,7 @@ class SiteFacts:
         if any(index >= len(axes) or axes[index] != 0 or index in donated for index in keywords):
             return "what it is given by keyword is mapped or donated in another way than by position"
         out_axes = site.keyword("out_axes")
-        if out_axes is not None and self._constant(out_axes) != 0:
+        if out_axes is not None and self.it.resolver.literal(out_axes) != 0:
             return "its out_axes are not 0"
         if self.positions(node, "static_broadcasted_argnums") is None:
             return "its static arguments are only known at run time"
@@ -65,16 +65,6 @@ class SiteFacts:
     def _is_usual(self, devices: Argument) -> bool:
         """Whether the devices given to pmap are those that it takes by itself."""
         return devices.expression is not None and self.it.idioms.is_devices(devices.expression, devices.module)
-
-    def _constant(self, argument: object) -> object:
-        expression = getattr(argument, "expression", None)
-        if expression is None:
-            return ...
-        try:
-            return ast.literal_eval(expression)
-        except ValueError:
-            value = self.it.resolver.value(expression, argument.module)  # type: ignore[attr-defined]
-            return value.value if isinstance(value, Constant) else ...
 
     def axis(self, node: ast.expr) -> str | None:
         """The name of the axis that a site maps; None where it is only known at run time."""
@@ -95,7 +85,7 @@ class SiteFacts:
         argument = self.it.sites[node].keyword("in_axes")
         if argument is None:
             return (0,) * count
-        value = self._constant(argument)
+        value = self.it.resolver.literal(argument)
         if isinstance(value, list | tuple):
             static = self.positions(node, "static_broadcasted_argnums") or ()
             zero = all(v is None or (v == 0 and not isinstance(v, bool)) or i in static for i, v in enumerate(value))
@@ -112,7 +102,7 @@ class SiteFacts:
         argument = self.it.sites[node].keyword(keyword)
         if argument is None:
             return ()
-        value = self._constant(argument)
+        value = self.it.resolver.literal(argument)
         if isinstance(value, int):
             return (value,)
         return tuple(value) if isinstance(value, list | tuple) and all(isinstance(v, int) for v in value) else None

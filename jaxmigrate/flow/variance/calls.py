@@ -340,7 +340,7 @@ def construct(run: Run, cls: Class, arguments: Arguments, node: ast.Call | None)
     """An object of a class of the project: by its fields where it declares them, else by what its __init__ stores."""
     place = frozenset([node or cls.node])
     instance = Instance(cls)
-    names = externals.declared_fields(run, cls)
+    names = run.resolver.declared_fields(cls)
     starts = [v for v in run.resolver.attribute(instance, "__init__") if isinstance(v, Function)]
     if len(starts) == 1 and not externals.is_network(run, cls):
         return _started(run, starts[0], Var(static=instance, fields=Fields(), places=place, own=place), arguments)

@@ -153,16 +153,6 @@ def is_network(run: Run, cls: Class) -> bool:
     return any(isinstance(v, External) and "Module" in v.name.rpartition(".")[2] for v in bases)
 
 
-def declared_fields(run: Run, cls: Class) -> list[str]:
-    """The fields that a dataclass or NamedTuple, and its bases in the project, declare, in order."""
-    found: dict[str, None] = {}
-    for one in reversed(run.resolver.lineage(cls)):
-        for statement in one.node.body:
-            if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
-                found[statement.target.id] = None
-    return list(found)
-
-
 def is_named_tuple(run: Run, cls: Class) -> bool:
     """Whether objects of a class are tuples of its fields."""
     bases = [v for c in run.resolver.lineage(cls) for b in c.node.bases for v in run.resolver.values(b, c.module)]
@@ -410,4 +400,4 @@ CASES: dict[str, Case] = {
     "optax.apply_updates": _apply_updates,
 }  # fmt: skip
 
-__all__ = ["TRANSFORMS", "Function", "Level", "call", "declared_fields", "is_network", "methods"]
+__all__ = ["TRANSFORMS", "Function", "Level", "call", "is_network", "methods"]

@@ -77,7 +77,7 @@ def in_order(run: Run, value: Var) -> Var:
     """A tuple's elements one by one, also where it is a named one."""
     if value.parts is not None or value.fields is None or not isinstance(value.static, Instance):
         return value
-    names = externals.declared_fields(run, value.static.cls)
+    names = run.resolver.declared_fields(value.static.cls)
     if not externals.is_named_tuple(run, value.static.cls) or set(names) != set(value.fields):
         return value
     return replace(value, parts=tuple(value.fields[name] for name in names), fields=None, static=None)
