@@ -13,8 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jaxmigrate.verify.align import align, named_path
-from jaxmigrate.verify.child.content import Content, Shape, content
+from jaxmigrate.verify.child.content import Content, Shape, content, differing_copies
 from jaxmigrate.verify.child.log import is_detailed
+from jaxmigrate.verify.child.shards import part_bytes
 from jaxmigrate.verify.compare import compare
 from jaxmigrate.verify.judge import Case, judge
 from jaxmigrate.verify.layouts import Digests, Layout, agrees, explain, layout_of
@@ -48,6 +49,32 @@ LARGE = np.random.RandomState(0).randn(DEVICES, 16, 300).astype(np.float32)
 
 class TestDigests:
     """Digests of both sides, without JAX."""
+
+    @pytest.mark.parametrize("array", [NUMBERS, LARGE], ids=["small", "large"])
+    @pytest.mark.parametrize("original", [True, False])
+    @pytest.mark.parametrize("pieces", [1, DEVICES])
+    def test_bytes_are_digested_as_the_arrays_that_hold_them(self, array: Any, original: bool, pieces: int) -> None:
+        for one in (array, np.stack([array[0]] * DEVICES)):
+            parts = np.split(one, pieces)
+            shape = Shape(original, DEVICES, one.shape, pieces if pieces == DEVICES else 0)
+            assert content([part.tobytes() for part in parts], shape) == content(parts, shape)
+
+    def test_copies_that_differ_are_told_of_bytes_and_of_arrays(self) -> None:
+        wrong = NUMBERS.copy()
+        wrong[0, 0, 0] = -wrong[0, 0, 0]
+        copies = [NUMBERS, NUMBERS.copy(), wrong]
+        assert differing_copies(copies) == differing_copies([copy.tobytes() for copy in copies]) == [2]
+        assert differing_copies([np.zeros((0, 2)), np.zeros((0, 2))]) == differing_copies([b"", b""]) == []
+
+    @pytest.mark.parametrize("dtype", ["bool", "int4", "int8", "uint16", "int32", "bfloat16", "float16", "float32"])
+    @pytest.mark.parametrize("shape", [(), (0, 4), (3, 5), (64, 300)])
+    def test_what_a_device_has_is_read_as_its_array(self, dtype: str, shape: tuple[int, ...]) -> None:
+        jnp = pytest.importorskip("jax.numpy")
+        value = jnp.arange(int(np.prod(shape)), dtype=jnp.float32).reshape(shape).astype(dtype)
+        for one in (value, value.T):
+            read = part_bytes(one)
+            expected = np.asarray(one)
+            assert (read if isinstance(read, bytes) else read.tobytes()) == expected.tobytes()
 
     @pytest.mark.parametrize("array", [NUMBERS, LARGE], ids=["small", "large"])
     @pytest.mark.parametrize("devices", [DEVICES, 4, 2, 1])

@@ -11,7 +11,7 @@ is replicated.
 
 from __future__ import annotations
 
-import base64
+import binascii
 import hashlib
 from typing import Any, NamedTuple
 
@@ -22,8 +22,6 @@ MOST_SLICES = 64
 # Bytes of an array that is digested in a row.
 SMALL = 1 << 16
 _GLIMPSE = 64
-# Bytes that are copied faster than looked at in place.
-_COPIED = 1 << 13
 
 
 class Shape(NamedTuple):
@@ -95,13 +93,13 @@ class Content(NamedTuple):
 
 
 def content(pieces: list[Any], shape: Shape, replicas: str = "") -> Content:
-    """The digests of an array whose bytes are those of `pieces`, one after the other."""
-    if sum(piece.nbytes for piece in pieces) <= SMALL:
-        data = b"".join([piece.tobytes() for piece in pieces])
-        count = 0 if shape.places == 1 and not shape.original else shape.parts
-        return Content(_digest_of(data), "", _told_apart([*map(_digest_of, _cut(data, count))]), replicas)
+    """The digests of an array whose bytes are those of `pieces`, one after the other: host arrays, or bytes."""
     buffers = [_bytes_of(piece) for piece in pieces]
     inner = shape._replace(shape=shape.shape[1:])
+    if sum(map(len, buffers)) <= SMALL:
+        data = b"".join(buffers)
+        count = 0 if shape.places == 1 and not shape.original else shape.parts
+        return Content(_digest_of(data), "", _told_apart(_digests_of(_cut(data, count), inner)), replicas)
     if not shape.blocks:
         return Content(_flat(buffers), "", _told_apart(_digests_of(_parts(buffers, shape.parts), inner)), replicas)
     blocks = _digests_of(_parts(buffers, shape.blocks), shape.block)
@@ -127,6 +125,8 @@ def _digests_of(parts: list[Any], block: Shape) -> list[str]:
 
 def _same(one: Any, other: Any) -> bool:
     """Whether two parts of the same length hold the same bytes."""
+    if isinstance(one, bytes) and isinstance(other, bytes):
+        return one == other
     if bytes(one[:_GLIMPSE]) != bytes(other[:_GLIMPSE]):
         return False
     return bool((_words(one) == _words(other)).all()) if len(one) > _GLIMPSE else True
@@ -139,7 +139,7 @@ def _told_apart(parts: list[str]) -> str:
     return f"={parts[0]}" if same else "".join(part[:SHORT] for part in parts)
 
 
-def _parts(buffers: list[memoryview], count: int) -> list[Any]:
+def _parts(buffers: list[Any], count: int) -> list[Any]:
     """The bytes cut into `count` parts of the same length, copied only where a part crosses pieces."""
     size = sum(map(len, buffers)) // count if count else 0
     if size and any(len(buffer) % size for buffer in buffers):
@@ -153,33 +153,38 @@ def _cut(data: Any, count: int) -> list[Any]:
 
 
 def differing_copies(copies: list[Any]) -> list[int]:
-    """The numbers of the arrays that do not hold the bytes of the first."""
-    if len(copies) < 2 or not copies[0].nbytes:
-        return []
-    if copies[0].nbytes <= _COPIED:
-        data = copies[0].tobytes()
-        return [number for number, copy in enumerate(copies) if copy.tobytes() != data]
-    first = _words(_bytes_of(copies[0]))
-    return [number for number, copy in enumerate(copies) if number and bool((_words(_bytes_of(copy)) != first).any())]
+    """The numbers of the arrays, or bytes, that do not hold the bytes of the first."""
+    buffers = [_bytes_of(copy) for copy in copies]
+    first = buffers[0]
+    return [number for number, buffer in enumerate(buffers) if number and not _same_copy(buffer, first)]
 
 
-def _words(buffer: memoryview) -> Any:
+def _same_copy(one: Any, other: Any) -> bool:
+    if isinstance(one, bytes) and isinstance(other, bytes):
+        return one == other
+    return len(one) == len(other) and bool((_words(one) == _words(other)).all())
+
+
+def _words(buffer: Any) -> Any:
     """Bytes in the largest units that fit."""
     import numpy as np
 
     return np.frombuffer(buffer, np.uint64 if len(buffer) % 8 == 0 else np.uint8)
 
 
-def _bytes_of(array: Any) -> memoryview:
+def _bytes_of(array: Any) -> Any:
+    """The bytes of a host array where they are; bytes stay what they are."""
     import numpy as np
 
+    if isinstance(array, bytes):
+        return array
     if not array.size:
         return memoryview(b"")
     view: memoryview = np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
     return view
 
 
-def _flat(buffers: list[memoryview]) -> str:
+def _flat(buffers: list[Any]) -> str:
     state = hashlib.sha256()
     for buffer in buffers:
         state.update(buffer)
@@ -196,7 +201,7 @@ def digest_of_text(text: str) -> str:
 
 
 def _encode(state: Any) -> str:
-    return base64.b64encode(state.digest()[:DIGEST_BYTES]).decode()
+    return binascii.b2a_base64(state.digest()[:DIGEST_BYTES], newline=False).decode()
 
 
 def write(place: str, pieces: list[Any]) -> None:

@@ -153,6 +153,11 @@ def wait_for(tree: Any) -> None:
     """Block until every array of a pytree is computed; tracers and deleted arrays have nothing to wait for."""
     import jax
 
+    try:
+        jax.block_until_ready(tree)  # type: ignore[no-untyped-call]
+        return
+    except Exception:  # noqa: BLE001 - one by one then, without those that are deleted
+        pass
     for value in jax.tree_util.tree_leaves(tree):
         if isinstance(value, jax.Array) and not isinstance(value, jax.core.Tracer) and not value.is_deleted():
             value.block_until_ready()
