@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from jaxmigrate.verify.align import align, named_path
 from jaxmigrate.verify.child.content import Content, Shape, content, differing_copies
 from jaxmigrate.verify.child.log import is_detailed
-from jaxmigrate.verify.child.shards import part_bytes
+from jaxmigrate.verify.child.shards import on_host
 from jaxmigrate.verify.compare import compare
 from jaxmigrate.verify.judge import Case, judge
 from jaxmigrate.verify.layouts import Digests, Layout, agrees, explain, layout_of
@@ -72,9 +72,8 @@ class TestDigests:
         jnp = pytest.importorskip("jax.numpy")
         value = jnp.arange(int(np.prod(shape)), dtype=jnp.float32).reshape(shape).astype(dtype)
         for one in (value, value.T):
-            read = part_bytes(one)
-            expected = np.asarray(one)
-            assert (read if isinstance(read, bytes) else read.tobytes()) == expected.tobytes()
+            read = [part if isinstance(part, bytes) else part.tobytes() for part in on_host([one, one])]
+            assert read == [np.asarray(one).tobytes()] * 2
 
     @pytest.mark.parametrize("array", [NUMBERS, LARGE], ids=["small", "large"])
     @pytest.mark.parametrize("devices", [DEVICES, 4, 2, 1])

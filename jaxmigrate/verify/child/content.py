@@ -95,11 +95,11 @@ class Content(NamedTuple):
 def content(pieces: list[Any], shape: Shape, replicas: str = "") -> Content:
     """The digests of an array whose bytes are those of `pieces`, one after the other: host arrays, or bytes."""
     buffers = [_bytes_of(piece) for piece in pieces]
-    inner = shape._replace(shape=shape.shape[1:])
     if sum(map(len, buffers)) <= SMALL:
         data = b"".join(buffers)
         count = 0 if shape.places == 1 and not shape.original else shape.parts
-        return Content(_digest_of(data), "", _told_apart(_digests_of(_cut(data, count), inner)), replicas)
+        return Content(_digest_of(data), "", _told_apart(_small_digests(_cut(data, count))), replicas)
+    inner = shape._replace(shape=shape.shape[1:])
     if not shape.blocks:
         return Content(_flat(buffers), "", _told_apart(_digests_of(_parts(buffers, shape.parts), inner)), replicas)
     blocks = _digests_of(_parts(buffers, shape.blocks), shape.block)
@@ -123,6 +123,13 @@ def _digests_of(parts: list[Any], block: Shape) -> list[str]:
     return [first, *(first if _same(part, parts[0]) else _tree_digest(part, block) for part in parts[1:])]
 
 
+def _small_digests(parts: list[bytes]) -> list[str]:
+    """The same of parts that are digested in a row."""
+    if parts and parts.count(parts[0]) == len(parts):
+        return [_digest_of(parts[0])] * len(parts)
+    return [*map(_digest_of, parts)]
+
+
 def _same(one: Any, other: Any) -> bool:
     """Whether two parts of the same length hold the same bytes."""
     if isinstance(one, bytes) and isinstance(other, bytes):
@@ -135,8 +142,7 @@ def _same(one: Any, other: Any) -> bool:
 def _told_apart(parts: list[str]) -> str:
     if not parts:
         return ""
-    same = all(part == parts[0] for part in parts)
-    return f"={parts[0]}" if same else "".join(part[:SHORT] for part in parts)
+    return f"={parts[0]}" if parts.count(parts[0]) == len(parts) else "".join(part[:SHORT] for part in parts)
 
 
 def _parts(buffers: list[Any], count: int) -> list[Any]:
@@ -154,6 +160,8 @@ def _cut(data: Any, count: int) -> list[Any]:
 
 def differing_copies(copies: list[Any]) -> list[int]:
     """The numbers of the arrays, or bytes, that do not hold the bytes of the first."""
+    if isinstance(copies[0], bytes) and copies.count(copies[0]) == len(copies):
+        return []
     buffers = [_bytes_of(copy) for copy in copies]
     first = buffers[0]
     return [number for number, buffer in enumerate(buffers) if number and not _same_copy(buffer, first)]

@@ -65,7 +65,8 @@ def digest_tree(tree: Any, structures: Structures, keep: Keep | None, view: View
     values, treedef = jax.tree_util.tree_flatten(tree, is_leaf=_is_none)
     paths, nodes = structures.of(tree, treedef)
     places = [_place(keep, number, value) for number, value in enumerate(values)]
-    run = _threads().map if sum(map(_size, values)) > _LARGE_BYTES else map
+    unseen = (_size(value) for value in values if _KNOWN.get(value) is None)
+    run = _threads().map if sum(unseen) > _LARGE_BYTES else map
     described = list(run(_describe, values, places, [view] * len(values)))
     kept = tuple(number for number, place in enumerate(places) if place and os.path.exists(place))
     return Tree(paths, nodes, tuple(leaf for leaf, _ in described), tuple(found for _, found in described), kept)

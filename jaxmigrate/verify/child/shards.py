@@ -20,6 +20,11 @@ class Arrangement(NamedTuple):
     devices: tuple[int, ...]
     by_rows: bool
 
+    @property
+    def copied(self) -> bool:
+        """Whether some part is held more than once."""
+        return len(self.places) < len(self.devices)
+
 
 class Pieces(NamedTuple):
     """Host arrays, or bytes, that are one after the other those of an array, or of the part that this process has.
@@ -46,9 +51,8 @@ def pieces_of(value: Any) -> Pieces:
     found = _arrangement(value)
     is_whole = value.is_fully_addressable
     parts = _on_devices(value)
-    data = [part_bytes(part) for part in parts] if is_whole and found.by_rows else [np.asarray(part) for part in parts]
-    wrong = [number for place in found.places for number in _differing(place, data)]
-    copies = ",".join(str(device) for device in sorted(found.devices[number] for number in wrong))
+    data = on_host(parts) if is_whole and found.by_rows else [np.asarray(part) for part in parts]
+    copies = _wrong_copies(found, data) if found.copied else ""
     counts = (len(found.places), len(found.devices))
     if is_whole and not found.by_rows:
         return Pieces([_assemble(value, data)], copies, True, *counts)
@@ -59,19 +63,20 @@ def pieces_of(value: Any) -> Pieces:
     return Pieces(first, copies, found.by_rows, *counts)
 
 
-def part_bytes(part: Any) -> Any:
-    """What one device has, row-major: its bytes if these are few, else a host array.
+def on_host(parts: list[Any]) -> list[Any]:
+    """What devices have, row-major: bytes if these are few, else host arrays.
 
-    The buffer itself is handed out several times as fast as a host array. GPUs have none, nor have the dtypes that
-    Python does not know.
+    A buffer itself is handed out several times as fast as a host array. GPUs have none, nor have the dtypes that Python
+    does not know.
     """
     import numpy as np
 
     try:
-        with memoryview(part) as view:
-            return view.tobytes() if view.nbytes <= SMALL else np.asarray(part)
+        if parts and memoryview(parts[0]).nbytes <= SMALL:
+            return [memoryview(part).tobytes() for part in parts]
     except (TypeError, ValueError, BufferError, RuntimeError, NotImplementedError):
-        return np.asarray(part)
+        pass
+    return [np.asarray(part) for part in parts]
 
 
 def _on_devices(value: Any) -> list[Any]:
@@ -80,9 +85,13 @@ def _on_devices(value: Any) -> list[Any]:
     return parts if isinstance(parts, list) else [shard.data for shard in value.addressable_shards]
 
 
+def _wrong_copies(found: Arrangement, data: list[Any]) -> str:
+    """The devices whose copy of a part is not like the first one."""
+    wrong = [number for place in found.places for number in _differing(place, data)]
+    return ",".join(str(device) for device in sorted(found.devices[number] for number in wrong))
+
+
 def _differing(place: tuple[int, ...], data: list[Any]) -> list[int]:
-    if len(place) < 2:
-        return []
     return [place[number] for number in differing_copies([data[number] for number in place])]
 
 
