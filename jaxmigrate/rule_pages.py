@@ -13,6 +13,8 @@ from typing import NamedTuple
 
 _HEADING = re.compile(r"#\s+(JM\d{3})\W+(.+?)\s*$", re.MULTILINE)
 
+_FOLDER = re.compile(r"jm\d{3}_")
+
 
 class RulePage(NamedTuple):
     """A rule's code, its title, and its page in Markdown."""
@@ -25,6 +27,12 @@ class RulePage(NamedTuple):
 def rule_pages() -> dict[str, RulePage]:
     """Every rule's page by its code, in the order of the codes."""
     return {page.code: page for page in sorted(_pages())}
+
+
+def rule_codes() -> list[str]:
+    """The codes of all rules, by the names of their folders alone."""
+    names = (folder.name for folder in importlib.resources.files("jaxmigrate.rules").iterdir())
+    return [name[:5].upper() for name in names if _FOLDER.match(name)]
 
 
 def rule_titles() -> dict[str, str]:

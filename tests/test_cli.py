@@ -69,6 +69,7 @@ class TestArguments:
             (["lint", "--devices", "3", "a.py"], "jaxmigrate lint: error: unrecognized arguments: --devices"),
             (["lint", "--format", "yaml", "a.py"], "invalid choice: 'yaml'"),
             (["lint", "--select", "E501", "a.py"], "'E501' is not a rule code"),
+            (["lint", "--ignore", "JM9", "a.py"], "there is no rule 'JM9', nor one whose code begins so"),
             (["lint", "--statistics", "--format", "sarif", "."], "--statistics goes with"),
             (["fix", "--diff", "--check", "."], "not allowed with argument"),
             (["fix", "--layout", "global", "."], "invalid choice: 'global'"),

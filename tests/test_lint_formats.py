@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import xml.etree.ElementTree as ET
 
@@ -120,6 +121,13 @@ def test_sarif_has_rules_results_and_notifications() -> None:
     invocation = run["invocations"][0]
     assert invocation["executionSuccessful"] is False
     assert invocation["toolExecutionNotifications"][0]["message"]["text"] == "invalid syntax"
+
+
+def test_sarif_explains_the_rules_that_found_something() -> None:
+    result = dataclasses.replace(RESULT, pages={"JM101": "# JM101: unbound axis name\n"})
+    rules = json.loads(lint_sarif.write(result))["runs"][0]["tool"]["driver"]["rules"]
+    assert rules[0]["help"]["markdown"] == "# JM101: unbound axis name\n"
+    assert "help" not in rules[2]
 
 
 def test_sarif_uris_of_absolute_paths() -> None:

@@ -141,6 +141,7 @@ def _result(
         files=[name for name in _looked_at(groups, errors, options) if part is None or part.tells(name)],
         sources=_sources(findings) if options.format == "text" and is_terminal(sys.stdout) else {},
         titles=_titles() if options.statistics or options.format == "sarif" else {},
+        pages=_pages(findings) if options.format == "sarif" else {},
         shard="" if part is None else str(part.shard),
     )
 
@@ -172,8 +173,12 @@ def _is_known_to_lint(code: str, config: Config) -> bool:
 
 
 def _unused(one: Unused) -> SourceError:
-    what = f"ignore[{one.code}]" if one.code else "ignore"
-    return SourceError(one.path, f"warning: '# jaxmigrate: {what}' silences nothing here", one.line, cell=one.cell)
+    from jaxmigrate.rule_pages import rule_codes
+
+    what = f"'# jaxmigrate: ignore[{one.code}]'" if one.code else "'# jaxmigrate: ignore'"
+    known = any(code.startswith(one.code) for code in rule_codes())
+    message = f"warning: {what} silences nothing here" if known else f"warning: {what}: there is no such rule"
+    return SourceError(one.path, message, one.line, cell=one.cell)
 
 
 def _looked_at(groups: Sequence[Located], errors: Sequence[SourceError], options: argparse.Namespace) -> Iterator[str]:
@@ -199,6 +204,13 @@ def _titles() -> dict[str, str]:
     from jaxmigrate.rule_pages import rule_titles
 
     return rule_titles()
+
+
+def _pages(findings: Iterable[Finding]) -> dict[str, str]:
+    from jaxmigrate.rule_pages import rule_pages
+
+    found = {finding.code for finding in findings}
+    return {code: page.text for code, page in rule_pages().items() if code in found}
 
 
 def _with_options(config: Config, options: argparse.Namespace) -> Config:

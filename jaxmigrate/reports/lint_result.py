@@ -21,6 +21,7 @@ class LintResult:
         files: The names of the files that were looked at.
         sources: Those of them whose lines are to be shown.
         titles: The rules' titles by code.
+        pages: The pages, in Markdown, of the rules that found something.
         shard: Which part of the whole this is, such as `2/4`; empty where it is the whole.
     """
 
@@ -31,6 +32,7 @@ class LintResult:
     sources: Mapping[str, SourceFile] = field(default_factory=dict)
     titles: Mapping[str, str] = field(default_factory=dict)
     shard: str = ""
+    pages: Mapping[str, str] = field(default_factory=dict)
 
     def statistics(self) -> list[tuple[str, int]]:
         """How often each rule fired, the most frequent first."""

@@ -45,7 +45,9 @@ def _shard(result: LintResult) -> dict[str, Any]:
 
 
 def _rule(code: str, result: LintResult) -> dict[str, Any]:
-    return {"id": code, "shortDescription": {"text": result.titles.get(code, code)}}
+    page = result.pages.get(code)
+    help_with = {"help": {"text": page, "markdown": page}} if page is not None else {}
+    return {"id": code, "shortDescription": {"text": result.titles.get(code, code)}, **help_with}
 
 
 def _result(finding: Finding, index: int) -> dict[str, Any]:

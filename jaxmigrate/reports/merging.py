@@ -136,13 +136,14 @@ def _merged_sarif(parts: Mapping[str, str]) -> Merged:
     for run in runs.values():
         run.pop("automationDetails", None)
     several = list(runs.values())
-    rules = {rule["id"]: rule for run in several for rule in run["tool"]["driver"]["rules"]}
+    told = [rule for run in several for rule in run["tool"]["driver"]["rules"]]
+    rules = {rule["id"]: rule for rule in sorted(told, key=lambda rule: "help" in rule)}  # which those that fired have
     codes = sorted(rules)
     results = _in_order((one for run in several for one in run["results"]), _place)
     for result in results:
         result["ruleIndex"] = codes.index(result["ruleId"])
-    told = [one for run in several for one in run["invocations"][0]["toolExecutionNotifications"]]
-    errors, warnings = (_in_order((n for n in told if n["level"] == level), _place) for level in ("error", "warning"))
+    said = [one for run in several for one in run["invocations"][0]["toolExecutionNotifications"]]
+    errors, warnings = (_in_order((n for n in said if n["level"] == level), _place) for level in ("error", "warning"))
     merged = several[0]
     merged["tool"]["driver"]["rules"] = [rules[code] for code in codes]
     merged["invocations"] = [{"executionSuccessful": not errors, "toolExecutionNotifications": [*errors, *warnings]}]

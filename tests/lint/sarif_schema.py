@@ -39,7 +39,8 @@ RESULT = closed(
     locations=listed(LOCATION),
     relatedLocations={**listed(LOCATION), "uniqueItems": True},
 )
-RULE = closed(("id",), id=TEXT, shortDescription=MESSAGE)
+HELP = closed(("text",), text=TEXT, markdown=TEXT)
+RULE = closed(("id",), id=TEXT, shortDescription=MESSAGE, help=HELP)
 DRIVER = closed(("name",), name=TEXT, version=TEXT, rules={**listed(RULE), "uniqueItems": True})
 NOTIFICATION = closed(("message",), level=LEVEL, message=MESSAGE, locations=listed(LOCATION))
 INVOCATION = closed(

@@ -45,6 +45,8 @@ def test_sarif_as_printed_is_valid(folder: Path) -> None:
     VALIDATOR.validate(log)
     (run,) = log["runs"]
     assert [result["ruleId"] for result in run["results"]] == ["JM101"]
+    rules = run["tool"]["driver"]["rules"]
+    assert [rule["id"] for rule in rules if "help" in rule] == ["JM101"]
     levels = [one["level"] for one in run["invocations"][0]["toolExecutionNotifications"]]
     assert levels == ["error", "warning"]
 
