@@ -17,7 +17,7 @@ from jaxmigrate import __version__
 from jaxmigrate.cli import main
 from jaxmigrate.commands import lint as lint_command
 from jaxmigrate.findings import Finding
-from jaxmigrate.lint_run.examine import Examined
+from jaxmigrate.lint_run.cache import Examined
 from jaxmigrate.lint_run.pool import Surroundings, Work, examine_all
 
 PMAPPED = "import jax\n\nf = jax.pmap(lambda x: jax.lax.psum(x, 'i'), axis_name='i')\n"

@@ -15,8 +15,8 @@ from jaxmigrate.commands import Failure
 from jaxmigrate.commands.inputs import Located, locate
 from jaxmigrate.config import Config, Version
 from jaxmigrate.findings import Finding
-from jaxmigrate.lint_run.cache import Cache
-from jaxmigrate.lint_run.examine import Examined, examine_text
+from jaxmigrate.lint_run.cache import Cache, Examined
+from jaxmigrate.lint_run.examine import examine_text
 from jaxmigrate.lint_run.pieces import Piece, pieces
 from jaxmigrate.lint_run.pool import Surroundings, Work, examine_all
 from jaxmigrate.reports.lint_result import LintResult

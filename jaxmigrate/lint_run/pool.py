@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from jaxmigrate.lint_run.cache import Cache
-from jaxmigrate.lint_run.examine import Examined, examine, workers
+from jaxmigrate.lint_run.cache import Cache, Examined
+from jaxmigrate.lint_run.examine import examine, workers
 from jaxmigrate.lint_run.pieces import Piece
 
 

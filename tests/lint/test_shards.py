@@ -16,7 +16,8 @@ import pytest
 from jaxmigrate.cli import main
 from jaxmigrate.lint_run import pieces
 from jaxmigrate.lint_run.cache import Cache
-from jaxmigrate.lint_run.examine import Examined, examine
+from jaxmigrate.lint_run.cache import Examined
+from jaxmigrate.lint_run.examine import examine
 from jaxmigrate.lint_run.shards import Shard, owned, parse_shard
 
 LAYER = "import jax\n\n\ndef mean(x):\n    return jax.lax.pmean(x, '{axis}')\n"
