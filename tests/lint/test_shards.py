@@ -15,8 +15,7 @@ import pytest
 
 from jaxmigrate.cli import main
 from jaxmigrate.lint_run import pieces
-from jaxmigrate.lint_run.cache import Cache
-from jaxmigrate.lint_run.cache import Examined
+from jaxmigrate.lint_run.cache import Cache, Examined
 from jaxmigrate.lint_run.examine import examine
 from jaxmigrate.lint_run.shards import Shard, owned, parse_shard
 
