@@ -45,6 +45,8 @@ def rewrite(
     `arrays` is what global arrays change in the file beside; decisions of sites that it rewrites are not among these.
     """
     replaced = [d for d in decisions if d.refusal is None]
+    if not replaced and arrays is None:
+        return removals(module, Positions(module.text), set(), kept)
     positions = Positions(module.text)
     style = style_of(module)
     edits = [] if arrays is None else [*arrays.edits, *insertions(module, positions, arrays.added, style.newline)]

@@ -9,9 +9,11 @@ import tokenize
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
+from weakref import WeakKeyDictionary
 
 from jaxmigrate.program.modules import Module
 
+_known: WeakKeyDictionary[Module, Style] = WeakKeyDictionary()
 _LINE_END = re.compile(r"\r\n|\r|\n")
 
 
@@ -36,8 +38,10 @@ class Style:
 
 
 def style_of(module: Module) -> Style:
-    """The style of a module."""
-    return Style(_indent(module), _quote(module), newline_of(module.text))
+    """The style of a module, looked for once."""
+    if module not in _known:
+        _known[module] = Style(_indent(module), _quote(module), newline_of(module.text))
+    return _known[module]
 
 
 def newline_of(text: str) -> str:

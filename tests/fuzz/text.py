@@ -117,21 +117,26 @@ def compared(before: bytes, after: bytes, layout: str) -> list[str]:
         found.append(f"{one.encoding} became {other.encoding}")
     if one.newline not in ("mixed", "") and other.newline not in (one.newline, ""):
         found.append(f"line endings {one.newline!r} became {other.newline!r}")
-    lost = lost_lines(one.text, other.text, layout)
+    lost = lost_lines(one.text, other.text, layout, mixed=one.newline == "mixed")
     return [*found, *(f"lost the line {line!r}" for line in lost[:3])]
 
 
-def lost_lines(before: str, after: str, layout: str) -> list[str]:
-    """Lines that are gone and held nothing that fix may touch."""
+def lost_lines(before: str, after: str, layout: str, mixed: bool) -> list[str]:
+    """Lines that are gone and held nothing that fix may touch.
+
+    Where endings are `mixed`, a line feed that is put behind a carriage return makes one ending of two, so that endings
+    are not compared.
+    """
     plan, _ = plan_sources([("a.py", Path("/project/a.py"), before)], layout=layout)
-    touched = _touched(before, {site.line for site in plan.sites})
+    replaced = {name.line for file in plan.files for name in file.names}
+    touched = _touched(before, replaced | {site.line for site in plan.sites})
     lines, others = before.splitlines(keepends=True), after.splitlines(keepends=True)
     gone: list[str] = []
     for tag, start, end, _, _ in difflib.SequenceMatcher(None, lines, others, autojunk=False).get_opcodes():
         if tag in ("replace", "delete"):
             gone += [lines[i] for i in range(start, end) if not _may_go(lines[i], i + 1, touched, layout)]
-    kept = Counter(others)
-    return [line for line in gone if not kept[line]]
+    kept = {line.rstrip("\r\n") if mixed else line for line in others}
+    return [line for line in gone if (line.rstrip("\r\n") if mixed else line) not in kept]
 
 
 def _touched(text: str, sites: set[int]) -> set[int]:
