@@ -7,13 +7,15 @@ This is what programs mean by it, and no proof: whether a step keeps equal what 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from jaxmigrate.flow.axes import last_name
 from jaxmigrate.flow.layout.idioms import BROADCASTS, STACKS, single_return
 from jaxmigrate.flow.operations import is_device_map
 from jaxmigrate.flow.readings import DeviceMap
+from jaxmigrate.flow.variance.hidden import TELLING
+from jaxmigrate.flow.variance.methods import KEY
 from jaxmigrate.program.callers import callers_of
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver, own_statements
@@ -27,30 +29,38 @@ DEEPEST = 5
 
 @dataclass(frozen=True, slots=True)
 class Replicated:
-    """Answers for the maps of some modules."""
+    """Answers for the maps of some modules; `some`: one call that replicates is enough, whatever the others do."""
 
     modules: Sequence[Module]
     resolver: Resolver
+    some: bool = False
     _made: dict[Module, dict[ast.expr, list[ast.Call]]] = field(default_factory=dict)
     _with_stem: dict[str, list[Module]] = field(default_factory=dict)
 
     def arguments(self, found: DeviceMap) -> frozenset[int]:
-        """The positions of the arguments that every call in sight replicates, or has back from a mapped function."""
+        """The positions of the arguments that every call in sight replicates, or has back from a mapped function.
+
+        Of keys, which no call should give to all devices alike, it takes one call.
+        """
         names = found.parameters()
         calls = [(_given(call, names), module) for call, module in self._calls(found)]
+        some = self if self.some else replace(self, some=True)
         return frozenset(
-            n
-            for n, name in enumerate(names)
-            if calls
-            and all(name in given for given, _ in calls)
-            and self._agree(self._starts_equal(given[name], m, 0) for given, m in calls)
+            n for n, name in enumerate(names) if (some if KEY.search(name) else self).start_equal(name, calls)
         )
 
-    @staticmethod
-    def _agree(answers: Iterable[bool | None]) -> bool:
-        """Whether one says yes and none says no; None says nothing."""
+    def start_equal(self, name: str, calls: Sequence[tuple[Mapping[str, ast.expr], Module]]) -> bool:
+        """Whether calls give equal slices for a parameter."""
+        if not self.some and not all(name in given for given, _ in calls):
+            return False
+        return self._agreed(self._starts_equal(given[name], m, 0) for given, m in calls if name in given) is True
+
+    def _agreed(self, answers: Iterable[bool | None]) -> bool | None:
+        """Yes where one says so and none says no, or whatever the others say; None says nothing."""
         found = set(answers)
-        return True in found and False not in found
+        if True in found and (self.some or False not in found):
+            return True
+        return False if False in found or not found else None
 
     def _calls(self, found: DeviceMap) -> Iterator[tuple[ast.Call, Module]]:
         most, node = len(found.parameters()), found.application.node
@@ -119,14 +129,14 @@ class Replicated:
             return False
         match node:
             case ast.Name(id=name):
-                answers = self._since_replicated(
-                    self.resolver.bindings(name, module.table.scope_of[node]), module, depth
-                )
+                bindings = self.resolver.bindings(name, module.table.scope_of[node])
+                bindings = _nearest_before(node, bindings) if self.some else bindings
+                answers = self._since_replicated(bindings, module, depth)
             case ast.Attribute(attr=name):
                 stored = [a.value for a in module.table.attributes if a.attr == name]
                 answers = [self._starts_equal(value, module, depth + 1) for value in stored]
             case ast.Call():
-                return self._made_equal(node, module)
+                return self._made_equal(node, module, depth)
             case _:
                 return False
         if not answers or False in answers:
@@ -147,13 +157,13 @@ class Replicated:
         if binding.value is None:
             return False
         if isinstance(binding.value, ast.Call) and binding.name in _names_given(binding.value):
-            return self._made_equal(binding.value, module) or None  # made of what it was
+            return self._made_equal(binding.value, module, depth) or None  # made of what it was
         if not binding.path:
             return self._starts_equal(binding.value, module, depth + 1)
         step, *deeper = binding.path
         if isinstance(binding.value, ast.Tuple) and isinstance(step, int) and not deeper:
             return self._starts_equal(binding.value.elts[step], module, depth + 1)
-        return self._made_equal(binding.value, module) if isinstance(binding.value, ast.Call) else False
+        return self._made_equal(binding.value, module, depth) if isinstance(binding.value, ast.Call) else False
 
     def _passed(self, binding: Binding, depth: int) -> bool | None:
         """What the calls of the function around pass for a parameter, found by its name and by how they look."""
@@ -170,10 +180,7 @@ class Replicated:
             for call, module in (*self._named_calls(function), *self._calls_of_made(function, binding.scope))
             for value in [*call.args[position : position + 1], *_named(call, binding.name)][:1]
         ]
-        answers = [self._starts_equal(value, module, depth + 1) for value, module in given]
-        if not answers or False in answers:
-            return False
-        return True if True in answers else None
+        return self._agreed(self._starts_equal(value, module, depth + 1) for value, module in given)
 
     def _named_calls(self, function: ast.FunctionDef) -> Iterator[tuple[ast.Call, Module]]:
         for module in self.modules:
@@ -199,20 +206,28 @@ class Replicated:
             return False
         return any(isinstance(one, Function) and one.node is function for one in self.resolver.returned(made))
 
-    def _made_equal(self, call: ast.Call, module: Module) -> bool | None:
+    def _made_equal(self, call: ast.Call, module: Module, depth: int) -> bool | None:
         callees = self.resolver.values(call.func, module)
         if any(is_device_map(value) for value in callees):
-            return None
+            alike = self.some and len(callees) == 1 and self._keeps_equal(callees[0]) and bool(call.args)
+            return True if alike and all(self._starts_equal(one, module, depth + 1) for one in call.args) else None
         callee = callees[0] if len(callees) == 1 else None
         if isinstance(callee, Function):
             returned = _only_return(callee.node)
-            return isinstance(returned, ast.Call) and self._made_equal(returned, callee.module) is True
+            return isinstance(returned, ast.Call) and self._made_equal(returned, callee.module, depth) is True
         if isinstance(callee, External) and callee.name in TREE_MAPS and len(call.args) == 2:
             function = self.resolver.value(call.args[0], module)
             made = single_return(function.node) if isinstance(function, Function) else None
             inside = function.module if isinstance(function, Function) else module
             return isinstance(made, ast.Call) and self._repeats(made, inside)
         return self._repeats(call, module)
+
+    def _keeps_equal(self, value: Value) -> bool:
+        """Whether a map is of a function in sight whose text names nothing that tells devices apart."""
+        mapped = value.arguments[0] if isinstance(value, Application) and value.arguments else None
+        operands = self.resolver.argument_values(mapped) if mapped is not None else ()
+        function = operands[0] if len(operands) == 1 else None
+        return isinstance(function, Function) and not TELLING.search(ast.unparse(function.node))
 
     def _repeats(self, call: ast.Call, module: Module) -> bool:
         """Whether a call puts one thing on a leading axis again and again."""
@@ -226,6 +241,12 @@ class Replicated:
             case [ast.ListComp(elt=ast.Name(id=one), generators=[ast.comprehension(target=ast.Name(id=each))])]:
                 return name in STACKS and one != each
         return False
+
+
+def _nearest_before(node: ast.Name, bindings: Sequence[Binding]) -> Sequence[Binding]:
+    """The binding that stands nearest above where a name is read; all of them where none stands above."""
+    above = [b for b in bindings if getattr(b.node, "end_lineno", node.lineno) < node.lineno]
+    return [max(above, key=lambda b: getattr(b.node, "lineno", 0))] if above else bindings
 
 
 def _given(call: ast.Call, names: Sequence[str]) -> dict[str, ast.expr]:

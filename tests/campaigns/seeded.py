@@ -174,14 +174,43 @@ def dropped_folds(tree: ast.Module, text: str) -> Iterator[Edit]:
 
 
 def shared_keys(tree: ast.Module, text: str) -> Iterator[Edit]:
-    """One key, as often as there are devices, in place of a key for each."""
+    """One key, as often as there are devices, in place of a key for each that something reads."""
     if not any(isinstance(n, ast.Import) and any(a.name == "jax" for a in n.names) for n in ast.walk(tree)):
         return
     for call in calls(tree, "split"):
         counts = [*call.args[1:2], *(k.value for k in call.keywords if k.arg == "num")]
-        if call.args and counts and _counts_devices(counts[0]) and _is_key(call.args[0]):
+        wanted = call.args and counts and _counts_devices(counts[0]) and _is_key(call.args[0])
+        if wanted and not _is_overwritten(call, tree):
             key, count = segment(text, call.args[0]), segment(text, counts[0])
             yield Edit(call, f"jax.numpy.stack([{key}] * {count})")
+
+
+def _is_overwritten(call: ast.Call, tree: ast.Module) -> bool:
+    """Whether the name that takes a call's result is given another before anything reads it: then nothing changes."""
+    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+    for function in functions:
+        assignments = [node for node in ast.walk(function) if isinstance(node, ast.Assign)]
+        for one in assignments:
+            if one.value is call and len(one.targets) == 1 and isinstance(one.targets[0], ast.Name):
+                name = one.targets[0].id
+                reads = [_start(node) for node in _names(function, name) if isinstance(node.ctx, ast.Load)]
+                writes = [_end(a) for a in assignments for t in a.targets for _ in _names(t, name) if a is not one]
+                after = [(place, place in writes) for place in (*reads, *writes) if place > _end(one)]
+                loops = [node for node in ast.walk(function) if isinstance(node, ast.For | ast.While)]
+                return min(after, default=((0, 0), False))[1] and not any(one in ast.walk(loop) for loop in loops)
+    return False
+
+
+def _names(node: ast.AST, name: str) -> Iterator[ast.Name]:
+    return (one for one in ast.walk(node) if isinstance(one, ast.Name) and one.id == name)
+
+
+def _start(node: ast.expr) -> tuple[int, int]:
+    return node.lineno, node.col_offset
+
+
+def _end(node: ast.stmt) -> tuple[int, int]:
+    return node.end_lineno or node.lineno, node.end_col_offset or 0
 
 
 def _counts_devices(count: ast.expr) -> bool:

@@ -163,6 +163,7 @@ def make(net):
     def timed(params, key, x): return jax.pmap(sample)(params, key, x)
     return timed
 """
+SPLIT = "both = jax.pmap(lambda k: tuple({}), axis_name='i')\np = jax.pmap(f)"
 DRAWN = "x + jax.random.normal(key, x.shape)"
 
 
@@ -183,6 +184,21 @@ DRAWN = "x + jax.random.normal(key, x.shape)"
          "run(params, keys, x)", []),
         ("0", MADE.replace("net.sample(params, key, x)", "net.State(params, key, x)"),
          "keys = jnp.stack([key] * 8)\n    run = make(net)", "run(params, keys, x)", []),
+        (DRAWN, "p = jax.pmap(f)", "keys = jax.random.split(key, 8)",
+         "p(params, keys, x)\n    keys = jnp.stack([key] * 8)\n    p(params, keys, x)", ["JM205"]),
+        (DRAWN, "p = jax.pmap(f)", "keys = jnp.stack([key] * 8)\n    keys = jax.random.split(key, 8)",
+         "p(params, keys, x)", []),
+        (DRAWN, SPLIT.format("jax.random.split(k)"), "keys = jnp.stack([key] * 8)\n    keys, mine = both(keys)",
+         "p(params, mine, x)", ["JM205"]),
+        (DRAWN, SPLIT.format("jax.random.split(jax.random.fold_in(k, lax.axis_index('i')))"),
+         "keys = jnp.stack([key] * 8)\n    keys, mine = both(keys)", "p(params, mine, x)", []),
+        (DRAWN, SPLIT.format("jax.random.split(k)"), "keys = jax.random.split(key, 8)\n    keys, mine = both(keys)",
+         "p(params, mine, x)", []),
+        ("0", MADE.replace("net.sample(params, key, x)", "net(params).sample(seed=key) + x"),
+         "keys = jnp.stack([key] * 8)\n    run = make(net)", "run(params, keys, x)", ["JM205"]),
+        ("0", MADE.replace("return net.sample(params, key, x)",
+                           "\n        reset_keys = jax.random.split(key, 4)\n        return net.reset(reset_keys) + x"),
+         "keys = jnp.stack([key] * 8)\n    run = make(net)", "run(params, keys, x)", ["JM205"]),
     ],
 )  # fmt: skip
 def test_ways_by_which_one_key_reaches_all_devices(

@@ -41,9 +41,9 @@ UPDATES = frozenset({"update", "apply_gradients", "apply_gradient", "apply_updat
 GRADIENTS = ("grads", "grad", "gradients", "updates")
 STILL = (("train", False), ("training", False), ("is_training", False), ("deterministic", True))
 APPLY = frozenset({"apply", "apply_fn"})
-KEY = re.compile("(^|_)(rng|key|prng)(_|$)")
+KEY = re.compile("(^|_)(rng|key|prng)s?(_|$)")
 NO_DRAW = re.compile(
-    "init|replace|update|append|set|put|save|log|print|key|rng|fold|split|bind|shard|device|host|index", re.IGNORECASE
+    "init|replace|update|append|(?<!re)set|put|save|log|print|key|rng|fold|split|bind|shard|device|host|index", re.IGNORECASE
 )
 REDUCING = re.compile("pmean|psum|reduce|sync|average|replica", re.IGNORECASE)
 Method_ = Callable[[Run, Var, Arguments, "ast.Call | None", "Frame | None"], Var]
@@ -182,7 +182,9 @@ def _note_passed_keys(run: Run, arguments: Arguments, node: ast.Call, frame: Fra
     name = last_name(node.func)
     if NO_DRAW.search(name) or name[:1].isupper():
         return
-    for word, key in (*zip(map(last_name, node.args), arguments.given, strict=False), *arguments.named.items()):
+    named = [(k, arguments.named[k.arg]) for k in node.keywords if k.arg in arguments.named]
+    words = [(f"{k.arg} {last_name(k.value)}".replace(" ", "_"), key) for k, key in named]  # rng=x, seed=key
+    for word, key in (*zip(map(last_name, node.args), arguments.given, strict=False), *words):
         if KEY.search(word) and key.level == Level.NO and GIVEN in key.marks:
             run.reading.assumed |= run.trusting
             nameless = not run.axes  # nothing can ask for the index along an axis without a name
