@@ -44,6 +44,7 @@ REFLECTION = frozenset(
     {"builtins.locals", "builtins.globals", "builtins.vars", "builtins.eval", "builtins.exec", "builtins.__import__"}
     | {"importlib.import_module", "runpy.run_path", "runpy.run_module", "importlib.reload"}
 )
+OF_MODULES = frozenset({"builtins.globals", "importlib.import_module", "importlib.reload"})  # not of functions
 INSPECTION = frozenset(
     {"inspect.currentframe", "inspect.stack", "inspect.trace", "inspect.getouterframes", "inspect.getinnerframes"}
     | {"sys._getframe", "gc.get_objects", "gc.get_referrers", "sys.settrace", "sys.setprofile"}
@@ -363,22 +364,8 @@ def _dataclass_fields(it: Interpreter, cls: Class, given: Given, node: ast.expr,
 def call_external(it: Interpreter, name: str, given: Given, node: ast.expr, frame: Frame) -> Abstract:
     """Calls something outside of the project."""
     if name in PARTIALS and given.positional and isinstance(node, ast.Call):
-        inner, *rest = given.positional
-        bound = (inner, Given(tuple(rest), given.named, given.open))
-        before = it.bound.get(node)
-        if before is not None:
-            bound = _either_bound(it, before, bound, node, frame)
-        if before is None or not (same(before[0], bound[0]) and before[1].is_like(bound[1])):
-            it.bound[node] = bound
-            it.touch(("bound", node))
-            if Bound(node) in it.gone:
-                it.pin_all([inner, *bound[1].everything()], "is bound to a function that escapes", node, frame.module)
-        return func(Bound(node)) if isinstance(inner, Func) else PLAIN
-    if name in INSPECTION:
-        it.beyond.setdefault(node, pin(f"can be reached through {name}", node, frame))
-    if name in REFLECTION:
-        it.reflections[node] = pin(f"can be reached through {name.rpartition('.')[2]}()", node, frame)
-        it.pin_all((frame.env or {}).values(), f"can be reached through {name}()", node, frame.module)
+        return _bind_partial(it, given, node, frame)
+    _note_reflection(it, name, node, frame)
     result = library.call(it, name, given, node, frame)
     if result is not None:
         return result
@@ -395,6 +382,33 @@ def call_external(it: Interpreter, name: str, given: Given, node: ast.expr, fram
     shown = name.removeprefix("builtins.")
     it.pin_all(given.everything(), f"is given to {shown}", node, frame.module)
     return PLAIN
+
+
+def _bind_partial(it: Interpreter, given: Given, node: ast.Call, frame: Frame) -> Abstract:
+    """What `functools.partial` makes of its arguments."""
+    inner, *rest = given.positional
+    bound = (inner, Given(tuple(rest), given.named, given.open))
+    before = it.bound.get(node)
+    if before is not None:
+        bound = _either_bound(it, before, bound, node, frame)
+    if before is None or not (same(before[0], bound[0]) and before[1].is_like(bound[1])):
+        it.bound[node] = bound
+        it.touch(("bound", node))
+        if Bound(node) in it.gone:
+            it.pin_all([inner, *bound[1].everything()], "is bound to a function that escapes", node, frame.module)
+    return func(Bound(node)) if isinstance(inner, Func) else PLAIN
+
+
+def _note_reflection(it: Interpreter, name: str, node: ast.expr, frame: Frame) -> None:
+    """Notes a call that reaches variables by name, or looks at how the program runs."""
+    if name in INSPECTION:
+        it.beyond.setdefault(node, pin(f"can be reached through {name}", node, frame))
+    if name in REFLECTION:
+        it.reflections[node] = pin(f"can be reached through {name.rpartition('.')[2]}()", node, frame)
+        if name in OF_MODULES:
+            it.of_modules.add(node)
+        if frame.scope.kind == "module" or name not in OF_MODULES:
+            it.pin_all((frame.env or {}).values(), f"can be reached through {name}()", node, frame.module)
 
 
 def _lent(it: Interpreter, given: Given, frame: Frame) -> Given:

@@ -393,6 +393,7 @@ def _item_attribute(it: Interpreter, item: object, name: str, node: ast.Attribut
         case Ext(name=dotted):
             found = canonical(f"{dotted}.{name}")
             if found == "sys.modules":
+                it.of_modules.add(node)
                 it.reflections[node] = calls.pin("can be reached through sys.modules", node, frame)
             return func(Ext(found))
         case Mod(module=module):

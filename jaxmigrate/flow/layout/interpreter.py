@@ -53,7 +53,6 @@ INTERPRETED = frozenset(  # the libraries whose functions are known by name
     {"builtins", "chex", "collections", "contextlib", "copy", "dataclasses", "flax", "functools", "itertools", "jax"}
     | {"jaxlib", "numpy", "operator", "threading", "tqdm", "tree"}
 )
-OF_MODULES = frozenset({"globals", "import_module", "modules", "reload"})  # they reach what modules hold
 NO_HOOKS = frozenset({"__init__", "__call__", "__repr__", "__str__", "__hash__", "__len__"})  # called in sight, or bare
 PASSING = (
     *("jax.", "flax.", "numpy.", "tensorflow.", "torch.", "haiku.", "optax.", "chex.", "tqdm.", "wandb.", "mlflow."),
@@ -70,7 +69,8 @@ PASSING_METHODS = frozenset(
 class Frame:
     """One function (or module or class body) while it is interpreted. `env` is None where control does not get.
 
-    `context` is the call that runs it, where each is followed by itself; `captured` are the variables of it that functions read which have been defined by now.
+    `context` is the call that runs it, where each is followed by itself; `captured` are the variables of it that
+    functions read which have been defined by now.
     """
 
     module: Module
@@ -873,10 +873,10 @@ class Interpreter(State):
         for pin in self.beyond.values():
             for cell in list(self.cells.values()):
                 self.changed |= cell.pin(pin)
-        for node, reflection in self.reflections.items():
-            anywhere = _reflects_on(node) not in OF_MODULES
+        for place, reflection in self.reflections.items():
             for key, value in list(self.variables.items()):
-                if key[0] == "variable" and is_tracked(value) and (anywhere or isinstance(key[1], ast.Module)):
+                within_reach = isinstance(key[1], ast.Module) or place not in self.of_modules
+                if key[0] == "variable" and is_tracked(value) and within_reach:
                     self.pin(value, reflection)
         self._sweep_unrun()
 
@@ -899,12 +899,6 @@ class Interpreter(State):
             if holder is not None and (holder.node, node.id) in names:
                 pin = Pin(f"{node.id} is read by code that runs on devices", module, node)
                 self.pin(names[holder.node, node.id], pin)
-
-
-def _reflects_on(node: ast.expr) -> str:
-    """The last name of what reaches variables by name: `import_module`, `modules`, `locals`."""
-    callee = node.func if isinstance(node, ast.Call) else node
-    return callee.attr if isinstance(callee, ast.Attribute) else callee.id if isinstance(callee, ast.Name) else ""
 
 
 def _is_bare(function: Function) -> bool:

@@ -117,6 +117,7 @@ class State:
         self.mapped: dict[ast.expr, Abstract] = {}
         self.bound: dict[ast.expr, tuple[Abstract, Given]] = {}
         self.gone: set[object] = set()
+        self.of_modules: set[ast.expr] = set()
         self.twice: set[ast.expr] = set()
         self.waited_for: dict[FunctionNode, frozenset[str]] = {}
         self.attributes: dict[object, set[Key]] = {}

@@ -10,11 +10,13 @@ from jaxmigrate.flow.variance.frames import Arguments
 from jaxmigrate.flow.variance.hidden import Hidden
 from jaxmigrate.flow.variance.hosts import Hosts
 from jaxmigrate.flow.variance.lattice import GIVEN, Fields, Level, Var, mapped, replace, union, unsure
+from jaxmigrate.flow.variance.loaded import Loaded
 from jaxmigrate.flow.variance.reading import Reading
 from jaxmigrate.flow.variance.run import Run, Shared
 from jaxmigrate.program.callers import callers_of
+from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver
-from jaxmigrate.program.values import Value
+from jaxmigrate.program.values import Function, Partial, Value
 
 
 def read(
@@ -57,7 +59,9 @@ def introduces_variance(resolver: Resolver, axes: frozenset[str], name: str = ""
 def _share(resolver: Resolver) -> Shared:
     found = resolver.remembered.get("variance")
     if not isinstance(found, Shared):
-        found = resolver.remembered["variance"] = Shared(Hidden(resolver), Hosts(resolver), callers_of(resolver))
+        loaded = Loaded(resolver)
+        shared = Shared(Hidden(resolver, loaded), Hosts(resolver, loaded), callers_of(resolver))
+        found = resolver.remembered["variance"] = shared
     return found
 
 
@@ -72,7 +76,7 @@ def _read(
     trusting: bool,
     lenient: bool,
 ) -> Run:
-    run = Run(axes, resolver, shared, spilled, trusting, lenient)
+    run = Run(axes, resolver, shared, spilled, trusting, lenient, _home(function))
     try:
         run.reading.returned = calls.apply(run, Var(static=function), given, None)
     except RecursionError:
@@ -80,6 +84,13 @@ def _read(
     if run.gave_up:
         run.reading.returned = unsure(union(given.all()))
     return run
+
+
+def _home(function: Value) -> Module | None:
+    """The module of a function, in whatever it is wrapped; None where that is not known."""
+    while isinstance(function, Partial):
+        function = function.callee
+    return function.module if isinstance(function, Function) else None
 
 
 def _argument(value: Var, place: object) -> Var:

@@ -89,6 +89,9 @@ def _transformed(name: str, arguments: Arguments) -> Var:
     )
 
 
+SEEDS = frozenset({"jax.random.fold_in", "jax.random.PRNGKey", "jax.random.key"})
+
+
 def _structural(name: str, arguments: Arguments) -> Var:
     """What depends on shapes and types only."""
     everything = union(arguments.all())
@@ -117,7 +120,8 @@ def _unknown(run: Run, name: str, arguments: Arguments) -> Var:
 
 
 def _pure(run: Run, name: str, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> Var:
-    if any(calls.known_callee(run, a) is not None for a in arguments.all()):
+    numbers = name.startswith("jax.random.")  # which take no functions, whatever `config.alpha` may be
+    if not numbers and any(calls.known_callee(run, a) is not None for a in arguments.all()):
         if name.startswith("jax.") and not name.startswith("jax.nn.initializers"):
             return loops.unknown_order(run, arguments, node, frame)
         held = union([replace(a, callee=None) for a in arguments.all()])
@@ -125,6 +129,9 @@ def _pure(run: Run, name: str, arguments: Arguments, node: ast.Call | None, fram
     if name in library.DRAWS:
         _draw(run, name, arguments, node, frame)
     result = union(arguments.all())
+    if name in SEEDS:
+        key = arguments.find(0, "key") if name == "jax.random.fold_in" else None
+        result = replace(result, host=key is not None and key.host)  # a key has one shape, whatever number is in it
     if name.startswith(library.ARRAYS) and name not in library.NOT_ARRAYS:
         return replace(result, kind="array")
     if name.startswith(("numpy.", "jax.numpy.", "jax.lax.")):

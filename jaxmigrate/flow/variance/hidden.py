@@ -1,9 +1,9 @@
 """What a function that is not in sight could do: whether any that the program can have put there tells devices apart.
 
 `state.apply_fn(...)` calls something that was stored by code far away. It is taken for a function of its arguments only
-if nothing that can be stored reaches `axis_index`, `ppermute` or the like over the mapped axis. What can be stored is
-over-approximated by names: every function that the program uses as a value other than to map or call it right there,
-the methods of network modules, `__call__` methods, and methods of the name that is called.
+if nothing that can be stored in the same process reaches `axis_index`, `ppermute` or the like over the mapped axis.
+What can be stored is over-approximated by names: every function that the program uses as a value other than to map or
+call it right there, the methods of network modules, `__call__` methods, and methods of the name that is called.
 """
 
 from __future__ import annotations
@@ -11,14 +11,15 @@ from __future__ import annotations
 import ast
 import re
 from collections import defaultdict
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from jaxmigrate.flow.axes import axis_names
+from jaxmigrate.flow.variance.loaded import Loaded, aliases
 from jaxmigrate.program.collectives import AXIS_POSITIONS
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver
-from jaxmigrate.program.scopes import Scope
+from jaxmigrate.program.scopes import Scope, all_parameters, positional_names
+from jaxmigrate.program.values import Class, Function
 
 INTRODUCERS = frozenset(
     {
@@ -48,6 +49,7 @@ WRAPPERS = frozenset(
     }
 )  # fmt: skip
 
+LOOKERS = frozenset({"super", "isinstance", "issubclass"})  # what they are given they only look at
 
 # These fail on what is traced, or inside a map: a function that mentions one runs on the host.
 HOST_ONLY = frozenset(
@@ -63,6 +65,7 @@ class Unit:
     """A function, class or alias: what it mentions, and where it tells devices apart."""
 
     name: str
+    module: Module
     mentions: set[str] = field(default_factory=set)
     introducing: list[tuple[ast.expr, Module]] = field(default_factory=list)
     reducing: bool = False
@@ -82,26 +85,31 @@ class _Mention:
 class Hidden:
     """The index over a project's modules, made when first asked for; its answers are kept."""
 
-    def __init__(self, resolver: Resolver) -> None:
+    def __init__(self, resolver: Resolver, loaded: Loaded) -> None:
         self.resolver = resolver
+        self.loaded = loaded
         self._units: dict[str, list[Unit]] = {}
         self._of_node: dict[ast.AST, Unit] = {}
         self._mentions: list[_Mention] = []
-        self._stored: set[str] = set()
+        self._stored: dict[str, set[Module]] = defaultdict(set)
+        self._given: set[tuple[str, ast.AST, str]] = set()
         self._factories: set[str] = set()
         self._derivatives: set[str] = set()
         self._methods: dict[str, set[str]] = defaultdict(set)
         self._bases: dict[str, set[str]] = defaultdict(set)
-        self._answers: dict[tuple[str, frozenset[str]], tuple[bool, bool]] = {}
+        self._answers: dict[tuple[str, frozenset[str], Module | None], tuple[bool, bool]] = {}
         self._made = False
 
-    def introduces_variance(self, name: str, axes: frozenset[str]) -> bool:
-        """Whether calling something called `name` could make equal arguments differ over the axes."""
-        return self._answer(name, axes)[0]
+    def introduces_variance(self, name: str, axes: frozenset[str], home: Module | None = None) -> bool:
+        """Whether calling something called `name` could make equal arguments differ over the axes.
 
-    def reduces(self, name: str, axes: frozenset[str]) -> bool:
+        Asked about a process that runs a function of the module `home`; about all of them, without one.
+        """
+        return self._answer(name, axes, home)[0]
+
+    def reduces(self, name: str, axes: frozenset[str], home: Module | None = None) -> bool:
         """Whether calling something called `name` could make unlike arguments equal."""
-        return self._answer(name, axes)[1]
+        return self._answer(name, axes, home)[1]
 
     def is_defined(self, name: str) -> bool:
         """Whether the program has a function, class or method of this name."""
@@ -114,26 +122,28 @@ class Hidden:
             method in methods and name != cls and cls in self._line(name) for name, methods in self._methods.items()
         )
 
-    def _answer(self, name: str, axes: frozenset[str]) -> tuple[bool, bool]:
-        key = (name, axes)
+    def _answer(self, name: str, axes: frozenset[str], home: Module | None) -> tuple[bool, bool]:
+        key = (name, axes, home)
         if key not in self._answers:
-            reached = self.reached(name)
+            reached = self.reached(name, home)
             introducing = any(self._over(node, module, axes) for u in reached for node, module in u.introducing)
             self._answers[key] = introducing, any(u.reducing for u in reached)
         return self._answers[key]
 
-    def reached(self, name: str) -> list[Unit]:
+    def reached(self, name: str, home: Module | None = None) -> list[Unit]:
         """All that may run where something called `name` is called, and is not in sight."""
         units = self.units()
-        pending = [name, "__call__", *self._stored, *(self._derivatives if name == DERIVATIVES else ())]
-        pending += [u.name for found in units.values() for u in found if u.is_network]
+        beside = self.loaded.beside(home) if home is not None else frozenset(self.loaded.modules())
+        stored = [name for name, modules in self._stored.items() if not beside.isdisjoint(modules)]
+        pending = [name, "__call__", *stored, *(self._derivatives if name == DERIVATIVES else ())]
+        pending += [u.name for found in units.values() for u in found if u.is_network and u.module in beside]
         names: set[str] = set()
         reached: list[Unit] = []
         while pending:
             current = pending.pop()
             if current not in names:
                 names.add(current)
-                found = [u for u in units.get(current, ()) if u.mentions.isdisjoint(HOST_ONLY)]
+                found = [u for u in units.get(current, ()) if u.module in beside and u.mentions.isdisjoint(HOST_ONLY)]
                 reached += found
                 pending += [m for u in found for m in u.mentions]
         return reached
@@ -155,7 +165,7 @@ class Hidden:
         """Everything that has a name in the program, by name."""
         if not self._made:
             self._made = True
-            for module in _all_modules(self.resolver):
+            for module in self.loaded.modules():
                 self._define(module)
                 self._index(module)
             for mention in (*self._mentions, *self._mentions):  # twice, for aliases that are made later on
@@ -166,9 +176,9 @@ class Hidden:
                     unit.is_network = any("Module" in base for base in self._line(unit.name) if base != unit.name)
         return self._units
 
-    def _unit(self, name: str, node: ast.AST) -> Unit:
+    def _unit(self, name: str, node: ast.AST, module: Module) -> Unit:
         if node not in self._of_node:
-            self._of_node[node] = Unit(name)
+            self._of_node[node] = Unit(name, module)
             self._units.setdefault(name, []).append(self._of_node[node])
         return self._of_node[node]
 
@@ -178,17 +188,17 @@ class Hidden:
                 decorators = [
                     n for d in node.decorator_list for n in ast.walk(d) if isinstance(n, ast.Name | ast.Attribute)
                 ]
-                self._unit(node.name, node).mentions.update(_last(n) for n in decorators)
+                self._unit(node.name, node, module).mentions.update(_last(n) for n in decorators)
                 if any(_last(d) in DEFINERS or "custom" in _last(d) for d in node.decorator_list):
                     self._derivatives.add(node.name)
             elif isinstance(node, ast.ClassDef):
                 methods = {s.name for s in node.body if isinstance(s, ast.FunctionDef | ast.AsyncFunctionDef)}
-                self._unit(node.name, node).mentions.update(methods)
+                self._unit(node.name, node, module).mentions.update(methods)
                 self._methods[node.name] |= methods
                 self._bases[node.name] |= {_last(base) for base in node.bases}
-        for alias, _ in _aliases(module) if " as " in module.text else ():
+        for alias, _ in aliases(module) if " as " in module.text else ():
             if alias.asname:
-                self._unit(alias.asname, alias).mentions.add(alias.name.rpartition(".")[2])
+                self._unit(alias.asname, alias, module).mentions.add(alias.name.rpartition(".")[2])
 
     def _line(self, name: str) -> set[str]:
         """The names of a class and of everything that it derives from."""
@@ -204,9 +214,9 @@ class Hidden:
         """The unit that a scope belongs to; the module's own statements are in one that nothing names."""
         while scope is not None:
             if isinstance(scope.node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-                return self._unit(scope.node.name, scope.node)
+                return self._unit(scope.node.name, scope.node, module)
             scope = scope.parent
-        return self._unit("<module>", module.tree)
+        return self._unit("<module>", module.tree, module)
 
     def _index(self, module: Module) -> None:
         table = module.table
@@ -239,16 +249,17 @@ class Hidden:
         table = mention.module.table
         while True:
             parent = table.parents.get(node)
+            keyword = parent.arg if isinstance(parent, ast.keyword) else None
+            parent = table.parents.get(parent) if isinstance(parent, ast.keyword) and keyword else parent
             if isinstance(parent, ast.Call) and node is not parent.func:
-                callee = _last(parent.func)
-                if callee in DEFINERS:
+                if _last(parent.func) in DEFINERS:
                     self._derivatives.add(mention.name)
                     return
-                if callee in MAPS or (callee in RUNNERS and node in parent.args) or _starts(parent.func):
+                if _only_runs(parent, node, keyword):
                     return
-                if callee in WRAPPERS and any(_last(a) in MAPS for a in parent.args):
-                    return
-                if callee not in WRAPPERS:
+                if _last(parent.func) not in WRAPPERS:
+                    if self._follow_argument(parent, node, keyword, mention):
+                        return
                     break
                 node = parent
             elif isinstance(parent, ast.IfExp):
@@ -260,13 +271,51 @@ class Hidden:
                 isinstance(t, ast.Name | ast.Attribute) for t in parent.targets
             ):
                 for target in parent.targets:
-                    self._unit(_last(target), target).mentions.add(mention.name)
+                    self._unit(_last(target), target, mention.module).mentions.add(mention.name)
                 return
             else:
                 if isinstance(parent, ast.Call | ast.Expr | ast.Compare | ast.ClassDef | ast.FunctionDef | ast.arg):
                     return
                 break
-        self._stored.add(mention.name)
+        self._stored[mention.name].add(mention.module)
+
+    def _follow_argument(self, call: ast.Call, node: ast.expr, keyword: str | None, mention: _Mention) -> bool:
+        """Follows what is given to a function or constructor of the project into it; False where it is not known."""
+        starred = any(isinstance(a, ast.Starred) for a in call.args) or any(k.arg is None for k in call.keywords)
+        called = None if starred else self._called(call.func, mention.module)
+        if called is None:
+            return False
+        function, module, names = called
+        place = call.args.index(node) if keyword is None else -1
+        name = keyword if keyword is not None else names[place] if place < len(names) else ""
+        if not any(p.arg == name for p in all_parameters(function.args)):
+            return False
+        if (mention.name, function, name) in self._given:
+            return True
+        self._given.add((mention.name, function, name))
+        own, parents = module.table.own_scope[function], module.table.parents
+        for use in [n for n in ast.walk(function) if isinstance(n, ast.Name) and n.id == name]:
+            if use in module.table.scope_of and module.table.scope_of[use].lookup(name) is own:
+                self._owner(module.table.scope_of[use], module).mentions.add(mention.name)
+                parent = parents.get(use)
+                if isinstance(parent, ast.Attribute):
+                    self._stored[mention.name].add(mention.module)
+                elif not (isinstance(parent, ast.Call) and parent.func is use):
+                    self._follow(use, _Mention(mention.name, use, module, mention.owner))
+        return True
+
+    def _called(self, node: ast.expr, module: Module) -> tuple[ast.FunctionDef, Module, list[str]] | None:
+        """The def that a callee certainly is, or the constructor of a class, with what it takes by position."""
+        match self.resolver.values(node, module):
+            case (Function(node=ast.FunctionDef() as function, receiver=None) as value,):
+                return function, value.module, positional_names(function.args)
+            case (Class() as cls,):
+                for one in self.resolver.lineage(cls):
+                    for binding in one.module.table.own_scope[one.node].bindings.get("__init__", ()):
+                        if isinstance(binding.node, ast.FunctionDef) and not binding.node.decorator_list:
+                            return binding.node, one.module, positional_names(binding.node.args)[1:]
+                        return None
+        return None
 
     def _follow_factories(self) -> None:
         """What a factory's call gives is stored where the call's value is."""
@@ -278,6 +327,14 @@ class Hidden:
                 parent = mention.module.table.parents.get(mention.node)
                 if mention.name in new and isinstance(parent, ast.Call) and parent.func is mention.node:
                     self._follow(parent, mention)
+
+
+def _only_runs(call: ast.Call, node: ast.expr, keyword: str | None) -> bool:
+    """Whether a call maps or runs a function that it is given, or looks at it, and keeps it nowhere."""
+    callee = _last(call.func)
+    is_run = callee in RUNNERS and (node in call.args or keyword is not None)
+    is_partial = callee in WRAPPERS and any(_last(a) in MAPS for a in call.args)
+    return callee in MAPS | LOOKERS or is_run or is_partial or _starts(call.func)
 
 
 def _is_function(node: ast.Name, module: Module) -> bool:
@@ -297,45 +354,6 @@ def _is_function(node: ast.Name, module: Module) -> bool:
 def _starts(callee: ast.expr) -> bool:
     """Whether a call hands the program's main function over to be run: `app.run(main)`."""
     return isinstance(callee, ast.Attribute) and callee.attr == "run" and _last(callee.value) == "app"
-
-
-def _all_modules(resolver: Resolver) -> Iterator[Module]:
-    """The modules that were named, and those of the project that they import, however far."""
-    project = resolver.project
-    pending, seen = list(project.named), set[Module]()
-    while pending:
-        module = pending.pop()
-        if module in seen:
-            continue
-        seen.add(module)
-        yield module
-        pending.extend(_imports(module, resolver))
-
-
-def _imports(module: Module, resolver: Resolver) -> Iterator[Module]:
-    found = resolver.project.imported
-    names: dict[tuple[str, int], None] = {(n.module or "", n.level): None for n in module.table.star_imports}
-    for alias, statement in _aliases(module):
-        if statement is None:
-            names[alias.name, 0] = None
-        else:
-            base = statement.module or ""
-            names[base, statement.level] = None
-            names[f"{base}.{alias.name}".lstrip("."), statement.level] = None
-    yield from (one for name, level in names if (one := found(module, name, level)) is not None)
-
-
-def _aliases(module: Module) -> Iterator[tuple[ast.alias, ast.ImportFrom | None]]:
-    """What a module imports anywhere, with the `from` statement that it stands in."""
-    pending = [module.table.root]
-    while pending:
-        scope = pending.pop()
-        pending.extend(scope.children)
-        for bindings in scope.bindings.values():
-            for binding in bindings:
-                if isinstance(binding.node, ast.alias):
-                    parent = module.table.parents.get(binding.node)
-                    yield binding.node, parent if isinstance(parent, ast.ImportFrom) else None
 
 
 def _last(node: ast.expr) -> str:

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 from jaxmigrate.flow.axes import by_last_name, last_name
 from jaxmigrate.flow.variance.library import is_host_source
+from jaxmigrate.flow.variance.loaded import Loaded
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver, own_statements
 from jaxmigrate.program.scopes import Binding, FunctionNode, Scope, positional_names
@@ -26,10 +27,12 @@ MOST_STEPS = 3000
 
 
 class Hosts:
-    """Answers by following bindings backwards, callers of functions included; answers are kept."""
+    """Answers by following bindings backwards, callers in the same process included; answers are kept."""
 
-    def __init__(self, resolver: Resolver) -> None:
+    def __init__(self, resolver: Resolver, loaded: Loaded) -> None:
         self.resolver = resolver
+        self.loaded = loaded
+        self._beside: frozenset[Module] = frozenset()
         self._answers: dict[ast.AST, bool] = {}
         self._by_name: dict[Module, dict[str, list[ast.Call]]] = {}
         self._steps = 0
@@ -38,6 +41,7 @@ class Hosts:
         """Whether processes may not agree on the value of an expression, as far as the program shows."""
         if node not in self._answers:
             self._steps = 0
+            self._beside = self.loaded.beside(module)
             self._answers[node] = self._expression(node, module, set())
         return self._answers[node]
 
@@ -115,7 +119,7 @@ class Hosts:
 
     def _calls(self, name: str) -> Iterator[tuple[ast.Call, Module]]:
         for module in self.resolver.project.named:
-            if name in module.text:
+            if module in self._beside and name in module.text:
                 if module not in self._by_name:
                     self._by_name[module] = _calls_by_name(module)
                 for call in self._by_name[module].get(name, ()):

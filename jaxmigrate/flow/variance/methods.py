@@ -43,7 +43,8 @@ STILL = (("train", False), ("training", False), ("is_training", False), ("determ
 APPLY = frozenset({"apply", "apply_fn"})
 KEY = re.compile("(^|_)(rng|key|prng)s?(_|$)")
 NO_DRAW = re.compile(
-    "init|replace|update|append|(?<!re)set|put|save|log|print|key|rng|fold|split|bind|shard|device|host|index", re.IGNORECASE
+    "init|replace|update|append|(?<!re)set|put|save|log|print|key|rng|fold|split|bind|shard|device|host|index",
+    re.IGNORECASE,
 )
 REDUCING = re.compile("pmean|psum|reduce|sync|average|replica", re.IGNORECASE)
 Method_ = Callable[[Run, Var, Arguments, "ast.Call | None", "Frame | None"], Var]
@@ -188,7 +189,7 @@ def _note_passed_keys(run: Run, arguments: Arguments, node: ast.Call, frame: Fra
         if KEY.search(word) and key.level == Level.NO and GIVEN in key.marks:
             run.reading.assumed |= run.trusting
             nameless = not run.axes  # nothing can ask for the index along an axis without a name
-            if run.trusting or nameless or not run.shared.hidden.introduces_variance(name, run.axes):
+            if run.trusting or nameless or not run.shared.hidden.introduces_variance(name, run.axes, run.home):
                 run.reading.draws.append(Draw(frame.module, node, name, key))
 
 

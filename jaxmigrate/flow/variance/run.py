@@ -69,8 +69,8 @@ class Run:
     that an inner vmap binds again, None standing for unknown ones. `doubt`: how many branches deep that processes may
     not agree on. `spilled`: whether something outside of what is read was changed, so that what is read from there is
     not known. `trusting`: what is out of sight is taken for a function of its arguments, without a look at the program.
-    `lenient`: processes agree on what Python tests. `customs` and `cleared` count the functions called that have a
-    derivative of their own, and the reductions that have made something equal.
+    `lenient`: processes agree on what Python tests. `home`: the module of what is read. `customs` and `cleared` count
+    the functions called that have a derivative of their own, and the reductions that have made something equal.
     """
 
     axes: frozenset[str]
@@ -79,6 +79,7 @@ class Run:
     spilled: bool = False
     trusting: bool = False
     lenient: bool = False
+    home: Module | None = None
     reading: Reading = field(default_factory=Reading)
     active: list[ast.AST] = field(default_factory=list)
     frames: list[Frame] = field(default_factory=list)
@@ -172,9 +173,9 @@ class Run:
         level = inputs.level
         if self.trusting:
             self.reading.assumed = True
-        elif level == Level.NO and self.shared.hidden.introduces_variance(name, self.axes):
+        elif level == Level.NO and self.shared.hidden.introduces_variance(name, self.axes, self.home):
             return unsure(inputs)
-        elif level == Level.YES and self.shared.hidden.reduces(name, self.axes):
+        elif level == Level.YES and self.shared.hidden.reduces(name, self.axes, self.home):
             level = Level.MAY
         return replace(inputs, level=level, parts=None, fields=None, kind="unknown", callee=None, static=None)
 

@@ -86,11 +86,23 @@ def _leave(run: Run, node: ast.Break | ast.Continue, frame: Frame) -> bool:
 
 
 def _if(run: Run, node: ast.If, frame: Frame) -> bool:
-    doubt = uncertain(run, node.test, frame)
     ways = [lambda: execute(run, node.body, frame), lambda: execute(run, node.orelse, frame)]
+    if (known := _is_none(run, node.test, frame)) is not None:
+        return _ways(run, [ways[not known]], frame, False)
+    doubt = uncertain(run, node.test, frame)
     truth = suspicion.known_truth(run, node.test, frame) if run.lenient else None
     suspects = run.lenient and not suspicion.is_about_maps(node.test)
     return _ways(run, ways if truth is None else [ways[not truth]], frame, doubt, suspects)
+
+
+def _is_none(run: Run, test: ast.expr, frame: Frame) -> bool | None:
+    """What `x is None` or `x is not None` is where x is certainly an array; None for anything else."""
+    match test:
+        case ast.Compare(left=ast.Name() as name, ops=[(ast.Is() | ast.IsNot()) as op], comparators=[other]):
+            nothing = isinstance(other, ast.Constant) and other.value is None
+            array = nothing and evaluate(run, name, frame).kind == "array"
+            return isinstance(op, ast.IsNot) if array else None
+    return None
 
 
 def _match(run: Run, node: ast.Match, frame: Frame) -> bool:

@@ -33,6 +33,9 @@ g.defvjp(lambda v: (v, v), back)
 def f(p): return jax.grad(lambda w: g(w).sum())(p)
 """
 
+WITH_KEY = "def f(k, p): return g(p, jax.random.split(k)[0])"
+NOISY = "def net(v, x=0): return v + lax.axis_index('i')\n"
+
 
 def reading(text: str, axes: tuple[str, ...] = ("i",)) -> Reading:
     """Reads the function `f` of a module."""
@@ -144,6 +147,11 @@ def test_expressions(expression: str, expected: str) -> None:
         ("rank = jax.process_index()\nscale = 2 if rank else 3\ndef f(p):\n return p + scale", "M"),
         ("def make(n):\n def f(p):\n  return p * n\n return f\ndef f(p): return make(jax.process_index())(p)", "M"),
         ("scale = 3.\ndef f(p):\n return p * scale", "N"),
+        ("def f(k):\n r = jax.random.fold_in(k, jax.process_index())\n return r, lax.pmean(r, 'i')", "MN"),
+        ("def f(k):\n r = jax.random.PRNGKey(jax.process_index())\n return r, lax.pmean(r, 'i')", "MN"),
+        ("def f(k):\n r = jnp.ones(jax.process_index())\n return lax.pmean(r, 'i')", "M"),
+        (f"def g(v, k=None): return np.random.beta(v) if k is None else k\n{WITH_KEY}", "M"),
+        (f"def g(v, k=None):\n if k is None:\n  return np.random.beta(v)\n return v\n{WITH_KEY}", "N"),
         ("noise = np.random.rand(3)\ndef f(p):\n return p * noise", "M"),
         # recursion, and what calls functions in some way of its own
         ("def g(v, n): return v if n == 0 else g(v, n - 1)\ndef f(p): return g(p, 3)", "M"),
@@ -176,8 +184,21 @@ def test_bodies(text: str, expected: str) -> None:
         ("class Opt:\n def update(self, g, s, p): return g + jax.process_index(), s", "NM"),
         ("def make(k):\n def net(v, x): return x + lax.axis_index('i')\n return net\nstate = State(make(3))", "MM"),
         ("def main():\n print(jax.process_index())\n p = jax.pmap(other)\nif __name__ == '__main__':\n main()", "NN"),
+        # what a function or constructor does with a function that it is given
+        (f"{NOISY}def run(g): return jax.pmap(g, axis_name='i')\np = run(net)", "NN"),
+        (f"{NOISY}class Eval:\n def __init__(self, g): self.p = jax.pmap(g, axis_name='i')\ne = Eval(net)", "NN"),
+        (f"{NOISY}class Eval:\n def __init__(self, g): self.all = [g]\ne = Eval(net)", "MM"),
+        (f"{NOISY}class Net:\n def __init__(self, g): self.update = g\ne = Net(net)", "NM"),
+        (f"{NOISY}class N:\n def __init__(self, g): self.g = g\n def __call__(self, v): self.g(v)\ne = N(net)", "MM"),
+        (f"{NOISY}def keep(g): return State(g)\ns = keep(net)", "MM"),
+        (f"{NOISY}def keep(g):\n def inner(v): return g(v)\n return State(inner)\ns = keep(net)", "MM"),
+        (f"{NOISY}def keep(g): return g\ns = State(keep(net))", "MM"),
+        (f"{NOISY}s = elsewhere.keep(net)", "MM"),
+        (f"{NOISY}def keep(*g): return State(g)\ns = keep(net)", "MM"),
+        (f"{NOISY}class T:\n def go(self): super(T, self).go()\n def there(self): return net", "NN"),
+        ("def main(a): print(jax.process_index())\nfrom absl import app\napp.run(main=main)", "NN"),
     ],
-)
+)  # fmt: skip
 def test_what_is_stored_out_of_sight(rest: str, expected: str) -> None:
     """The functions of a state are trusted only where nothing that they can be tells devices apart."""
     step = """
@@ -187,6 +208,38 @@ def f(state, p):
     return out, updates
 """
     assert levels(step + rest + "\n") == expected
+
+
+@pytest.mark.parametrize(
+    ("main", "expected"),
+    [
+        ("import step", "N"),
+        ("import step, noisy", "M"),
+        ("import step\ndef later():\n import noisy", "M"),
+        ("import step, importlib\nimportlib.import_module('pkg.noisy')", "M"),
+        ("import step, importlib\nimportlib.import_module('pkg.quiet')", "N"),
+        ("import step, importlib, sys\nimportlib.import_module(sys.argv[1])", "M"),
+        ("import step\n__import__(name)", "M"),
+    ],
+)
+def test_what_another_program_stores_is_not_asked_about(tmp_path: Path, main: str, expected: str) -> None:
+    texts = {
+        "step": "def f(state, p): return state.tx.update(p, state.opt_state, state.params)[0]\n",
+        "noisy": "hooks = [net]\n",
+        "quiet": "scale = 2\n",
+        "other": "import noisy\n",
+        "main": main + "\n",
+    }
+    (tmp_path / "pkg").mkdir()
+    modules = {}
+    for name, text in texts.items():
+        path = tmp_path / "pkg" / f"{name}.py"
+        path.write_text(PRELUDE + (NOISY if name == "noisy" else "") + text)
+        modules[name] = parse_module(path, path.read_text())
+    resolver = Resolver(Project([*modules.values()]))
+    node = next(n for n in modules["step"].tree.body if isinstance(n, ast.FunctionDef))
+    returned = read(Function(modules["step"], node), [EQUAL, EQUAL], frozenset({"i"}), resolver).returned
+    assert "NMY"[returned.level] == expected
 
 
 def test_fields_of_a_training_state() -> None:

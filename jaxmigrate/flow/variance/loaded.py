@@ -1,0 +1,106 @@
+"""Which modules of a project run in one process: what some entry point imports, however far.
+
+A repository of many programs is no program. What one of them stores is not there when another runs, so a question about
+a function is one about the modules that can be loaded beside its own: those that lead to it by imports, as any of them
+may be the entry point, and all that these import.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+
+from jaxmigrate.program.modules import Module
+from jaxmigrate.program.resolve import Resolver
+
+IMPORTERS = frozenset({"import_module", "__import__", "run_path", "run_module", "exec_module", "load_module"})
+
+
+class Loaded:
+    """Answers by following imports both ways; answers are kept."""
+
+    def __init__(self, resolver: Resolver) -> None:
+        self.resolver = resolver
+        self._imports: dict[Module, list[Module]] = {}
+        self._importers: dict[Module, list[Module]] = {}
+        self._answers: dict[Module, frozenset[Module]] = {}
+
+    def modules(self) -> Iterable[Module]:
+        """The modules that were named, and those of the project that they import, however far."""
+        if not self._imports:
+            pending = list(self.resolver.project.named)
+            while pending:
+                module = pending.pop()
+                if module not in self._imports:
+                    self._imports[module] = list(_imports(module, self.resolver))
+                    pending += self._imports[module]
+            self._follow_by_name()
+            for module, found in self._imports.items():
+                for one in found:
+                    self._importers.setdefault(one, []).append(module)
+        return self._imports
+
+    def beside(self, module: Module) -> frozenset[Module]:
+        """The modules that may be loaded in a process that runs a function of one, itself included."""
+        if module not in self._answers:
+            everything = self.modules()
+            entries = _closure([module], self._importers)
+            known = module in self._imports
+            self._answers[module] = frozenset(_closure(entries, self._imports) if known else everything)
+        return self._answers[module]
+
+    def _follow_by_name(self) -> None:
+        """What is imported by a name that the program computes: whatever its module has strings for, or anything."""
+        dotted = {module: ".".join(module.path.with_suffix("").parts) for module in self._imports}
+        for module, found in self._imports.items():
+            calls = [c for c in module.table.calls if _last(c.func) in IMPORTERS]
+            if not calls:
+                continue
+            words = [n.value for n in ast.walk(module.tree) if isinstance(n, ast.Constant) and isinstance(n.value, str)]
+            words = [w for w in words if "." in w and all(p.isidentifier() for p in w.strip(".").split("."))]
+            named = [m for m, name in dotted.items() if any(f".{w}" in name for w in words)]
+            found += named or [m for m in self._imports if m is not module]
+
+
+def _closure(start: Iterable[Module], edges: dict[Module, list[Module]]) -> set[Module]:
+    seen, pending = set[Module](), list(start)
+    while pending:
+        module = pending.pop()
+        if module not in seen:
+            seen.add(module)
+            pending += edges.get(module, ())
+    return seen
+
+
+def _imports(module: Module, resolver: Resolver) -> Iterator[Module]:
+    """What a module imports, and the packages that these, and it, lie in."""
+    found = resolver.project.imported
+    names: dict[tuple[str, int], None] = {(n.module or "", n.level): None for n in module.table.star_imports}
+    for alias, statement in aliases(module):
+        if statement is None:
+            names[alias.name, 0] = None
+        else:
+            base = statement.module or ""
+            names[base, statement.level] = None
+            names[f"{base}.{alias.name}".lstrip("."), statement.level] = None
+    for name, level in dict(names):
+        parts = name.split(".")
+        names.update({(".".join(parts[:i]), level): None for i in range(1, len(parts))})
+    yield from (one for name, level in names if (one := found(module, name, level)) is not None)
+
+
+def aliases(module: Module) -> Iterator[tuple[ast.alias, ast.ImportFrom | None]]:
+    """What a module imports anywhere, with the `from` statement that it stands in."""
+    pending = [module.table.root]
+    while pending:
+        scope = pending.pop()
+        pending += scope.children
+        for bindings in scope.bindings.values():
+            for binding in bindings:
+                if isinstance(binding.node, ast.alias):
+                    statement = module.table.parents.get(binding.node)
+                    yield binding.node, statement if isinstance(statement, ast.ImportFrom) else None
+
+
+def _last(node: ast.expr) -> str:
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
