@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import binascii
 import hashlib
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 DIGEST_BYTES = 12
@@ -63,6 +64,24 @@ class Shape(NamedTuple):
         return self.devices if self.shape[0] % self.devices == 0 else 0
 
 
+class _Cuts(NamedTuple):
+    """What a shape says about its digests, worked out once for all arrays that are alike."""
+
+    blocks: int
+    parts: int
+    certain: bool
+    block: Shape | None
+    inner: Shape
+
+
+@lru_cache(maxsize=4096)
+def _cuts(shape: Shape) -> _Cuts:
+    blocks = shape.blocks
+    certain = bool(shape.shape) and shape.certain
+    inner = shape._replace(shape=shape.shape[1:])
+    return _Cuts(blocks, shape.parts, certain, shape.block if blocks else None, inner)
+
+
 def _without_ones(shape: tuple[int, ...]) -> tuple[int, ...]:
     """The shape from its first length on that is not 1: stacked arrays may have such axes more."""
     first = next((number for number, length in enumerate(shape) if length != 1), len(shape))
@@ -94,17 +113,19 @@ class Content(NamedTuple):
 
 def content(pieces: list[Any], shape: Shape, replicas: str = "") -> Content:
     """The digests of an array whose bytes are those of `pieces`, one after the other: host arrays, or bytes."""
-    buffers = [_bytes_of(piece) for piece in pieces]
+    cuts = _cuts(shape)
+    are_bytes = all(isinstance(piece, bytes) for piece in pieces)
+    buffers = pieces if are_bytes else [_bytes_of(piece) for piece in pieces]
     if sum(map(len, buffers)) <= SMALL:
         data = b"".join(buffers)
-        count = 0 if shape.places == 1 and not shape.original else shape.parts
-        return Content(_digest_of(data), "", _told_apart(_small_digests(_cut(data, count))), replicas)
-    inner = shape._replace(shape=shape.shape[1:])
-    if not shape.blocks:
-        return Content(_flat(buffers), "", _told_apart(_digests_of(_parts(buffers, shape.parts), inner)), replicas)
-    blocks = _digests_of(_parts(buffers, shape.blocks), shape.block)
-    told = blocks if shape.parts in (0, shape.blocks) else _digests_of(_parts(buffers, shape.parts), inner)
-    flat = "" if shape.certain else _flat(buffers)
+        count = 0 if shape.places == 1 and not shape.original else cuts.parts
+        slices = buffers if are_bytes and count == len(buffers) and _are_even(buffers) else _cut(data, count)
+        return Content(_digest_of(data), "", _told_apart(_small_digests(slices)), replicas)
+    if cuts.block is None:
+        return Content(_flat(buffers), "", _told_apart(_digests_of(_parts(buffers, cuts.parts), cuts.inner)), replicas)
+    blocks = _digests_of(_parts(buffers, cuts.blocks), cuts.block)
+    told = blocks if cuts.parts in (0, cuts.blocks) else _digests_of(_parts(buffers, cuts.parts), cuts.inner)
+    flat = "" if cuts.certain else _flat(buffers)
     return Content(digest_of_text("".join(blocks)), flat, _told_apart(told), replicas)
 
 
@@ -120,14 +141,16 @@ def _digests_of(parts: list[Any], block: Shape) -> list[str]:
     if not parts:
         return []
     first = _tree_digest(parts[0], block)
+    if isinstance(parts[0], bytes) and parts.count(parts[0]) == len(parts):
+        return [first] * len(parts)
     return [first, *(first if _same(part, parts[0]) else _tree_digest(part, block) for part in parts[1:])]
 
 
-def _small_digests(parts: list[bytes]) -> list[str]:
+def _small_digests(parts: list[Any]) -> list[str]:
     """The same of parts that are digested in a row."""
     if parts and parts.count(parts[0]) == len(parts):
         return [_digest_of(parts[0])] * len(parts)
-    return [*map(_digest_of, parts)]
+    return [_digest_of(part) for part in parts]
 
 
 def _same(one: Any, other: Any) -> bool:
@@ -148,9 +171,15 @@ def _told_apart(parts: list[str]) -> str:
 def _parts(buffers: list[Any], count: int) -> list[Any]:
     """The bytes cut into `count` parts of the same length, copied only where a part crosses pieces."""
     size = sum(map(len, buffers)) // count if count else 0
+    if count == len(buffers) and _are_even(buffers):
+        return buffers
     if size and any(len(buffer) % size for buffer in buffers):
         return _cut(b"".join(buffers), count)
     return [part for buffer in buffers for part in _cut(buffer, len(buffer) // size)] if size else []
+
+
+def _are_even(buffers: list[Any]) -> bool:
+    return all(len(buffer) == len(buffers[0]) for buffer in buffers)
 
 
 def _cut(data: Any, count: int) -> list[Any]:

@@ -234,12 +234,13 @@ def _describe_device_array(value: Any, place: str, view: View) -> tuple[Leaf, Co
     weak = bool(getattr(value, "weak_type", False))
     if value.is_deleted():
         return Leaf("deleted", name, tuple(value.shape), weak), _NOTHING
-    kind = "array" if value.is_fully_addressable else "local shards"
+    is_whole = value.is_fully_addressable
+    kind = "array" if is_whole else "local shards"
     known = _KNOWN.get(value)
     if known is not None and not place:
         return Leaf(kind, name, known[0], weak), known[1]
     pieces = pieces_of(jax.random.key_data(value) if name.startswith("key<") else value)
-    shape = tuple(value.shape) if kind == "array" else _local_shape(value, pieces)
+    shape = tuple(value.shape) if is_whole else _local_shape(value, pieces)
     places = pieces.places if pieces.devices == view.devices else 0
     cut = Shape(view.original, view.devices, shape if pieces.by_rows else (), places)
     found = content(pieces.arrays, cut, pieces.copies)
