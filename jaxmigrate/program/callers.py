@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver, call_arguments
 from jaxmigrate.program.scopes import defaults_of, positional_names
-from jaxmigrate.program.values import UNKNOWN, Argument, Function, Parameter, Value, Values
+from jaxmigrate.program.values import UNKNOWN, Argument, Class, Function, Parameter, Value, Values
 
 DEEPEST = 4
 
@@ -47,9 +47,14 @@ class Callers:
     def _of(self, function: ast.FunctionDef | ast.AsyncFunctionDef) -> list[tuple[Argument, ...]] | None:
         """The arguments of every call of a function; None where it is used in another way, too."""
         found: list[tuple[Argument, ...]] = []
-        for node, module in self._mentions(function.name):
+        name, cls = function.name, self._constructed_by(function)
+        if cls is not None:
+            name = cls.name
+        if self._is_renamed(name):
+            return None
+        for node, module in self._mentions(name):
             values = self.resolver.values(node, module)
-            if not any(isinstance(v, Function) and v.node is function for v in values):
+            if not any(isinstance(v, Function | Class) and v.node in (function, cls) for v in values):
                 if UNKNOWN in values or not values:
                     return None
                 continue
@@ -58,6 +63,27 @@ class Callers:
                 return None
             found.append(call_arguments(call, module))
         return found
+
+    def _constructed_by(self, function: ast.FunctionDef | ast.AsyncFunctionDef) -> ast.ClassDef | None:
+        """The class whose objects an `__init__` sets up."""
+        if function.name != "__init__":
+            return None
+        for module in self.resolver.project.named:
+            if "table" in vars(module) and function in module.table.scope_of:
+                node = module.table.scope_of[function].node
+                return node if isinstance(node, ast.ClassDef) else None
+        return None
+
+    def _is_renamed(self, name: str) -> bool:
+        """Whether some import gives a name another one."""
+        return any(
+            alias.name == name and alias.asname not in (None, name)
+            for module in self.resolver.project.named
+            if name in module.text and " as " in module.text
+            for statement in ast.walk(module.tree)
+            if isinstance(statement, ast.ImportFrom)
+            for alias in statement.names
+        )
 
     def _mentions(self, name: str) -> Iterator[tuple[ast.Name | ast.Attribute, Module]]:
         for module in self.resolver.project.named:

@@ -152,6 +152,8 @@ def _call_item(it: Interpreter, one: object, given: Given, node: ast.expr, frame
             return mapped.call_site(it, site, given, node, frame)
         case Class():
             return construct(it, one, given, node, frame)
+        case Obj():
+            return _call_object(it, one, given, node, frame)
         case Ext(name=name):
             return call_external(it, name, given, node, frame)
         case Bound(node=made):

@@ -325,7 +325,7 @@ def element(it: Interpreter, value: Abstract, node: ast.AST, frame: Frame) -> Ab
             return result
         case Nothing():
             return NOTHING
-        case Ref() | Obj():
+        case Ref() | Obj() | Func():
             it.pin_all([value], "is iterated over", node, frame.module)
     return PLAIN
 
@@ -398,6 +398,8 @@ def _item_attribute(it: Interpreter, item: object, name: str, node: ast.Attribut
             return func(Ext(found))
         case Mod(module=module):
             return it.module_attribute(module, name)
+        case Obj(cls=cls):
+            return _object_attribute(it, cls, name, node, frame)
         case Class() if name == "create" and (made := _instance_attribute(it, item, name, node)) is not None:
             return made
         case Class():
@@ -502,7 +504,7 @@ def subscript(it: Interpreter, node: ast.Subscript, frame: Frame) -> Abstract:
             return result
         case Ref():
             return operations.item(it, owner, node, key, frame)
-        case Obj():
+        case Obj() | Func():
             it.pin_all([owner], "is subscripted", node, frame.module)
         case Nothing():
             return NOTHING

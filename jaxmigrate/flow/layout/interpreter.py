@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from jaxmigrate.flow.layout import calls, expressions
+from jaxmigrate.flow.layout import calls, conditions, expressions
 from jaxmigrate.flow.layout.idioms import Idioms
 from jaxmigrate.flow.layout.onlookers import ROUND_NAMES, Onlookers, leading_names, names_in
 from jaxmigrate.flow.layout.state import Env, Key, State
@@ -330,7 +330,10 @@ class Interpreter(State):
                 frame.env = None
             case ast.If(test=test, body=body, orelse=orelse):
                 expressions.test(self, test, frame)
-                self.branches([body, orelse], node, frame)
+                truth = conditions.known_truth(self, test, frame.module)
+                if truth is not None:
+                    self.skip(orelse if truth else body)
+                self.branches([body, orelse] if truth is None else [body if truth else orelse], node, frame)
             case ast.For() | ast.AsyncFor():
                 self.loop(node, frame)
             case ast.While():
@@ -405,6 +408,11 @@ class Interpreter(State):
             self.block(body, frame)
             after = self.join_env(after, frame.env, node, frame.module)
         frame.env = after
+
+    def skip(self, statements: Iterable[ast.stmt]) -> None:
+        """Statements that never run read nothing."""
+        for statement in statements:
+            self.loads.update(n for n in ast.walk(statement) if isinstance(n, ast.Name | ast.Attribute))
 
     def loop(self, node: ast.For | ast.AsyncFor | ast.While, frame: Frame) -> None:
         """Runs a loop's body until what it starts from no longer changes."""
@@ -673,6 +681,8 @@ class Interpreter(State):
                         self.store(("variable", item.module.tree, name), value, node, frame.module)
                     elif isinstance(item, Class):
                         self.store(("attribute", self.root(item), name), value, node, frame.module)
+                    elif isinstance(item, Obj):
+                        self._assign_attribute(item, name, value, node, frame)
                     else:
                         self.pin_all([value], "is stored in an attribute that is not followed", node, frame.module)
                         self._change_library(item, name, node, frame)

@@ -17,6 +17,7 @@ from jaxmigrate.flow.layout.values import (
     Cell,
     Dct,
     Func,
+    Item,
     Method,
     Mixed,
     Nothing,
@@ -242,6 +243,8 @@ class State:
                 self.call_unseen(item, pin)
             case Class():
                 self.pin_class(item, pin)
+            case Obj(cls=cls):
+                self.pin_class(cls, pin)
             case Method(node=node):
                 self.pin(self.receivers.get(node, NOTHING), pin)
             case Bound(node=node) if node in self.bound:
@@ -292,8 +295,8 @@ class State:
                 return Tup(tuple(self.join(x, y, node, module) for x, y in zip(a, b, strict=True)))
             case (Seq(), Seq()) | (Dct(), Dct()):
                 return self._join_boxes(one, other, node, module)
-            case Func(items=a), Func(items=b):
-                return Func(a | b)
+            case (Func() | Obj(), Func() | Obj()) if not _same_kind(one, other, self):
+                return Func(_items(one) | _items(other))
             case Obj(cls=a), Obj(cls=b) if self.root(a) is self.root(b):
                 return one
             case Plain(), Plain():
@@ -371,6 +374,18 @@ class State:
         pin = Pin(reason, module, node)
         for value in values:
             self.pin(value, pin)
+
+
+def _same_kind(one: Abstract, other: Abstract, state: State) -> bool:
+    """Whether two values are objects of one family of classes, for which one stands."""
+    return isinstance(one, Obj) and isinstance(other, Obj) and state.root(one.cls) is state.root(other.cls)
+
+
+def _items(value: Abstract) -> frozenset[Item]:
+    """What may be called or asked for attributes."""
+    if isinstance(value, Func):
+        return value.items
+    return frozenset({value}) if isinstance(value, Obj) else frozenset()
 
 
 def _ways(value: Abstract) -> tuple[Abstract, ...]:

@@ -207,12 +207,12 @@ class Method:
     node: ast.Attribute
 
 
-Item: TypeAlias = Site | Ext | Function | Class | Mod | Bound | Method
+Item: TypeAlias = Site | Ext | Function | Class | Mod | Bound | Method | Obj
 
 
 @dataclass(frozen=True, slots=True)
 class Func:
-    """Something to call (or a module): all that it can be."""
+    """Something to call (or a module, or one of several objects): all that it can be."""
 
     items: frozenset[Item]
 
