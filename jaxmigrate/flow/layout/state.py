@@ -355,7 +355,7 @@ class State:
         if isinstance(one, Mixed) or isinstance(other, Mixed):
             values = [*_ways(one), *(v for v in _ways(other) if not any(same(v, w) for w in _ways(one)))]
             return Mixed(tuple(values))
-        plain = isinstance(one, Plain | Obj | Func) or isinstance(other, Plain | Obj | Func)
+        plain = leaves_plain(one) or leaves_plain(other)
         if plain and type(one) is not type(other) and (is_tracked(one) or is_tracked(other)):
             return Mixed((one, other))
         return self.join(one, other, node, module)

@@ -39,6 +39,10 @@ from jaxmigrate.program.values import Application, Class, Constant, External, In
 
 UPDATES = frozenset({"update", "apply_gradients", "apply_gradient", "apply_updates"})
 GRADIENTS = ("grads", "grad", "gradients", "updates")
+LOOKS = frozenset(  # methods of strings and sequences, which change neither
+    {"index", "count", "startswith", "endswith", "lower", "upper", "split", "rsplit", "strip", "lstrip", "rstrip"}
+    | {"format", "join", "find", "rfind", "partition", "rpartition", "isdigit", "isidentifier", "title", "encode"}
+)
 STILL = (("train", False), ("training", False), ("is_training", False), ("deterministic", True))
 APPLY = frozenset({"apply", "apply_fn"})
 KEY = re.compile("(^|_)(rng|key|prng)s?(_|$)")
@@ -79,7 +83,8 @@ def _unseen(
     everything = replace(union(held), callee=None)
     note_keys(run, arguments, node, frame)
     if name in IMPURE_METHODS or receiver.host or _is_stateful(run, receiver):
-        for one in held:
+        looks = name in LOOKS and not run.defines(name)
+        for one in held if not looks else ():
             if one.places:
                 run.change(one, unsure(everything))
         return unsure(everything)
