@@ -691,6 +691,8 @@ class Interpreter(State):
 
     def _change_library(self, item: object, name: str, node: ast.AST, frame: Frame) -> None:
         """Sets an attribute of something outside the project: what goes by that name is not what it was."""
+        if isinstance(item, Function) and not name.startswith("__"):
+            return  # a note on a function of the project, which runs as before
         if isinstance(item, Ext) and item.name.partition(".")[0] not in INTERPRETED:
             change(self.resolver, f"{item.name}.{name}")
         else:
