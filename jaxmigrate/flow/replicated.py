@@ -130,8 +130,8 @@ class Replicated:
         match node:
             case ast.Name(id=name):
                 bindings = self.resolver.bindings(name, module.table.scope_of[node])
-                bindings = _nearest_before(node, bindings) if self.some else bindings
-                answers = self._since_replicated(bindings, module, depth)
+                meant = _nearest_before(node, bindings) if self.some else bindings
+                answers = self._since_replicated(meant, module, depth)
             case ast.Attribute(attr=name):
                 stored = [a.value for a in module.table.attributes if a.attr == name]
                 answers = [self._starts_equal(value, module, depth + 1) for value in stored]

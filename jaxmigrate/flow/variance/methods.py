@@ -188,7 +188,7 @@ def _note_passed_keys(run: Run, arguments: Arguments, node: ast.Call, frame: Fra
     name = last_name(node.func)
     if NO_DRAW.search(name) or name[:1].isupper():
         return
-    named = [(k, arguments.named[k.arg]) for k in node.keywords if k.arg in arguments.named]
+    named = [(k, arguments.named[k.arg]) for k in node.keywords if k.arg is not None and k.arg in arguments.named]
     words = [(f"{k.arg} {last_name(k.value)}".replace(" ", "_"), key) for k, key in named]  # rng=x, seed=key
     for word, key in (*zip(map(last_name, node.args), arguments.given, strict=False), *words):
         if KEY.search(word) and key.level == Level.NO and GIVEN in key.marks:
