@@ -108,6 +108,11 @@ class Partial:
     node: ast.expr
     module: Module
 
+    @property
+    def is_by_name(self) -> bool:
+        """Whether it binds by keyword alone, so that the positions of arguments are those of the callee."""
+        return all(argument.keyword not in (None, "*", "**") for argument in self.arguments)
+
 
 @dataclass(frozen=True, slots=True)
 class Member:

@@ -23,7 +23,7 @@ def only_function(it: Interpreter, site: ast.expr) -> Function | None:
     """The def that a site maps, if no other map and no call of the program runs it."""
     values = mapped_values(it.sites[site], it.resolver)
     value = values[0] if len(values) == 1 else None
-    if isinstance(value, Partial) and all(a.keyword not in (None, "*", "**") for a in value.arguments):
+    if isinstance(value, Partial) and value.is_by_name:
         value = value.callee
     if not isinstance(value, Function) or not isinstance(value.node, ast.FunctionDef):
         return None

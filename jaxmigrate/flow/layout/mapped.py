@@ -92,7 +92,7 @@ def _in_place(it: Interpreter, site: ast.expr, given: Given, node: ast.expr, fra
     value = values[0] if len(values) == 1 else None
     bound = value.arguments if isinstance(value, Partial) else ()
     function = value.callee if isinstance(value, Partial) else value
-    if not isinstance(function, Function) or any(a.keyword in (None, "*", "**") for a in bound):
+    if not isinstance(function, Function) or (isinstance(value, Partial) and not value.is_by_name):
         return None
     start = len(given.positional)
     names = function.passed_names()[start : start + len(node.keywords)]

@@ -62,7 +62,7 @@ def _parameter(it: Interpreter, site: ast.expr, index: int) -> tuple[Function | 
     """The function that a site maps and the name of its parameter that an argument becomes."""
     values = mapped_values(it.sites[site], it.resolver)
     value = values[0] if len(values) == 1 else None
-    if isinstance(value, Partial) and all(a.keyword not in (None, "*", "**") for a in value.arguments):
+    if isinstance(value, Partial) and value.is_by_name:
         value = value.callee
     if not isinstance(value, Function):
         return None, ""
