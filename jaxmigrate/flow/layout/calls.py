@@ -327,19 +327,13 @@ def _record(it: Interpreter, cls: Class, given: Given, node: ast.expr, frame: Fr
     """A tree of arrays with fields: each holds what it is given, where that can be told."""
     if not any(is_tracked(value) for value in given.everything()):
         return Plain(cls)
-    names = _declared(it, cls)
+    names = it.resolver.declared_fields(cls)
     own = any("__init__" in one.module.table.own_scope[one.node].bindings for one in it.resolver.lineage(cls))
     if own or given.open or len(given.positional) > len(names) or not set(given.named) <= set(names):
         return expressions.one_cell(it, given.everything(), node, frame)
     values = {**dict(zip(names, given.positional, strict=False)), **given.named}
     held = {name: value for name, value in values.items() if not isinstance(value, Func)}
     return expressions.with_fields(it, it.cell("record", node), held, node, frame)
-
-
-def _declared(it: Interpreter, cls: Class) -> list[str]:
-    """The annotated names of a class after those of its bases in the project, as dataclasses order them."""
-    lines = [s for one in reversed(it.resolver.lineage(cls)) for s in one.node.body if isinstance(s, ast.AnnAssign)]
-    return list(dict.fromkeys(s.target.id for s in lines if isinstance(s.target, ast.Name)))
 
 
 def _dataclass_fields(it: Interpreter, cls: Class, given: Given, node: ast.expr, frame: Frame) -> None:

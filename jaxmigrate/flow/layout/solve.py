@@ -65,7 +65,8 @@ class _Solver:
         self.touching: dict[Cell, list[Key]] = {}
         self.of_site: dict[object, list[Cell]] = {}
         self.owners: dict[Cell, dict[Cell, None]] = {}
-        for root in {cell.find() for cell in (*it.cells.values(), *(op.cell for op in it.ops.values()))}:
+        roots = (cell.find() for cell in (*it.cells.values(), *(op.cell for op in it.ops.values())))
+        for root in dict.fromkeys(roots):  # in the order of the program, so that reasons are the same in each run
             for cell in root.fields.values():
                 self.owners.setdefault(cell.find(), {})[root] = None
         for key, cell in it.cells.items():
@@ -266,7 +267,7 @@ class _Solver:
     def _drop_mixed(self) -> bool:
         """Objects whose fields have several layouts that cannot be written as one; fields of stacked objects."""
         changed = False
-        for root in [c for c in {*self.kinds} if c.fields]:
+        for root in [c for c in self.kinds if c.fields]:
             layout, module = self._layout(root), self._module_of(root)
             fields = [*root.fields.values()]
             if layout is not None and all(self._layout(cell) is None for cell in fields):
