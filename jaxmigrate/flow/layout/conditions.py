@@ -15,6 +15,8 @@ from jaxmigrate.program.values import Constant, Parameter, Value
 if TYPE_CHECKING:
     from jaxmigrate.flow.layout.interpreter import Interpreter
 
+REFLECTING = frozenset({"__dict__", "__setattr__", "eval", "exec", "globals", "locals", "setattr", "vars"})
+
 
 def known_truth(it: Interpreter, test: ast.expr, module: Module) -> bool | None:
     """Whether a comparison of a name or attribute with a string always or never holds; None where it may do both."""
@@ -24,7 +26,7 @@ def known_truth(it: Interpreter, test: ast.expr, module: Module) -> bool | None:
             ops=[(ast.Eq() | ast.NotEq()) as op],
             comparators=[ast.Constant(value=str(expected))],
         ):
-            if isinstance(left, ast.Attribute) and _is_set_from_outside(it, left.attr):
+            if _may_be_set_from_outside(it, left.attr if isinstance(left, ast.Attribute) else left.id, left):
                 return None
             found = {value.value if isinstance(value, Constant) else None for value in _values(it, left, module)}
             if None in found or not found or any(not isinstance(one, str) for one in found):
@@ -34,11 +36,34 @@ def known_truth(it: Interpreter, test: ast.expr, module: Module) -> bool | None:
     return None
 
 
-def _is_set_from_outside(it: Interpreter, name: str) -> bool:
-    """Whether some code sets an attribute of that name of anything but its own object, or any by its name."""
-    found = [a.target for module in it.resolver.project.named for a in module.table.attributes if a.attr == name]
-    reflects = any("setattr" in module.table.named for module in it.resolver.project.named)
-    return reflects or any(not (isinstance(target, ast.Name) and target.id == "self") for target in found)
+def _may_be_set_from_outside(it: Interpreter, name: str, node: ast.expr) -> bool:
+    """Whether code that `resolve` does not look at may set a name: of another object, in a subclass, by reflection."""
+    key = (name, isinstance(node, ast.Attribute))
+    if key not in it.settable:
+        modules = [module for module in it.resolver.project.named if name in module.text]
+        it.settable[key] = any(_sets(module, *key) for module in modules)
+    return it.settable[key]
+
+
+def _sets(module: Module, name: str, is_attribute: bool) -> bool:
+    """Whether a module may set an attribute of an object that is not the method's own, or a name by reflection."""
+    table = module.table
+    if not REFLECTING.isdisjoint(table.named):
+        return True
+    stored = [n for n in ast.walk(module.tree) if isinstance(n, ast.Attribute) and n.attr == name and _is_stored(n)]
+    known = [a for a in table.attributes if a.attr == name]
+    if len(stored) != len(known) or not all(_is_self(a.target) for a in known):
+        return True
+    classes = (scope for scope in table.own_scope.values() if scope.kind == "class")
+    return is_attribute and any(name in scope.bindings for scope in classes)
+
+
+def _is_stored(node: ast.Attribute) -> bool:
+    return isinstance(node.ctx, ast.Store | ast.Del)
+
+
+def _is_self(node: ast.expr) -> bool:
+    return isinstance(node, ast.Name) and node.id == "self"
 
 
 def _values(it: Interpreter, node: ast.expr, module: Module) -> list[Value]:

@@ -128,6 +128,7 @@ class State:
         self.loans: dict[ast.expr, Loan] = {}
         self.unlent: set[ast.expr] = set()
         self.on_host: set[Cell] = set()
+        self.settable: dict[tuple[str, bool], bool] = {}
         self.readers: dict[tuple[FunctionNode, str], bool] = {}
         self.functions: dict[FunctionNode, Function] = {}
         self.contexts: dict[FunctionNode, dict[ast.Call | None, bool]] = {}

@@ -1,0 +1,40 @@
+"""A global that another function sets by its name decides it."""
+import jax
+import jax.numpy as jnp
+import numpy as np
+from flax import jax_utils
+from flax.training.common_utils import shard
+
+BATCH = np.arange(48, dtype=np.float32).reshape(16, 3) / 7
+
+
+def step(params, x):
+    def loss(p):
+        return jnp.mean((x @ p["w"] + p["b"] - 1) ** 2)
+    grads = jax.lax.pmean(jax.grad(loss)(params), "batch")
+    return jax.tree.map(lambda p, g: p - 0.125 * g, params, grads)
+
+
+p_step = jax.pmap(step, axis_name="batch")
+
+BACKEND = "pmap"
+
+
+class Runner:
+    def run(self, params, x):
+        if BACKEND == "total":
+            return jnp.sum(params["w"])
+        return p_step(params, x)
+
+
+def choose(name):
+    globals().update(BACKEND=name)
+
+
+runner = other = Runner()
+
+params = jax_utils.replicate({"w": jnp.ones(3), "b": jnp.zeros(())})
+for i in range(3):
+    params = runner.run(params, shard(BATCH + i))
+choose("total")
+RESULT = [jax_utils.unreplicate(params), float(other.run(params, shard(BATCH)))]
