@@ -16,6 +16,12 @@ from jaxmigrate.program.resolve import Resolver
 IMPORTERS = frozenset({"import_module", "__import__", "run_path", "run_module", "exec_module", "load_module"})
 
 
+CONFIGURED = frozenset(  # libraries that import what a file of another language, or an installed package, names
+    {"entry_points", "fiddle", "gin", "hydra", "iter_entry_points", "kauldron", "load_entry_point", "pkg_resources"}
+    | {"pluggy", "stevedore"}
+)
+
+
 class Loaded:
     """Answers by following imports both ways; answers are kept."""
 
@@ -44,10 +50,16 @@ class Loaded:
         """The modules that may be loaded in a process that runs a function of one, itself included."""
         if module not in self._answers:
             everything = self.modules()
-            entries = _closure([module], self._importers)
-            known = module in self._imports
-            self._answers[module] = frozenset(_closure(entries, self._imports) if known else everything)
+            found = _closure(_closure([module], self._importers), self._imports)
+            if any("config_flags" in one.text for one in found):
+                found = _closure([*found, *self._configurations()], self._imports)
+            open_ended = module not in self._imports or any(_is_configured(one) for one in found)
+            self._answers[module] = frozenset(everything if open_ended else found)
         return self._answers[module]
+
+    def _configurations(self) -> list[Module]:
+        """The modules that a flag may name: absl's programs run their `get_config`."""
+        return [module for module in self._imports if "get_config" in module.table.root.bindings]
 
     def _follow_by_name(self) -> None:
         """What is imported by a name that the program computes: whatever its module has strings for, or anything."""
@@ -100,6 +112,16 @@ def aliases(module: Module) -> Iterator[tuple[ast.alias, ast.ImportFrom | None]]
                 if isinstance(binding.node, ast.alias):
                     statement = module.table.parents.get(binding.node)
                     yield binding.node, statement if isinstance(statement, ast.ImportFrom) else None
+
+
+def _is_configured(module: Module) -> bool:
+    """Whether a module uses a library that loads other modules by itself."""
+    if not any(word in module.text for word in CONFIGURED):
+        return False
+    names = {alias.name.partition(".")[0] for alias, statement in aliases(module) if statement is None}
+    froms = {part for _, s in aliases(module) if s is not None for part in (s.module or "").split(".")}
+    others = {alias.name for alias, statement in aliases(module) if statement is not None}
+    return not CONFIGURED.isdisjoint(names | froms | others | module.table.named.keys())
 
 
 def _last(node: ast.expr) -> str:

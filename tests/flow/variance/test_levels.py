@@ -220,6 +220,10 @@ def f(state, p):
         ("import step, importlib\nimportlib.import_module('pkg.quiet')", "N"),
         ("import step, importlib, sys\nimportlib.import_module(sys.argv[1])", "M"),
         ("import step\n__import__(name)", "M"),
+        ("import step, gin\ngin.parse_config_file(name)", "M"),
+        ("import step\nfrom importlib.metadata import entry_points", "M"),
+        ("import step\nfrom ml_collections import config_flags\nconfig_flags.DEFINE_config_file('config')", "M"),
+        ("import step\nbeginning = 1", "N"),
     ],
 )
 def test_what_another_program_stores_is_not_asked_about(tmp_path: Path, main: str, expected: str) -> None:
@@ -227,7 +231,7 @@ def test_what_another_program_stores_is_not_asked_about(tmp_path: Path, main: st
         "step": "def f(state, p): return state.tx.update(p, state.opt_state, state.params)[0]\n",
         "noisy": "hooks = [net]\n",
         "quiet": "scale = 2\n",
-        "other": "import noisy\n",
+        "other": "def get_config():\n import noisy\n return noisy.hooks\n",
         "main": main + "\n",
     }
     (tmp_path / "pkg").mkdir()
