@@ -8,13 +8,19 @@ from flax.training.common_utils import shard
 BATCH = np.arange(48, dtype=np.float32).reshape(16, 3) / 7
 
 
-import chex
 
 
-@chex.dataclass
+@jax.tree_util.register_pytree_node_class
 class Params:
-    w: jax.Array
-    b: jax.Array
+    def __init__(self, w, b):
+        self.w, self.b = w, b
+
+    def tree_flatten(self):
+        return (self.w, self.b), None
+
+    @classmethod
+    def tree_unflatten(cls, _, children):
+        return cls(*children)
 
     @property
     def size(self):
@@ -31,7 +37,7 @@ p_step = jax.pmap(step, axis_name="batch")
 
 
 def show(tree):
-    print(jax.tree.map(lambda x: x.shape, tree), tree.size)
+    print([x.shape for x in jax.tree.leaves(tree)], tree.size)
 
 
 show(Params(w=jnp.ones(3), b=jnp.ones(2)))
