@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from jaxmigrate.program.modules import Module
@@ -11,6 +12,7 @@ from jaxmigrate.program.scopes import defaults_of, positional_names
 from jaxmigrate.program.values import UNKNOWN, Argument, Class, Function, Parameter, Value, Values
 
 DEEPEST = 4
+RENAMED = re.compile(r"(\w+)[ \t]+as[ \t]+(\w+)")
 
 
 class Callers:
@@ -20,6 +22,7 @@ class Callers:
         self.resolver = resolver
         self._calls: dict[ast.AST, list[tuple[Argument, ...]] | None] = {}
         self._passed: dict[tuple[ast.AST, str, int], Values] = {}
+        self._renamed: set[str] | None = None
 
     def passed(self, parameter: Parameter, depth: int = 0) -> Values:
         """All that a parameter can stand for; UNKNOWN where some calls of its function are not in sight."""
@@ -75,15 +78,11 @@ class Callers:
         return None
 
     def _is_renamed(self, name: str) -> bool:
-        """Whether some import gives a name another one."""
-        return any(
-            alias.name == name and alias.asname not in (None, name)
-            for module in self.resolver.project.named
-            if name in module.text and " as " in module.text
-            for statement in ast.walk(module.tree)
-            if isinstance(statement, ast.ImportFrom)
-            for alias in statement.names
-        )
+        """Whether some import may give a name another one."""
+        if self._renamed is None:
+            found = (RENAMED.findall(module.text) for module in self.resolver.project.named if " as " in module.text)
+            self._renamed = {one for pairs in found for one, other in pairs if one != other}
+        return name in self._renamed
 
     def _mentions(self, name: str) -> Iterator[tuple[ast.Name | ast.Attribute, Module]]:
         for module in self.resolver.project.named:

@@ -98,6 +98,7 @@ class Hidden:
         self._methods: dict[str, set[str]] = defaultdict(set)
         self._bases: dict[str, set[str]] = defaultdict(set)
         self._answers: dict[tuple[str, frozenset[str], Module | None], tuple[bool, bool]] = {}
+        self._anywhere: dict[frozenset[Module], tuple[set[str], list[Unit]]] = {}
         self._made = False
 
     def introduces_variance(self, name: str, axes: frozenset[str], home: Module | None = None) -> bool:
@@ -132,12 +133,24 @@ class Hidden:
 
     def reached(self, name: str, home: Module | None = None) -> list[Unit]:
         """All that may run where something called `name` is called, and is not in sight."""
+        beside = self.loaded.beside(home) if home is not None else self.loaded.everything()
+        if beside not in self._anywhere:
+            self._anywhere[beside] = self._started(beside)
+        names, reached = self._anywhere[beside]
+        starts = [name, *(self._derivatives if name == DERIVATIVES else ())]
+        return reached + self._from([one for one in starts if one not in names], beside, set(names))
+
+    def _started(self, beside: frozenset[Module]) -> tuple[set[str], list[Unit]]:
+        """What may run whatever the name: what is stored, and what networks do; by name, and as units."""
         units = self.units()
-        beside = self.loaded.beside(home) if home is not None else frozenset(self.loaded.modules())
         stored = [name for name, modules in self._stored.items() if not beside.isdisjoint(modules)]
-        pending = [name, "__call__", *stored, *(self._derivatives if name == DERIVATIVES else ())]
-        pending += [u.name for found in units.values() for u in found if u.is_network and u.module in beside]
+        networks = [u.name for found in units.values() for u in found if u.is_network and u.module in beside]
         names: set[str] = set()
+        return names, self._from(["__call__", *stored, *networks], beside, names)
+
+    def _from(self, pending: list[str], beside: frozenset[Module], names: set[str]) -> list[Unit]:
+        """The units that some names lead to, beyond those of `names`, which grow."""
+        units = self.units()
         reached: list[Unit] = []
         while pending:
             current = pending.pop()

@@ -8,6 +8,7 @@ may be the entry point, and all that these import.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterable, Iterator
 
 from jaxmigrate.program.modules import Module
@@ -20,6 +21,7 @@ CONFIGURED = frozenset(  # libraries that import what a file of another language
     {"entry_points", "fiddle", "gin", "hydra", "iter_entry_points", "kauldron", "load_entry_point", "pkg_resources"}
     | {"pluggy", "stevedore"}
 )
+CONFIGURED_WORD = re.compile(rf"\b(?:{'|'.join(sorted(CONFIGURED))})\b")
 
 
 class Loaded:
@@ -30,6 +32,9 @@ class Loaded:
         self._imports: dict[Module, list[Module]] = {}
         self._importers: dict[Module, list[Module]] = {}
         self._answers: dict[Module, frozenset[Module]] = {}
+        self._sets: dict[frozenset[Module], frozenset[Module]] = {}
+        self._open: set[Module] = set()
+        self._flagged: set[Module] = set()
 
     def modules(self) -> Iterable[Module]:
         """The modules that were named, and those of the project that they import, however far."""
@@ -41,6 +46,8 @@ class Loaded:
                     self._imports[module] = list(_imports(module, self.resolver))
                     pending += self._imports[module]
             self._follow_by_name()
+            self._open = {module for module in self._imports if _is_configured(module)}
+            self._flagged = {module for module in self._imports if "config_flags" in module.text}
             for module, found in self._imports.items():
                 for one in found:
                     self._importers.setdefault(one, []).append(module)
@@ -49,13 +56,19 @@ class Loaded:
     def beside(self, module: Module) -> frozenset[Module]:
         """The modules that may be loaded in a process that runs a function of one, itself included."""
         if module not in self._answers:
-            everything = self.modules()
+            everything = self.everything()
             found = _closure(_closure([module], self._importers), self._imports)
-            if any("config_flags" in one.text for one in found):
+            if not self._flagged.isdisjoint(found):
                 found = _closure([*found, *self._configurations()], self._imports)
-            open_ended = module not in self._imports or any(_is_configured(one) for one in found)
-            self._answers[module] = frozenset(everything if open_ended else found)
+            open_ended = module not in self._imports or not self._open.isdisjoint(found)
+            result = everything if open_ended else frozenset(found)
+            self._answers[module] = self._sets.setdefault(result, result)
         return self._answers[module]
+
+    def everything(self) -> frozenset[Module]:
+        """All modules, as if they ran in one process."""
+        every = frozenset(self.modules())
+        return self._sets.setdefault(every, every)
 
     def _configurations(self) -> list[Module]:
         """The modules that a flag may name: absl's programs run their `get_config`."""
@@ -116,7 +129,7 @@ def aliases(module: Module) -> Iterator[tuple[ast.alias, ast.ImportFrom | None]]
 
 def _is_configured(module: Module) -> bool:
     """Whether a module uses a library that loads other modules by itself."""
-    if not any(word in module.text for word in CONFIGURED):
+    if CONFIGURED_WORD.search(module.text) is None:
         return False
     names = {alias.name.partition(".")[0] for alias, statement in aliases(module) if statement is None}
     froms = {part for _, s in aliases(module) if s is not None for part in (s.module or "").split(".")}
