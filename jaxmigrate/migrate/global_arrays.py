@@ -16,6 +16,7 @@ from jaxmigrate.migrate import state_helper
 from jaxmigrate.migrate.edits import Edit, Positions
 from jaxmigrate.migrate.global_helpers import MapNeeds
 from jaxmigrate.migrate.imports import has_jax_import, names_for
+from jaxmigrate.migrate.one_device import given_one_device
 from jaxmigrate.migrate.placement import Holder, holder_of, line_start, statement_before
 from jaxmigrate.migrate.style import Style, style_of
 from jaxmigrate.program.modules import Module
@@ -58,10 +59,22 @@ def global_rewrite(
     """The edits of one file; None where it has neither a site nor an operation over global arrays."""
     sites = [c for c in choices.sites.values() if c.is_global and c.site.module is module]
     ops = [c for c in choices.ops if c.op.module is module and (c.op.kind != "rows" or program.processes)]
-    writer = _Writer(module, sites, ops, program, resolver, taken)
+    alone = _given_one_device(choices, module, resolver)
+    writer = _Writer(module, sites, ops, program, resolver, taken, alone)
     writer.calls([c.node for c in choices.calls if c.module is module])
     writer.bodies([c for c in choices.sites.values() if c.is_global])
     return writer.write() if sites or ops or writer.result.edits else None
+
+
+def _given_one_device(choices: Layouts, module: Module, resolver: Resolver) -> list[tuple[ast.expr, str]]:
+    """What lies on one device and is given to all alike in calls of a file, with the axis of the map."""
+    changed = {c.op.node for c in choices.ops}
+    found: dict[ast.expr, str] = {}
+    for choice in (c for c in choices.sites.values() if c.is_global):
+        places = [i for i, c in enumerate(choice.arguments) if c.layout == "broadcast"]
+        given = given_one_device(choice.site, places, resolver, changed)
+        found |= {node: choice.axis for node, where in given if where is module}
+    return list(found.items())
 
 
 class _Writer:
@@ -75,7 +88,9 @@ class _Writer:
         program: Program,
         resolver: Resolver,
         taken: Iterable[str],
+        alone: Sequence[tuple[ast.expr, str]] = (),
     ) -> None:
+        self.alone = alone
         self.module = module
         self.sites = sites
         self.ops = ops
@@ -84,10 +99,11 @@ class _Writer:
         self.positions = Positions(module.text)
         self.style: Style = style_of(module)
         self.axes = {axis: self._axis_text(axis) for axis in {*(c.axis for c in sites), *(c.axis for c in ops)}}
+        self.axes |= {axis: self._axis_text(axis) for _, axis in alone}
         self.result = GlobalRewrite()
         self.wanted: set[str] = {"Mesh"} if self._mesh_users() or any(self._is_deferred(c) for c in sites) else set()
         self.wanted |= {"PartitionSpec"} if sites else set()
-        if any(self._helper_of(c) for c in ops):
+        if alone or any(self._helper_of(c) for c in ops):
             self.wanted |= {"NamedSharding", "PartitionSpec"}
         if any(c.op.kind == "stack" for c in ops):
             self.wanted |= {"Mesh", "NamedSharding", "PartitionSpec"}
@@ -103,6 +119,10 @@ class _Writer:
         for op in self.ops:
             self.result.edits += self._operation(op)
             self.result.uses.append(op.op.node)
+        for node, _ in self.alone:
+            start, end = self.positions.span(node)
+            sharding = f"{self.names.sharding}({self._mesh(node)}, {self.names.spec}())"
+            self.result.edits += [Edit(start, start, f"{self.names.jax}.device_put("), Edit(end, end, f", {sharding})")]
         self.result.helpers = [list(lines) for lines in self._helpers()]
         return self.result
 
@@ -178,7 +198,7 @@ class _Writer:
 
     def _mesh_users(self) -> list[ast.expr]:
         direct = [c.site.node for c in self.sites if not self._is_deferred(c)]
-        return [*direct, *(c.op.node for c in self.ops if self._helper_of(c))]
+        return [*direct, *(c.op.node for c in self.ops if self._helper_of(c)), *(node for node, _ in self.alone)]
 
     def _helper_of(self, choice: OpChoice) -> str:
         """Which helper an operation calls, an empty string for none."""
@@ -208,6 +228,7 @@ class _Writer:
 
     def _mesh_text(self, nodes: Sequence[ast.expr]) -> str:
         chosen = {id(c.site.node): c.axis for c in self.sites} | {id(c.op.node): c.axis for c in self.ops}
+        chosen |= {id(node): axis for node, axis in self.alone}
         axis = next(chosen[id(n)] for n in nodes)
         return helpers.mesh_text(self.names, self.axes[axis], self.program.processes and self.program.guarded)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import cast
 
 from jaxmigrate.program.modules import Module
@@ -21,17 +21,23 @@ MADE = re.compile(r"\b(?:unreplicate|get_first|device_put)\(|\blambda (\w+): \1\
 
 def is_given_one_device(site: MappedSite, in_axes: Argument, resolver: Resolver) -> bool:
     """Whether some call gives an array of one device for an argument whose axis is None."""
-    name, axes = _name_of(site), in_axes.expression
-    if not name or not isinstance(axes, ast.Tuple | ast.List | ast.Constant):
+    axes = in_axes.expression
+    if not isinstance(axes, ast.Tuple | ast.List | ast.Constant):
         return False
     elements = [axes] if isinstance(axes, ast.Constant) else axes.elts
     places = [i for i, axis in enumerate(elements) if isinstance(axis, ast.Constant) and axis.value is None]
-    return any(
-        i < len(call.args) and _lies_alone(call.args[i], module)
-        for call, module in (_calls(resolver).get(name, ()) if places else ())
-        if not any(isinstance(argument, ast.Starred) for argument in call.args)
-        for i in places
-    )
+    return any(True for _ in given_one_device(site, places, resolver))
+
+
+def given_one_device(
+    site: MappedSite, places: Collection[int], resolver: Resolver, changed: Collection[ast.AST] = ()
+) -> Iterator[tuple[ast.expr, Module]]:
+    """The arguments at some places that lie on one device; what is made of nodes that are `changed` no longer does."""
+    name = _name_of(site)
+    for call, module in _calls(resolver).get(name, ()) if places and name else ():
+        if not any(isinstance(argument, ast.Starred) for argument in call.args):
+            given = (call.args[i] for i in places if i < len(call.args))
+            yield from ((node, module) for node in given if _lies_alone(node, module, changed))
 
 
 def _name_of(site: MappedSite) -> str:
@@ -59,9 +65,10 @@ def _last_part(node: ast.expr) -> str:
     return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
 
 
-def _lies_alone(node: ast.expr, module: Module) -> bool:
+def _lies_alone(node: ast.expr, module: Module, changed: Collection[ast.AST]) -> bool:
     """Whether an expression, or what is assigned to the name that it is, takes one slice or puts it on a device."""
-    return any(_takes_one(value, module) for value in (node, *_assigned(_last_part(node), module)))
+    values = (node, *_assigned(_last_part(node), module))
+    return any(_takes_one(value, module) for value in values if not any(n in changed for n in ast.walk(value)))
 
 
 def _takes_one(node: ast.expr, module: Module) -> bool:

@@ -68,7 +68,8 @@ def _chosen_arguments(site: MappedSite, resolver: Resolver, choice: SiteChoice |
     if choice is None:
         return plain
     if not choice.is_global:
-        return tuple(_with_reason(a, c) for a, c in itertools.zip_longest(plain, choice.arguments) if a is not None)
+        pairs = itertools.zip_longest(plain, choice.arguments)
+        return tuple(_with_reason(a, c, choice.blocked) for a, c in pairs if a is not None)
     names = {i: a.name for i, a in enumerate(plain) if a.name != "*"}
     return tuple(a for i, c in enumerate(choice.arguments) for a in _with_fields(names.get(i, str(i)), c))
 
@@ -87,9 +88,9 @@ def _with_fields(name: str, choice: Choice) -> list[ArrayLayout]:
     return [ArrayLayout(name, choice.layout, choice.reason), *fields]
 
 
-def _with_reason(array: ArrayLayout, choice: Choice | None) -> ArrayLayout:
-    reason = choice.reason if choice is not None and array.layout == "stacked" else ""
-    return replace(array, reason=reason)
+def _with_reason(array: ArrayLayout, choice: Choice | None, blocked: str) -> ArrayLayout:
+    reason = choice.reason if choice is not None else blocked
+    return replace(array, reason=reason if array.layout == "stacked" else "")
 
 
 def _axis(site: MappedSite, resolver: Resolver) -> str | None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from jaxmigrate.flow.layout import bodies, containers, expressions, library, loans, mapped, operations, reading
-from jaxmigrate.flow.layout.idioms import Idiom, is_generator
+from jaxmigrate.flow.layout.idioms import Idiom
 from jaxmigrate.flow.layout.state import Given
 from jaxmigrate.flow.layout.values import (
     NONE,
@@ -126,7 +126,7 @@ def call_value(it: Interpreter, callee: Abstract, given: Given, node: ast.expr, 
     if len(callee.items) > 1:
         it.unlent.update(given.places.values())  # what one reads another may keep
         given = replace(given, places={})
-    results = [_call_item(it, one, given, node, frame) for one in sorted(callee.items, key=repr)]
+    results = [_call_item(it, one, given, node, frame) for one in callee.in_order()]
     if isinstance(frame.module.table.parents.get(node), ast.Expr):
         return PLAIN  # nobody looks at it
     result: Abstract = NOTHING
@@ -210,8 +210,7 @@ def _context(it: Interpreter, function: Function, given: Given, node: ast.expr) 
     Otherwise one caller whose arrays must stay stacked would keep those of all others so.
     """
     known = it.contexts.setdefault(function.node, {})
-    single = not isinstance(function.node, ast.FunctionDef) or is_generator(function.node)
-    if single or not isinstance(node, ast.Call) or given.open:
+    if not isinstance(node, ast.Call) or given.open or it.is_followed_once(function):
         known[None] = True
         return None
     tracked = any(is_tracked(value) for value in given.everything())

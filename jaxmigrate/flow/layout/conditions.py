@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from jaxmigrate.flow.axes import last_name
 from jaxmigrate.program.callers import callers_of
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.values import Constant, Parameter, Value
@@ -26,19 +27,18 @@ def known_truth(it: Interpreter, test: ast.expr, module: Module) -> bool | None:
             ops=[(ast.Eq() | ast.NotEq()) as op],
             comparators=[ast.Constant(value=str(expected))],
         ):
-            if _may_be_set_from_outside(it, left.attr if isinstance(left, ast.Attribute) else left.id, left):
+            if _may_be_set_from_outside(it, last_name(left), isinstance(left, ast.Attribute)):
                 return None
             found = {value.value if isinstance(value, Constant) else None for value in _values(it, left, module)}
-            if None in found or not found or any(not isinstance(one, str) for one in found):
-                return None
             outcomes = {(one == expected) is isinstance(op, ast.Eq) for one in found}
-            return outcomes.pop() if len(outcomes) == 1 else None
+            certain = all(isinstance(one, str) for one in found) and len(outcomes) == 1
+            return outcomes.pop() if certain else None
     return None
 
 
-def _may_be_set_from_outside(it: Interpreter, name: str, node: ast.expr) -> bool:
+def _may_be_set_from_outside(it: Interpreter, name: str, is_attribute: bool) -> bool:
     """Whether code that `resolve` does not look at may set a name: of another object, in a subclass, by reflection."""
-    key = (name, isinstance(node, ast.Attribute))
+    key = (name, is_attribute)
     if key not in it.settable:
         modules = [module for module in it.resolver.project.named if name in module.text]
         it.settable[key] = any(_sets(module, *key) for module in modules)
@@ -50,16 +50,13 @@ def _sets(module: Module, name: str, is_attribute: bool) -> bool:
     table = module.table
     if not REFLECTING.isdisjoint(table.named):
         return True
-    stored = [n for n in ast.walk(module.tree) if isinstance(n, ast.Attribute) and n.attr == name and _is_stored(n)]
+    named = (n for n in module.nodes if isinstance(n, ast.Attribute) and n.attr == name)
+    stored = [n for n in named if isinstance(n.ctx, ast.Store | ast.Del)]
     known = [a for a in table.attributes if a.attr == name]
     if len(stored) != len(known) or not all(_is_self(a.target) for a in known):
         return True
     classes = (scope for scope in table.own_scope.values() if scope.kind == "class")
     return is_attribute and any(name in scope.bindings for scope in classes)
-
-
-def _is_stored(node: ast.Attribute) -> bool:
-    return isinstance(node.ctx, ast.Store | ast.Del)
 
 
 def _is_self(node: ast.expr) -> bool:

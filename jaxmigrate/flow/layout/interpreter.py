@@ -331,8 +331,8 @@ class Interpreter(State):
             case ast.If(test=test, body=body, orelse=orelse):
                 expressions.test(self, test, frame)
                 truth = conditions.known_truth(self, test, frame.module)
-                if truth is not None:
-                    self.skip(orelse if truth else body)
+                for statement in () if truth is None else orelse if truth else body:
+                    self.mark_loads(statement)  # what never runs reads nothing
                 self.branches([body, orelse] if truth is None else [body if truth else orelse], node, frame)
             case ast.For() | ast.AsyncFor():
                 self.loop(node, frame)
@@ -408,11 +408,6 @@ class Interpreter(State):
             self.block(body, frame)
             after = self.join_env(after, frame.env, node, frame.module)
         frame.env = after
-
-    def skip(self, statements: Iterable[ast.stmt]) -> None:
-        """Statements that never run read nothing."""
-        for statement in statements:
-            self.loads.update(n for n in ast.walk(statement) if isinstance(n, ast.Name | ast.Attribute))
 
     def loop(self, node: ast.For | ast.AsyncFor | ast.While, frame: Frame) -> None:
         """Runs a loop's body until what it starts from no longer changes."""
@@ -779,7 +774,7 @@ class Interpreter(State):
         """Functions in a value run inside a map or a transformation: what they capture is not followed."""
         if not isinstance(value, Func):
             return
-        for item in value.items:
+        for item in value.in_order():
             if isinstance(item, Function):
                 self.enter_device(item)
 
@@ -799,13 +794,13 @@ class Interpreter(State):
                 elif isinstance(child, ast.Name | ast.Attribute) and child in one.module.table.scope_of:
                     pending += [v for v in self.resolver.values(child, one.module) if isinstance(v, Function)]
 
-    def mark_loads(self, node: ast.expr) -> None:
-        """Notes that the names in an expression were looked at."""
+    def mark_loads(self, node: ast.AST) -> None:
+        """Notes that the names in an expression or statement were looked at."""
         self.loads.update(n for n in ast.walk(node) if isinstance(n, ast.Name | ast.Attribute))
 
     def pin_sites(self, value: Abstract, reason: str, node: ast.AST, frame: Frame) -> None:
         """Mapped functions in a value are called where nobody sees it."""
-        for item in value.items if isinstance(value, Func) else ():
+        for item in value.in_order() if isinstance(value, Func) else ():
             if not isinstance(item, Function):
                 self.escape(item, Pin(reason, frame.module, node))
 

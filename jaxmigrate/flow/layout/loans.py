@@ -9,7 +9,6 @@ group with what was lent.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -71,7 +70,7 @@ def settle(it: Interpreter) -> None:
     loans = it.loans.values()
     while any(_close(loan) for loan in loans if loan.owner.find().pins or loan.place in it.unlent):
         pass
-    on_host = {cell.find() for cell in (*it.on_host, *_made_by_numpy(it))}
+    on_host = {cell.find() for cell in (*it.on_host, *(op.cell for op in it.ops.values() if op.is_numpys))}
     used = {cell.find() for key, cell in it.cells.items() if key[0] in ("argument", "output")}
     given = {cell.find() for key, cell in it.cells.items() if key[0] == "argument"}
     owners = {field.find(): root for root in given for field in root.fields.values()}
@@ -86,10 +85,6 @@ def settle(it: Interpreter) -> None:
             _close(loan)
 
 
-def _made_by_numpy(it: Interpreter) -> Iterator[Cell]:
-    return (op.cell for op in it.ops.values() if op.kind == "replicate" and op.form.startswith("numpy."))
-
-
 def _may_be_static(it: Interpreter, place: ast.expr) -> bool:
     """Whether an expression may be a field that is a part of its object's type, and no array."""
     return isinstance(place, ast.Attribute) and objects.may_be_static(it, place.attr)
@@ -97,8 +92,8 @@ def _may_be_static(it: Interpreter, place: ast.expr) -> bool:
 
 def _is_in_each_round(loan: Loan) -> bool:
     """Whether a loop makes a loan each time that it comes round, which would cost more than it saves."""
-    parents, node = loan.module.table.parents, loan.place
-    above: ast.AST | None = parents.get(node)
+    parents = loan.module.table.parents
+    above = parents.get(loan.place)
     while above is not None and not isinstance(above, ast.FunctionDef | ast.Lambda | ast.If | ast.IfExp):
         if isinstance(above, ast.For | ast.AsyncFor | ast.While | ast.comprehension):
             return True

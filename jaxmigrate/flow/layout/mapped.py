@@ -49,7 +49,7 @@ def make_site(it: Interpreter, node: ast.Call, frame: Frame) -> Abstract:
 
 def _bound_on_device(it: Interpreter, value: Abstract, node: ast.AST, frame: Frame) -> None:
     """What a partial or a transformed function under the map holds."""
-    for item in value.items if isinstance(value, Func) else ():
+    for item in value.in_order() if isinstance(value, Func) else ():
         found = it.bound.get(getattr(item, "node", None))  # type: ignore[arg-type]
         if found is not None:
             callee, given = found
@@ -72,14 +72,13 @@ def call_site(it: Interpreter, site: ast.expr, given: Given, node: ast.expr, fra
         it.escape(Site(site), Pin(reason, frame.module, node))
         it.pin_all(given.everything(), "is given to a mapped function by keyword or with a star", node, frame.module)
         return PLAIN
-    key = (site, node)
+    key = (site, node, len(given.positional))
     call = it.calls.get(key)
     if call is None:
         call = it.calls[key] = SiteCall(site, frame.module, node, [NOTHING] * len(given.positional))
         it.changed = True
     for index, value in enumerate(given.positional):
-        if index < len(call.arguments):
-            call.arguments[index] = it.join(call.arguments[index], value, node, frame.module)
+        call.arguments[index] = it.join(call.arguments[index], value, node, frame.module)
         _give(it, site, index, value, node, frame)
     return outputs(it, site, len(given.positional))
 
@@ -178,7 +177,7 @@ def _functions(it: Interpreter, site: ast.expr) -> tuple[Value, ...]:
     values = mapped_values(mapped, it.resolver)
     seen = it.mapped.get(site)
     if isinstance(seen, Func) and all(isinstance(item, Function) for item in seen.items):
-        functions = tuple(sorted((i for i in seen.items if isinstance(i, Function)), key=repr))
+        functions = tuple(item for item in seen.in_order() if isinstance(item, Function))
         if len(values) != 1 or not isinstance(values[0], Function):
             return functions if len(functions) == 1 or len(values) != 1 else values
     return values

@@ -103,16 +103,17 @@ def make(
     """A stacked array made from one that is not."""
     if isinstance(value, Nothing) and not isinstance(operand, ast.Constant):
         return NOTHING
+    beside = Pin("is made where others get a second device axis", frame.module, node)
     if is_tracked(value):
         it.twice.add(node)
         it.pin_all([value], "is given a second device axis", node, frame.module)
         if (known := it.ops.get(node)) is not None:
-            it.changed |= known.cell.pin(Pin("is made where others get a second device axis", frame.module, node))
+            it.changed |= known.cell.pin(beside)
         return PLAIN
     cell = it.cell(kind, node)
     record(it, kind, node, operand, cell, form, frame)
     if node in it.twice:
-        it.changed |= cell.pin(Pin("is made where others get a second device axis", frame.module, node))
+        it.changed |= cell.pin(beside)
     written = form in ("reshape", "sizes") or "numpy." in form
     leaf = written or it.idioms.makes_array(operand, frame.module)
     if kind != "replicate" or not is_object(Ref(cell, leaf=leaf), node, operand, frame.module):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from jaxmigrate.flow.layout.idioms import is_generator
 from jaxmigrate.flow.layout.onlookers import ROUND_NAMES
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import own_statements
@@ -50,7 +51,7 @@ def is_reader(name: str) -> bool:
 
 def _reads_only(it: Interpreter, function: Function, name: str) -> bool:
     node, module = function.node, function.module
-    if not isinstance(node, ast.FunctionDef) or any(isinstance(s, ast.Yield | ast.YieldFrom) for s in ast.walk(node)):
+    if not isinstance(node, ast.FunctionDef) or is_generator(node):
         return False
     if any(isinstance(s, ast.Global | ast.Nonlocal) for s in own_statements(node)):
         return False

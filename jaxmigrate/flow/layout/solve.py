@@ -124,7 +124,7 @@ class _Solver:
         found: dict[Cell, set[str]] = {}
         for op in self.it.ops.values():
             found.setdefault(op.cell.find(), set()).add(op.kind)
-            if op.kind == "replicate" and op.form.startswith("numpy."):
+            if op.is_numpys:
                 found[op.cell.find()].add("numpy")
             if op.kind == "first" and is_result_written(op.node, op.module, self.it.resolver):
                 found[op.cell.find()].add("written")

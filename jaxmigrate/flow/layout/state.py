@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
-from jaxmigrate.flow.layout.idioms import Idioms, Kind
+from jaxmigrate.flow.layout.idioms import Idioms, Kind, is_generator
 from jaxmigrate.flow.layout.values import (
     NOTHING,
     PLAIN,
@@ -62,6 +62,11 @@ class Op:
     form: str = ""
     fetched: bool = False
 
+    @property
+    def is_numpys(self) -> bool:
+        """Whether it makes an array of numpy's, which is no array on devices yet."""
+        return self.kind == "replicate" and self.form.startswith("numpy.")
+
 
 @dataclass(slots=True, eq=False)
 class SiteCall:
@@ -113,7 +118,7 @@ class State:
         self.cells: dict[Key, Cell] = {}
         self.boxes: dict[Key, Box] = {}
         self.ops: dict[ast.expr, Op] = {}
-        self.calls: dict[tuple[ast.expr, ast.Call], SiteCall] = {}
+        self.calls: dict[tuple[ast.expr, ast.Call, int], SiteCall] = {}
         self.escaped: dict[ast.expr, Pin] = {}
         self.mapped: dict[ast.expr, Abstract] = {}
         self.bound: dict[ast.expr, tuple[Abstract, Given]] = {}
@@ -131,6 +136,7 @@ class State:
         self.settable: dict[tuple[str, bool], bool] = {}
         self.readers: dict[tuple[FunctionNode, str], bool] = {}
         self.functions: dict[FunctionNode, Function] = {}
+        self.followed_once: dict[FunctionNode, bool] = {}
         self.contexts: dict[FunctionNode, dict[ast.Call | None, bool]] = {}
         self.pinned_classes: dict[ast.ClassDef, Pin] = {}
         self.changed = False
@@ -271,6 +277,13 @@ class State:
         self.store(("returns pinned", function.node), PLAIN, function.node, function.module)
         self.pin(self.load(("return", function.node, None)), pin)
 
+    def is_followed_once(self, function: Function) -> bool:
+        """Whether all calls of a function are one: of a lambda, and of what runs on after its call has returned."""
+        if function.node not in self.followed_once:
+            runs_at_once = isinstance(function.node, ast.FunctionDef) and not is_generator(function.node)
+            self.followed_once[function.node] = not runs_at_once
+        return self.followed_once[function.node]
+
     def reach(self, function: Function) -> None:
         """Notes that a function runs, so that its body is interpreted."""
         if function.node not in self.functions:
@@ -296,10 +309,10 @@ class State:
                 return Tup(tuple(self.join(x, y, node, module) for x, y in zip(a, b, strict=True)))
             case (Seq(), Seq()) | (Dct(), Dct()):
                 return self._join_boxes(one, other, node, module)
-            case (Func() | Obj(), Func() | Obj()) if not _same_kind(one, other, self):
-                return Func(_items(one) | _items(other))
             case Obj(cls=a), Obj(cls=b) if self.root(a) is self.root(b):
                 return one
+            case (Func() | Obj(), Func() | Obj()):
+                return Func(_items(one) | _items(other))
             case Plain(), Plain():
                 return one if one == other else PLAIN
         return self._join_unlike(one, other, node, module)
@@ -377,16 +390,9 @@ class State:
             self.pin(value, pin)
 
 
-def _same_kind(one: Abstract, other: Abstract, state: State) -> bool:
-    """Whether two values are objects of one family of classes, for which one stands."""
-    return isinstance(one, Obj) and isinstance(other, Obj) and state.root(one.cls) is state.root(other.cls)
-
-
-def _items(value: Abstract) -> frozenset[Item]:
+def _items(value: Func | Obj) -> frozenset[Item]:
     """What may be called or asked for attributes."""
-    if isinstance(value, Func):
-        return value.items
-    return frozenset({value}) if isinstance(value, Obj) else frozenset()
+    return value.items if isinstance(value, Func) else frozenset({value})
 
 
 def _ways(value: Abstract) -> tuple[Abstract, ...]:

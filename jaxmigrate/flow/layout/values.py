@@ -216,6 +216,10 @@ class Func:
 
     items: frozenset[Item]
 
+    def in_order(self) -> list[Item]:
+        """The items in the order of the source, which is the same in each run."""
+        return sorted(self.items, key=_place) if len(self.items) > 1 else [*self.items]
+
 
 @dataclass(frozen=True, slots=True)
 class Mixed:
@@ -226,6 +230,16 @@ class Mixed:
 
 Abstract: TypeAlias = Plain | Nothing | Ref | Tup | Seq | Dct | Obj | Func | Mixed
 PLAIN, NOTHING, NONE = Plain(), Nothing(), Nothing(none=True)
+
+
+def _place(item: Item) -> tuple[str, str, int, int, str]:
+    """Where an item stands: its kind, file, line and column, and its name or text."""
+    owner = item.cls if isinstance(item, Obj) else item
+    module, node = getattr(owner, "module", None), getattr(owner, "node", None)
+    path = module.path.as_posix() if module is not None else ""
+    if node is None:
+        return type(item).__name__, path, 0, 0, str(getattr(owner, "name", ""))
+    return type(item).__name__, path, node.lineno, node.col_offset, "" if path else ast.dump(node)
 
 
 def func(item: Item) -> Func:
