@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from jaxmigrate.migrate.helper import DEFAULT_AXIS, Needs
 from jaxmigrate.migrate.inside import Inside, inside
 from jaxmigrate.migrate.nesting import InPlace, in_place
-from jaxmigrate.migrate.one_device import is_given_one_device
+from jaxmigrate.migrate.one_device import is_given_one_device, may_give_one_device
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.sites import MappedSite, Reference, axis_of, is_decorator, references
@@ -209,22 +209,29 @@ def _leaves(value: object) -> list[object]:
     return [leaf for item in value for leaf in _leaves(item)] if isinstance(value, tuple) else [value]
 
 
-def needs_of(decisions: Iterable[Decision], around: Surroundings, resolver: Resolver) -> Needs:
-    """What the helper of a file must be able to do for the references that are replaced."""
+def needs_of(
+    decisions: Iterable[Decision], around: Surroundings, resolver: Resolver, changed: Collection[ast.AST] = ()
+) -> Needs:
+    """What the helper of a file must be able to do for the references that are replaced.
+
+    `changed`: slices of stacked arrays that are global arrays instead.
+    """
     needs: Needs | None = None
     for decision in decisions:
         if decision.is_plain:
-            one = _needs_of_one(decision, around, resolver)
+            one = _needs_of_one(decision, around, resolver, changed)
             needs = one if needs is None else _merge(needs, one)
     needs = needs or Needs()
     alone = needs.alone and not needs.inner
     return replace(needs, processes=around.processes, alone=alone, lower=around.lower, wrapped=around.wrapped)
 
 
-def _needs_of_one(decision: Decision, around: Surroundings, resolver: Resolver) -> Needs:
+def _needs_of_one(decision: Decision, around: Surroundings, resolver: Resolver, changed: Collection[ast.AST]) -> Needs:
     site = decision.sites[0] if decision.sites else None
     if site is None or site.is_open:
-        return replace(_open_needs(around), inner=decision.around)
+        needs = _open_needs(around)
+        alone = needs.in_axes and may_give_one_device(decision.reference, resolver, changed)
+        return replace(needs, inner=decision.around, alone=alone)
     given = {a.keyword for a in site.arguments}
     in_axes = site.keyword("in_axes")
     return Needs(
@@ -238,7 +245,7 @@ def _needs_of_one(decision: Decision, around: Surroundings, resolver: Resolver) 
         backend="backend" in given,
         axis_size="axis_size" in given,
         inner=decision.around,
-        alone=in_axes is not None and is_given_one_device(site, in_axes, resolver),
+        alone=in_axes is not None and is_given_one_device(site, in_axes, resolver, changed),
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from jaxmigrate.flow.layout.choices import Layouts, OpChoice, SiteChoice
@@ -16,7 +16,7 @@ from jaxmigrate.migrate import state_helper
 from jaxmigrate.migrate.edits import Edit, Positions
 from jaxmigrate.migrate.global_helpers import MapNeeds
 from jaxmigrate.migrate.imports import has_jax_import, names_for
-from jaxmigrate.migrate.one_device import given_one_device
+from jaxmigrate.migrate.one_device import is_given_alone
 from jaxmigrate.migrate.placement import Holder, holder_of, line_start, statement_before
 from jaxmigrate.migrate.style import Style, style_of
 from jaxmigrate.program.modules import Module
@@ -59,22 +59,19 @@ def global_rewrite(
     """The edits of one file; None where it has neither a site nor an operation over global arrays."""
     sites = [c for c in choices.sites.values() if c.is_global and c.site.module is module]
     ops = [c for c in choices.ops if c.op.module is module and (c.op.kind != "rows" or program.processes)]
-    alone = _given_one_device(choices, module, resolver)
+    alone = _given_alone(sites, choices, resolver)
     writer = _Writer(module, sites, ops, program, resolver, taken, alone)
     writer.calls([c.node for c in choices.calls if c.module is module])
     writer.bodies([c for c in choices.sites.values() if c.is_global])
     return writer.write() if sites or ops or writer.result.edits else None
 
 
-def _given_one_device(choices: Layouts, module: Module, resolver: Resolver) -> list[tuple[ast.expr, str]]:
-    """What lies on one device and is given to all alike in calls of a file, with the axis of the map."""
-    changed = {c.op.node for c in choices.ops}
-    found: dict[ast.expr, str] = {}
-    for choice in (c for c in choices.sites.values() if c.is_global):
-        places = [i for i, c in enumerate(choice.arguments) if c.layout == "broadcast"]
-        given = given_one_device(choice.site, places, resolver, changed)
-        found |= {node: choice.axis for node, where in given if where is module}
-    return list(found.items())
+def _given_alone(sites: Sequence[SiteChoice], choices: Layouts, resolver: Resolver) -> dict[ast.expr, tuple[int, ...]]:
+    """The sites that are given arrays of one device for arguments that all devices take alike, and which these are."""
+    changed = {c.op.node for c in choices.ops if not c.fields}
+    places = {c.site.node: tuple(i for i, a in enumerate(c.arguments) if a.layout == "broadcast") for c in sites}
+    alone = [c.site for c in sites if is_given_alone(c.site, places[c.site.node], resolver, changed)]
+    return {site.node: places[site.node] for site in alone}
 
 
 class _Writer:
@@ -88,7 +85,7 @@ class _Writer:
         program: Program,
         resolver: Resolver,
         taken: Iterable[str],
-        alone: Sequence[tuple[ast.expr, str]] = (),
+        alone: Mapping[ast.expr, tuple[int, ...]],
     ) -> None:
         self.alone = alone
         self.module = module
@@ -99,7 +96,6 @@ class _Writer:
         self.positions = Positions(module.text)
         self.style: Style = style_of(module)
         self.axes = {axis: self._axis_text(axis) for axis in {*(c.axis for c in sites), *(c.axis for c in ops)}}
-        self.axes |= {axis: self._axis_text(axis) for _, axis in alone}
         self.result = GlobalRewrite()
         self.wanted: set[str] = {"Mesh"} if self._mesh_users() or any(self._is_deferred(c) for c in sites) else set()
         self.wanted |= {"PartitionSpec"} if sites else set()
@@ -119,10 +115,6 @@ class _Writer:
         for op in self.ops:
             self.result.edits += self._operation(op)
             self.result.uses.append(op.op.node)
-        for node, _ in self.alone:
-            start, end = self.positions.span(node)
-            sharding = f"{self.names.sharding}({self._mesh(node)}, {self.names.spec}())"
-            self.result.edits += [Edit(start, start, f"{self.names.jax}.device_put("), Edit(end, end, f", {sharding})")]
         self.result.helpers = [list(lines) for lines in self._helpers()]
         return self.result
 
@@ -194,11 +186,11 @@ class _Writer:
         """Whether a site's mesh cannot be built where the site stands."""
         node = choice.site.node
         at_import = isinstance(holder_of(node, self.module), ast.Module | None)
-        return at_import or is_decorator(node, self.module) or self._has_stacked(choice)
+        return at_import or is_decorator(node, self.module) or self._has_stacked(choice) or node in self.alone
 
     def _mesh_users(self) -> list[ast.expr]:
         direct = [c.site.node for c in self.sites if not self._is_deferred(c)]
-        return [*direct, *(c.op.node for c in self.ops if self._helper_of(c)), *(node for node, _ in self.alone)]
+        return [*direct, *(c.op.node for c in self.ops if self._helper_of(c))]
 
     def _helper_of(self, choice: OpChoice) -> str:
         """Which helper an operation calls, an empty string for none."""
@@ -228,7 +220,6 @@ class _Writer:
 
     def _mesh_text(self, nodes: Sequence[ast.expr]) -> str:
         chosen = {id(c.site.node): c.axis for c in self.sites} | {id(c.op.node): c.axis for c in self.ops}
-        chosen |= {id(node): axis for node, axis in self.alone}
         axis = next(chosen[id(n)] for n in nodes)
         return helpers.mesh_text(self.names, self.axes[axis], self.program.processes and self.program.guarded)
 
@@ -289,6 +280,8 @@ class _Writer:
             whole = "True" if choice.whole else _display([str(i) for i in outputs])
             found.append(f"stacked_outputs={whole}")
         found += self._state_keywords(choice)
+        if alone := self.alone.get(choice.site.node):
+            found.append(f"everywhere={_display([str(i) for i in alone])}")
         static, donated = self._static(choice), self._donated(choice)
         found += [f"static_argnums={static}"] if static else []
         return [*found, *([f"donate_argnums={donated}"] if donated else [])]
@@ -585,6 +578,7 @@ class _Writer:
                 whole_state=any(c.fields for s in deferred if s.whole for c in s.outputs),
                 donate=any(self._donated(s) for s in deferred),
                 static=any(self._static(s) for s in deferred),
+                everywhere=any(s.site.node in self.alone for s in deferred),
                 processes=several and any(self._needs_host_local(s) for s in deferred),
                 ordered=several and self.program.guarded,
                 named=len({c.axis for c in deferred}) > 1,

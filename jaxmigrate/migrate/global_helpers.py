@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 WIDTH = 88
 SHARD_MAP, REPLICATE, SHARD, PREFETCH, STACK = "_shard_map", "_replicate", "_shard", "_prefetch", "_stack"
+COMPILED = "compiled"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,14 +34,16 @@ class MapNeeds:
     """What the sites of a file ask of its `_shard_map`.
 
     Stacked arguments or outputs, donation, static arguments, several processes, devices ordered by process, and a name
-    for the axis where sites differ in it; `copies` are the methods that copy objects of which some fields are stacked,
-    and `state_outputs` and `whole_state` say that functions return such objects, among others or alone.
+    for the axis where sites differ in it; `everywhere`: arguments that one device holds; `copies` are the methods that
+    copy objects of which some fields are stacked, and `state_outputs` and `whole_state` say that functions return such
+    objects, among others or alone.
     """
 
     stacked: bool = False
     stacked_outputs: bool = False
     donate: bool = False
     static: bool = False
+    everywhere: bool = False
     processes: bool = False
     ordered: bool = False
     named: bool = False
@@ -137,6 +140,9 @@ def shard_map_lines(names: GlobalNames, needs: MapNeeds, axis: str) -> Iterator[
     static = ", static_argnums=static_argnums" if needs.static else ""
     donate = ", donate_argnums=donate_argnums" if needs.donate else ""
     jitted = f"{names.jax}.jit(mapped{static}{donate})"
+    if needs.everywhere:
+        yield from everywhere_lines(names, needs, axis, jitted)
+        jitted = COMPILED
     if needs.processes and (needs.stacked or needs.stacked_outputs):
         yield from _host_local(names, needs, axis, jitted)
     else:
@@ -151,6 +157,7 @@ def signature(names: GlobalNames, needs: MapNeeds) -> Iterator[str]:
     keywords += ["stacked_fields=None"] if needs.copies else []
     keywords += ["state_outputs=None"] if needs.state_outputs else []
     keywords += ["whole_state=None"] if needs.whole_state else []
+    keywords += ["everywhere=()"] if needs.everywhere else []
     keywords += ["static_argnums=()"] if needs.static else []
     keywords += ["donate_argnums=()"] if needs.donate else []
     line = f"def {names.shard_map}(fun, *, {', '.join(keywords)}):"
@@ -170,6 +177,20 @@ def signature(names: GlobalNames, needs: MapNeeds) -> Iterator[str]:
         yield '    """Maps fun over all devices; stacked arrays hold one slice for each of them."""'
     else:
         yield '    """Maps fun over all devices; the mesh is built at the first call, not at import."""'
+    yield ""
+
+
+def everywhere_lines(names: GlobalNames, needs: MapNeeds, axis: str, jitted: str) -> Iterator[str]:
+    """jit takes no array that one device holds beside arrays on all of them; pmap copied it to all."""
+    yield f"    jitted = {jitted}"
+    yield ""
+    yield f"    def {COMPILED}(*args):"
+    yield f"        sharding = {names.sharding}({mesh_text(names, axis, needs.ordered)}, {names.spec}())"
+    yield "        args = ["
+    yield f"            {names.jax}.device_put(x, sharding) if i in everywhere else x"
+    yield "            for i, x in enumerate(args)"
+    yield "        ]"
+    yield "        return jitted(*args)"
     yield ""
 
 
@@ -202,8 +223,9 @@ def _block(names: GlobalNames, needs: MapNeeds) -> Iterator[str]:
 
 def _host_local(names: GlobalNames, needs: MapNeeds, axis: str, jitted: str) -> Iterator[str]:
     """Stacked arrays of several processes hold the slices of a process's own devices."""
-    yield f"    compiled = {jitted}"
-    yield ""
+    if jitted != COMPILED:
+        yield f"    {COMPILED} = {jitted}"
+        yield ""
     yield "    def host_local(*args):"
     yield f"        if {names.jax}.process_count() == 1:"
     yield "            return compiled(*args)"

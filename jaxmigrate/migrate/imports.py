@@ -57,8 +57,8 @@ def plan_imports(module: Module, needs: Needs, default_axis: str) -> Imports:
     taken = set(used)
     jax, added = _jax_name(module, taken)
     chosen: dict[str, str] = {}
-    wanted = ["Mesh", "PartitionSpec", *(["multihost_utils"] if needs.processes else [])]
-    wanted += ["NamedSharding"] if needs.alone else []
+    wanted = ["Mesh", *(["NamedSharding"] if needs.alone else []), "PartitionSpec"]
+    wanted += ["multihost_utils"] if needs.processes else []
     missing: list[tuple[str, str, str]] = []
     for key in wanted:
         source, name, proposals = WANTED[key]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from jaxmigrate.migrate.global_helpers import GlobalNames, MapNeeds, mesh_text, signature
+from jaxmigrate.migrate.global_helpers import COMPILED, GlobalNames, MapNeeds, everywhere_lines, mesh_text, signature
 
 
 def shard_map_lines(names: GlobalNames, needs: MapNeeds, axis: str) -> Iterator[str]:
@@ -41,6 +41,9 @@ def shard_map_lines(names: GlobalNames, needs: MapNeeds, axis: str) -> Iterator[
     static = ", static_argnums=static_argnums" if needs.static else ""
     donate = ", donate_argnums=donate_argnums" if needs.donate else ""
     jitted = f"{jax}.jit(mapped{static}{donate})"
+    if needs.everywhere:
+        yield from everywhere_lines(names, needs, axis, jitted)
+        jitted = COMPILED
     if needs.processes:
         yield from _host_local(names, needs, axis, jitted)
     else:
@@ -115,8 +118,9 @@ def _host_local(names: GlobalNames, needs: MapNeeds, axis: str, jitted: str) -> 
     """Stacked arrays of several processes hold the slices of a process's own devices."""
     jax, spec = names.jax, f"{names.spec}({axis})"
     outputs = needs.state_outputs or needs.whole_state or needs.stacked_outputs
-    yield f"    compiled = {jitted}"
-    yield ""
+    if jitted != COMPILED:
+        yield f"    {COMPILED} = {jitted}"
+        yield ""
     yield "    def host_local(*args):"
     yield f"        if {jax}.process_count() == 1:"
     yield "            return compiled(*args)"

@@ -65,6 +65,91 @@ def main():
     return p_step(jax_utils.unreplicate(jax_utils.replicate(jnp.ones(2))), x)
 """,
 }
+# With global arrays where there are some: what is given is a slice of an array that stays stacked, so it lies alone.
+LOOKED_AT = """
+
+def eval_step(x):
+    return jax.lax.pmean(x, "i")
+
+
+p_eval = jax.pmap(eval_step, axis_name="i")
+
+
+def look(w):
+    return w.T, p_eval(x.reshape((jax.local_device_count(), -1) + x.shape[1:]))[0]
+
+
+"""
+BESIDE_GLOBAL = {
+    "by another name": """@functools.partial(jax.pmap, axis_name="i", in_axes=(None, 0))
+def p_step(w, x):
+    return step(w, x)
+
+
+again = p_step
+
+
+def main():
+    w = jax_utils.replicate(jnp.ones(2))
+    return look(w), again(jax_utils.unreplicate(w), x)
+""",
+    "in a tuple behind a star": """p_step = jax.pmap(step, axis_name="i", in_axes=(None, 0))
+
+
+def main():
+    w = jax_utils.replicate(jnp.ones(2))
+    return look(w), p_step(*(jax_utils.unreplicate(w), x))
+""",
+    "as a parameter": """p_step = jax.pmap(step, axis_name="i", in_axes=(None, 0))
+
+
+def main():
+    w = jax_utils.replicate(jnp.ones(2))
+    return look(w), (lambda one: p_step(one, x))(jax_utils.unreplicate(w))
+""",
+    "by a partial": """p_step = jax.pmap(step, axis_name="i", in_axes=(None, 0))
+
+
+def main():
+    w = jax_utils.replicate(jnp.ones(2))
+    return look(w), functools.partial(p_step, jax_utils.unreplicate(w))(x)
+""",
+    "by what a function makes": """def make_step():
+    return jax.pmap(step, axis_name="i", in_axes=(None, 0))
+
+
+def first(tree):
+    return jax.tree.map(lambda x: x[0], tree)
+
+
+def loop(run, w):
+    return run(first(w), x)
+
+
+def main():
+    w = jax_utils.replicate(jnp.ones(2))
+    return look(w), loop(make_step(), w)
+""",
+    "by a partial of pmap": """mapped = functools.partial(jax.pmap, axis_name="i", in_axes=(None, 0))
+p_step = mapped(step)
+
+
+def main():
+    w = jax_utils.replicate(jnp.ones(2))
+    return look(w), p_step(jax_utils.unreplicate(w), x)
+""",
+    "donated, with a static argument": """@functools.partial(
+    jax.pmap, axis_name="i", in_axes=(None, 0, None), static_broadcasted_argnums=2, donate_argnums=0
+)
+def p_step(w, x, again):
+    return step(w, x) if again else x
+
+
+def main():
+    w = jax_utils.replicate(jnp.ones(2))
+    return look(w), p_step(jax_utils.unreplicate(w), x, True), p_step(2.0, x, True), w
+""",
+}
 ANYWHERE = {
     "a number": "p_step = jax.pmap(step, 'i', in_axes=(None, 0))\ny = jax_utils.unreplicate(p_step(0.5, x))\n",
     "a fresh array": "p_step = jax.pmap(step, 'i', in_axes=(None, 0))\nw = jnp.ones(2)\ny = p_step(w, x)[0]\n",
@@ -72,18 +157,27 @@ ANYWHERE = {
 }
 
 
+def _before(name: str) -> dict[str, str]:
+    return {"main.py": OPENING + (ALONE[name] if name in ALONE else LOOKED_AT.lstrip() + BESIDE_GLOBAL[name])}
+
+
+CASES = [*((name, "stacked") for name in {**ALONE, **BESIDE_GLOBAL}), *((name, "auto") for name in BESIDE_GLOBAL)]
+
+
 @pytest.fixture(scope="module")
 def verdicts() -> dict[str, str]:
-    files = {name: {"main.py": OPENING + text} for name, text in ALONE.items()}
-    found = run(Program(name, before, fix_files(before)) for name, before in files.items())
-    return {v.name: "" if v.verdict == "agrees" else f"{v.verdict}: {v.text[:3000]}" for v in found}
+    programs = [
+        Program(f"{name} {layout}", _before(name), fix_files(_before(name), layout=layout)) for name, layout in CASES
+    ]
+    return {v.name: "" if v.verdict == "agrees" else f"{v.verdict}: {v.text[:3000]}" for v in run(programs)}
 
 
-@pytest.mark.parametrize("name", ALONE)
-def test_agrees(name: str, verdicts: dict[str, str]) -> None:
-    after = fix_files({"main.py": OPENING + ALONE[name]})["main.py"]
-    assert "def everywhere" in after
-    assert not verdicts[name], f"{verdicts[name]}\n{after}"
+@pytest.mark.parametrize(("name", "layout"), CASES)
+def test_agrees(name: str, layout: str, verdicts: dict[str, str]) -> None:
+    after = fix_files(_before(name), layout=layout)["main.py"]
+    assert "everywhere" in after
+    assert ("_shard_map(" in after) == (layout == "auto")
+    assert not verdicts[f"{name} {layout}"], f"{verdicts[f'{name} {layout}']}\n{after}"
 
 
 @pytest.mark.parametrize("name", ANYWHERE)
