@@ -394,8 +394,8 @@ class _Writer:
         fields = [name for name in choice.fields if name not in self._replaced_next(choice.op.node)]
         if not fields:
             return edits
-        if not isinstance(choice.op.operand, ast.Name | ast.Attribute):
-            return self._named_first(choice, fields)
+        if choice.op.kind != "stack" and not isinstance(choice.op.operand, ast.Name | ast.Attribute):
+            return self._named_first(choice, fields)  # what is lent, `states[0]` too, means the same twice
         *others, last = edits
         state = self.module.segment(choice.op.operand)
         copied = last.replacement + self._copied(choice, state, fields, len(state) + len(last.replacement))
