@@ -91,9 +91,10 @@ def _without_ones(shape: tuple[int, ...]) -> tuple[int, ...]:
 class Content(NamedTuple):
     """The digests of one array.
 
-    `whole` is that of the digests of its blocks where it is cut into some, and `flat` then that of all bytes in a row
-    if that may be needed. `parts` tells slices or blocks apart: `=` and the digest of each if all are equal, else the
-    first characters of each. `replicas` numbers the copies that differ from the first one.
+    `whole` is that of the digests of its blocks where it is cut into some, or that of one of them if all are the same,
+    and `flat` then that of all bytes in a row if that may be needed. `parts` tells slices or blocks apart: `=` and the
+    digest of each if all are equal, else the first characters of each. `replicas` numbers the copies that differ from
+    the first one.
     """
 
     whole: str
@@ -117,10 +118,7 @@ def content(pieces: list[Any], shape: Shape, replicas: str = "") -> Content:
     are_bytes = all(isinstance(piece, bytes) for piece in pieces)
     buffers = pieces if are_bytes else [_bytes_of(piece) for piece in pieces]
     if sum(map(len, buffers)) <= SMALL:
-        data = b"".join(buffers)
-        count = 0 if shape.places == 1 and not shape.original else cuts.parts
-        slices = buffers if are_bytes and count == len(buffers) and _are_even(buffers) else _cut(data, count)
-        return Content(_digest_of(data), "", _told_apart(_small_digests(slices)), replicas)
+        return _small_content(buffers, shape, cuts, replicas)
     if cuts.block is None:
         return Content(_flat(buffers), "", _told_apart(_digests_of(_parts(buffers, cuts.parts), cuts.inner)), replicas)
     blocks = _digests_of(_parts(buffers, cuts.blocks), cuts.block)
@@ -129,9 +127,66 @@ def content(pieces: list[Any], shape: Shape, replicas: str = "") -> Content:
     return Content(digest_of_text("".join(blocks)), flat, _told_apart(told), replicas)
 
 
+def repeated_content(first: bytes, count: int, shape: Shape) -> Content:
+    """The digests of a stacked array of which each of `count` devices holds the same bytes."""
+    cuts = _cuts(shape)
+    if count == cuts.blocks == cuts.parts and first and count * len(first) <= SMALL and shape.original and cuts.certain:
+        return _repeated_content(first, cuts, "", "")
+    return content([first] * count, shape)
+
+
+def _small_content(buffers: list[Any], shape: Shape, cuts: _Cuts, replicas: str) -> Content:
+    """The digests of an array that is digested in a row, unless all of its blocks are the same: then of one of them.
+
+    The digest in a row is added for the other side, unless that has as many blocks.
+    """
+    first = _repeated(buffers, cuts.blocks)
+    flat = _flat(buffers) if not first or not (shape.original and cuts.certain) else ""
+    count = 0 if shape.places == 1 and not shape.original else cuts.parts
+    if first and count == cuts.blocks:
+        return _repeated_content(first, cuts, flat, replicas)
+    parts = buffers if count == len(buffers) and _are_even(buffers) else _cut(b"".join(buffers), count)
+    told = _told_apart(_small_digests(parts, cuts.inner))
+    return (
+        Content(_repeated_digest(_digest_of(first)), flat, told, replicas)
+        if first
+        else Content(flat, "", told, replicas)
+    )
+
+
+def _repeated_content(first: bytes, cuts: _Cuts, flat: str, replicas: str) -> Content:
+    """The digests of an array whose slices are its blocks, each with the bytes `first`."""
+    digest = _digest_of(first)
+    inner = _repeated([first], _cuts(cuts.inner).blocks)
+    told = _repeated_digest(_digest_of(inner)) if inner else digest
+    return Content(_repeated_digest(digest), flat, f"={told}", replicas)
+
+
+def _repeated(buffers: list[Any], count: int) -> bytes:
+    """The first of the `count` blocks of an array, if all of them hold the same; else nothing."""
+    if len(buffers) == count > 0 and _are_even(buffers):
+        return bytes(buffers[0]) if buffers.count(buffers[0]) == count else b""
+    data = b"".join(buffers) if count else b""
+    size = len(data) // count if count else 0
+    first = data[:size]
+    return first if first == data[size : 2 * size] and first * count == data else b""
+
+
+def _repeated_digest(digest: str) -> str:
+    """The digest of blocks that all have this one; as the digest of a text it would take as long as that of a block."""
+    return f"{digest}*"
+
+
+def _small_digest(data: Any, shape: Shape) -> str:
+    first = _repeated([data], _cuts(shape).blocks)
+    return _repeated_digest(_digest_of(first)) if first else _digest_of(data)
+
+
 def _tree_digest(data: Any, shape: Shape) -> str:
     """The digest of one part: that of its blocks if it is large and can be cut."""
-    if len(data) <= SMALL or not shape.blocks:
+    if len(data) <= SMALL:
+        return _small_digest(data, shape)
+    if not shape.blocks:
         return _digest_of(data)
     return digest_of_text("".join(_digests_of(_cut(data, shape.blocks), shape.block)))
 
@@ -146,11 +201,11 @@ def _digests_of(parts: list[Any], block: Shape) -> list[str]:
     return [first, *(first if _same(part, parts[0]) else _tree_digest(part, block) for part in parts[1:])]
 
 
-def _small_digests(parts: list[Any]) -> list[str]:
-    """The same of parts that are digested in a row."""
+def _small_digests(parts: list[Any], block: Shape) -> list[str]:
+    """The same of small parts."""
     if parts and parts.count(parts[0]) == len(parts):
-        return [_digest_of(parts[0])] * len(parts)
-    return [_digest_of(part) for part in parts]
+        return [_small_digest(parts[0], block)] * len(parts)
+    return [_small_digest(part, block) for part in parts]
 
 
 def _same(one: Any, other: Any) -> bool:

@@ -12,10 +12,12 @@ import weakref
 from collections.abc import Callable, Container
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
+from itertools import repeat
 from typing import Any, NamedTuple
 
 from .content import Content, Shape, content, digest_of_text, write
 from .shards import Pieces, pieces_of
+from .together import Together
 
 SCALARS = (bool, int, float, complex, str, bytes)
 _NUMBERS = (bool, int, float, complex)
@@ -65,9 +67,12 @@ def digest_tree(tree: Any, structures: Structures, keep: Keep | None, view: View
     values, treedef = jax.tree_util.tree_flatten(tree, is_leaf=_is_none)
     paths, nodes = structures.of(tree, treedef)
     places = [_place(keep, number, value) for number, value in enumerate(values)]
-    unseen = (_size(value) for value in values if _KNOWN.get(value) is None)
-    run = _threads().map if sum(unseen) > _LARGE_BYTES else map
-    described = list(run(_describe, values, places, [view] * len(values)))
+    unseen = [value for number, value in enumerate(values) if not places[number] and _KNOWN.get(value) is None]
+    for value, found in structures.together.read(unseen, view.original, view.devices):
+        _KNOWN.put(value, (value.shape, found))
+    left = sum(_size(value) for value in values if _KNOWN.get(value) is None)
+    run = _threads().map if left > _LARGE_BYTES else map
+    described = list(run(_describe, values, places, repeat(view)))
     kept = tuple(number for number, place in enumerate(places) if place and os.path.exists(place))
     return Tree(paths, nodes, tuple(leaf for leaf, _ in described), tuple(found for _, found in described), kept)
 
@@ -101,9 +106,13 @@ def _size(value: Any) -> int:
 
 
 class Structures:
-    """Remembers the key paths of the last pytree, since flattening with paths costs ten times as much as without."""
+    """Remembers the key paths of the last pytree, since flattening with paths costs ten times as much as without.
+
+    `together` reads what the calls with such trees hold.
+    """
 
     def __init__(self) -> None:
+        self.together = Together()
         self.treedef: Any = None
         self.answer: tuple[tuple[str, ...], str] = ((), "")
 

@@ -25,6 +25,16 @@ class Arrangement(NamedTuple):
         """Whether some part is held more than once."""
         return len(self.places) < len(self.devices)
 
+    @property
+    def is_copied(self) -> bool:
+        """Whether every device has all of it."""
+        return len(self.places) == 1
+
+    @property
+    def is_stacked(self) -> bool:
+        """Whether every device has rows of its own, in the order of the devices."""
+        return self.by_rows and self.places == tuple((number,) for number in range(len(self.devices)))
+
 
 class Pieces(NamedTuple):
     """Host arrays, or bytes, that are one after the other those of an array, or of the part that this process has.
@@ -48,9 +58,9 @@ def pieces_of(value: Any) -> Pieces:
     """The pieces of a jax Array."""
     import numpy as np
 
-    found = _arrangement(value)
+    found = arrangement(value)
     is_whole = value.is_fully_addressable
-    parts = _on_devices(value)
+    parts = on_devices(value)
     data = on_host(parts) if is_whole and found.by_rows else [np.asarray(part) for part in parts]
     copies = _wrong_copies(found, data) if found.copied else ""
     counts = (len(found.places), len(found.devices))
@@ -79,7 +89,7 @@ def on_host(parts: list[Any]) -> list[Any]:
     return [np.asarray(part) for part in parts]
 
 
-def _on_devices(value: Any) -> list[Any]:
+def on_devices(value: Any) -> list[Any]:
     """What each device of this process has of an array; where JAX lets one, without the facts that come with it."""
     parts: list[Any] | None = getattr(value, "_arrays", None)
     return parts if isinstance(parts, list) else [shard.data for shard in value.addressable_shards]
@@ -95,7 +105,8 @@ def _differing(place: tuple[int, ...], data: list[Any]) -> list[int]:
     return [place[number] for number in differing_copies([data[number] for number in place])]
 
 
-def _arrangement(value: Any) -> Arrangement:
+def arrangement(value: Any) -> Arrangement:
+    """Where the shards of an array that this process has belong in it."""
     try:
         key = (value.sharding, value.shape)
         found = _REMEMBERED.get(key)
