@@ -28,4 +28,4 @@ two = jax_utils.replicate(State(w=jnp.linspace(0.6, 1.0, 3), m=jnp.zeros(3)))
 states = [one, two]
 states[0] = p_step(states[0], shard(BATCH))
 states[0] = p_step(states[0], shard(BATCH))
-RESULT = [jax.tree.map(lambda x: np.asarray(x), states[0])]
+RESULT = [jax.tree.map(lambda x: 2 * np.asarray(x), states[0])]
