@@ -1,10 +1,11 @@
-"""Kills a large fix at random moments, and looks whether every file is whole.
+"""Kills a large fix at random moments, most of them while it writes, and looks whether every file is whole.
 
     python tests/fuzz/killing.py [--seed 0] [--rounds 30] [--files 300]
 
-After each kill every file holds what it held before or what a whole run makes of it, byte for byte; what a killed run
-leaves beside them is counted. A last run without a kill then finishes the work. Prints how many files were rewritten at
-each kill; 1 where a file was neither.
+Of four kills one comes at any moment of the run, and three at a random moment after the first file has changed, within
+the time that a run without a kill took to write all files. After each kill every file holds what it held before or what
+a whole run makes of it, byte for byte; what a killed run leaves beside them is counted. A last run without a kill then
+finishes the work. Prints how many files were rewritten at each kill; 1 where a file was neither.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ def step_{n}(x):
 
 p_step_{n} = jax.pmap(step_{n}, axis_name="i")
 """
+LOOKS_EVERY = 0.0005  # seconds
 COMMAND = (sys.executable, "-m", "jaxmigrate", "fix", "--layout", "stacked")
 
 
@@ -46,14 +48,32 @@ def write(folder: Path, count: int) -> dict[str, tuple[bytes, bytes]]:
     return {name: (text.encode(), after[name].encode()) for name, text in before.items()}
 
 
-def kill_in(folder: Path, seconds: float) -> None:
-    """Starts a run and kills it after so long, if it is not done."""
-    child = subprocess.Popen([*COMMAND, str(folder)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+def begin(folder: Path) -> subprocess.Popen[bytes]:
+    """Starts a run."""
+    return subprocess.Popen([*COMMAND, str(folder)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+def kill_in(child: subprocess.Popen[bytes], seconds: float) -> None:
+    """Kills a run after so long, if it is not done."""
     try:
         child.wait(timeout=seconds)
     except subprocess.TimeoutExpired:
         child.send_signal(signal.SIGKILL)
         child.wait()
+
+
+def wait_for_a_change(child: subprocess.Popen[bytes], folder: Path) -> None:
+    """Waits until a file of a folder has been replaced or laid beside the others, or the run is done."""
+    parts = [part for part in folder.iterdir() if part.is_dir()]
+    before = [part.stat().st_mtime_ns for part in parts]
+    while child.poll() is None and [part.stat().st_mtime_ns for part in parts] == before:
+        time.sleep(LOOKS_EVERY)
+
+
+def seconds_of_writing(folder: Path, known: dict[str, tuple[bytes, bytes]]) -> float:
+    """From the first file that a whole run wrote to the last."""
+    times = [(folder / name).stat().st_mtime_ns for name in known]
+    return (max(times) - min(times)) / 1e9
 
 
 def state(folder: Path, known: dict[str, tuple[bytes, bytes]]) -> tuple[int, list[str], int]:
@@ -76,19 +96,25 @@ def rounds(seed: int, count: int, files: int) -> tuple[list[int], list[str], int
         known = write(original, files)
         started = time.monotonic()
         shutil.copytree(original, Path(home) / "whole")
-        kill_in(Path(home) / "whole", 600)
+        kill_in(begin(Path(home) / "whole"), 600)
         took = time.monotonic() - started
+        writing = seconds_of_writing(Path(home) / "whole", known)
         assert state(Path(home) / "whole", known) == (files, [], 0)
         for number in range(count):
             folder = Path(home) / f"round{number}"
             shutil.copytree(original, folder)
-            kill_in(folder, took * random_.uniform(0.6, 1.02))
+            child = begin(folder)
+            if number % 4:
+                wait_for_a_change(child, folder)
+                kill_in(child, writing * random_.random())
+            else:
+                kill_in(child, took * random_.uniform(0.2, 1.02))
             rewritten, wrong, others = state(folder, known)
             counts.append(rewritten)
             left += others
             broken += [f"round {number}: {name}" for name in wrong]
             shutil.rmtree(folder) if number < count - 1 else None
-        kill_in(folder, 600)
+        kill_in(begin(folder), 600)
         rewritten, wrong, _ = state(folder, known)
         broken += [f"after the last run: {name}" for name in wrong] + ["not finished"] * (rewritten != files)
     return counts, broken, left
