@@ -134,17 +134,43 @@ class Workshop:
 
     def _watch(self, name: str, recording: Recording, expected: int | None) -> Callable[[float, int], str]:
         """What looks after a run: reads its log, tells its progress, and says when it hangs."""
-        idle = IdleWatch()
+        idle, calm = IdleWatch(), Calm()
 
         def watch(seconds: float, session: int) -> str:
             recording.read_on()
             last = recording.last_call()
             site = last.site if last is not None else ""
             self.progress(Progress("running", name, recording.count(), expected, site, seconds))
-            flying = [log.pid for log, _ in recording.in_flight()]
-            return "deadlock" if flying and hangs(idle, flying, session, seconds, self.request.idle_timeout) else ""
+            flying = [(log.pid, call.order) for log, call in recording.in_flight()]
+            if not calm.is_worth_a_look(flying, seconds):
+                return ""
+            pids = [pid for pid, _ in flying]
+            return "deadlock" if hangs(idle, pids, session, seconds, self.request.idle_timeout) else ""
 
         return watch
+
+
+# Looking at all threads of a program takes tens of milliseconds, and most calls are over by then.
+_CALM_SECONDS = 1.0
+_LOOK_EVERY_SECONDS = 0.5
+
+
+class Calm:
+    """Tells when to look closer: once the same calls have been running for a while, and twice a second from then on."""
+
+    def __init__(self) -> None:
+        self.flying: list[tuple[int, int]] = []
+        self.since = 0.0
+        self.looked = 0.0
+
+    def is_worth_a_look(self, flying: list[tuple[int, int]], now: float) -> bool:
+        """Whether the calls, each a process and a number, may hang for all that is known."""
+        if flying != self.flying:
+            self.flying, self.since = flying, now
+        if not flying or now - self.since < _CALM_SECONDS or now - self.looked < _LOOK_EVERY_SECONDS:
+            return False
+        self.looked = now
+        return True
 
 
 def hangs(idle: IdleWatch, flying: list[int], session: int, seconds: float, limit: float) -> bool:

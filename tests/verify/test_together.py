@@ -53,10 +53,10 @@ read = {}
 for wrong in (False, True):
     for original in (True, False):
         values = [*arrays(wrong)]
-        found = [*together.Together().read(values[:-3], original, 8)]
-        alone = [_describe_device_array(value, "", View(original, 8, False))[1] for value, _ in found]
-        read[f"{wrong} {original}"] = [one == content for one, (_, content) in zip(alone, found)]
-        assert [*together.Together().read(values, original, 8)] == []
+        found = dict(together.Together().read(dict(enumerate(values[:-3])), original, 8))
+        alone = {number: _describe_device_array(values[number], "", View(original, 8, False)) for number in found}
+        read[f"{wrong} {original}"] = [found[number] == alone[number] for number in found]
+        assert not dict(together.Together().read(dict(enumerate(values)), original, 8))
 print(json.dumps(read))
 """
 

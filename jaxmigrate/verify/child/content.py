@@ -88,6 +88,15 @@ def _without_ones(shape: tuple[int, ...]) -> tuple[int, ...]:
     return shape[first:]
 
 
+class Leaf(NamedTuple):
+    """What is known of one leaf without its values; `kind` says how far these can be compared."""
+
+    kind: str
+    dtype: str
+    shape: tuple[int, ...]
+    weak: bool
+
+
 class Content(NamedTuple):
     """The digests of one array.
 

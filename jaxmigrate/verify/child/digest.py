@@ -11,11 +11,11 @@ import os
 import weakref
 from collections.abc import Callable, Container
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import lru_cache
-from itertools import repeat
 from typing import Any, NamedTuple
 
-from .content import Content, Shape, content, digest_of_text, write
+from .content import Content, Leaf, Shape, content, digest_of_text, write
 from .shards import Pieces, pieces_of
 from .together import Together
 
@@ -23,15 +23,6 @@ SCALARS = (bool, int, float, complex, str, bytes)
 _NUMBERS = (bool, int, float, complex)
 _LARGE_BYTES = 4 << 20
 _NARROW = {"float64": "float32", "int64": "int32", "uint64": "uint32", "complex128": "complex64"}
-
-
-class Leaf(NamedTuple):
-    """What is known of one leaf without its values; `kind` says how far these can be compared."""
-
-    kind: str
-    dtype: str
-    shape: tuple[int, ...]
-    weak: bool
 
 
 class Tree(NamedTuple):
@@ -66,15 +57,18 @@ def digest_tree(tree: Any, structures: Structures, keep: Keep | None, view: View
 
     values, treedef = jax.tree_util.tree_flatten(tree, is_leaf=_is_none)
     paths, nodes = structures.of(tree, treedef)
-    places = [_place(keep, number, value) for number, value in enumerate(values)]
-    unseen = [value for number, value in enumerate(values) if not places[number] and _KNOWN.get(value) is None]
-    for value, found in structures.together.read(unseen, view.original, view.devices):
-        _KNOWN.put(value, (value.shape, found))
-    left = sum(_size(value) for value in values if _KNOWN.get(value) is None)
-    run = _threads().map if left > _LARGE_BYTES else map
-    described = list(run(_describe, values, places, repeat(view)))
+    places = [_place(keep, number, value) for number, value in enumerate(values)] if keep else [""] * len(values)
+    described = [None if place else _KNOWN.get(value) for value, place in zip(values, places)]  # noqa: B905
+    small = [number for number, found in enumerate(described) if found is None and not places[number]]
+    for number, found in structures.together.read({number: values[number] for number in small}, *view[:2]):
+        described[number] = _KNOWN.put(values[number], found)
+    left = [number for number, found in enumerate(described) if found is None]
+    run = _threads().map if sum(_size(values[number]) for number in left) > _LARGE_BYTES else map
+    for number, found in zip(left, run(lambda number: _describe(values[number], places[number], view), left)):  # noqa: B905
+        described[number] = found
     kept = tuple(number for number, place in enumerate(places) if place and os.path.exists(place))
-    return Tree(paths, nodes, tuple(leaf for leaf, _ in described), tuple(found for _, found in described), kept)
+    leaves, contents = zip(*described) if described else ((), ())  # noqa: B905 - Python 3.9 has no strict
+    return Tree(paths, nodes, leaves, contents, kept)
 
 
 def _threads() -> ThreadPoolExecutor:
@@ -245,9 +239,6 @@ def _describe_device_array(value: Any, place: str, view: View) -> tuple[Leaf, Co
         return Leaf("deleted", name, tuple(value.shape), weak), _NOTHING
     is_whole = value.is_fully_addressable
     kind = "array" if is_whole else "local shards"
-    known = _KNOWN.get(value)
-    if known is not None and not place:
-        return Leaf(kind, name, known[0], weak), known[1]
     pieces = pieces_of(jax.random.key_data(value) if name.startswith("key<") else value)
     shape = tuple(value.shape) if is_whole else _local_shape(value, pieces)
     places = pieces.places if pieces.devices == view.devices else 0
@@ -255,8 +246,7 @@ def _describe_device_array(value: Any, place: str, view: View) -> tuple[Leaf, Co
     found = content(pieces.arrays, cut, pieces.copies)
     if place:
         write(place, pieces.arrays)
-    _KNOWN.put(value, (shape, found))
-    return Leaf(kind, name, shape, weak), found
+    return _KNOWN.put(value, (Leaf(kind, name, shape, weak), found))
 
 
 @lru_cache(maxsize=256)
@@ -272,8 +262,7 @@ def _local_shape(value: Any, pieces: Pieces) -> tuple[int, ...]:
     return (sum(piece.shape[0] for piece in pieces.arrays), *value.shape[1:]) if value.shape else ()
 
 
-# The shape of what this process has of an array, and its digests.
-_Described = tuple[tuple[int, ...], Content]
+_Described = tuple[Leaf, Content]
 
 
 class _Known:
@@ -283,14 +272,15 @@ class _Known:
         self.entries: dict[int, tuple[Any, _Described]] = {}
 
     def get(self, value: Any) -> _Described | None:
+        """What is known, unless the array is gone."""
         entry = self.entries.get(id(value))
-        return entry[1] if entry is not None and entry[0]() is value else None
+        return entry[1] if entry is not None and entry[0]() is value and not value.is_deleted() else None
 
-    def put(self, value: Any, found: _Described) -> None:
-        try:
+    def put(self, value: Any, found: _Described) -> _Described:
+        """Keep what was found, for as long as the array lives."""
+        with suppress(TypeError):
             self.entries[id(value)] = (weakref.ref(value, self._forget(id(value))), found)
-        except TypeError:
-            return
+        return found
 
     def _forget(self, number: int) -> Callable[[Any], None]:
         def forget(reference: Any) -> None:

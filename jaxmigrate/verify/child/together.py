@@ -8,10 +8,10 @@ and again is read in this way.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple, cast
 
-from .content import Content, Shape, content, differing_copies, repeated_content
+from .content import Content, Leaf, Shape, content, differing_copies, repeated_content
 from .shards import arrangement, on_devices
 
 # Calls of one kind before reading them together pays for compiling that, and what it takes for it to be worth while.
@@ -26,10 +26,9 @@ _AS_INTEGERS = frozenset(("bfloat16", "float16"))
 
 
 class _Array(NamedTuple):
-    """What one array has in common with those of other calls: its type, its bytes on a device, and how it lies."""
+    """What one array has in common with those of other calls; `size` is the number of its bytes on a device."""
 
-    shape: tuple[int, ...]
-    dtype: str
+    leaf: Leaf
     size: int
     is_copied: bool
     devices: tuple[int, ...]
@@ -62,18 +61,20 @@ class Together:
         self.seen = 0
         self.reader: _Reader | None = None
 
-    def read(self, values: Sequence[Any], original: bool, devices: int) -> Iterator[tuple[Any, Content]]:
-        """Those of the arrays that are read together, with their digests; `devices` is the number of all there are."""
+    def read(
+        self, values: Mapping[int, Any], original: bool, devices: int
+    ) -> Iterator[tuple[int, tuple[Leaf, Content]]]:
+        """Describes those of the arrays that are read together; `devices` is the number of all there are."""
         if len(values) < _FEWEST:
             return
         try:
-            chosen = [(value, array) for value in values if (array := _small(value)) is not None]
-            read = self._read([value for value, _ in chosen], tuple(array for _, array in chosen))
+            chosen = {number: array for number, value in values.items() if (array := _small(value)) is not None}
+            read = self._read([values[number] for number in chosen], tuple(chosen.values()))
         except Exception:  # noqa: BLE001 - whatever JAX has against it, they can be read one by one
             self.reader = _NONE
             return
-        for (value, array), data in zip(chosen, read):  # noqa: B905 - Python 3.9 has no strict
-            yield value, _content(array, data, original, devices)
+        for (number, array), data in zip(chosen.items(), read):  # noqa: B905 - Python 3.9 has no strict
+            yield number, (array.leaf, _content(array, data, original, devices))
 
     def _read(self, values: list[Any], kind: tuple[_Array, ...]) -> list[list[bytes]]:
         if kind != self.kind:
@@ -89,7 +90,7 @@ class Together:
 def _content(array: _Array, data: list[bytes], original: bool, devices: int) -> Content:
     """The digests of an array of which the devices have `data`, or all of them the one entry of it."""
     count = len(array.devices)
-    shape = Shape(original, devices, array.shape, 0 if count != devices else 1 if array.is_copied else count)
+    shape = Shape(original, devices, array.leaf.shape, 0 if count != devices else 1 if array.is_copied else count)
     if len(data) == 1:
         return content(data, shape) if array.is_copied else repeated_content(data[0], count, shape)
     if not array.is_copied:
@@ -108,7 +109,7 @@ def _small(value: Any) -> _Array | None:
 
     if not isinstance(value, jax.Array) or isinstance(value, jax.core.Tracer) or value.is_deleted():
         return None
-    key = (value.sharding, value.shape, value.dtype)
+    key = (value.sharding, value.shape, value.dtype, value.weak_type)
     try:
         return _REMEMBERED[key]
     except KeyError:
@@ -129,7 +130,10 @@ def _looked_at(value: Any) -> _Array | None:
     if len(lies.devices) < 2 or not (lies.is_copied or lies.is_stacked):
         return None
     size = int(value.nbytes) // len(lies.places)
-    return _Array(value.shape, dtype, size, lies.is_copied, lies.devices) if 0 < size <= _MOST_BYTES else None
+    if not 0 < size <= _MOST_BYTES:
+        return None
+    leaf = Leaf("array", dtype, tuple(value.shape), bool(value.weak_type))
+    return _Array(leaf, size, lies.is_copied, lies.devices)
 
 
 def _is_elsewhere(sharding: Any) -> bool:
@@ -150,10 +154,10 @@ def _is_free() -> bool:
 def _reader(kind: tuple[_Array, ...], shards: list[Any]) -> _Reader:
     if any(array.devices != kind[0].devices for array in kind):
         return _NONE
-    dtypes = tuple(dict.fromkeys(array.dtype for array in kind))
+    dtypes = tuple(dict.fromkeys(array.leaf.dtype for array in kind))
     parts, ends = [], [0] * len(dtypes)
     for array in kind:
-        row = dtypes.index(array.dtype)
+        row = dtypes.index(array.leaf.dtype)
         parts.append(_Part(row, ends[row], ends[row] + array.size))
         ends[row] += array.size
     if sum(ends) > _MOST_BYTES_TOGETHER:
