@@ -280,6 +280,15 @@ def _binds_jax(statement: ast.Import) -> bool:
     return any(a.name == "jax" or (a.name.startswith("jax.") and a.asname is None) for a in statement.names)
 
 
+def together(statements: Iterable[str]) -> list[str]:
+    """Import statements with one for all names of a module."""
+    found: dict[str, list[str]] = {}
+    for statement in dict.fromkeys(statements):
+        source, _, names = statement.partition(" import ")
+        found.setdefault(source, []).extend(names.split(", ") if names else [])
+    return [f"{source} import {', '.join(sorted(names))}" if names else source for source, names in found.items()]
+
+
 def insertions(module: Module, positions: Positions, added: Sequence[str], newline: str) -> list[Edit]:
     """Edits that put import statements into the block that imports jax, where its sorting puts them."""
     return [_insertion(module, positions, statement, newline) for statement in added]

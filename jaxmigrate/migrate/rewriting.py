@@ -11,7 +11,7 @@ from jaxmigrate.migrate.decide import Decision
 from jaxmigrate.migrate.edits import Edit, Positions, apply_edits
 from jaxmigrate.migrate.global_arrays import GlobalRewrite
 from jaxmigrate.migrate.helper import Needs, helper_lines
-from jaxmigrate.migrate.imports import Imports, insertions, leading, plan_imports, removals
+from jaxmigrate.migrate.imports import Imports, insertions, leading, plan_imports, removals, together
 from jaxmigrate.migrate.nested_code import inner_axis_lines, inside_lines, inside_names, nested_lines
 from jaxmigrate.migrate.style import Style, style_of
 from jaxmigrate.program.modules import Module
@@ -49,12 +49,16 @@ def rewrite(
         return removals(module, Positions(module.text), set(), kept)
     positions = Positions(module.text)
     style = style_of(module)
-    edits = [] if arrays is None else [*arrays.edits, *insertions(module, positions, arrays.added, style.newline)]
+    edits = [] if arrays is None else [*arrays.edits]
+    added = [] if arrays is None else [*arrays.added]
     helpers = [] if arrays is None else list(arrays.helpers)
     uses = [] if arrays is None else list(arrays.uses)
     if replaced:
-        more, lines = _stacked(module, replaced, needs, default_axis, positions, style)
+        plan = plan_imports(module, needs, default_axis)
+        more, lines = _stacked(module, replaced, needs, plan, positions)
         edits, helpers, uses = edits + more, helpers + lines, uses + [d.reference.node for d in replaced]
+        added += plan.added
+    edits += insertions(module, positions, together(added), style.newline)
     gone = {d.reference.node for d in replaced} | (arrays.replaced if arrays is not None else set())
     edits += removals(module, positions, gone, kept)
     if helpers:
@@ -66,12 +70,10 @@ def _stacked(
     module: Module,
     replaced: Sequence[Decision],
     needs: Needs,
-    default_axis: str,
+    plan: Imports,
     positions: Positions,
-    style: Style,
 ) -> tuple[list[Edit], list[list[str]]]:
     """The edits and helpers for what stays stacked."""
-    plan = plan_imports(module, needs, default_axis)
     plain = [d.reference for d in replaced if d.is_plain]
     nested = [d for d in replaced if d.nested is not None]
     inside = [d for d in replaced if d.inside]
@@ -80,7 +82,6 @@ def _stacked(
     edits += [Edit(*positions.span(d.reference.node), names.inside) for d in inside]
     for decision in nested:
         edits += _nested_edits(decision, module, positions, plan)
-    edits += insertions(module, positions, plan.added, style.newline)
     helpers = [*([helper_lines(needs, names)] if plain else []), *([nested_lines(names)] if nested else [])]
     if inside:
         sites = [site for d in inside for site in d.sites]
