@@ -150,12 +150,12 @@ def _signal_name(number: int) -> str:
 class _Account(NamedTuple):
     """What the kernel says of one or several processes, so far.
 
-    `used` is processor time in hundredths of a second; `wanted`, in nanoseconds, adds the time that their threads spent
-    waiting for a processor.
+    `used` is processor time in hundredths of a second; `wanted`, in nanoseconds and for each thread by its place, adds
+    the time that it spent waiting for a processor.
     """
 
     used: int
-    wanted: int
+    wanted: Mapping[str, int]
 
 
 @dataclass
@@ -165,7 +165,7 @@ class _Idle:
     since: float
     account: _Account | None
     until: float
-    wanted: int
+    wanted: Mapping[str, int]
 
 
 class IdleWatch:
@@ -186,7 +186,7 @@ class IdleWatch:
         account = _account(pids)
         idle = self.seen.get(key)
         if idle is None or account is None or idle.account is None or _has_computed(idle, account, now):
-            idle = self.seen[key] = _Idle(now, account, now, account.wanted if account else 0)
+            idle = self.seen[key] = _Idle(now, account, now, account.wanted if account else {})
         elif now - idle.until >= _WINDOW_SECONDS:
             idle.until, idle.wanted = now, account.wanted
         return idle.until - idle.since
@@ -196,20 +196,24 @@ def _has_computed(idle: _Idle, account: _Account, now: float) -> bool:
     """Whether processes computed, or would have if other programs had left them a processor.
 
     A thread that looks around ten times a second is runnable for moments, longer ones on a busy machine: what counts
-    is the share of the last half second, not what one look at its state finds.
+    is the share of the last half second for which any one was, not what one look at their states finds, nor the sum.
     """
     assert idle.account is not None
     if account.used - idle.account.used > _SLACK_TICKS + _SLACK_TICKS * (now - idle.since):
         return True
     window = now - idle.until
-    return window >= _WINDOW_SECONDS and account.wanted - idle.wanted > _BUSY_SHARE * window * 1e9
+    if window < _WINDOW_SECONDS:
+        return False
+    longest = max((wanted - idle.wanted.get(thread, 0) for thread, wanted in account.wanted.items()), default=0)
+    return longest > _BUSY_SHARE * window * 1e9
 
 
 def _account(pids: list[int]) -> _Account | None:
     """The sum over processes; None where one of them waits for a disk, is stopped, or the kernel tells nothing."""
     accounts = [None if _is_held(pid) else _ticks(pid) for pid in pids]
     known = [used for used in accounts if used is not None]
-    return _Account(sum(known), sum(map(_wanted, pids))) if len(known) == len(accounts) else None
+    wanted = {thread: wanted for pid in pids for thread, wanted in _wanted(pid)}
+    return _Account(sum(known), wanted) if len(known) == len(accounts) else None
 
 
 def _stat(pid: int) -> list[str]:
@@ -230,14 +234,12 @@ def _members(session: int) -> list[int]:
     return [pid for pid in pids if _stat(pid)[3:4] == [str(session)]]
 
 
-def _wanted(pid: int) -> int:
-    """Nanoseconds for which the threads of a process ran or waited for a processor."""
-    total = 0
+def _wanted(pid: int) -> Iterator[tuple[str, int]]:
+    """For each thread of a process the nanoseconds for which it ran or waited for a processor."""
     for thread in _threads(pid):
         with suppress(OSError, ValueError, IndexError):
             ran, waited = _read(f"{thread}/schedstat").split()[:2]
-            total += int(ran) + int(waited)
-    return total
+            yield thread, int(ran) + int(waited)
 
 
 def _is_held(pid: int) -> bool:

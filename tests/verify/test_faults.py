@@ -119,7 +119,9 @@ def test_call_that_only_one_process_makes_is_a_deadlock(tmp_path: Path) -> None:
     assert evidence.verdict is Verdict.FAILED
     assert "hung in call 3 of program.py" in evidence.message
     assert by_name(evidence)["p_train_step"].verdict is Verdict.FAILED
-    assert evidence.runs[-1].seconds < 60
+    original, rewritten = evidence.runs
+    assert rewritten.outcome == "deadlock"
+    assert rewritten.seconds < original.seconds + 45  # which is what a busy machine takes to start two processes
 
 
 @pytest.mark.slow

@@ -270,6 +270,7 @@ def test_lost_reductions_are_found_where_they_are(migrated: Callable[..., Eviden
     evidence = migrated(
         ('lax.pmean(loss, "batch") * scale', "loss * scale"), ("lax.psum(x.sum(), ", "lax.pmean(x.sum(), ")
     )
+    assert [run.outcome for run in evidence.runs] == ["finished"] * 3, evidence.message
     sites = by_name(evidence)
     (first,) = (one for one in sites["step"].differences if one.call == 0)
     assert (first.kind, first.leaf, first.layout) == ("replicas", "[1]['loss']", "replicated")
