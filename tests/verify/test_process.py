@@ -84,18 +84,26 @@ def test_what_a_child_leaves_running_is_ended(tmp_path: Path, session: bool) -> 
 def test_only_processes_without_work_are_idle() -> None:
     program = "import sys, time\nprint(flush=True)\nsys.stdin.readline()\nwhile True: pass"
     with subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
-        assert child.stdin is not None
-        assert child.stdout is not None
-        child.stdout.readline()
-        time.sleep(0.1)
-        watch = IdleWatch()
-        assert watch.idle_seconds(child.pid, 0.0) == 0.0
-        assert watch.idle_seconds(child.pid, 5.0) == 5.0
-        child.stdin.write(b"\n")
-        child.stdin.flush()
-        time.sleep(0.2)
-        assert watch.idle_seconds(child.pid, 6.0) == 0.0
-        child.kill()
+        try:
+            assert child.stdin is not None
+            assert child.stdout is not None
+            child.stdout.readline()
+            time.sleep(0.1)
+            watch = IdleWatch()
+            started = time.monotonic()
+            assert watch.idle_seconds(child.pid, 0.0) == 0.0
+            while (now := time.monotonic() - started) < 2.0:
+                idle = watch.idle_seconds(child.pid, now)
+                time.sleep(0.1)
+            assert idle > 1.0
+            child.stdin.write(b"\n")
+            child.stdin.flush()
+            while watch.idle_seconds(child.pid, time.monotonic() - started) and now < 60.0:
+                time.sleep(0.1)
+                now = time.monotonic() - started
+            assert now < 60.0
+        finally:
+            child.kill()
 
 
 def test_thread_that_looks_around_is_no_work() -> None:
@@ -103,12 +111,13 @@ def test_thread_that_looks_around_is_no_work() -> None:
     with subprocess.Popen([sys.executable, "-S", "-c", program]) as child:
         time.sleep(0.3)
         watch = IdleWatch()
+        started = time.monotonic()
         longest = 0.0
-        for poll in range(10):
-            longest = max(longest, watch.idle_seconds(child.pid, 0.2 * poll))
+        while longest <= 1.0 and (now := time.monotonic() - started) < 60.0:
+            longest = max(longest, watch.idle_seconds(child.pid, now))
             time.sleep(0.2)
-        assert longest > 1.0
         child.kill()
+        assert longest > 1.0
 
 
 LOOKS = "import time\nwhile True: time.sleep(0.02)"
