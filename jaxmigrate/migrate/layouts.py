@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from jaxmigrate.flow.layout.choices import Layouts
+from jaxmigrate.flow.layout.decide import layouts
 from jaxmigrate.flow.layout.onlookers import Onlookers
-from jaxmigrate.flow.layout.solve import layouts
 from jaxmigrate.migrate.decide import Decision, Surroundings, default_axis
-from jaxmigrate.migrate.global_arrays import Program, can_hold
+from jaxmigrate.migrate.global_arrays import can_hold
+from jaxmigrate.migrate.global_file import Program
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.sites import MappedSite, axis_of

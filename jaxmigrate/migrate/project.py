@@ -19,7 +19,8 @@ from jaxmigrate.migrate.decide import (
     surroundings,
 )
 from jaxmigrate.migrate.edits import Positions, apply_edits
-from jaxmigrate.migrate.global_arrays import GlobalRewrite, global_rewrite
+from jaxmigrate.migrate.global_arrays import global_rewrite
+from jaxmigrate.migrate.global_file import GlobalRewrite
 from jaxmigrate.migrate.imports import imported_names
 from jaxmigrate.migrate.layouts import Chosen, choose
 from jaxmigrate.migrate.neighbours.plans import with_new_names

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from jaxmigrate.migrate.decide import Decision
 from jaxmigrate.migrate.edits import Edit, Positions, apply_edits
-from jaxmigrate.migrate.global_arrays import GlobalRewrite
+from jaxmigrate.migrate.global_file import GlobalRewrite
 from jaxmigrate.migrate.helper import Needs, helper_lines
 from jaxmigrate.migrate.imports import Imports, insertions, leading, plan_imports, removals, together
 from jaxmigrate.migrate.nested_code import inner_axis_lines, inside_lines, inside_names, nested_lines

@@ -9,6 +9,7 @@ import re
 from pathlib import Path
 
 from tests.layouts.carriers import CARRIERS, carried
+from tests.layouts.evaluators import CHANGES, evaluated
 from tests.layouts.running import Files
 
 HERE = Path(__file__).parent
@@ -18,7 +19,9 @@ EXPECT = re.compile(r"# expect: (?P<arguments>[a-z, ]+?)(?: -> (?P<outputs>[a-z,
 
 def traps() -> dict[str, Files]:
     """Programs in which a careless move to global arrays changes numbers."""
-    return {**_folder("programs"), **{f"carried_by_{name}": {"main.py": carried(name)} for name in CARRIERS}}
+    made = {f"carried_by_{name}": carried(name) for name in CARRIERS}
+    made |= {f"evaluator_{name}": evaluated(name) for name in CHANGES}
+    return {**_folder("programs"), **{name: {"main.py": text} for name, text in made.items()}}
 
 
 def provable() -> dict[str, Files]:

@@ -44,6 +44,7 @@ REFLECTION = frozenset(
     {"builtins.locals", "builtins.globals", "builtins.vars", "builtins.eval", "builtins.exec", "builtins.__import__"}
     | {"importlib.import_module", "runpy.run_path", "runpy.run_module", "importlib.reload"}
 )
+RUNS_MAIN = frozenset({"absl.app.run"})
 OF_MODULES = frozenset({"builtins.globals", "importlib.import_module", "importlib.reload"})  # not of functions
 INSPECTION = frozenset(
     {"inspect.currentframe", "inspect.stack", "inspect.trace", "inspect.getouterframes", "inspect.getinnerframes"}
@@ -123,7 +124,7 @@ def call_value(it: Interpreter, callee: Abstract, given: Given, node: ast.expr, 
     if not isinstance(callee, Func):
         it.pin_all([callee, *given.everything()], "is given to a function that is not in sight", node, frame.module)
         return PLAIN
-    if len(callee.items) > 1:
+    if len(callee.items) > 1 and not all(reading.reads_all(it, item, given) for item in callee.items):
         it.unlent.update(given.places.values())  # what one reads another may keep
         given = replace(given, places={})
     results = [_call_item(it, one, given, node, frame) for one in callee.in_order()]
@@ -243,8 +244,8 @@ def _bind(
 
     def give(name: str, value: Abstract, place: int | str | None = None) -> None:
         value = PLAIN if name in waited_for else value
-        if place is not None and isinstance(value, Ref) and reading.reads_only(it, function, name):
-            value = loans.lend(it, value, given.places.get(place), frame)
+        if place is not None and isinstance(value, Ref):
+            value = loans.lend_to(it, value, given.places.get(place), reading.reads_only(it, function, name), frame)
         it.store(("parameter", function.node, name, context), value, node, frame.module)
 
     if given.open:
@@ -361,6 +362,8 @@ def call_external(it: Interpreter, name: str, given: Given, node: ast.expr, fram
     if name in PARTIALS and given.positional and isinstance(node, ast.Call):
         return _bind_partial(it, given, node, frame)
     _note_reflection(it, name, node, frame)
+    if name in RUNS_MAIN and not given.open:
+        return _run_main(it, [*given.everything()], f"is given to {name}", node, frame)
     result = library.call(it, name, given, node, frame)
     if result is not None:
         return result
@@ -376,6 +379,16 @@ def call_external(it: Interpreter, name: str, given: Given, node: ast.expr, fram
         return PLAIN
     shown = name.removeprefix("builtins.")
     it.pin_all(given.everything(), f"is given to {shown}", node, frame.module)
+    return PLAIN
+
+
+def _run_main(it: Interpreter, given: list[Abstract], reason: str, node: ast.expr, frame: Frame) -> Abstract:
+    """Runs a program's main function with the words of the command line; what it returns is the exit status."""
+    main, rest = given[0] if given else PLAIN, given[1:]
+    if isinstance(main, Func):
+        items = main.in_order()
+        rest += [_call_item(it, item, Given((PLAIN,), {}), node, frame) for item in items]
+    it.pin_all(rest if isinstance(main, Func) else given, reason, node, frame.module)
     return PLAIN
 
 

@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from jaxmigrate.flow.layout import objects
+from jaxmigrate.flow.layout.reading import Reading
 from jaxmigrate.flow.layout.state import Op
-from jaxmigrate.flow.layout.values import Abstract, Cell, Nothing, Ref
+from jaxmigrate.flow.layout.values import Abstract, Cell, Nothing, Pin, Ref
 from jaxmigrate.program.modules import Module
 
 if TYPE_CHECKING:
@@ -34,6 +35,13 @@ class Loan:
     def is_open(self) -> bool:
         """Whether owner and reader may differ."""
         return self.owner.find() is not self.lent.find()
+
+
+def lend_to(it: Interpreter, value: Abstract, place: ast.expr | None, when: Reading, frame: Frame) -> Abstract:
+    """The value of an expression as a function of the project gets it that may do more than read it."""
+    if when is Reading.LATER and place is not None:
+        it.read_later.add(place)
+    return value if when is Reading.KEEPS else lend(it, value, place, frame)
 
 
 def lend(it: Interpreter, value: Abstract, place: ast.expr | None, frame: Frame) -> Abstract:
@@ -65,24 +73,63 @@ def _is_name(node: ast.expr) -> bool:
     return isinstance(node, ast.Name)
 
 
-def settle(it: Interpreter) -> None:
-    """Decides, when all is known, which readers get stacked arrays of their own; the others share their owner's."""
+def settle(it: Interpreter) -> list[Loan]:
+    """Decides, when all is known, which readers get stacked arrays of their own; most others share their owner's.
+
+    Gives those of which only the layouts of all arrays decide: their readers give them to mapped functions.
+    """
     loans = it.loans.values()
-    while any(_close(loan) for loan in loans if loan.owner.find().pins or loan.place in it.unlent):
+    while any(close(loan) for loan in loans if loan.place in it.unlent or _is_kept(it, loan)):
         pass
-    on_host = {cell.find() for cell in (*it.on_host, *(op.cell for op in it.ops.values() if op.is_numpys))}
+    unfit = [loan for loan in loans if _is_in_each_round(loan) or _may_be_static(it, loan.place)]
+    unfit += _not_given(it)
+    while unfit:
+        for loan in unfit:
+            close(loan)
+        unfit = _not_given(it)
     used = {cell.find() for key, cell in it.cells.items() if key[0] in ("argument", "output")}
+    undecided: list[Loan] = []
+    for loan in [one for one in loans if one.is_open]:
+        lent = loan.lent.find()
+        parts = [lent, *(field.find() for field in lent.fields.values())]
+        if not used.isdisjoint(parts):
+            undecided.append(loan)
+        elif any(part.pins for part in parts):
+            _stack(it, loan)
+        else:
+            close(loan)
+    return undecided
+
+
+def _is_kept(it: Interpreter, loan: Loan) -> bool:
+    """Whether what is lent stays stacked anyway, or may have changed when it is read."""
+    owner = loan.owner.find()
+    fields = owner.fields.values() if loan.place in it.read_later else ()
+    return bool(owner.pins) or any(field.find().pins for field in fields)
+
+
+def part(it: Interpreter, loan: Loan) -> None:
+    """Gives a reader that maps what it is lent stacked arrays of its own, which stay so."""
+    _stack(it, loan)
+    loan.lent.pin(Pin("is lent by code of which some has it stacked", loan.module, loan.place))
+
+
+def _stack(it: Interpreter, loan: Loan) -> None:
+    it.ops[loan.place] = Op("stack", loan.module, loan.place, loan.place, loan.owner)
+
+
+def _not_given(it: Interpreter) -> list[Loan]:
+    """The open loans of arrays that no mapped function takes, or that lie on the host."""
+    on_host = {cell.find() for cell in (*it.on_host, *(op.cell for op in it.ops.values() if op.is_numpys))}
     given = {cell.find() for key, cell in it.cells.items() if key[0] == "argument"}
     owners = {field.find(): root for root in given for field in root.fields.values()}
-    for loan in [one for one in loans if one.is_open]:
-        owner, lent = loan.owner.find(), loan.lent.find()
-        stacked = bool(lent.pins) or any(field.find().pins for field in lent.fields.values())
+    found: list[Loan] = []
+    for loan in [one for one in it.loans.values() if one.is_open]:
+        owner = loan.owner.find()
         whole = owners.get(owner, owner)
-        fits = lent not in used and whole in given and on_host.isdisjoint({owner, whole})
-        if stacked and fits and not _is_in_each_round(loan) and not _may_be_static(it, loan.place):
-            it.ops[loan.place] = Op("stack", loan.module, loan.place, loan.place, loan.owner)
-        else:
-            _close(loan)
+        if whole not in given or not on_host.isdisjoint({owner, whole}):
+            found.append(loan)
+    return found
 
 
 def _may_be_static(it: Interpreter, place: ast.expr) -> bool:
@@ -101,5 +148,6 @@ def _is_in_each_round(loan: Loan) -> bool:
     return False
 
 
-def _close(loan: Loan) -> bool:
+def close(loan: Loan) -> bool:
+    """Makes one group of what is lent and what the reader has; says whether they were two."""
     return loan.owner.unify(loan.lent)

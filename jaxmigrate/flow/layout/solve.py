@@ -3,55 +3,28 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal, cast
 
-from jaxmigrate.flow.layout import bodies, loans, mapped, objects
+from jaxmigrate.flow.layout import bodies, mapped, objects
 from jaxmigrate.flow.layout.buffers import is_result_written
-from jaxmigrate.flow.layout.choices import Choice, Layouts, Name, OpChoice, SiteChoice, Squeeze, all_stacked
-from jaxmigrate.flow.layout.idioms import Idioms
+from jaxmigrate.flow.layout.choices import Choice, Layouts, Name, OpChoice, SiteChoice, Squeeze
 from jaxmigrate.flow.layout.interpreter import Interpreter
-from jaxmigrate.flow.layout.onlookers import Onlookers
 from jaxmigrate.flow.layout.site_facts import SiteFacts
 from jaxmigrate.flow.layout.state import Key
 from jaxmigrate.flow.layout.values import Cell, describe
 from jaxmigrate.flow.variance import Level, Var
 from jaxmigrate.flow.variance.lattice import OTHERS, Fields
 from jaxmigrate.program.modules import Module
-from jaxmigrate.program.resolve import Resolver
-from jaxmigrate.program.sites import MappedSite
 
 TOO_LARGE = "the program is too large to be followed as a whole; run fix on the part of it that belongs together"
 ALIGNED = {"rows", "argument", "output"}
+PARAMETERS = frozenset({"model", "optimizer", "parameters", "params", "target", "weights"})  # what a state is for
 REPLICABLE = {"replicate", "output", "argument", "first", "metrics", "numpy", "written", "stack"}
 
 
-def layouts(
-    resolver: Resolver,
-    modules: Sequence[Module],
-    sites: dict[ast.expr, MappedSite],
-    processes: bool,
-    axis: str,
-    editable: Callable[[Module], bool],
-    onlookers: Onlookers,
-) -> Layouts:
-    """Follows stacked arrays through the host code of modules.
-
-    `axis` names the axes that have no name; `editable` says which modules may change; `onlookers` are those that join
-    where they name something that leads to stacked arrays.
-    """
-    interpreter = Interpreter(resolver, modules, sites, Idioms(resolver), editable, onlookers)
-    try:
-        if not interpreter.run():
-            return all_stacked(sites, TOO_LARGE)
-        loans.settle(interpreter)
-        return _Solver(interpreter, axis, processes).solve()
-    except Exception as error:  # noqa: BLE001 - a fault of ours must not keep the rest of a project from its rewrite
-        return all_stacked(sites, f"following the program failed ({type(error).__name__}: {error}); please report it")
-
-
-class _Solver:
+class Solver:
     """Starts from all groups global and drops those that something speaks against, until nothing does."""
 
     def __init__(self, it: Interpreter, axis: str, processes: bool) -> None:
@@ -74,9 +47,15 @@ class _Solver:
                 self.touching.setdefault(cell.find(), []).append(key)
                 self.of_site.setdefault(key[1], []).append(cell)
 
-    def solve(self) -> Layouts:
         while self._block() or self._drop_varying() or self._drop_useless() or self._drop_mixed():
             pass
+
+    def is_global(self, cell: Cell) -> bool:
+        """Whether the arrays of a group lose their leading axis."""
+        return self._layout(cell) is not None
+
+    def solution(self) -> Layouts:
+        """The layouts of all sites, and of what makes and takes apart their arrays."""
         result = Layouts()
         for node in self.it.sites:
             result.sites[node] = self._choice(node)
@@ -307,6 +286,8 @@ class _Solver:
         taken = {key[1:] for key in keys if key[0] == "argument"}
         mapped_by = {site for site, _ in taken}
         pinned = [name for name, cell in root.fields.items() if cell.find().pins]
+        if any(name in PARAMETERS and self._layout(cell) is None for name, cell in root.fields.items()):
+            return False  # there is nothing to be won by the rest
         given = all(key[1] in mapped_by for key in keys if key[0] == "output")
         return given and bool(taken) and not any(objects.may_be_static(self.it, name) for name in pinned)
 

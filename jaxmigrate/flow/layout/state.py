@@ -42,6 +42,7 @@ from jaxmigrate.program.values import Class, Function
 
 if TYPE_CHECKING:
     from jaxmigrate.flow.layout.loans import Loan
+    from jaxmigrate.flow.layout.reading import Reading
 
 Key: TypeAlias = tuple[object, ...]
 Env: TypeAlias = dict[str, Abstract]
@@ -132,9 +133,10 @@ class State:
         self.device: set[FunctionNode] = set()
         self.loans: dict[ast.expr, Loan] = {}
         self.unlent: set[ast.expr] = set()
+        self.read_later: set[ast.expr] = set()
         self.on_host: set[Cell] = set()
         self.settable: dict[tuple[str, bool], bool] = {}
-        self.readers: dict[tuple[FunctionNode, str], bool] = {}
+        self.readers: dict[tuple[FunctionNode, str], Reading] = {}
         self.functions: dict[FunctionNode, Function] = {}
         self.followed_once: dict[FunctionNode, bool] = {}
         self.contexts: dict[FunctionNode, dict[ast.Call | None, bool]] = {}

@@ -104,6 +104,28 @@ class Cell:
         return True
 
 
+class Groups:
+    """How cells were grouped, so that several ways to go on can be tried."""
+
+    def __init__(self, cells: Iterable[Cell]) -> None:
+        self._known: dict[
+            Cell, tuple[Cell | None, bool, dict[str, Cell], dict[tuple[str, ast.AST], Pin], set[str]]
+        ] = {}
+        pending = [*cells]
+        while pending:
+            cell = pending.pop()
+            if cell not in self._known:
+                parent = cell._parent  # noqa: SLF001 - the same subject
+                self._known[cell] = (parent, cell.flat, {**cell.fields}, {**cell.pins}, {*cell.methods})
+                pending += [*cell.fields.values(), *([parent] if parent is not None else [])]
+
+    def restore(self) -> None:
+        """Undoes what has been said of the cells since."""
+        for cell, (parent, flat, fields, pins, methods) in self._known.items():
+            cell._parent, cell.flat = parent, flat  # noqa: SLF001
+            cell.fields, cell.pins, cell.methods = {**fields}, {**pins}, {*methods}
+
+
 @dataclass(slots=True, eq=False)
 class Box:
     """The contents of a list or dictionary that the program fills: one for each place that makes one."""

@@ -15,11 +15,12 @@ from dataclasses import dataclass, field
 
 from jaxmigrate.flow.axes import axis_names
 from jaxmigrate.flow.variance.loaded import Loaded, aliases
+from jaxmigrate.flow.variance.quiet import only_logs
 from jaxmigrate.program.collectives import AXIS_POSITIONS
 from jaxmigrate.program.modules import Module
-from jaxmigrate.program.resolve import Resolver
+from jaxmigrate.program.resolve import Resolver, is_static
 from jaxmigrate.program.scopes import Scope, all_parameters, positional_names
-from jaxmigrate.program.values import Class, Function
+from jaxmigrate.program.values import Class, Function, Instance
 
 INTRODUCERS = frozenset(
     {
@@ -99,6 +100,7 @@ class Hidden:
         self._bases: dict[str, set[str]] = defaultdict(set)
         self._answers: dict[tuple[str, frozenset[str], Module | None], tuple[bool, bool]] = {}
         self._anywhere: dict[frozenset[Module], tuple[set[str], list[Unit]]] = {}
+        self._quiet: dict[Unit, bool] = {}
         self._made = False
 
     def introduces_variance(self, name: str, axes: frozenset[str], home: Module | None = None) -> bool:
@@ -231,12 +233,20 @@ class Hidden:
             scope = scope.parent
         return self._unit("<module>", module.tree, module)
 
+    def _is_quiet(self, owner: Unit, name: str, scope: Scope | None, module: Module) -> bool:
+        """Whether a function asks for the process only to log something."""
+        if name not in ("process_index", "host_id") or scope is None:
+            return False
+        if owner not in self._quiet:
+            self._quiet[owner] = only_logs(scope.node, module, self.resolver)
+        return self._quiet[owner]
+
     def _index(self, module: Module) -> None:
         table = module.table
         for node in table.references:
             name = node.id if isinstance(node, ast.Name) else node.attr
             owner = self._owner(table.scope_of.get(node), module)
-            if name in INTRODUCERS:
+            if name in INTRODUCERS and not self._is_quiet(owner, name, table.scope_of.get(node), module):
                 owner.introducing.append((node, module))
             owner.reducing |= name in REDUCERS
             if isinstance(node, ast.Attribute) or _is_function(node, module):
@@ -322,6 +332,10 @@ class Hidden:
         match self.resolver.values(node, module):
             case (Function(node=ast.FunctionDef() as function, receiver=None) as value,):
                 return function, value.module, positional_names(function.args)
+            case (Function(node=ast.FunctionDef() as function, receiver=Instance(cls=cls)) as value,):
+                if is_static(function) or self._is_replaced(cls, function.name):
+                    return None
+                return function, value.module, positional_names(function.args)[1:]
             case (Class() as cls,):
                 for one in self.resolver.lineage(cls):
                     for binding in one.module.table.own_scope[one.node].bindings.get("__init__", ()):
@@ -329,6 +343,11 @@ class Hidden:
                             return binding.node, one.module, positional_names(binding.node.args)[1:]
                         return None
         return None
+
+    def _is_replaced(self, cls: Class, method: str) -> bool:
+        """Whether an object of a class may have another method of a name: a subclass's, or one that was set."""
+        is_set = any(a.attr == method for module in self.loaded.modules() for a in module.table.attributes)
+        return is_set or self.is_overridden(cls.node.name, method)
 
     def _follow_factories(self) -> None:
         """What a factory's call gives is stored where the call's value is."""

@@ -35,6 +35,8 @@ def f(p): return jax.grad(lambda w: g(w).sum())(p)
 
 WITH_KEY = "def f(k, p): return g(p, jax.random.split(k)[0])"
 NOISY = "def net(v, x=0): return v + lax.axis_index('i')\n"
+METHODS = "class E:\n def go(self, g): return jax.pmap(g, 'i')\n"
+LOGGER = "def note(v):\n if jax.process_index() == 0:\n"
 
 
 def reading(text: str, axes: tuple[str, ...] = ("i",)) -> Reading:
@@ -197,6 +199,21 @@ def test_bodies(text: str, expected: str) -> None:
         (f"{NOISY}def keep(*g): return State(g)\ns = keep(net)", "MM"),
         (f"{NOISY}class T:\n def go(self): super(T, self).go()\n def there(self): return net", "NN"),
         ("def main(a): print(jax.process_index())\nfrom absl import app\napp.run(main=main)", "NN"),
+        (f"{NOISY}{METHODS}def main(e): e.go(net)\nmain(elsewhere.E())", "MM"),
+        (f"{NOISY}{METHODS}class F(E):\n def go(self, g): return State(g)\nE().go(net)", "MM"),
+        (f"{NOISY}{METHODS}E.go = lambda self, g: State(g)\nE().go(net)", "MM"),
+        (f"{NOISY}{METHODS}E().go(net)", "NN"),
+        # functions that only log
+        (f"{LOGGER}  print(v)\nhooks = [note]", "NN"),
+        (f"{LOGGER}  print(v)\n return None\nhooks = [note]", "NN"),
+        (f"{LOGGER}  return v\nhooks = [note]", "MM"),
+        (f"{LOGGER}  return None\n return v\nhooks = [note]", "MM"),
+        (f"{LOGGER}  v['a'] = 1\nhooks = [note]", "MM"),
+        (f"{LOGGER}  v.update(a=1)\nhooks = [note]", "MM"),
+        (f"{LOGGER}  print(v.pop())\nhooks = [note]", "MM"),
+        (f"{LOGGER}  print(1, file=v)\nhooks = [note]", "MM"),
+        (f"{LOGGER}  other(v)\ndef other(v): v.append(1)\nhooks = [note]", "MM"),
+        (f"{LOGGER}  elsewhere.note(v)\nhooks = [note]", "MM"),
     ],
 )  # fmt: skip
 def test_what_is_stored_out_of_sight(rest: str, expected: str) -> None:

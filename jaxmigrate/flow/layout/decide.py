@@ -1,0 +1,83 @@
+"""The layouts of a program: it is followed, and solved for each way to lend arrays to code that maps them.
+
+A helper that several trainers give their states to, and that maps them, makes one group of all of these: one state that
+must stay stacked would keep every other so. The helper only reads them, so that it may be lent stacked arrays instead:
+`evaluate(_stack(state))`. That costs a copy, and is done only where owners would otherwise stay stacked.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Collection, Sequence
+
+from jaxmigrate.flow.layout import loans
+from jaxmigrate.flow.layout.choices import Layouts, all_stacked
+from jaxmigrate.flow.layout.idioms import Idioms
+from jaxmigrate.flow.layout.interpreter import Interpreter
+from jaxmigrate.flow.layout.loans import Loan
+from jaxmigrate.flow.layout.onlookers import Onlookers
+from jaxmigrate.flow.layout.solve import Solver
+from jaxmigrate.flow.layout.values import Cell, Groups
+from jaxmigrate.program.modules import Module
+from jaxmigrate.program.resolve import Resolver
+from jaxmigrate.program.sites import MappedSite
+
+TOO_LARGE = "the program is too large to be followed as a whole; run fix on the part of it that belongs together"
+
+
+def layouts(
+    resolver: Resolver,
+    modules: Sequence[Module],
+    sites: dict[ast.expr, MappedSite],
+    processes: bool,
+    axis: str,
+    editable: Callable[[Module], bool],
+    onlookers: Onlookers,
+) -> Layouts:
+    """Follows stacked arrays through the host code of modules.
+
+    `axis` names the axes that have no name; `editable` says which modules may change; `onlookers` are those that join
+    where they name something that leads to stacked arrays.
+    """
+    interpreter = Interpreter(resolver, modules, sites, Idioms(resolver), editable, onlookers)
+    try:
+        if not interpreter.run():
+            return all_stacked(sites, TOO_LARGE)
+        return _decided(interpreter, lambda: Solver(interpreter, axis, processes))
+    except Exception as error:  # noqa: BLE001 - a fault of ours must not keep the rest of a project from its rewrite
+        return all_stacked(sites, f"following the program failed ({type(error).__name__}: {error}); please report it")
+
+
+def _decided(it: Interpreter, solve: Callable[[], Solver]) -> Layouts:
+    """The layouts with as few readers apart from their owners as the owners need."""
+    undecided = loans.settle(it)
+    before, ops = Groups(_cells(it)), dict(it.ops)
+    readers = {loan: loan.lent.find() for loan in undecided}
+
+    def solved(apart: Collection[Cell]) -> Solver:
+        before.restore()
+        it.ops.clear()
+        it.ops.update(ops)
+        for loan in undecided:
+            if readers[loan] in apart:
+                loans.part(it, loan)
+            else:
+                loans.close(loan)
+        return solve()
+
+    def freed(apart: Collection[Cell]) -> set[Loan]:
+        """The loans whose arrays are global where some readers are apart."""
+        solver = solved(apart)
+        return {loan for loan in undecided if solver.is_global(loan.owner)}
+
+    lost = freed(set(readers.values())) - freed(()) if undecided else set[Loan]()
+    apart = dict.fromkeys(readers[loan] for loan in undecided if loan in lost)
+    for reader in list(apart):  # some of these do no harm to those that they share an owner with
+        del apart[reader]
+        if not lost <= freed(apart):
+            apart[reader] = None
+    return solved(apart).solution()
+
+
+def _cells(it: Interpreter) -> list[Cell]:
+    return [*it.cells.values(), *(op.cell for op in it.ops.values()), *(loan.owner for loan in it.loans.values())]

@@ -1,0 +1,159 @@
+"""What is known of a file that is rewritten with global arrays: its names, style, axes, meshes, and what it needs."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from jaxmigrate.flow.layout.choices import OpChoice, SiteChoice
+from jaxmigrate.migrate import global_helpers as helpers
+from jaxmigrate.migrate.edits import Edit, Positions
+from jaxmigrate.migrate.imports import names_for
+from jaxmigrate.migrate.placement import holder_of, line_start
+from jaxmigrate.migrate.style import Style, style_of
+from jaxmigrate.program.modules import Module
+from jaxmigrate.program.resolve import Resolver
+from jaxmigrate.program.sites import is_decorator
+from jaxmigrate.program.values import Constant, Function
+
+WIDTH = 88
+
+
+@dataclass(slots=True)
+class GlobalRewrite:
+    """What a file's rewrite with global arrays adds to it."""
+
+    edits: list[Edit] = field(default_factory=list)
+    added: tuple[str, ...] = ()
+    helpers: list[list[str]] = field(default_factory=list)
+    uses: list[ast.expr] = field(default_factory=list)
+    calls: set[ast.expr] = field(default_factory=set)
+    replaced: set[ast.AST] = field(default_factory=set)
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """What the whole program says: whether it may run as several processes, and whether some code asks which it is."""
+
+    processes: bool
+    guarded: bool
+
+
+class GlobalFile:
+    """One file, what is global in it, and its rewrite as far as it is written."""
+
+    def __init__(
+        self,
+        module: Module,
+        sites: Sequence[SiteChoice],
+        ops: Sequence[OpChoice],
+        program: Program,
+        resolver: Resolver,
+        taken: Iterable[str],
+        alone: Mapping[ast.expr, tuple[int, ...]],
+    ) -> None:
+        self.alone = alone
+        self.module = module
+        self.sites = sites
+        self.ops = ops
+        self.program = program
+        self.resolver = resolver
+        self.positions = Positions(module.text)
+        self.style: Style = style_of(module)
+        self.axes = {axis: self._axis_text(axis) for axis in {*(c.axis for c in sites), *(c.axis for c in ops)}}
+        self.inline: set[ast.expr] = set()
+        self.result = GlobalRewrite()
+        self.wanted: set[str] = {"Mesh"} if self._mesh_users() or any(self._is_deferred(c) for c in sites) else set()
+        self.wanted |= {"PartitionSpec"} if sites else set()
+        if alone or any(self._helper_of(c) for c in ops):
+            self.wanted |= {"NamedSharding", "PartitionSpec"}
+        if any(c.op.kind == "stack" for c in ops):
+            self.wanted |= {"Mesh", "NamedSharding", "PartitionSpec"}
+        if program.processes and any(self._needs_host_local(c) for c in sites):
+            self.wanted.add("multihost_utils")
+        numpy = any(c.op.kind == "replicate" for c in ops)
+        self.names, self.result.added = names_for(module, self.wanted, numpy, taken)
+
+    def _axis_text(self, axis: str) -> str:
+        """The source of an axis name: a constant of the module that stands for it, or the literal."""
+        for choice in self.sites:
+            argument = choice.site.keyword("axis_name")
+            expression = argument.expression if argument is not None else None
+            if choice.axis == axis and isinstance(expression, ast.Name) and self._is_constant(expression, axis):
+                return expression.id
+        return f"{self.style.quote}{axis}{self.style.quote}"
+
+    def _is_constant(self, node: ast.Name, axis: str) -> bool:
+        bindings = self.module.table.root.bindings.get(node.id, [])
+        used = node in self.module.table.scope_of and self.module.table.scope_of[node].lookup(node.id)
+        fits = used is self.module.table.root and len(bindings) == 1
+        return fits and self.resolver.value(node, self.module) == Constant(axis)
+
+    def _has_stacked(self, choice: SiteChoice) -> bool:
+        """Whether a site needs the helper that drops and adds the device axis."""
+        given = any(c.layout == "stacked" for c in choice.outputs) or any(c.fields for c in choice.arguments)
+        return bool(self._stacked(choice)) or given
+
+    def _stacked(self, choice: SiteChoice) -> list[int]:
+        """The arguments whose device axis the mapped function does not drop itself."""
+        stacked = [i for i, c in enumerate(choice.arguments) if c.layout == "stacked"]
+        return [] if self._squeezes_itself(choice) else stacked
+
+    def _squeezes_itself(self, choice: SiteChoice) -> bool:
+        aligned = all(c.aligned for c in choice.arguments if c.layout == "stacked")
+        plain = all(self._body_place(s.function) is not None for s in choice.squeezes)
+        return bool(choice.squeezes) and plain and (aligned or not self.program.processes)
+
+    @staticmethod
+    def _body_place(function: Function) -> tuple[int, str] | None:
+        """Where a statement goes before a function's first one, and its indentation."""
+        body = function.node.body
+        assert isinstance(body, list)
+        first = body[1] if _is_docstring(body[0]) and len(body) > 1 else body[0]
+        return line_start(first, function.module, Positions(function.module.text))
+
+    def _needs_host_local(self, choice: SiteChoice) -> bool:
+        """Whether stacked arrays of a site hold the slices of one process alone."""
+        return self._has_stacked(choice) and any(
+            (c.layout == "stacked" and not c.aligned) or c.fields for c in (*choice.arguments, *choice.outputs)
+        )
+
+    def _is_deferred(self, choice: SiteChoice) -> bool:
+        """Whether a site's mesh cannot be built where the site stands."""
+        node = choice.site.node
+        at_import = isinstance(holder_of(node, self.module), ast.Module | None)
+        return at_import or is_decorator(node, self.module) or self._has_stacked(choice) or node in self.alone
+
+    def _mesh_users(self) -> list[ast.expr]:
+        direct = [c.site.node for c in self.sites if not self._is_deferred(c)]
+        return [*direct, *(c.op.node for c in self.ops if self._helper_of(c))]
+
+    def _helper_of(self, choice: OpChoice) -> str:
+        """Which helper an operation calls, an empty string for none."""
+        if choice.op.kind == "replicate":
+            return "replicate"
+        if choice.op.kind in ("split", "rows"):
+            return "shard"
+        return ""
+
+    def _mesh(self, node: ast.expr) -> str:
+        return self._mesh_text([node]) if node in self.inline else self.names.mesh
+
+    def _mesh_text(self, nodes: Sequence[ast.expr]) -> str:
+        chosen = {id(c.site.node): c.axis for c in self.sites} | {id(c.op.node): c.axis for c in self.ops}
+        axis = next(chosen[id(n)] for n in nodes)
+        return helpers.mesh_text(self.names, self.axes[axis], self.program.processes and self.program.guarded)
+
+    def _indent(self, node: ast.expr) -> str:
+        start, end = self.positions.line_span(node.lineno)
+        line = self.module.text[start:end]
+        return line[: len(line) - len(line.lstrip(" \t"))]
+
+    def _fits(self, node: ast.expr, text: str) -> bool:
+        start, _ = self.positions.line_span(node.lineno)
+        return self.positions.span(node)[0] - start + len(text) < WIDTH and "\n" not in text
+
+
+def _is_docstring(statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)

@@ -1,0 +1,217 @@
+"""The text of the operations that made and undid the device axis, without it."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Sequence
+
+from jaxmigrate.flow.layout.choices import OpChoice
+from jaxmigrate.flow.layout.idioms import Idioms
+from jaxmigrate.flow.layout.objects import REPLACES
+from jaxmigrate.flow.layout.state import Op
+from jaxmigrate.migrate.edits import Edit
+from jaxmigrate.migrate.global_file import GlobalFile
+from jaxmigrate.migrate.placement import line_start
+from jaxmigrate.program.modules import Module
+from jaxmigrate.program.values import External
+
+ATOMS = (ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.Tuple, ast.Dict, ast.List)
+
+
+class OperationWriter(GlobalFile):
+    """Writes the operations of one file."""
+
+    def _operation(self, choice: OpChoice) -> list[Edit]:
+        """The edits of an operation; of an object's stacked fields it is kept as it is."""
+        edits = self._global_operation(choice)
+        fields = [name for name in choice.fields if name not in self._replaced_next(choice.op.node)]
+        if not fields:
+            return edits
+        if choice.op.kind != "stack" and not isinstance(choice.op.operand, ast.Name | ast.Attribute):
+            return self._named_first(choice, fields)  # what is lent, `states[0]` too, means the same twice
+        *others, last = edits
+        state = self.module.segment(choice.op.operand)
+        copied = last.replacement + self._copied(choice, state, fields, len(state) + len(last.replacement))
+        return [*others, Edit(last.start, last.end, copied)]
+
+    def _copied(self, choice: OpChoice, state: str, fields: Sequence[str], width: int) -> str:
+        """`.replace(...)` with an operation kept as it is for each of some fields of a state."""
+        node, operand = self.positions.span(choice.op.node), self.positions.span(choice.op.operand)
+        before, after = self.module.text[node[0] : operand[0]], self.module.text[operand[1] : node[1]]
+        if "#" not in before + after:
+            before, after = _on_one_line(before), _on_one_line(after)
+        kept = [f"{name}={before}{state}.{name}{after}" for name in fields]
+        copied = f".{choice.method}({', '.join(kept)})"
+        if self._fits(choice.op.node, " " * width + copied):
+            return copied
+        newline, indent = self.style.newline, self._indent(choice.op.node)
+        inner = "".join(f"{newline}{indent}{self.style.indent}{one}," for one in kept)
+        return f".{choice.method}({inner}{newline}{indent})"
+
+    def _named_first(self, choice: OpChoice, fields: Sequence[str]) -> list[Edit]:
+        """`x = replicate(make())` in two statements, so that the fields have a name."""
+        op, statement = choice.op, self.module.table.parents[choice.op.node]
+        assert isinstance(statement, ast.Assign)
+        name = self.module.segment(statement.targets[0])
+        before, after = self._around_state(choice)
+        whole = f"{before}{name}{after}"
+        indent = self._indent(op.node)
+        line = f"{self.style.newline}{indent}{name} = {whole}{self._copied(choice, name, fields, len(whole))}"
+        end = self.positions.span(statement)[1]
+        made = self._around(op.node, op.operand, *_parentheses(op.operand, self.module, op.node))
+        return [made[0], Edit(made[1].start, end, made[1].replacement + line)]
+
+    def _around_state(self, choice: OpChoice) -> tuple[str, str]:
+        """What stands before and after the name of a state in an operation on all of it."""
+        if choice.op.kind == "replicate":
+            return f"{self.names.replicate}(", f", {self._mesh(choice.op.node)})"
+        if choice.op.form == "fetched":
+            return f"{self.names.jax}.device_get(", ")"
+        one = self._one_of(choice)
+        return ("", "") if one == "{}" else (f"{self.names.jax}.tree.map(lambda x: {one.format('x')}, ", ")")
+
+    def _replaced_next(self, node: ast.expr) -> set[str | None]:
+        """The fields that a program itself replaces at once: `replicate(state).replace(rng=...)`."""
+        parents = self.module.table.parents
+        method = parents.get(node)
+        call = parents.get(method) if isinstance(method, ast.Attribute) and method.attr in REPLACES else None
+        return {k.arg for k in call.keywords} if isinstance(call, ast.Call) and call.func is method else set()
+
+    def _global_operation(self, choice: OpChoice) -> list[Edit]:
+        op = choice.op
+        match op.kind:
+            case "replicate":
+                before, after = self._typed(op)
+                opening, closing = f"{self.names.replicate}({before}", f"{after}, {self._mesh(op.node)})"
+                return self._around(op.node, op.operand, opening, closing)
+            case "rows":
+                start, end = self.positions.span(op.node)
+                opening, closing = f"{self.names.shard}(", f", {self._mesh(op.node)})"
+                return [Edit(start, start, opening), Edit(end, end, closing)]
+            case "merge" if op.form == "same":
+                return []
+            case "merge":
+                return self._around(op.node, op.operand, *_parentheses(op.operand, self.module, op.node))
+            case "split" if op.form == "sizes":
+                return self._sized(op)
+            case "split":
+                return self._around(op.node, op.operand, f"{self.names.shard}(", f", {self._mesh(op.node)})")
+            case "stack":
+                return self._around(op.node, op.operand, f"{self.names.stack}(", ")")
+            case "prefetch":
+                assert isinstance(op.node, ast.Call)
+                return [Edit(*self.positions.span(op.node.func), self.names.prefetch)]
+            case "metrics":
+                return self._metrics(op.node)
+        return self._first(choice)
+
+    def _around(self, node: ast.expr, operand: ast.expr, before: str, after: str) -> list[Edit]:
+        start, end = self.positions.span(node)
+        low, high = self.positions.span(operand)
+        return [Edit(start, low, before), Edit(high, end, after)]
+
+    def _typed(self, op: Op) -> tuple[str, str]:
+        """What keeps the dtype of a stack: jnp.stack keeps the weak type of a Python scalar, the others do not."""
+        idioms, kept = Idioms(self.resolver), op.form in ("jax.numpy.stack", "jax.numpy.broadcast_to")
+        known = idioms.makes_array if kept else idioms.makes_strong
+        if "." not in op.form or known(op.operand, self.module):
+            return "", ""
+        assert isinstance(op.node, ast.Call)
+        owner = self.module.segment(op.node.func.value) if isinstance(op.node.func, ast.Attribute) else ""
+        if kept:
+            return f"{self.names.jax}.numpy.asarray(", ")"
+        if op.form.startswith("numpy.") and owner:
+            return f"{owner}.asarray(", ")"
+        return f"{self.names.jax}.numpy.array([", "])[0]"
+
+    def _sized(self, op: Op) -> list[Edit]:
+        """`x.reshape(n, b, ...)`: the first two sizes become one."""
+        assert isinstance(op.node, ast.Call)
+        method = op.operand is not op.node.args[0]
+        sizes = op.node.args if method else op.node.args[1:]
+        if len(sizes) == 1 and isinstance(sizes[0], ast.Tuple):
+            sizes = sizes[0].elts
+        low, high = self.positions.span(sizes[0])[0], self.positions.span(sizes[1])[1]
+        start, end = self.positions.span(op.node)
+        return [
+            Edit(start, start, f"{self.names.shard}("),
+            Edit(low, high, "-1"),
+            Edit(end, end, f", {self._mesh(op.node)})"),
+        ]
+
+    def _metrics(self, node: ast.expr) -> list[Edit]:
+        """`get_metrics(m)` without its `x[0]`."""
+        assert isinstance(node, ast.Call)
+        func, jax = node.func, self.names.jax
+        if isinstance(func, ast.Attribute):
+            owner = self.module.segment(func.value)
+            return self._around(node, node.args[0], f"{owner}.stack_forest({jax}.device_get(", "))")
+        opening = f"{jax}.tree.map(lambda *xs: {self.names.numpy}.stack(xs), *{jax}.device_get("
+        return self._around(node, node.args[0], opening, "))")
+
+    def _first(self, choice: OpChoice) -> list[Edit]:
+        op = choice.op
+        if op.form == "fetched":
+            return self._around(op.node, op.operand, f"{self.names.jax}.device_get(", ")")
+        one = self._one_of(choice)
+        if one == "{}" and not choice.fields and (statement := self._assigns_itself(op)) is not None:
+            return [statement]
+        if one == "{}":
+            return self._around(op.node, op.operand, *_parentheses(op.operand, self.module, op.node))
+        if op.form != "tree":
+            before, after = one.split("{}")
+            opening, closing = _parentheses(op.operand, self.module, op.node)
+            return self._around(op.node, op.operand, before + opening, closing + after)
+        opening = f"{self.names.jax}.tree.map(lambda x: {one.format('x')}, "
+        return self._around(op.node, op.operand, opening, ")")
+
+    def _one_of(self, choice: OpChoice) -> str:
+        """What becomes of one array of which device 0's slice was taken."""
+        numpy = self._numpy_of(choice.op.operand)
+        local, copied = self.program.guarded and not choice.op.fetched, choice.donated and not choice.op.fetched
+        one = "{}.addressable_data(0)" if local and numpy is None else "{}"
+        return f"{numpy or f'{self.names.jax}.numpy'}.copy({one})" if copied else one
+
+    def _numpy_of(self, operand: ast.expr) -> str | None:
+        """What the file calls numpy where an operand is numpy's already, `np.asarray(x)`."""
+        if not isinstance(operand, ast.Call) or not isinstance(operand.func, ast.Attribute):
+            return None
+        callee = self.resolver.value(operand.func, self.module)
+        is_numpy = isinstance(callee, External) and callee.name.startswith("numpy.")
+        return self.module.segment(operand.func.value) if is_numpy else None
+
+    def _assigns_itself(self, op: Op) -> Edit | None:
+        """`x = unreplicate(x)`, of which nothing is left."""
+        statement = self.module.table.parents.get(op.node)
+        if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
+            return None
+        target, operand = statement.targets[0], op.operand
+        same = isinstance(target, ast.Name) and isinstance(operand, ast.Name) and target.id == operand.id
+        block = self.module.table.parents.get(statement)
+        bodies = [getattr(block, name, None) for name in ("body", "orelse", "finalbody")]
+        alone = any(isinstance(b, list) and statement in b and len(b) == 1 for b in bodies)
+        if not same or alone or line_start(statement, self.module, self.positions) is None:
+            return None
+        start, _ = self.positions.line_span(statement.lineno)
+        _, end = self.positions.line_span(statement.end_lineno or statement.lineno)
+        rest = self.module.text[self.positions.span(statement)[1] : end].strip()
+        return Edit(start, end, "") if not rest or rest.startswith("#") else None
+
+
+def _on_one_line(text: str) -> str:
+    """A part of a call without its line breaks and the comma that goes with them."""
+    text = re.sub(r"\(\s*\n\s*", "(", re.sub(r",?\s*\n\s*\)", ")", text))
+    return re.sub(r"\s*\n\s*", " ", text)
+
+
+def _parentheses(operand: ast.expr, module: Module, node: ast.expr) -> tuple[str, str]:
+    """Parentheses where an operand that takes its expression's place would bind less tightly, or span lines."""
+    if isinstance(operand, ATOMS):
+        return "", ""
+    parent = module.table.parents.get(node)
+    alone = isinstance(parent, ast.Assign | ast.Return | ast.keyword) or (
+        isinstance(parent, ast.Call) and parent.func is not node
+    )
+    lines = operand.lineno != operand.end_lineno
+    return ("", "") if alone and not lines and not isinstance(operand, ast.NamedExpr | ast.Yield) else ("(", ")")

@@ -1,0 +1,202 @@
+"""The text of maps with specs: `jax.jit(jax.shard_map(...))`, or the helper's call where arrays stay stacked."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+
+from jaxmigrate.flow.layout.choices import SiteChoice
+from jaxmigrate.migrate.edits import Edit
+from jaxmigrate.migrate.global_file import WIDTH, GlobalFile
+from jaxmigrate.program.sites import is_decorator
+from jaxmigrate.program.values import Constant
+
+
+class SiteWriter(GlobalFile):
+    """Writes the maps of one file."""
+
+    def _site(self, choice: SiteChoice) -> None:
+        node = choice.site.node
+        self.result.uses.append(node)
+        if choice.site.reference is not None:
+            self.result.replaced.add(choice.site.reference.node)
+        if is_decorator(node, self.module):
+            self.result.edits.append(Edit(*self.positions.span(node), self._decorator(choice)))
+            return
+        self.result.calls.add(node)
+        mapped = choice.site.mapped
+        assert mapped is not None
+        assert mapped.expression is not None
+        start, end = self.positions.span(node)
+        inner = self.positions.span(mapped.expression)
+        before, after = self._call(choice, self.module.text[inner[0] : inner[1]])
+        self.result.edits += [Edit(start, inner[0], before), Edit(inner[1], end, after)]
+        self.result.edits += self._moved(mapped.expression, before)
+
+    def _moved(self, mapped: ast.expr, before: str) -> list[Edit]:
+        """Moves the further lines of a mapped function along with its first one."""
+        column = len(before.rpartition(self.style.newline)[2])
+        shift = column - len(self._indent(mapped)) if self.style.newline in before else 0
+        if not shift or any(isinstance(n, ast.JoinedStr) or _is_long_string(n) for n in ast.walk(mapped)):
+            return []
+        lines = range(mapped.lineno + 1, (mapped.end_lineno or mapped.lineno) + 1)
+        starts = [self.positions.line_span(line)[0] for line in lines if self._text_of(line).strip()]
+        if shift > 0:
+            return [Edit(start, start, self.style.indent[0] * shift) for start in starts]
+        removed = [Edit(start, start - shift, "") for start in starts]
+        return removed if all(not self.module.text[e.start : e.end].strip(" \t") for e in removed) else []
+
+    def _text_of(self, line: int) -> str:
+        start, end = self.positions.line_span(line)
+        return self.module.text[start:end]
+
+    def _specs(self, choice: SiteChoice) -> tuple[str, str]:
+        split = f"{self.names.spec}({self.axes[choice.axis]})"
+        texts = {"replicated": f"{self.names.spec}()", "broadcast": f"{self.names.spec}()", "static": "None"}
+        ins = [texts.get(c.layout, split) for c in choice.arguments]
+        outs = [texts.get(c.layout, split) for c in choice.outputs]
+        return _display(ins), outs[0] if choice.whole else _display(outs)
+
+    def _donated(self, choice: SiteChoice) -> str:
+        argument = choice.site.keyword("donate_argnums")
+        if argument is None or argument.expression is None:
+            return ""
+        if argument.module is not self.module:
+            value = self.resolver.value(argument.expression, argument.module)
+            return repr(value.value) if isinstance(value, Constant) else ast.unparse(argument.expression)
+        return argument.module.segment(argument.expression)
+
+    def _static(self, choice: SiteChoice) -> str:
+        """The positions of static arguments, for `jax.jit`."""
+        positions = [str(i) for i, c in enumerate(choice.arguments) if c.layout == "static"]
+        return _display(positions) if positions else ""
+
+    def _keywords(self, choice: SiteChoice) -> list[str]:
+        """The keywords of `_shard_map`."""
+        in_specs, out_specs = self._specs(choice)
+        found = [f"in_specs={in_specs}", f"out_specs={out_specs}"]
+        if len({c.axis for c in self.sites if self._is_deferred(c)}) > 1:
+            found.insert(0, f"axis_name={self.axes[choice.axis]}")
+        stacked = self._stacked(choice)
+        outputs = [i for i, c in enumerate(choice.outputs) if c.layout == "stacked"]
+        if stacked:
+            found.append(f"stacked={_display([str(i) for i in stacked])}")
+        if outputs:
+            whole = "True" if choice.whole else _display([str(i) for i in outputs])
+            found.append(f"stacked_outputs={whole}")
+        found += self._state_keywords(choice)
+        if alone := self.alone.get(choice.site.node):
+            found.append(f"everywhere={_display([str(i) for i in alone])}")
+        static, donated = self._static(choice), self._donated(choice)
+        found += [f"static_argnums={static}"] if static else []
+        return [*found, *([f"donate_argnums={donated}"] if donated else [])]
+
+    def _state_keywords(self, choice: SiteChoice) -> list[str]:
+        """The fields of objects that stay stacked, and the outputs that have those of an argument."""
+        quote = self.style.quote
+        fields = {
+            i: _display([f"{quote}{name}{quote}" for name, _ in c.fields])
+            for i, c in enumerate(choice.arguments)
+            if c.fields
+        }
+        if not fields:
+            return []
+        found = [f"stacked_fields={{{', '.join(f'{i}: {names}' for i, names in fields.items())}}}"]
+        like = {i: c.like for i, c in enumerate(choice.outputs) if c.fields}
+        if choice.whole:
+            return [*found, f"whole_state={like[0]}"] if like else found
+        return [*found, f"state_outputs={like}"] if like else found
+
+    def _hanging(self, choice: SiteChoice) -> str:
+        """The indentation of a call's arguments: that of the mapped function where it has a line to itself."""
+        mapped = choice.site.mapped
+        if mapped is not None and mapped.expression is not None and mapped.module is self.module:
+            start, indent = self.positions.span(mapped.expression)[0], self._indent(mapped.expression)
+            line, _ = self.positions.line_span(mapped.expression.lineno)
+            if start == line + len(indent) and len(indent) > len(self._indent(choice.site.node)):
+                return indent
+        return self._indent(choice.site.node) + self.style.indent
+
+    def _call(self, choice: SiteChoice, mapped: str) -> tuple[str, str]:
+        """What stands before and after the mapped function."""
+        unit, newline = self.style.indent, self.style.newline
+        indent = self._indent(choice.site.node)
+        comments = self._comments(choice)
+        if self._is_deferred(choice):
+            keywords = self._keywords(choice)
+            line = f"{self.names.shard_map}({mapped}, {', '.join(keywords)})"
+            if self._fits(choice.site.node, line) and not comments:
+                return f"{self.names.shard_map}(", f", {', '.join(keywords)})"
+            inner = f"{newline}{self._hanging(choice)}"
+            after = "".join(f",{inner}{keyword}" for keyword in keywords)
+            noted = "".join(f"{inner}{comment}" for comment in comments)
+            return f"{self.names.shard_map}({noted}{inner}", f"{after},{newline}{indent})"
+        in_specs, out_specs = self._specs(choice)
+        arguments = [f"mesh={self._mesh(choice.site.node)}", f"in_specs={in_specs}", f"out_specs={out_specs}"]
+        arguments.append("check_vma=False")
+        jax = self.names.jax
+        static, donated = self._static(choice), self._donated(choice)
+        options = [f"static_argnums={static}"] if static else []
+        options += [f"donate_argnums={donated}"] if donated else []
+        inner = f"{newline}{self._hanging(choice)}"
+        deep = f"{inner}{unit}"
+        noted = "".join(f"{inner}{comment}" for comment in comments)
+        before = f"{jax}.jit({noted}{inner}{jax}.shard_map({deep}"
+        after = "".join(f",{deep}{argument}" for argument in arguments) + f",{inner}),"
+        after += "".join(f"{inner}{option}," for option in options)
+        one = f"{jax}.shard_map({mapped}, {', '.join(arguments)})"
+        if newline not in mapped and len(indent + unit + one) < WIDTH:
+            before = f"{jax}.jit({noted}{inner}{jax}.shard_map("
+            after = f", {', '.join(arguments)})," + "".join(f"{inner}{option}," for option in options)
+        return before, f"{after}{newline}{indent})"
+
+    def _decorator(self, choice: SiteChoice) -> str:
+        keywords = ", ".join(self._keywords(choice))
+        partial = self._partial()
+        if partial is None:
+            return f"lambda fun: {self.names.shard_map}(fun, {keywords})"
+        line = f"{partial}({self.names.shard_map}, {keywords})"
+        indent = self._indent(choice.site.node)
+        if len(indent) + len(line) < WIDTH:
+            return line
+        newline = self.style.newline
+        inner = f"{newline}{indent}{self.style.indent}"
+        parts = "".join(f"{inner}{keyword}," for keyword in self._keywords(choice))
+        return f"{partial}({inner}{self.names.shard_map},{parts}{newline}{indent})"
+
+    def _partial(self) -> str | None:
+        """What the file calls functools.partial."""
+        for name, bindings in self.module.table.root.bindings.items():
+            for binding in bindings:
+                if isinstance(binding.node, ast.alias):
+                    if binding.kind == "import" and binding.node.name == "functools":
+                        return f"{name}.partial"
+                    statement = self.module.table.parents.get(binding.node)
+                    source = getattr(statement, "module", "")
+                    if binding.kind == "from" and source == "functools" and binding.node.name == "partial":
+                        return name
+        return None
+
+    def _comments(self, choice: SiteChoice) -> list[str]:
+        """Comments between the arguments of a call that is written anew."""
+        mapped = choice.site.mapped
+        if mapped is None or mapped.expression is None:
+            return []
+        start, end = self.positions.span(choice.site.node)
+        low, high = self.positions.span(mapped.expression)
+        outside = self.module.text[start:low] + "\n" + self.module.text[high:end]
+        found = []
+        for line in outside.splitlines():
+            quoted = line.split("#")[0].count("'") % 2 or line.split("#")[0].count('"') % 2
+            if "#" in line and not quoted:
+                found.append("#" + line.partition("#")[2].rstrip())
+        return found
+
+
+def _is_long_string(node: ast.AST) -> bool:
+    """Whether a string goes over several lines, which cannot move."""
+    return isinstance(node, ast.Constant) and isinstance(node.value, str | bytes) and node.lineno != node.end_lineno
+
+
+def _display(parts: Sequence[str]) -> str:
+    return f"({parts[0]},)" if len(parts) == 1 else f"({', '.join(parts)})"
