@@ -43,14 +43,16 @@ class _Part(NamedTuple):
 
 
 class _Reader(NamedTuple):
-    """A compiled copy, where each of its arrays ends up, and the lengths of the rows; none, to read them one by one."""
+    """A compiled copy of arrays of one kind, where each of them ends up, and the lengths of the rows."""
 
+    kind: tuple[_Array, ...]
     copy: Any
     parts: tuple[_Part, ...]
     lengths: tuple[int, ...]
 
 
-_NONE = _Reader(None, (), ())
+# For arrays that are read one by one.
+_NONE = _Reader((), None, (), ())
 
 
 class Together:
@@ -82,9 +84,10 @@ class Together:
         self.seen += 1
         if len(kind) < _FEWEST or self.seen < _PATIENCE or self.reader is _NONE or not _is_free():
             return []
-        if self.reader is None:
-            self.reader = _reader(kind, on_devices(values[0]))
-        return _copied(self.reader, values, len(kind[0].devices)) if self.reader is not _NONE else []
+        reader = self.reader or _reader(kind, on_devices(values[0]))
+        self.reader = reader
+        # Another thread may be at calls of another kind.
+        return _copied(reader, values, len(kind[0].devices)) if reader.kind == kind else []
 
 
 def _content(array: _Array, data: list[bytes], original: bool, devices: int) -> Content:
@@ -163,7 +166,7 @@ def _reader(kind: tuple[_Array, ...], shards: list[Any]) -> _Reader:
     if sum(ends) > _MOST_BYTES_TOGETHER:
         return _NONE
     rows = [[number for number, part in enumerate(parts) if part.row == row] for row in range(len(dtypes))]
-    return _Reader(_compiled(kind, rows, [shard.device for shard in shards]), tuple(parts), tuple(ends))
+    return _Reader(kind, _compiled(kind, rows, [shard.device for shard in shards]), tuple(parts), tuple(ends))
 
 
 def _compiled(kind: tuple[_Array, ...], rows: list[list[int]], devices: list[Any]) -> Any:
