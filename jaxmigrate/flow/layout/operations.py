@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from jaxmigrate.flow.layout.buffers import is_written
-from jaxmigrate.flow.layout.idioms import Idiom, Kind
+from jaxmigrate.flow.layout.idioms import REPLICATES, Idiom, Kind
 from jaxmigrate.flow.layout.state import Op
 from jaxmigrate.flow.layout.values import (
     NOTHING,
@@ -190,6 +190,33 @@ def _taken_apart_in(it: Interpreter, operand: ast.expr, module: Module) -> Itera
                 seen.add(node.id)
                 bindings = it.resolver.bindings(node.id, module.table.scope_of[node])
                 pending += [b.value for b in bindings if b.value is not None]
+
+
+def slices_in(it: Interpreter, operand: ast.expr, module: Module) -> list[Op]:
+    """The operations whose results an operand may be made of; all of them where it is made of what is not followed."""
+    pending, seen = [operand], set()
+    while pending:
+        for node in ast.walk(pending.pop()):
+            if isinstance(node, ast.Attribute) and not isinstance(it.resolver.value(node, module), External):
+                return [op for op in it.ops.values() if op.kind == "first"]
+            if isinstance(node, ast.Name) and node.id not in seen and node in module.table.scope_of:
+                seen.add(node.id)
+                bindings = it.resolver.bindings(node.id, module.table.scope_of[node])
+                if any(b.value is None and b.kind not in ("def", "class", "import", "from") for b in bindings):
+                    return [op for op in it.ops.values() if op.kind == "first"]
+                pending += [b.value for b in bindings if b.value is not None]
+    return [*_taken_apart_in(it, operand, module)]
+
+
+def keeps_place(it: Interpreter, op: Op) -> bool:
+    """Whether a stacked array lies where that lies which it is made of, rather than with a slice on each device."""
+    made = it.idioms.external(op.node.func, op.module) if isinstance(op.node, ast.Call) else ""
+    return op.kind in ("replicate", "split") and made not in REPLICATES
+
+
+def may_look_at_place(op: Op) -> bool:
+    """Whether an operation may look at how an array lies on the devices, as flax's unreplicate does."""
+    return op.kind == "first" and not isinstance(op.node, ast.Subscript)
 
 
 def rows(it: Interpreter, node: ast.expr, frame: Frame) -> Abstract:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal, cast
 
-from jaxmigrate.flow.layout import bodies, mapped, objects
+from jaxmigrate.flow.layout import bodies, mapped, objects, operations
 from jaxmigrate.flow.layout.buffers import is_result_written
 from jaxmigrate.flow.layout.choices import Choice, Layouts, Name, OpChoice, SiteChoice, Squeeze
 from jaxmigrate.flow.layout.interpreter import Interpreter
@@ -47,7 +47,8 @@ class Solver:
                 self.touching.setdefault(cell.find(), []).append(key)
                 self.of_site.setdefault(key[1], []).append(cell)
 
-        while self._block() or self._drop_varying() or self._drop_useless() or self._drop_mixed():
+        tests = (self._block, self._drop_varying, self._drop_useless, self._drop_mixed, self._drop_moved)
+        while any(test() for test in tests):
             pass
 
     def is_global(self, cell: Cell) -> bool:
@@ -257,6 +258,21 @@ class Solver:
                     changed |= self._drop(root, self._reason(cell, module))
                 elif own is not None and own != layout:
                     changed |= self._drop(cell, self._reason(root, module))
+        return changed
+
+    def _drop_moved(self) -> bool:
+        """Slices of which arrays are stacked again, from which flax takes one slice by how they lie on the devices.
+
+        A slice of a global array lies on all devices, and so does what is computed from it.
+        """
+        changed = False
+        for op in (one for one in self.it.ops.values() if operations.may_look_at_place(one)):
+            if self._layout(op.cell) is None:
+                root = op.cell.find()
+                makers = (m for m in self.it.ops.values() if m.cell.find() is root)
+                for maker in (m for m in makers if operations.keeps_place(self.it, m)):
+                    for inner in operations.slices_in(self.it, maker.operand, maker.module):
+                        changed |= self._drop(inner.cell, "is taken apart where flax asks later how it lies on devices")
         return changed
 
     # Objects with fields
