@@ -91,6 +91,8 @@ class OperationWriter(GlobalFile):
                 return [Edit(start, start, opening), Edit(end, end, closing)]
             case "merge" if op.form == "same":
                 return []
+            case "merge" if op.sorts:
+                return self._sorted(op)
             case "merge":
                 return self._around(op.node, op.operand, *_parentheses(op.operand, self.module, op.node))
             case "split" if op.form == "sizes":
@@ -155,6 +157,8 @@ class OperationWriter(GlobalFile):
         if op.form == "fetched":
             return self._around(op.node, op.operand, f"{self.names.jax}.device_get(", ")")
         one = self._one_of(choice)
+        if one == "{}" and op.sorts:
+            return self._sorted(op)
         if one == "{}" and not choice.fields and (statement := self._assigns_itself(op)) is not None:
             return [statement]
         if one == "{}":
@@ -165,6 +169,10 @@ class OperationWriter(GlobalFile):
             return self._around(op.node, op.operand, before + opening, closing + after)
         opening = f"{self.names.jax}.tree.map(lambda x: {one.format('x')}, "
         return self._around(op.node, op.operand, opening, ")")
+
+    def _sorted(self, op: Op) -> list[Edit]:
+        """A tree as it is, but for the order of its dictionaries."""
+        return self._around(op.node, op.operand, f"{self.names.jax}.tree.map(lambda x: x, ", ")")
 
     def _one_of(self, choice: OpChoice) -> str:
         """What becomes of one array of which device 0's slice was taken."""

@@ -18,6 +18,7 @@ from jaxmigrate.flow.layout.values import (
     Pin,
     Ref,
     Tup,
+    has_own_order,
     is_empty,
     is_tracked,
     leaves_plain,
@@ -176,6 +177,7 @@ def _apart(
     if kind != "first" or not (isinstance(value, Ref) and is_object(value, node, operand, frame.module)):
         it.changed |= cell.flatten()
     record(it, kind, node, operand, cell, form, frame)
+    it.ops[node].sorts |= has_own_order(value)
     return Tup(tuple(PLAIN for _ in value.parts)) if isinstance(value, Tup) else PLAIN
 
 

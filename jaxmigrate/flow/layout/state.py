@@ -52,7 +52,8 @@ Env: TypeAlias = dict[str, Abstract]
 class Op:
     """An expression that makes a stacked array or takes one apart; its text changes with the layout of `cell`.
 
-    `form` says how it is written; `fetched` that the result goes to the host and nowhere else.
+    `form` says how it is written; `fetched` that the result goes to the host and nowhere else; `sorts` that it puts the
+    keys of a dictionary in another order, as all that maps over trees does.
     """
 
     kind: Kind
@@ -62,6 +63,7 @@ class Op:
     cell: Cell
     form: str = ""
     fetched: bool = False
+    sorts: bool = False
 
     @property
     def is_numpys(self) -> bool:

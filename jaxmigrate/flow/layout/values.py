@@ -313,6 +313,20 @@ def is_empty(value: Abstract) -> bool:
     return False
 
 
+def has_own_order(value: Abstract) -> bool:
+    """Whether a value holds a dictionary of the program's whose keys may not be in the order that JAX gives them."""
+    match value:
+        case Dct(box=box):
+            names = [*box.fields]
+            is_sorted = names == sorted(names) and isinstance(box.element, Nothing)
+            return not is_sorted or any(has_own_order(inner) for inner in box.fields.values())
+        case Tup(parts=parts):
+            return any(has_own_order(part) for part in parts)
+        case Seq(box=box):
+            return has_own_order(box.element)
+    return False
+
+
 def is_tracked(value: Abstract) -> bool:
     """Whether a value holds arrays whose representation may change."""
     return next(cells_in(value), None) is not None
