@@ -16,6 +16,7 @@ from jaxmigrate.migrate.placement import line_start
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.values import External
 
+COMMENT = re.compile(r"#[^\r\n]*")
 ATOMS = (ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.Tuple, ast.Dict, ast.List)
 
 
@@ -109,8 +110,17 @@ class OperationWriter(GlobalFile):
         return self._first(choice)
 
     def _around(self, node: ast.expr, operand: ast.expr, before: str, after: str) -> list[Edit]:
+        """Puts other text around an operand; comments that stood there stay."""
         start, end = self.positions.span(node)
         low, high = self.positions.span(operand)
+        text = self.module.text
+        above, below = COMMENT.findall(text[start:low]), COMMENT.findall(text[high:end])
+        if above or below:
+            before, after = (before, after) if before.endswith("(") else (f"{before}(", f"){after}")
+            outer = self.style.newline + self._indent(node)
+            inner = outer + self.style.indent
+            before += "".join(inner + comment for comment in above) + inner
+            after = after[: after.rindex(")")] + "".join(inner + comment for comment in below) + f"{outer})"
         return [Edit(start, low, before), Edit(high, end, after)]
 
     def _typed(self, op: Op) -> tuple[str, str]:
