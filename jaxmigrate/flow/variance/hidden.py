@@ -12,10 +12,11 @@ import ast
 import re
 from collections import defaultdict
 from dataclasses import dataclass, field
+from functools import cached_property
 
-from jaxmigrate.flow.axes import axis_names
+from jaxmigrate.flow.axes import axis_names, last_name
 from jaxmigrate.flow.variance.loaded import Loaded, aliases
-from jaxmigrate.flow.variance.quiet import only_logs
+from jaxmigrate.flow.variance.quiet import is_none, only_logs
 from jaxmigrate.program.collectives import AXIS_POSITIONS
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver, is_static
@@ -253,7 +254,7 @@ class Hidden:
                 owner.mentions.add(name)
                 self._mentions.append(_Mention(name, node, module, owner))
         for call in table.calls:
-            words = {k.arg for k in call.keywords if k.arg and not _is_none(k.value)}
+            words = {k.arg for k in call.keywords if k.arg and not is_none(k.value)}
             if not words.isdisjoint(REDUCERS) or "axis_index_groups" in words:
                 unit = self._owner(table.scope_of.get(call), module)
                 unit.reducing |= not words.isdisjoint(REDUCERS)
@@ -346,8 +347,12 @@ class Hidden:
 
     def _is_replaced(self, cls: Class, method: str) -> bool:
         """Whether an object of a class may have another method of a name: a subclass's, or one that was set."""
-        is_set = any(a.attr == method for module in self.loaded.modules() for a in module.table.attributes)
-        return is_set or self.is_overridden(cls.node.name, method)
+        return method in self._set_names or self.is_overridden(cls.node.name, method)
+
+    @cached_property
+    def _set_names(self) -> frozenset[str]:
+        """The names of all attributes that the program sets on anything."""
+        return frozenset(a.attr for module in self.loaded.modules() for a in module.table.attributes)
 
     def _follow_factories(self) -> None:
         """What a factory's call gives is stored where the call's value is."""
@@ -392,8 +397,4 @@ def _last(node: ast.expr) -> str:
     """The last part of a dotted name; of a call, that of what is called."""
     while isinstance(node, ast.Call | ast.Subscript):
         node = node.func if isinstance(node, ast.Call) else node.value
-    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
-
-
-def _is_none(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and node.value is None
+    return last_name(node)

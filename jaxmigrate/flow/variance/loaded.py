@@ -11,6 +11,7 @@ import ast
 import re
 from collections.abc import Iterable, Iterator
 
+from jaxmigrate.flow.axes import last_name
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver
 
@@ -35,6 +36,7 @@ class Loaded:
         self._sets: dict[frozenset[Module], frozenset[Module]] = {}
         self._open: set[Module] = set()
         self._flagged: set[Module] = set()
+        self._everything: frozenset[Module] | None = None
 
     def modules(self) -> Iterable[Module]:
         """The modules that were named, and those of the project that they import, however far."""
@@ -67,8 +69,10 @@ class Loaded:
 
     def everything(self) -> frozenset[Module]:
         """All modules, as if they ran in one process."""
-        every = frozenset(self.modules())
-        return self._sets.setdefault(every, every)
+        if self._everything is None:
+            self._everything = frozenset(self.modules())
+            self._sets[self._everything] = self._everything
+        return self._everything
 
     def _configurations(self) -> list[Module]:
         """The modules that a flag may name: absl's programs run their `get_config`."""
@@ -78,7 +82,7 @@ class Loaded:
         """What is imported by a name that the program computes: whatever its module has strings for, or anything."""
         dotted = {module: ".".join(module.path.with_suffix("").parts) for module in self._imports}
         for module, found in self._imports.items():
-            calls = [c for c in module.table.calls if _last(c.func) in IMPORTERS]
+            calls = [c for c in module.table.calls if last_name(c.func) in IMPORTERS]
             if not calls:
                 continue
             words = [n.value for n in ast.walk(module.tree) if isinstance(n, ast.Constant) and isinstance(n.value, str)]
@@ -116,26 +120,20 @@ def _imports(module: Module, resolver: Resolver) -> Iterator[Module]:
 
 def aliases(module: Module) -> Iterator[tuple[ast.alias, ast.ImportFrom | None]]:
     """What a module imports anywhere, with the `from` statement that it stands in."""
-    pending = [module.table.root]
-    while pending:
-        scope = pending.pop()
-        pending += scope.children
-        for bindings in scope.bindings.values():
-            for binding in bindings:
-                if isinstance(binding.node, ast.alias):
-                    statement = module.table.parents.get(binding.node)
-                    yield binding.node, statement if isinstance(statement, ast.ImportFrom) else None
+    for binding in module.table.imports:
+        if isinstance(binding.node, ast.alias):
+            statement = module.table.parents.get(binding.node)
+            yield binding.node, statement if isinstance(statement, ast.ImportFrom) else None
 
 
 def _is_configured(module: Module) -> bool:
     """Whether a module uses a library that loads other modules by itself."""
     if CONFIGURED_WORD.search(module.text) is None:
         return False
-    names = {alias.name.partition(".")[0] for alias, statement in aliases(module) if statement is None}
-    froms = {part for _, s in aliases(module) if s is not None for part in (s.module or "").split(".")}
-    others = {alias.name for alias, statement in aliases(module) if statement is not None}
-    return not CONFIGURED.isdisjoint(names | froms | others | module.table.named.keys())
-
-
-def _last(node: ast.expr) -> str:
-    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+    names = set(module.table.named)
+    for alias, statement in aliases(module):
+        if statement is None:
+            names.add(alias.name.partition(".")[0])
+        else:
+            names.update((alias.name, *(statement.module or "").split(".")))
+    return not CONFIGURED.isdisjoint(names)

@@ -26,7 +26,7 @@ def only_logs(function: ast.AST, module: Module, resolver: Resolver) -> bool:
     inside = [node for statement in function.body for node in ast.walk(statement)]
     if not all(isinstance(node, PLAIN_STATEMENTS) for node in inside if isinstance(node, ast.stmt)):
         return False
-    if any(isinstance(node, ast.Return) and not _is_none(node.value) for node in inside):
+    if any(isinstance(node, ast.Return) and not is_none(node.value) for node in inside):
         return False
     if any(isinstance(node, ast.Lambda | ast.NamedExpr | ast.Yield | ast.YieldFrom | ast.Await) for node in inside):
         return False
@@ -36,7 +36,8 @@ def only_logs(function: ast.AST, module: Module, resolver: Resolver) -> bool:
     return all(_is_log(call.func, module, resolver) for call in calls)
 
 
-def _is_none(node: ast.expr | None) -> bool:
+def is_none(node: ast.expr | None) -> bool:
+    """Whether an expression is absent, or None written out."""
     return node is None or (isinstance(node, ast.Constant) and node.value is None)
 
 
