@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from jaxmigrate.flow.layout.buffers import is_written
@@ -24,6 +24,7 @@ from jaxmigrate.flow.layout.values import (
     leaves_plain,
 )
 from jaxmigrate.program.modules import Module
+from jaxmigrate.program.scopes import Binding
 from jaxmigrate.program.values import External
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
 SCALARS = frozenset({"builtins.float", "builtins.int", "builtins.bool", "builtins.round", "builtins.complex"})
 FETCHES = SCALARS | {"jax.device_get", "numpy.asarray", "numpy.array", "numpy.float32", "numpy.mean", "numpy.sum"}
+NAMINGS = ("def", "class", "import", "from")  # what binds a name without a value
 NUMBER_SPECS = tuple("bdoxXeEfFgGn%")
 
 
@@ -181,33 +183,32 @@ def _apart(
     return Tup(tuple(PLAIN for _ in value.parts)) if isinstance(value, Tup) else PLAIN
 
 
-def _taken_apart_in(it: Interpreter, operand: ast.expr, module: Module) -> Iterator[Op]:
-    """The operations that an operand comes from: flax's unreplicate looks at how an array lies on the devices."""
+def _sources(it: Interpreter, operand: ast.expr, module: Module) -> Iterator[tuple[ast.AST, Sequence[Binding]]]:
+    """The nodes of an operand and of all that its names are assigned, with the bindings of each name."""
     pending, seen = [operand], set()
     while pending:
         for node in ast.walk(pending.pop()):
-            if node in it.ops and it.ops[node].kind == "first":
-                yield it.ops[node]
+            bindings: Sequence[Binding] = ()
             if isinstance(node, ast.Name) and node.id not in seen and node in module.table.scope_of:
                 seen.add(node.id)
                 bindings = it.resolver.bindings(node.id, module.table.scope_of[node])
                 pending += [b.value for b in bindings if b.value is not None]
+            yield node, bindings
+
+
+def _taken_apart_in(it: Interpreter, operand: ast.expr, module: Module) -> list[Op]:
+    """The operations that an operand comes from: flax's unreplicate looks at how an array lies on the devices."""
+    nodes = (node for node, _ in _sources(it, operand, module))
+    return [it.ops[node] for node in nodes if node in it.ops and it.ops[node].kind == "first"]
 
 
 def slices_in(it: Interpreter, operand: ast.expr, module: Module) -> list[Op]:
     """The operations whose results an operand may be made of; all of them where it is made of what is not followed."""
-    pending, seen = [operand], set()
-    while pending:
-        for node in ast.walk(pending.pop()):
-            if isinstance(node, ast.Attribute) and not isinstance(it.resolver.value(node, module), External):
-                return [op for op in it.ops.values() if op.kind == "first"]
-            if isinstance(node, ast.Name) and node.id not in seen and node in module.table.scope_of:
-                seen.add(node.id)
-                bindings = it.resolver.bindings(node.id, module.table.scope_of[node])
-                if any(b.value is None and b.kind not in ("def", "class", "import", "from") for b in bindings):
-                    return [op for op in it.ops.values() if op.kind == "first"]
-                pending += [b.value for b in bindings if b.value is not None]
-    return [*_taken_apart_in(it, operand, module)]
+    for node, bindings in _sources(it, operand, module):
+        elsewhere = isinstance(node, ast.Attribute) and not isinstance(it.resolver.value(node, module), External)
+        if elsewhere or any(b.value is None and b.kind not in NAMINGS for b in bindings):
+            return [op for op in it.ops.values() if op.kind == "first"]
+    return _taken_apart_in(it, operand, module)
 
 
 def keeps_place(it: Interpreter, op: Op) -> bool:

@@ -59,15 +59,20 @@ def reads_all(it: Interpreter, item: object, given: Given) -> bool:
     """Whether something called is a function that only reads the stacked arrays that a call gives it."""
     if not isinstance(item, Function):
         return False
-    names = positional_names(item.node.args)[1 if it.receives(item) else 0 :]
     for place in given.places:
         value = given.named.get(place) if isinstance(place, str) else given.positional[place]
         if not isinstance(value, Ref):
             continue
-        name = place if isinstance(place, str) else names[place] if place < len(names) else ""
-        if not name or reads_only(it, item, name) is Reading.KEEPS:
+        if _reads_at(it, item, place) is Reading.KEEPS:
             return False
     return True
+
+
+def _reads_at(it: Interpreter, function: Function, place: int | str) -> Reading:
+    """Whether a function only reads the parameter of a name, or that at a place among the arguments of its calls."""
+    names = positional_names(function.node.args)[1 if it.receives(function) else 0 :]
+    name = place if isinstance(place, str) else names[place] if place < len(names) else ""
+    return reads_only(it, function, name) if name else Reading.KEEPS
 
 
 def is_reader(name: str) -> bool:
@@ -108,10 +113,10 @@ def _is_read(it: Interpreter, node: ast.expr, module: Module) -> Reading:
         case ast.Call(func=func) if func is node:
             looks = isinstance(node, ast.Attribute) and node.attr in READING_METHODS and not it.is_method(node.attr)
         case ast.Call(args=args) if node in args:
-            return _given_to_reader(it, parent, args.index(node), "", module)
+            return _given_to_reader(it, parent, args.index(node), module)
         case ast.keyword(arg=str(keyword)):
             call = parents.get(parent)
-            return _given_to_reader(it, call, None, keyword, module) if isinstance(call, ast.Call) else Reading.KEEPS
+            return _given_to_reader(it, call, keyword, module) if isinstance(call, ast.Call) else Reading.KEEPS
         case ast.Compare(ops=ops, comparators=others) if any(isinstance(op, ast.Is | ast.IsNot) for op in ops):
             looks = all(isinstance(one, ast.Constant) for one in others)
         case ast.Compare() | ast.UnaryOp() | ast.FormattedValue() | ast.Expr():
@@ -142,25 +147,24 @@ def _when(it: Interpreter, node: ast.expr, module: Module, scope: Scope) -> Read
     return when if holder is scope else Reading.KEEPS
 
 
-def _given_to_reader(it: Interpreter, call: ast.Call, index: int | None, keyword: str, module: Module) -> Reading:
+def _given_to_reader(it: Interpreter, call: ast.Call, place: int | str, module: Module) -> Reading:
     """Whether all functions that a call may be of only read one of its arguments."""
-    before = call.args if index is None else call.args[:index]
-    if any(isinstance(a, ast.Starred) for a in before) or keyword == "out":
+    before = call.args if isinstance(place, str) else call.args[:place]
+    if any(isinstance(a, ast.Starred) for a in before) or place == "out":
         return Reading.KEEPS
     values = it.resolver.values(call.func, module)
-    return min((_reads_argument(it, value, index, keyword) for value in values), default=Reading.KEEPS)
+    return min((_reads_argument(it, value, place) for value in values), default=Reading.KEEPS)
 
 
-def _reads_argument(it: Interpreter, value: Value, index: int | None, keyword: str) -> Reading:
+def _reads_argument(it: Interpreter, value: Value, place: int | str) -> Reading:
     match value:
         case External(name=name):
             return Reading.AT_ONCE if is_reader(name) else Reading.KEEPS
-        case Function(node=node):
-            names = positional_names(node.args)[1 if it.receives(value) else 0 :]
-            name = keyword if index is None else names[index] if index < len(names) else ""
-            return reads_only(it, value, name) if name else Reading.KEEPS
+        case Function():
+            return _reads_at(it, value, place)
         case Application(callee=External(name="jax.pmap" | "jax.jit")):
-            return Reading.AT_ONCE if index is not None and not _may_donate(it, value, index) else Reading.KEEPS
+            by_position = isinstance(place, int) and not _may_donate(it, value, place)
+            return Reading.AT_ONCE if by_position else Reading.KEEPS
     return Reading.KEEPS
 
 

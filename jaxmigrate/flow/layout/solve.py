@@ -12,13 +12,12 @@ from jaxmigrate.flow.layout.buffers import is_result_written
 from jaxmigrate.flow.layout.choices import Choice, Layouts, Name, OpChoice, SiteChoice, Squeeze
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.site_facts import SiteFacts
-from jaxmigrate.flow.layout.state import Key
+from jaxmigrate.flow.layout.state import Key, Op
 from jaxmigrate.flow.layout.values import Cell, describe
 from jaxmigrate.flow.variance import Level, Var
 from jaxmigrate.flow.variance.lattice import OTHERS, Fields
 from jaxmigrate.program.modules import Module
 
-TOO_LARGE = "the program is too large to be followed as a whole; run fix on the part of it that belongs together"
 ALIGNED = {"rows", "argument", "output"}
 PARAMETERS = frozenset({"model", "optimizer", "parameters", "params", "target", "weights"})  # what a state is for
 REPLICABLE = {"replicate", "output", "argument", "first", "metrics", "numpy", "written", "stack"}
@@ -35,6 +34,7 @@ class Solver:
         self.dropped: dict[Cell, str] = {}
         self.blocked = {site: self.facts.blocked(site) for site in it.sites}
         self.kinds = self._kinds()
+        self.makers = self._makers()
         self.touching: dict[Cell, list[Key]] = {}
         self.of_site: dict[object, list[Cell]] = {}
         self.owners: dict[Cell, dict[Cell, None]] = {}
@@ -111,6 +111,14 @@ class Solver:
         for key, cell in self.it.cells.items():
             if key[0] in ("output", "argument", "rows"):
                 found.setdefault(cell.find(), set()).add(str(key[0]))
+        return found
+
+    def _makers(self) -> dict[Cell, list[Op]]:
+        """By group, the operations that make its arrays and leave them where that lies which they are made of."""
+        found: dict[Cell, list[Op]] = {}
+        for op in self.it.ops.values():
+            if operations.keeps_place(self.it, op):
+                found.setdefault(op.cell.find(), []).append(op)
         return found
 
     # Cells
@@ -268,9 +276,7 @@ class Solver:
         changed = False
         for op in (one for one in self.it.ops.values() if operations.may_look_at_place(one)):
             if self._layout(op.cell) is None:
-                root = op.cell.find()
-                makers = (m for m in self.it.ops.values() if m.cell.find() is root)
-                for maker in (m for m in makers if operations.keeps_place(self.it, m)):
+                for maker in self.makers.get(op.cell.find(), ()):
                     for inner in operations.slices_in(self.it, maker.operand, maker.module):
                         changed |= self._drop(inner.cell, "is taken apart where flax asks later how it lies on devices")
         return changed

@@ -11,7 +11,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.values import Class, Function
@@ -27,6 +27,9 @@ class Pin:
     reason: str
     module: Module
     node: ast.AST
+
+
+Pins: TypeAlias = dict[tuple[str, ast.AST], Pin]
 
 
 def describe(pin: Pin, module: Module) -> str:
@@ -50,7 +53,7 @@ class Cell:
         self.key = key
         self.flat = flat
         self._parent: Cell | None = None
-        self.pins: dict[tuple[str, ast.AST], Pin] = {}
+        self.pins: Pins = {}
         self.fields: dict[str, Cell] = {}
         self.methods: set[str] = set()
 
@@ -104,26 +107,34 @@ class Cell:
         return True
 
 
+class _Known(NamedTuple):
+    """What has been said of a cell by a certain time; its parent is the cell that it was joined to."""
+
+    parent: Cell | None
+    flat: bool
+    fields: dict[str, Cell]
+    pins: Pins
+    methods: set[str]
+
+
 class Groups:
     """How cells were grouped, so that several ways to go on can be tried."""
 
     def __init__(self, cells: Iterable[Cell]) -> None:
-        self._known: dict[
-            Cell, tuple[Cell | None, bool, dict[str, Cell], dict[tuple[str, ast.AST], Pin], set[str]]
-        ] = {}
+        self._known: dict[Cell, _Known] = {}
         pending = [*cells]
         while pending:
             cell = pending.pop()
             if cell not in self._known:
                 parent = cell._parent  # noqa: SLF001 - the same subject
-                self._known[cell] = (parent, cell.flat, {**cell.fields}, {**cell.pins}, {*cell.methods})
+                self._known[cell] = _Known(parent, cell.flat, {**cell.fields}, {**cell.pins}, {*cell.methods})
                 pending += [*cell.fields.values(), *([parent] if parent is not None else [])]
 
     def restore(self) -> None:
         """Undoes what has been said of the cells since."""
-        for cell, (parent, flat, fields, pins, methods) in self._known.items():
-            cell._parent, cell.flat = parent, flat  # noqa: SLF001
-            cell.fields, cell.pins, cell.methods = {**fields}, {**pins}, {*methods}
+        for cell, known in self._known.items():
+            cell._parent, cell.flat = known.parent, known.flat  # noqa: SLF001
+            cell.fields, cell.pins, cell.methods = {**known.fields}, {**known.pins}, {*known.methods}
 
 
 @dataclass(slots=True, eq=False)
