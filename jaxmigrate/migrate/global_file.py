@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from jaxmigrate.flow.layout.choices import OpChoice, SiteChoice
 from jaxmigrate.migrate import global_helpers as helpers
+from jaxmigrate.migrate.comments import comments_around
 from jaxmigrate.migrate.edits import Edit, Positions
 from jaxmigrate.migrate.imports import names_for
 from jaxmigrate.migrate.placement import holder_of, line_start
@@ -145,10 +146,19 @@ class GlobalFile:
         axis = next(chosen[id(n)] for n in nodes)
         return helpers.mesh_text(self.names, self.axes[axis], self.program.processes and self.program.guarded)
 
+    def _text_of(self, line: int) -> str:
+        start, end = self.positions.line_span(line)
+        return self.module.text[start:end]
+
     def _indent(self, node: ast.expr) -> str:
-        start, end = self.positions.line_span(node.lineno)
-        line = self.module.text[start:end]
+        line = self._text_of(node.lineno)
         return line[: len(line) - len(line.lstrip(" \t"))]
+
+    def _comments_around(self, node: ast.expr, inner: ast.expr) -> tuple[list[str], list[str]]:
+        """The comments of an expression that is written anew but for a part of it: before that part, and after it."""
+        start, end = self.positions.span(node)
+        low, high = self.positions.span(inner)
+        return comments_around(self.module.text[start:end], low - start, high - start)
 
     def _fits(self, node: ast.expr, text: str) -> bool:
         start, _ = self.positions.line_span(node.lineno)

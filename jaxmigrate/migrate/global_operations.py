@@ -16,14 +16,13 @@ from jaxmigrate.migrate.placement import line_start
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.values import External
 
-COMMENT = re.compile(r"#[^\r\n]*")
 ATOMS = (ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.Tuple, ast.Dict, ast.List)
 
 
 class OperationWriter(GlobalFile):
     """Writes the operations of one file."""
 
-    def _operation(self, choice: OpChoice) -> list[Edit]:
+    def _operation(self, choice: OpChoice) -> Sequence[Edit]:
         """The edits of an operation; of an object's stacked fields it is kept as it is."""
         edits = self._global_operation(choice)
         fields = [name for name in choice.fields if name not in self._replaced_next(choice.op.node)]
@@ -50,7 +49,7 @@ class OperationWriter(GlobalFile):
         inner = "".join(f"{newline}{indent}{self.style.indent}{one}," for one in kept)
         return f".{choice.method}({inner}{newline}{indent})"
 
-    def _named_first(self, choice: OpChoice, fields: Sequence[str]) -> list[Edit]:
+    def _named_first(self, choice: OpChoice, fields: Sequence[str]) -> Sequence[Edit]:
         """`x = replicate(make())` in two statements, so that the fields have a name."""
         op, statement = choice.op, self.module.table.parents[choice.op.node]
         assert isinstance(statement, ast.Assign)
@@ -60,8 +59,8 @@ class OperationWriter(GlobalFile):
         indent = self._indent(op.node)
         line = f"{self.style.newline}{indent}{name} = {whole}{self._copied(choice, name, fields, len(whole))}"
         end = self.positions.span(statement)[1]
-        made = self._around(op.node, op.operand, *_parentheses(op.operand, self.module, op.node))
-        return [made[0], Edit(made[1].start, end, made[1].replacement + line)]
+        opening, closing = self._around(op.node, op.operand, *_parentheses(op.operand, self.module, op.node))
+        return [opening, Edit(closing.start, end, closing.replacement + line)]
 
     def _around_state(self, choice: OpChoice) -> tuple[str, str]:
         """What stands before and after the name of a state in an operation on all of it."""
@@ -79,7 +78,7 @@ class OperationWriter(GlobalFile):
         call = parents.get(method) if isinstance(method, ast.Attribute) and method.attr in REPLACES else None
         return {k.arg for k in call.keywords} if isinstance(call, ast.Call) and call.func is method else set()
 
-    def _global_operation(self, choice: OpChoice) -> list[Edit]:
+    def _global_operation(self, choice: OpChoice) -> Sequence[Edit]:
         op = choice.op
         match op.kind:
             case "replicate":
@@ -109,19 +108,18 @@ class OperationWriter(GlobalFile):
                 return self._metrics(op.node)
         return self._first(choice)
 
-    def _around(self, node: ast.expr, operand: ast.expr, before: str, after: str) -> list[Edit]:
-        """Puts other text around an operand; comments that stood there stay."""
+    def _around(self, node: ast.expr, operand: ast.expr, before: str, after: str) -> tuple[Edit, Edit]:
+        """Puts other text before and after an operand; comments that stood there stay."""
         start, end = self.positions.span(node)
         low, high = self.positions.span(operand)
-        text = self.module.text
-        above, below = COMMENT.findall(text[start:low]), COMMENT.findall(text[high:end])
+        above, below = self._comments_around(node, operand)
         if above or below:
             before, after = (before, after) if before.endswith("(") else (f"{before}(", f"){after}")
             outer = self.style.newline + self._indent(node)
             inner = outer + self.style.indent
             before += "".join(inner + comment for comment in above) + inner
             after = after[: after.rindex(")")] + "".join(inner + comment for comment in below) + f"{outer})"
-        return [Edit(start, low, before), Edit(high, end, after)]
+        return Edit(start, low, before), Edit(high, end, after)
 
     def _typed(self, op: Op) -> tuple[str, str]:
         """What keeps the dtype of a stack: jnp.stack keeps the weak type of a Python scalar, the others do not."""
@@ -137,7 +135,7 @@ class OperationWriter(GlobalFile):
             return f"{owner}.asarray(", ")"
         return f"{self.names.jax}.numpy.array([", "])[0]"
 
-    def _sized(self, op: Op) -> list[Edit]:
+    def _sized(self, op: Op) -> Sequence[Edit]:
         """`x.reshape(n, b, ...)`: the first two sizes become one."""
         assert isinstance(op.node, ast.Call)
         method = op.operand is not op.node.args[0]
@@ -152,7 +150,7 @@ class OperationWriter(GlobalFile):
             Edit(end, end, f", {self._mesh(op.node)})"),
         ]
 
-    def _metrics(self, node: ast.expr) -> list[Edit]:
+    def _metrics(self, node: ast.expr) -> Sequence[Edit]:
         """`get_metrics(m)` without its `x[0]`."""
         assert isinstance(node, ast.Call)
         func, jax = node.func, self.names.jax
@@ -162,7 +160,7 @@ class OperationWriter(GlobalFile):
         opening = f"{jax}.tree.map(lambda *xs: {self.names.numpy}.stack(xs), *{jax}.device_get("
         return self._around(node, node.args[0], opening, "))")
 
-    def _first(self, choice: OpChoice) -> list[Edit]:
+    def _first(self, choice: OpChoice) -> Sequence[Edit]:
         op = choice.op
         if op.form == "fetched":
             return self._around(op.node, op.operand, f"{self.names.jax}.device_get(", ")")
@@ -180,7 +178,7 @@ class OperationWriter(GlobalFile):
         opening = f"{self.names.jax}.tree.map(lambda x: {one.format('x')}, "
         return self._around(op.node, op.operand, opening, ")")
 
-    def _sorted(self, op: Op) -> list[Edit]:
+    def _sorted(self, op: Op) -> Sequence[Edit]:
         """A tree as it is, but for the order of its dictionaries."""
         return self._around(op.node, op.operand, f"{self.names.jax}.tree.map(lambda x: x, ", ")")
 

@@ -46,10 +46,6 @@ class SiteWriter(GlobalFile):
         removed = [Edit(start, start - shift, "") for start in starts]
         return removed if all(not self.module.text[e.start : e.end].strip(" \t") for e in removed) else []
 
-    def _text_of(self, line: int) -> str:
-        start, end = self.positions.line_span(line)
-        return self.module.text[start:end]
-
     def _specs(self, choice: SiteChoice) -> tuple[str, str]:
         split = f"{self.names.spec}({self.axes[choice.axis]})"
         texts = {"replicated": f"{self.names.spec}()", "broadcast": f"{self.names.spec}()", "static": "None"}
@@ -151,17 +147,18 @@ class SiteWriter(GlobalFile):
         return before, f"{after}{newline}{indent})"
 
     def _decorator(self, choice: SiteChoice) -> str:
-        keywords = ", ".join(self._keywords(choice))
+        keywords = self._keywords(choice)
+        joined = ", ".join(keywords)
         partial = self._partial()
         if partial is None:
-            return f"lambda fun: {self.names.shard_map}(fun, {keywords})"
-        line = f"{partial}({self.names.shard_map}, {keywords})"
+            return f"lambda fun: {self.names.shard_map}(fun, {joined})"
+        line = f"{partial}({self.names.shard_map}, {joined})"
         indent = self._indent(choice.site.node)
         if len(indent) + len(line) < WIDTH:
             return line
         newline = self.style.newline
         inner = f"{newline}{indent}{self.style.indent}"
-        parts = "".join(f"{inner}{keyword}," for keyword in self._keywords(choice))
+        parts = "".join(f"{inner}{keyword}," for keyword in keywords)
         return f"{partial}({inner}{self.names.shard_map},{parts}{newline}{indent})"
 
     def _partial(self) -> str | None:
@@ -182,15 +179,8 @@ class SiteWriter(GlobalFile):
         mapped = choice.site.mapped
         if mapped is None or mapped.expression is None:
             return []
-        start, end = self.positions.span(choice.site.node)
-        low, high = self.positions.span(mapped.expression)
-        outside = self.module.text[start:low] + "\n" + self.module.text[high:end]
-        found = []
-        for line in outside.splitlines():
-            quoted = line.split("#")[0].count("'") % 2 or line.split("#")[0].count('"') % 2
-            if "#" in line and not quoted:
-                found.append("#" + line.partition("#")[2].rstrip())
-        return found
+        above, below = self._comments_around(choice.site.node, mapped.expression)
+        return [*above, *below]
 
 
 def _is_long_string(node: ast.AST) -> bool:
