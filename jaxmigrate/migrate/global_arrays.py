@@ -40,9 +40,8 @@ def global_rewrite(
 
 def _given_alone(sites: Sequence[SiteChoice], choices: Layouts, resolver: Resolver) -> dict[ast.expr, tuple[int, ...]]:
     """The sites that are given arrays of one device for arguments that all devices take alike, and which these are."""
-    changed = {c.op.node for c in choices.ops if not c.fields}
     places = {c.site.node: tuple(i for i, a in enumerate(c.arguments) if a.layout == "broadcast") for c in sites}
-    alone = [c.site for c in sites if is_given_alone(c.site, places[c.site.node], resolver, changed)]
+    alone = [c.site for c in sites if is_given_alone(c.site, places[c.site.node], resolver, choices.replaced)]
     return {site.node: places[site.node] for site in alone}
 
 

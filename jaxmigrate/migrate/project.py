@@ -148,8 +148,7 @@ def _plan_file(
     chosen: Chosen | None,
 ) -> FilePlan:
     stacked = [d for d in decisions if chosen is None or not chosen.covers(d)]
-    changed = () if chosen is None else frozenset(c.op.node for c in chosen.layouts.ops if not c.fields)
-    needs = needs_of(stacked, around, resolver, changed)
+    needs = needs_of(stacked, around, resolver, () if chosen is None else chosen.layouts.replaced)
     arrays = None
     if chosen is not None:
         planned = planned_imports(module, stacked, needs, default_axis(module))

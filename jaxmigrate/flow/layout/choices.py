@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Literal
 
 from jaxmigrate.flow.layout.state import Op, SiteCall
@@ -78,13 +79,18 @@ class OpChoice:
     method: str = ""
 
 
-@dataclass(slots=True)
+@dataclass
 class Layouts:
     """The layouts of a project's arrays; `calls` are those that give a global site something by keyword."""
 
     sites: dict[ast.expr, SiteChoice] = field(default_factory=dict)
     calls: list[SiteCall] = field(default_factory=list)
     ops: list[OpChoice] = field(default_factory=list)
+
+    @cached_property
+    def replaced(self) -> frozenset[ast.expr]:
+        """The nodes of the operations on arrays that are all global now; to be asked when `ops` is complete."""
+        return frozenset(c.op.node for c in self.ops if not c.fields)
 
 
 def all_stacked(sites: Mapping[ast.expr, MappedSite], reason: str) -> Layouts:
