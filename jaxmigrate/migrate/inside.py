@@ -16,6 +16,7 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
+from jaxmigrate.flow.axes import last_name
 from jaxmigrate.migrate.nesting import certain, functions_reached, maps_inside, maps_reached
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.scopes import FunctionNode
@@ -164,7 +165,7 @@ class _Use:
         stem = self.module.path.stem
         if any(m is not self.module and stem in m.text and word.search(m.text) for m in self.resolver.project.named):
             return False
-        uses = [n for n in self.module.table.references if _last_name(n) == name]
+        uses = [n for n in self.module.table.references if last_name(n) == name]
         return all(self._goes(n, made) for n in uses if isinstance(n.ctx, ast.Load))
 
     def _goes(self, node: ast.expr, made: bool) -> bool:
@@ -200,7 +201,3 @@ class _Use:
         while above is not None and not isinstance(above, ast.FunctionDef):
             above = self.module.table.parents.get(above)
         return above is not None and not above.decorator_list and self._named(above.name, True)
-
-
-def _last_name(node: ast.Name | ast.Attribute) -> str:
-    return node.id if isinstance(node, ast.Name) else node.attr

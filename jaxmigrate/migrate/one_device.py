@@ -11,8 +11,10 @@ import ast
 from collections.abc import Collection, Iterable, Iterator
 from typing import cast
 
+from jaxmigrate.flow.axes import last_name
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver
+from jaxmigrate.program.scopes import FunctionNode, positional_names
 from jaxmigrate.program.sites import MappedSite, Reference
 from jaxmigrate.program.values import Argument
 
@@ -20,10 +22,9 @@ TAKES_ONE = frozenset({"unreplicate", "get_first", "device_put"})
 DISPLAYS = ast.Tuple | ast.List | ast.Dict | ast.IfExp | ast.BoolOp | ast.Starred | ast.keyword | ast.NamedExpr
 HOLDERS = DISPLAYS | ast.Call | ast.Attribute | ast.Subscript
 FETCHES = frozenset({"int", "float", "bool", "str", "len", "device_get", "tolist"})
-FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef
 DEEPEST = 3  # functions that make functions that make maps, and parameters that are given parameters
 Place = tuple[ast.expr, Module]
-Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+Named = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def is_given_one_device(
@@ -84,6 +85,11 @@ class _Uses:
             self._seen.add((node, level))
             waiting += self._next(node, module, level)
 
+    def follow_all(self, name: str) -> None:
+        """Lists what is given to whatever goes by a name."""
+        for node, module, level in self._mentions([name], 0):
+            self.follow((node, module), level)
+
     def _next(self, node: ast.expr, module: Module, level: int) -> Iterator[tuple[ast.expr, Module, int]]:
         """The expressions that have a node's value next."""
         match parent := module.table.parents.get(cast("ast.AST", node)):
@@ -113,7 +119,7 @@ class _Uses:
     def _made_by(self, node: ast.AST, module: Module, level: int) -> Iterator[tuple[ast.expr, Module, int]]:
         """The mentions of the function that returns something."""
         owner: ast.AST | None = node
-        while owner is not None and not isinstance(owner, Definition):
+        while owner is not None and not isinstance(owner, FunctionNode):
             owner = module.table.parents.get(owner)
         if isinstance(owner, ast.Lambda):
             yield owner, module, level
@@ -132,27 +138,26 @@ class _Uses:
     def _parameter(self, call: ast.Call, node: ast.expr) -> Iterator[str]:
         """The parameter that an argument is for, in functions of the project with the name that is called."""
         if node in call.args:
-            for function, _ in self._functions(_last_part(call.func)):
-                parameters = [*function.args.posonlyargs, *function.args.args]
-                own = bool(parameters) and parameters[0].arg == "self" and isinstance(call.func, ast.Attribute)
-                yield from (p.arg for p in parameters[own:][call.args.index(node) :][:1])
+            place, bound = call.args.index(node), isinstance(call.func, ast.Attribute)
+            for function in self._functions(last_name(call.func)):
+                names = _passed_names(function) if bound else positional_names(function.args)
+                yield from names[place : place + 1]
 
-    def _functions(self, name: str) -> list[tuple[ast.FunctionDef | ast.AsyncFunctionDef, Module]]:
+    def _functions(self, name: str) -> list[Named]:
         """The functions of a project that have a name."""
-        key = "functions by name"
-        known = cast("dict[str, list[tuple[ast.FunctionDef, Module]]]", self.resolver.remembered.setdefault(key, {}))
+        known = cast("dict[str, list[Named]]", self.resolver.remembered.setdefault("functions by name", {}))
         if not known:
             for module in self.resolver.project.named:
                 for node in module.nodes:
-                    if isinstance(node, FUNCTIONS):
-                        known.setdefault(node.name, []).append((cast("ast.FunctionDef", node), module))
-        return cast("list[tuple[ast.FunctionDef | ast.AsyncFunctionDef, Module]]", known.get(name, []))
+                    if isinstance(node, Named):
+                        known.setdefault(node.name, []).append(node)
+        return known.get(name, [])
 
     def lies_alone(self, node: ast.expr, module: Module, changed: Collection[ast.AST], depth: int = 0) -> bool:
         """Whether an expression, or what the name that it is stands for, takes one slice or puts it on a device."""
         if self._takes_one(node, changed):
             return True
-        name = _last_part(node.value if isinstance(node, ast.Starred) else node)
+        name = last_name(node.value if isinstance(node, ast.Starred) else node)
         if any(self._takes_one(value, changed) for value in _assigned(name, module)):
             return True
         if depth == DEEPEST or not isinstance(node, ast.Name):
@@ -163,16 +168,15 @@ class _Uses:
     def _passed(self, node: ast.Name, module: Module) -> Iterator[Place]:
         """What calls give for the parameter that a name is, of a function with a name or one called where it stands."""
         owner = module.table.parents.get(cast("ast.AST", node))
-        while owner is not None and not (isinstance(owner, Definition) and node.id in _positional(owner)):
+        while owner is not None and not (isinstance(owner, FunctionNode) and node.id in _passed_names(owner)):
             owner = module.table.parents.get(owner)
-        if not isinstance(owner, Definition):
+        if not isinstance(owner, FunctionNode):
             return
-        uses, place = _Uses(self.resolver), _positional(owner).index(node.id)
+        uses, place = _Uses(self.resolver), _passed_names(owner).index(node.id)
         if isinstance(owner, ast.Lambda):
             uses.follow((owner, module), 0)
         else:
-            for start in uses._mentions([owner.name], 0):
-                uses.follow(start[:2], 0)
+            uses.follow_all(owner.name)
         for arguments, where in uses.given:
             yield from ((one, where) for one in arguments[place : place + 1])
 
@@ -181,7 +185,7 @@ class _Uses:
         waiting: list[tuple[ast.AST, bool]] = [(node, True)]
         while waiting:
             one, plain = waiting.pop()
-            if one in changed or (isinstance(one, ast.Call) and _last_part(one.func) in FETCHES):
+            if one in changed or (isinstance(one, ast.Call) and last_name(one.func) in FETCHES):
                 continue
             if (plain and _is_first(one)) or (isinstance(one, ast.Call) and self._gives_one(one)):
                 return True
@@ -192,16 +196,20 @@ class _Uses:
 
     def _gives_one(self, call: ast.Call) -> bool:
         """Whether what is called takes one slice of its argument: by its name, or by what it returns."""
-        name = _last_part(call.func)
+        name = last_name(call.func)
         if name in TAKES_ONE or any(isinstance(a, ast.Lambda) and _is_first(a.body) for a in call.args):
             return True
-        returned = (n.value for f, _ in self._functions(name) for n in ast.walk(f) if isinstance(n, ast.Return))
-        return any(
-            isinstance(inner, ast.Lambda) and _is_first(inner.body)
-            for value in returned
-            if isinstance(value, ast.Call)
-            for inner in value.args
-        )
+        known = cast("dict[str, bool]", self.resolver.remembered.setdefault("functions that take one slice", {}))
+        if name not in known:
+            known[name] = any(map(_returns_one, self._functions(name)))
+        return known[name]
+
+
+def _returns_one(function: Named) -> bool:
+    """Whether a function returns what another one makes with `lambda x: x[0]`."""
+    returned = (n.value for n in ast.walk(function) if isinstance(n, ast.Return))
+    given = (argument for value in returned if isinstance(value, ast.Call) for argument in value.args)
+    return any(isinstance(one, ast.Lambda) and _is_first(one.body) for one in given)
 
 
 def _is_first(node: ast.AST) -> bool:
@@ -217,13 +225,10 @@ def _unpacked(arguments: Iterable[ast.expr]) -> list[ast.expr]:
     return found
 
 
-def _positional(function: Definition) -> list[str]:
-    names = [p.arg for p in (*function.args.posonlyargs, *function.args.args)]
+def _passed_names(function: FunctionNode) -> list[str]:
+    """The parameters that a call may give something by position, where a method is called of an object."""
+    names = positional_names(function.args)
     return names[1:] if names[:1] == ["self"] else names
-
-
-def _last_part(node: ast.expr) -> str:
-    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
 
 
 def _names_in(targets: Iterable[ast.expr]) -> Iterator[str]:
@@ -231,7 +236,7 @@ def _names_in(targets: Iterable[ast.expr]) -> Iterator[str]:
         if isinstance(target, ast.Tuple | ast.List):
             yield from _names_in(target.elts)
         else:
-            yield _last_part(target.value if isinstance(target, ast.Starred) else target)
+            yield last_name(target.value if isinstance(target, ast.Starred) else target)
 
 
 def _assigned(name: str, module: Module) -> Iterator[ast.expr]:
