@@ -156,11 +156,8 @@ def _small_content(buffers: list[Any], shape: Shape, cuts: _Cuts, replicas: str)
         return _repeated_content(first, cuts, flat, replicas)
     parts = buffers if count == len(buffers) and _are_even(buffers) else _cut(b"".join(buffers), count)
     told = _told_apart(_small_digests(parts, cuts.inner))
-    return (
-        Content(_repeated_digest(_digest_of(first)), flat, told, replicas)
-        if first
-        else Content(flat, "", told, replicas)
-    )
+    whole, further = (_repeated_digest(_digest_of(first)), flat) if first else (flat, "")
+    return Content(whole, further, told, replicas)
 
 
 def _repeated_content(first: bytes, cuts: _Cuts, flat: str, replicas: str) -> Content:
@@ -257,13 +254,11 @@ def differing_copies(copies: list[Any]) -> list[int]:
         return []
     buffers = [_bytes_of(copy) for copy in copies]
     first = buffers[0]
-    return [number for number, buffer in enumerate(buffers) if number and not _same_copy(buffer, first)]
-
-
-def _same_copy(one: Any, other: Any) -> bool:
-    if isinstance(one, bytes) and isinstance(other, bytes):
-        return one == other
-    return len(one) == len(other) and bool((_words(one) == _words(other)).all())
+    return [
+        number
+        for number, buffer in enumerate(buffers)
+        if number and not (len(buffer) == len(first) and _same(buffer, first))
+    ]
 
 
 def _words(buffer: Any) -> Any:
