@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 WIDTH = 88
@@ -137,16 +137,34 @@ def shard_map_lines(names: GlobalNames, needs: MapNeeds, axis: str) -> Iterator[
     yield f"            {fun}, mesh=mesh, in_specs=in_specs, out_specs=out_specs, check_vma=False"
     yield "        )(*args)"
     yield ""
+    several = needs.processes and (needs.stacked or needs.stacked_outputs)
+    yield from compiled_lines(names, needs, axis, _host_local(names, needs, axis) if several else None)
+
+
+def compiled_lines(names: GlobalNames, needs: MapNeeds, axis: str, several: Iterable[str] | None) -> Iterator[str]:
+    """The end of `_shard_map`: `mapped` is compiled, and `several` are the lines of a call where processes are several.
+
+    Stacked arrays hold the slices of a process's own devices there.
+    """
     static = ", static_argnums=static_argnums" if needs.static else ""
     donate = ", donate_argnums=donate_argnums" if needs.donate else ""
     jitted = f"{names.jax}.jit(mapped{static}{donate})"
     if needs.everywhere:
-        yield from everywhere_lines(names, needs, axis, jitted)
+        yield from _everywhere(names, needs, axis, jitted)
         jitted = COMPILED
-    if needs.processes and (needs.stacked or needs.stacked_outputs):
-        yield from _host_local(names, needs, axis, jitted)
-    else:
+    if several is None:
         yield f"    return {jitted}"
+        return
+    if jitted != COMPILED:
+        yield f"    {COMPILED} = {jitted}"
+        yield ""
+    yield "    def host_local(*args):"
+    yield f"        if {names.jax}.process_count() == 1:"
+    yield f"            return {COMPILED}(*args)"
+    yield f"        mesh = {mesh_text(names, axis, needs.ordered)}"
+    yield from several
+    yield ""
+    yield "    return host_local"
 
 
 def signature(names: GlobalNames, needs: MapNeeds) -> Iterator[str]:
@@ -180,7 +198,7 @@ def signature(names: GlobalNames, needs: MapNeeds) -> Iterator[str]:
     yield ""
 
 
-def everywhere_lines(names: GlobalNames, needs: MapNeeds, axis: str, jitted: str) -> Iterator[str]:
+def _everywhere(names: GlobalNames, needs: MapNeeds, axis: str, jitted: str) -> Iterator[str]:
     """jit takes no array that one device holds beside arrays on all of them; pmap copied it to all."""
     yield f"    jitted = {jitted}"
     yield ""
@@ -221,15 +239,8 @@ def _block(names: GlobalNames, needs: MapNeeds) -> Iterator[str]:
     yield ""
 
 
-def _host_local(names: GlobalNames, needs: MapNeeds, axis: str, jitted: str) -> Iterator[str]:
-    """Stacked arrays of several processes hold the slices of a process's own devices."""
-    if jitted != COMPILED:
-        yield f"    {COMPILED} = {jitted}"
-        yield ""
-    yield "    def host_local(*args):"
-    yield f"        if {names.jax}.process_count() == 1:"
-    yield "            return compiled(*args)"
-    yield f"        mesh = {mesh_text(names, axis, needs.ordered)}"
+def _host_local(names: GlobalNames, needs: MapNeeds, axis: str) -> Iterator[str]:
+    """A call whose stacked arrays are converted on the way in, and on the way out."""
     spec = f"{names.spec}({axis})"
     if needs.stacked:
         yield "        args = ["
@@ -252,5 +263,3 @@ def _host_local(names: GlobalNames, needs: MapNeeds, axis: str, jitted: str) -> 
         yield "            else x"
         yield "            for i, x in enumerate(out)"
         yield "        )"
-    yield ""
-    yield "    return host_local"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from jaxmigrate.migrate.global_helpers import COMPILED, GlobalNames, MapNeeds, everywhere_lines, mesh_text, signature
+from jaxmigrate.migrate.global_helpers import GlobalNames, MapNeeds, compiled_lines, mesh_text, signature
 
 
 def shard_map_lines(names: GlobalNames, needs: MapNeeds, axis: str) -> Iterator[str]:
@@ -38,16 +38,7 @@ def shard_map_lines(names: GlobalNames, needs: MapNeeds, axis: str) -> Iterator[
     out = "outs" if needs.state_outputs or needs.whole_state else "out_specs"
     yield f"        return {jax}.shard_map(block, mesh=mesh, in_specs=ins, out_specs={out}, check_vma=False)(*args)"
     yield ""
-    static = ", static_argnums=static_argnums" if needs.static else ""
-    donate = ", donate_argnums=donate_argnums" if needs.donate else ""
-    jitted = f"{jax}.jit(mapped{static}{donate})"
-    if needs.everywhere:
-        yield from everywhere_lines(names, needs, axis, jitted)
-        jitted = COMPILED
-    if needs.processes:
-        yield from _host_local(names, needs, axis, jitted)
-    else:
-        yield f"    return {jitted}"
+    yield from compiled_lines(names, needs, axis, _host_local(names, needs, axis) if needs.processes else None)
 
 
 def _copy(needs: MapNeeds) -> str:
@@ -62,7 +53,7 @@ def _local_functions(names: GlobalNames, needs: MapNeeds) -> Iterator[str]:
     yield "    def squeeze(one, tree):"
     yield f"        return {jax}.tree.map(lambda x: x.squeeze(0), tree) if one else tree"
     yield ""
-    if needs.state_outputs or needs.whole_state or needs.stacked_outputs:
+    if _gives_stacked(needs):
         yield "    def expand(one, tree):"
         yield f"        return {jax}.tree.map(lambda x: {jax}.numpy.expand_dims(x, 0), tree) if one else tree"
         yield ""
@@ -70,29 +61,38 @@ def _local_functions(names: GlobalNames, needs: MapNeeds) -> Iterator[str]:
 
 def _returns(names: GlobalNames, needs: MapNeeds) -> Iterator[str]:
     """What a block gives back, with the device axis where its caller expects one."""
-    tree_map = f"{names.jax}.tree.map"
-    if not (needs.state_outputs or needs.whole_state or needs.stacked_outputs):
+    if _gives_stacked(needs):
+        yield "            out = fun(*args)"
+        yield from (f"            {line}" for line in _each_output(names, needs, "expand"))
+    else:
         yield "            return fun(*args)"
-        return
-    yield "            out = fun(*args)"
+
+
+def _gives_stacked(needs: MapNeeds) -> bool:
+    return needs.state_outputs or needs.whole_state or needs.stacked_outputs
+
+
+def _each_output(names: GlobalNames, needs: MapNeeds, function: str) -> Iterator[str]:
+    """Returns `out` with a function called for all of it that is stacked."""
+    tree_map = f"{names.jax}.tree.map"
     if needs.whole_state:
-        yield "            if whole_state is not None:"
-        yield f"                return {tree_map}(expand, states[whole_state], out)"
+        yield "if whole_state is not None:"
+        yield f"    return {tree_map}({function}, states[whole_state], out)"
     if needs.stacked_outputs:
-        yield "            if stacked_outputs is True:"
-        yield "                return expand(True, out)"
+        yield "if stacked_outputs is True:"
+        yield f"    return {function}(True, out)"
     if not (needs.state_outputs or needs.stacked_outputs):
-        yield "            return out"
+        yield "return out"
         return
     given = "i in stacked_outputs" if needs.stacked_outputs else "False"
     kept = "not stacked_outputs" if needs.stacked_outputs else ""
     kept = " and ".join(filter(None, [kept, "not state_outputs" if needs.state_outputs else ""]))
-    yield f"            if {kept}:"
-    yield "                return out"
+    yield f"if {kept}:"
+    yield "    return out"
     if needs.state_outputs:
-        yield f"            like = {{i: states[argument] for i, argument in {_every(needs)}.items()}}"
+        yield f"like = {{i: states[argument] for i, argument in {_every(needs)}.items()}}"
         given = f"like.get(i, {given})"
-    yield f"            return tuple({tree_map}(expand, {given}, x) for i, x in enumerate(out))"
+    yield f"return tuple({tree_map}({function}, {given}, x) for i, x in enumerate(out))"
 
 
 def _every(needs: MapNeeds) -> str:
@@ -114,53 +114,26 @@ def _out_specs(needs: MapNeeds) -> Iterator[str]:
         yield "            )"
 
 
-def _host_local(names: GlobalNames, needs: MapNeeds, axis: str, jitted: str) -> Iterator[str]:
-    """Stacked arrays of several processes hold the slices of a process's own devices."""
+def _host_local(names: GlobalNames, needs: MapNeeds, axis: str) -> Iterator[str]:
+    """A call whose stacked arrays, and fields, are converted on the way in, and on the way out."""
     jax, spec = names.jax, f"{names.spec}({axis})"
-    outputs = needs.state_outputs or needs.whole_state or needs.stacked_outputs
-    if jitted != COMPILED:
-        yield f"    {COMPILED} = {jitted}"
-        yield ""
-    yield "    def host_local(*args):"
-    yield f"        if {jax}.process_count() == 1:"
-    yield "            return compiled(*args)"
-    yield f"        mesh = {mesh_text(names, axis, needs.ordered)}"
+    outputs = _gives_stacked(needs)
     yield ""
-    yield "        def to_global(one, tree):"
-    yield f"            convert = {names.multihost}.host_local_array_to_global_array"
-    yield f"            return convert(tree, mesh, {spec}) if one else tree"
-    yield ""
+    yield from _converter("to_global", f"{names.multihost}.host_local_array_to_global_array", spec)
     if outputs:
-        yield "        def to_local(one, tree):"
-        yield f"            convert = {names.multihost}.global_array_to_host_local_array"
-        yield f"            return convert(tree, mesh, {spec}) if one else tree"
-        yield ""
+        yield from _converter("to_local", f"{names.multihost}.global_array_to_host_local_array", spec)
     yield "        states = {i: stacked_in(args[i], names) for i, names in (stacked_fields or {}).items()}"
     given = "i in stacked" if needs.stacked else "False"
     moved = f"[{jax}.tree.map(to_global, states.get(i, {given}), x) for i, x in enumerate(args)]"
-    if not outputs:
-        yield f"        return compiled(*{moved})"
-        yield ""
-        yield "    return host_local"
-        return
-    yield f"        out = compiled(*{moved})"
-    if needs.whole_state:
-        yield "        if whole_state is not None:"
-        yield f"            return {jax}.tree.map(to_local, states[whole_state], out)"
-    if needs.stacked_outputs:
-        yield "        if stacked_outputs is True:"
-        yield "            return to_local(True, out)"
-    if needs.state_outputs or needs.stacked_outputs:
-        given = "i in stacked_outputs" if needs.stacked_outputs else "False"
-        kept = "not stacked_outputs" if needs.stacked_outputs else ""
-        kept = " and ".join(filter(None, [kept, "not state_outputs" if needs.state_outputs else ""]))
-        yield f"        if {kept}:"
-        yield "            return out"
-        if needs.state_outputs:
-            yield f"        like = {{i: states[argument] for i, argument in {_every(needs)}.items()}}"
-            given = f"like.get(i, {given})"
-        yield f"        return tuple({jax}.tree.map(to_local, {given}, x) for i, x in enumerate(out))"
+    if outputs:
+        yield f"        out = compiled(*{moved})"
+        yield from (f"        {line}" for line in _each_output(names, needs, "to_local"))
     else:
-        yield "        return out"
+        yield f"        return compiled(*{moved})"
+
+
+def _converter(name: str, converter: str, spec: str) -> Iterator[str]:
+    yield f"        def {name}(one, tree):"
+    yield f"            convert = {converter}"
+    yield f"            return convert(tree, mesh, {spec}) if one else tree"
     yield ""
-    yield "    return host_local"
