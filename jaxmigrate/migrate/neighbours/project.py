@@ -52,10 +52,10 @@ def renew(
     `target` is the oldest release that the result must run on, `required` what the project says it was written for,
     `touched` are files that change in any case, so that what JAX lacks is told in them.
     """
-    modules = _parsed(texts, touched, _is_older_than_explicit(target, required))
+    older = _is_older_than_explicit(target, required)
+    modules = _parsed(texts, touched, older)
     resolver = Resolver(Project(modules.values(), lambda path: texts.get(path) or read_utf8(path), texts))
     found = {module: unguarded_uses(module, resolver) for module in modules.values()}
-    older = _is_older_than_explicit(target, required)
     found = {m: u for m, u in found.items() if m.path in touched or any(u) or _has_others(m, resolver, older)}
     if not found:
         return {}

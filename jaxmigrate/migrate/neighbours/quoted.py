@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from jaxmigrate.migrate.edits import Edit
@@ -39,7 +39,7 @@ def quoted_names(module: Module) -> Iterator[QuotedName]:
                 yield QuotedName(string, at, written, row)
 
 
-def _quoted_annotations(nodes: Sequence[ast.AST] | dict[ast.AST, ast.AST]) -> Iterator[ast.Constant]:
+def _quoted_annotations(nodes: Iterable[ast.AST]) -> Iterator[ast.Constant]:
     for node in nodes:
         if isinstance(node, ast.arg | ast.AnnAssign) and node.annotation is not None:
             yield from _strings(node.annotation)
