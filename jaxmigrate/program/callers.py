@@ -36,7 +36,7 @@ class Callers:
         if isinstance(function, ast.Lambda) or depth > DEEPEST:
             return (UNKNOWN,)
         if function not in self._calls:
-            self._calls[function] = self._of(function)
+            self._calls[function] = self._of(function, parameter.module)
         calls = self._calls[function]
         if not calls:
             return (UNKNOWN,)
@@ -47,10 +47,10 @@ class Callers:
                 found |= dict.fromkeys(values)
         return tuple(found)
 
-    def _of(self, function: ast.FunctionDef | ast.AsyncFunctionDef) -> list[tuple[Argument, ...]] | None:
+    def _of(self, function: ast.FunctionDef | ast.AsyncFunctionDef, home: Module) -> list[tuple[Argument, ...]] | None:
         """The arguments of every call of a function; None where it is used in another way, too."""
         found: list[tuple[Argument, ...]] = []
-        name, cls = function.name, self._constructed_by(function)
+        name, cls = function.name, self._constructed_by(function, home)
         if cls is not None:
             name = cls.name
         if self._is_renamed(name):
@@ -67,15 +67,12 @@ class Callers:
             found.append(call_arguments(call, module))
         return found
 
-    def _constructed_by(self, function: ast.FunctionDef | ast.AsyncFunctionDef) -> ast.ClassDef | None:
-        """The class whose objects an `__init__` sets up."""
-        if function.name != "__init__":
+    def _constructed_by(self, function: ast.FunctionDef | ast.AsyncFunctionDef, home: Module) -> ast.ClassDef | None:
+        """The class whose objects an `__init__` sets up, if it stands in a module that was named."""
+        if function.name != "__init__" or home not in self.resolver.project.named:
             return None
-        for module in self.resolver.project.named:
-            if "table" in vars(module) and function in module.table.scope_of:
-                node = module.table.scope_of[function].node
-                return node if isinstance(node, ast.ClassDef) else None
-        return None
+        node = home.table.scope_of[function].node
+        return node if isinstance(node, ast.ClassDef) else None
 
     def _is_renamed(self, name: str) -> bool:
         """Whether some import may give a name another one."""
