@@ -174,13 +174,13 @@ def parse_codes(text: str) -> tuple[str, ...]:
     Raises:
         ValueError: One of them cannot be a code or the beginning of one, or is that of no rule.
     """
-    from jaxmigrate.rule_pages import rule_codes
+    from jaxmigrate.rule_pages import begins_a_code
 
     codes = tuple(code.strip().upper() for code in text.split(",") if code.strip())
     for code in codes:
         if not _CODE.fullmatch(code):
             raise ValueError(f"{code!r} is not a rule code such as JM101, nor the beginning of one")
-        if not any(known.startswith(code) for known in rule_codes()):
+        if not begins_a_code(code):
             raise ValueError(f"there is no rule {code!r}, nor one whose code begins so; `jaxmigrate rule` lists them")
     return codes
 

@@ -35,6 +35,11 @@ def rule_codes() -> list[str]:
     return [name[:5].upper() for name in names if _FOLDER.match(name)]
 
 
+def begins_a_code(text: str) -> bool:
+    """Whether a text is the code of a rule, or the beginning of one."""
+    return any(code.startswith(text) for code in rule_codes())
+
+
 def rule_titles() -> dict[str, str]:
     """Every rule's title by its code."""
     return {code: page.title for code, page in rule_pages().items()}
