@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from jaxmigrate.flow.layout import bodies, containers, expressions, library, loans, mapped, operations, reading
-from jaxmigrate.flow.layout.idioms import Idiom
+from jaxmigrate.flow.layout.idioms import Idiom, is_none
 from jaxmigrate.flow.layout.state import Given
 from jaxmigrate.flow.layout.values import (
     NONE,
@@ -299,8 +299,7 @@ def _defaults(it: Interpreter, function: Function, given: set[str], give: Callab
     """Parameters that a call leaves out hold their defaults, none of which is stacked."""
     for name, default in defaults_of(function.node.args):
         if name not in given:
-            nothing = isinstance(default, ast.Constant) and default.value is None
-            value: Abstract = NONE if nothing else PLAIN
+            value: Abstract = NONE if is_none(default) else PLAIN
             if isinstance(default, ast.Name | ast.Attribute):
                 found = it.resolver.value(default, function.module)
                 value = func(found) if isinstance(found, Function | Class) else PLAIN

@@ -158,7 +158,7 @@ class Idioms:
         if name in SPLITS:
             return Idiom("split", node.args[0], "tree") if len(node.args) == 1 and not node.keywords else None
         devices = [*node.args[1:], *(k.value for k in node.keywords)]
-        usual = all(self.is_devices(d, module) or _is_none(d) for d in devices) and len(devices) <= 1
+        usual = all(self.is_devices(d, module) or is_none(d) for d in devices) and len(devices) <= 1
         return Idiom("replicate", node.args[0], "tree") if usual else None
 
     def _repeated(self, node: ast.expr, module: Module) -> ast.expr | None:
@@ -316,7 +316,8 @@ def _is_docstring(statement: ast.stmt) -> bool:
     return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
 
 
-def _is_none(node: ast.expr) -> bool:
+def is_none(node: ast.expr) -> bool:
+    """Whether an expression is the constant None."""
     return isinstance(node, ast.Constant) and node.value is None
 
 
