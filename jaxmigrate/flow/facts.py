@@ -13,6 +13,7 @@ from jaxmigrate.flow.axes import AxisUse, AxisWalk, Step, by_last_name, map_axes
 from jaxmigrate.flow.leads import Leads
 from jaxmigrate.flow.meshes import MeshCall, mesh_call
 from jaxmigrate.flow.operations import is_device_map
+from jaxmigrate.flow.pipelines import keys_given
 from jaxmigrate.flow.processes import ProcessBranch, process_branches
 from jaxmigrate.flow.readings import DeviceMap, innermost, read_map
 from jaxmigrate.flow.replicated import Replicated
@@ -111,6 +112,11 @@ class Facts:
     @cached_property
     def _replicated(self) -> Replicated:
         return Replicated(self.modules, self.resolver)
+
+    def shared_keys(self) -> Iterator[tuple[Module, ast.expr]]:
+        """Keys, the same for all devices, that are given to what a library maps over devices."""
+        given = keys_given(self.modules, self.resolver)
+        return ((module, key) for module, key in given if self._replicated.repeats(key, module))
 
     def _device_maps(self, module: Module) -> Iterator[DeviceMap]:
         for call in self.leads.calls(module):

@@ -49,6 +49,10 @@ class Replicated:
             n for n, name in enumerate(names) if (some if KEY.search(name) else self).start_equal(name, calls)
         )
 
+    def repeats(self, node: ast.expr, module: Module) -> bool:
+        """Whether an expression gives equal slices wherever it comes from last."""
+        return replace(self, some=True).start_equal("key", [({"key": node}, module)])
+
     def start_equal(self, name: str, calls: Sequence[tuple[Mapping[str, ast.expr], Module]]) -> bool:
         """Whether calls give equal slices for a parameter."""
         if not self.some and not all(name in given for given, _ in calls):

@@ -12,6 +12,7 @@ from jaxmigrate.flow.variance import Draw, Level, Reading
 from jaxmigrate.flow.variance.lattice import GIVEN
 
 CODE = "JM205"
+DRAWS = "every device draws the same random bits here: the key is one"
 
 
 def check(facts: Facts) -> Iterator[Finding]:
@@ -24,13 +25,14 @@ def check(facts: Facts) -> Iterator[Finding]:
             return  # all devices do the same, and had better draw the same
         for draw in reading.draws:
             if is_shared(draw):
-                whose = f"one for all of {shown(found.axes)}; fold axis_index into it"
+                whose = f"for all of {shown(found.axes)}; fold axis_index into it"
                 if not found.axes:
-                    whose = "one for all of them; give each its own"
-                message = f"every device draws the same random bits here: the key is {whose}"
-                yield Place(draw.module, draw.node, message)
+                    whose = "for all of them; give each its own"
+                yield Place(draw.module, draw.node, f"{DRAWS} {whose}")
 
-    return facts.in_maps(CODE, find)
+    yield from facts.in_maps(CODE, find)
+    for module, key in facts.shared_keys():
+        yield from facts.finding(module, key, CODE, f"{DRAWS} for all of them; give each its own")
 
 
 def is_shared(draw: Draw) -> bool:

@@ -303,3 +303,45 @@ def main(state, x): return jax_utils.unreplicate(p(state, x))
 )
 def test_statistics_that_no_device_shares(options: str, average: str, codes: list[str]) -> None:
     assert found(STATISTICS.format(options=options, average=average)) == codes
+
+
+PIPELINE = """
+from flax import jax_utils
+from flax.training.common_utils import shard
+from diffusers import FlaxStableDiffusionPipeline as Pipeline
+import diffusers
+def images(pipeline, params, rng, prompts):
+    keys = {keys}
+    return {call}
+def main(rng, prompts):
+    {made}
+    params = jax_utils.replicate(params)
+    images(pipeline, params, rng, prompts)
+    del pipeline
+"""
+LOADED = "pipeline, params = Pipeline.from_pretrained('x')"
+GIVEN = "pipeline(shard(prompts), params, keys, jit=True)"
+NAMED = "pipeline(shard(prompts), params=params, prng_seed=keys, jit=True)"
+CONTROLLED = "pipeline(shard(prompts), shard(prompts), params, keys, jit=True)"
+
+
+@pytest.mark.parametrize(
+    ("made", "keys", "call", "codes"),
+    [
+        (LOADED, "jnp.stack([rng] * jax.device_count())", GIVEN, ["JM205"]),
+        (LOADED, "jax_utils.replicate(rng)", NAMED, ["JM205"]),
+        ("params, pipeline = 0, diffusers.FlaxStableDiffusionControlNetPipeline(rng)", "0", CONTROLLED, []),
+        ("params = 0; pipeline = diffusers.FlaxStableDiffusionControlNetPipeline(rng)", "jax_utils.replicate(rng)",
+         CONTROLLED, ["JM205"]),
+        (LOADED, "jax.random.split(rng, jax.device_count())", GIVEN, []),
+        (LOADED, "jax.random.split(rng, jax.device_count())", NAMED, []),
+        (LOADED, "jax_utils.replicate(rng)", GIVEN.replace(", jit=True", ""), []),
+        (LOADED, "jax_utils.replicate(rng)", GIVEN.replace("True", "False"), []),
+        (LOADED.replace("Pipeline", "elsewhere.Pipeline"), "jax_utils.replicate(rng)", GIVEN, []),
+        (LOADED + "; pipeline = elsewhere.made()", "jax_utils.replicate(rng)", GIVEN, []),
+    ],
+)  # fmt: skip
+def test_key_that_a_pipeline_of_a_library_gives_to_all_devices(
+    made: str, keys: str, call: str, codes: list[str]
+) -> None:
+    assert found(PIPELINE.format(made=made, keys=keys, call=call)) == codes
