@@ -1,4 +1,4 @@
-"""The programs of the soundness suite: files in `programs` and `provable`, and one program for each carrier.
+"""The programs of the soundness suite: files in `programs` and `provable`, and those of the tables beside this one.
 
 In a comment at the end of a line, `careless:` gives the line that a migration in a hurry would have written.
 """
@@ -9,6 +9,7 @@ import re
 from pathlib import Path
 
 from tests.layouts.carriers import CARRIERS, carried
+from tests.layouts.choosers import chosen
 from tests.layouts.evaluators import CHANGES, evaluated
 from tests.layouts.running import Files
 
@@ -21,6 +22,7 @@ def traps() -> dict[str, Files]:
     """Programs in which a careless move to global arrays changes numbers."""
     made = {f"carried_by_{name}": carried(name) for name in CARRIERS}
     made |= {f"evaluator_{name}": evaluated(name) for name in CHANGES}
+    made |= chosen()
     return {**_folder("programs"), **{name: {"main.py": text} for name, text in made.items()}}
 
 
