@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver, call_arguments
@@ -12,7 +13,8 @@ from jaxmigrate.program.scopes import defaults_of, positional_names
 from jaxmigrate.program.values import UNKNOWN, Argument, Class, Function, Parameter, Value, Values
 
 DEEPEST = 4
-RENAMED = re.compile(r"(\w+)[ \t]+as[ \t]+(\w+)")
+_LONGEST = 200  # characters of a name that counts
+_FIRST, _LAST = re.compile(r" *(\w+)"), re.compile(r"(\w+) *$")
 
 
 class Callers:
@@ -77,8 +79,8 @@ class Callers:
     def _is_renamed(self, name: str) -> bool:
         """Whether some import may give a name another one."""
         if self._renamed is None:
-            found = (RENAMED.findall(module.text) for module in self.resolver.project.named if " as " in module.text)
-            self._renamed = {one for pairs in found for one, other in pairs if one != other}
+            found = (pair for module in self.resolver.project.named for pair in _renamings(module.text))
+            self._renamed = {one for one, other in found if one != other}
         return name in self._renamed
 
     def _mentions(self, name: str) -> Iterator[tuple[ast.Name | ast.Attribute, Module]]:
@@ -104,6 +106,15 @@ class Callers:
             return self.resolver.argument_values(positional[names.index(parameter.name)])
         default = dict(defaults_of(function.args)).get(parameter.name)
         return self.resolver.values(default, parameter.module) if default is not None else (UNKNOWN,)
+
+
+def _renamings(text: str) -> Iterator[tuple[str, str]]:
+    """What stands before and behind each `as` of a text; a pattern that begins with a word is tried at every one."""
+    parts = text.replace("\t", " ").split(" as ")
+    for before, behind in pairwise(parts):
+        one, other = _LAST.search(before[-_LONGEST:]), _FIRST.match(behind)
+        if one is not None and other is not None:
+            yield one[1], other[1]
 
 
 def callers_of(resolver: Resolver) -> Callers:
