@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from jaxmigrate.flow.layout import bodies, containers, expressions, library, loans, mapped, operations, reading
+from jaxmigrate.flow.layout import bodies, containers, devices, expressions, library, loans, mapped, operations, reading
 from jaxmigrate.flow.layout.idioms import Idiom, is_none
 from jaxmigrate.flow.layout.state import Given
 from jaxmigrate.flow.layout.values import (
@@ -36,7 +36,8 @@ from jaxmigrate.program.scopes import all_parameters, defaults_of, positional_na
 from jaxmigrate.program.values import Class, Function, Instance
 
 if TYPE_CHECKING:
-    from jaxmigrate.flow.layout.interpreter import Frame, Interpreter
+    from jaxmigrate.flow.layout.frames import Frame
+    from jaxmigrate.flow.layout.interpreter import Interpreter
 
 PARTIALS = frozenset({"functools.partial", "jax.tree_util.Partial"})
 DEEPEST_PARTIAL = 3
@@ -370,11 +371,11 @@ def call_external(it: Interpreter, name: str, given: Given, node: ast.expr, fram
         given = _lent(it, given, frame)
     if library.runs_on_devices(name):
         for value in given.everything():
-            it.on_device(value)
+            devices.on_device(it, value)
         rest = [v for v in given.everything() if not _only_functions(v)]
         it.pin_all(rest, f"is given to {name}", node, frame.module)
         for value in given.everything():
-            it.pin_sites(value, f"is given to {name}", node, frame)
+            _pin_sites(it, value, f"is given to {name}", node, frame)
         return PLAIN
     shown = name.removeprefix("builtins.")
     it.pin_all(given.everything(), f"is given to {shown}", node, frame.module)
@@ -389,6 +390,13 @@ def _run_main(it: Interpreter, given: list[Abstract], reason: str, node: ast.exp
         rest += [_call_item(it, item, Given((PLAIN,), {}), node, frame) for item in items]
     it.pin_all(rest if isinstance(main, Func) else given, reason, node, frame.module)
     return PLAIN
+
+
+def _pin_sites(it: Interpreter, value: Abstract, reason: str, node: ast.AST, frame: Frame) -> None:
+    """Mapped functions in a value are called where nobody sees it."""
+    for item in value.in_order() if isinstance(value, Func) else ():
+        if not isinstance(item, Function):
+            it.escape(item, Pin(reason, frame.module, node))
 
 
 def _bind_partial(it: Interpreter, given: Given, node: ast.Call, frame: Frame) -> Abstract:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from jaxmigrate.flow.layout import expressions
+from jaxmigrate.flow.layout import expressions, survey
 from jaxmigrate.flow.layout.objects import REPLACES
 from jaxmigrate.flow.layout.state import Given
 from jaxmigrate.flow.layout.values import (
@@ -22,7 +22,8 @@ from jaxmigrate.flow.layout.values import (
 )
 
 if TYPE_CHECKING:
-    from jaxmigrate.flow.layout.interpreter import Frame, Interpreter
+    from jaxmigrate.flow.layout.frames import Frame
+    from jaxmigrate.flow.layout.interpreter import Interpreter
 
 UNCHANGED = frozenset({"block_until_ready", "copy", "astype"})
 
@@ -120,7 +121,7 @@ def _of_dict(  # noqa: C901 - one case a method
 
 
 def _of_tree(it: Interpreter, owner: Ref, name: str, given: Given, node: ast.expr, frame: Frame) -> Abstract | None:
-    if it.is_method(name) and name not in REPLACES:
+    if survey.is_method(it, name) and name not in REPLACES:
         return None
     if name in UNCHANGED and not any(is_tracked(v) for v in given.everything()):
         return owner

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, cast
 
-from jaxmigrate.flow.layout import calls, operations
+from jaxmigrate.flow.layout import calls, devices, frames, module_names, operations, survey
 from jaxmigrate.flow.layout.objects import REPLACES, marks_of
 from jaxmigrate.flow.layout.values import (
     NONE,
@@ -35,7 +35,8 @@ from jaxmigrate.program.resolve import canonical, is_static
 from jaxmigrate.program.values import Class, External, Function, Instance
 
 if TYPE_CHECKING:
-    from jaxmigrate.flow.layout.interpreter import Frame, Interpreter
+    from jaxmigrate.flow.layout.frames import Frame
+    from jaxmigrate.flow.layout.interpreter import Interpreter
 
 MIXED_TREE = "is part of a tree whose other arrays are not known to be stacked"
 MAKES_ANOTHER = REPLACES | {"create"}  # of flax's TrainState
@@ -72,7 +73,7 @@ def _evaluate(it: Interpreter, node: ast.expr, frame: Frame) -> Abstract:  # noq
         case ast.Constant(value=value):
             return NONE if value is None else PLAIN
         case ast.Name(id=name):
-            return it.load_name(name, node, frame)
+            return frames.load_name(it, name, node, frame)
         case ast.Call():
             return calls.call(it, node, frame)
         case ast.Attribute():
@@ -86,7 +87,7 @@ def _evaluate(it: Interpreter, node: ast.expr, frame: Frame) -> Abstract:  # noq
         case ast.Dict():
             return _dict(it, node, frame)
         case ast.Lambda():
-            it.capture(node, frame)
+            frames.capture(it, node, frame)
             for default in [*node.args.defaults, *(d for d in node.args.kw_defaults if d is not None)]:
                 it.pin_all([evaluate(it, default, frame)], "is a parameter's default", default, frame.module)
             return func(Function(frame.module, node))
@@ -98,7 +99,7 @@ def _evaluate(it: Interpreter, node: ast.expr, frame: Frame) -> Abstract:  # noq
             return _either(it, values, node, frame)
         case ast.NamedExpr(target=target, value=value):
             result = evaluate(it, value, frame)
-            it.assign(target, result, node, frame)
+            frames.assign_name(it, target.id, result, target, frame)
             return result
         case ast.ListComp(elt=elt, generators=generators) | ast.GeneratorExp(elt=elt, generators=generators):
             return comprehension(it, node, elt, generators, frame)
@@ -397,7 +398,7 @@ def _item_attribute(it: Interpreter, item: object, name: str, node: ast.Attribut
                 it.reflections[node] = calls.pin("can be reached through sys.modules", node, frame)
             return func(Ext(found))
         case Mod(module=module):
-            return it.module_attribute(module, name)
+            return module_names.module_attribute(it, module, name)
         case Obj(cls=cls):
             return _object_attribute(it, cls, name, node, frame)
         case Class() if name == "create" and (made := _instance_attribute(it, item, name, node)) is not None:
@@ -424,7 +425,7 @@ def _object_attribute(it: Interpreter, cls: Class, name: str, node: ast.Attribut
     if name in ("__dict__", "__getstate__", "__reduce__"):
         it.pin_all([Obj(cls)], f"is read through {name}", node, frame.module)
         return PLAIN
-    if isinstance(result, Nothing) and not it.is_assigned(name):
+    if isinstance(result, Nothing) and not survey.is_assigned(it, name):
         return PLAIN
     return result
 
@@ -444,7 +445,7 @@ def _instance_attribute(it: Interpreter, cls: Class, name: str, node: ast.Attrib
 def _descendants(it: Interpreter, cls: Class) -> list[Class]:
     """Classes of the modules in sight that derive from this one: `self.m` in a base may be theirs."""
     line = it.resolver.lineage(cls)
-    return [c for c in it.family(it.root(cls)) if c not in line]
+    return [c for c in survey.family(it, it.root(cls)) if c not in line]
 
 
 def _method(it: Interpreter, method: Function, node: ast.Attribute, frame: Frame) -> Abstract:
@@ -455,7 +456,7 @@ def _method(it: Interpreter, method: Function, node: ast.Attribute, frame: Frame
         return calls.call_function(it, method, calls.given_of([]), node, frame)
     if names:
         it.escape(method, calls.pin("is changed by a decorator that is not followed", node, frame))
-        it.enter_device(method)
+        devices.enter_device(it, method)
         return PLAIN
     return func(method)
 
@@ -473,7 +474,7 @@ def _tree_attribute(it: Interpreter, owner: Ref, name: str, node: ast.Attribute,
         return func(Method(node))
     if name in SAME_FOR_BOTH:
         return PLAIN
-    if name in ARRAY_ATTRIBUTES or it.is_property(name):
+    if name in ARRAY_ATTRIBUTES or survey.is_property(it, name):
         it.pin_all([owner], f"has .{name} read", node, frame.module)
         return PLAIN
     shape = owner.shape.fields.get(name) if owner.shape is not None and owner.shape.fields is not None else None

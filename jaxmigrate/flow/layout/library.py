@@ -38,7 +38,8 @@ from jaxmigrate.flow.layout.values import (
 from jaxmigrate.program.values import Function
 
 if TYPE_CHECKING:
-    from jaxmigrate.flow.layout.interpreter import Frame, Interpreter
+    from jaxmigrate.flow.layout.frames import Frame
+    from jaxmigrate.flow.layout.interpreter import Interpreter
 
 ITERATORS = frozenset(
     {"builtins.iter", "builtins.list", "builtins.tuple", "builtins.reversed", "itertools.cycle", "itertools.islice"}

@@ -19,7 +19,8 @@ from jaxmigrate.flow.layout.values import Abstract, Cell, Nothing, Pin, Ref
 from jaxmigrate.program.modules import Module
 
 if TYPE_CHECKING:
-    from jaxmigrate.flow.layout.interpreter import Frame, Interpreter
+    from jaxmigrate.flow.layout.frames import Frame
+    from jaxmigrate.flow.layout.interpreter import Interpreter
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from jaxmigrate.flow.layout import bodies, expressions
+from jaxmigrate.flow.layout import bodies, devices, expressions
 from jaxmigrate.flow.layout.state import Given, SiteCall
 from jaxmigrate.flow.layout.values import (
     NOTHING,
@@ -28,7 +28,8 @@ from jaxmigrate.program.sites import MappedSite, axis_of, mapped_values
 from jaxmigrate.program.values import Constant, Function, Partial, Value
 
 if TYPE_CHECKING:
-    from jaxmigrate.flow.layout.interpreter import Frame, Interpreter
+    from jaxmigrate.flow.layout.frames import Frame
+    from jaxmigrate.flow.layout.interpreter import Interpreter
 
 
 def make_site(it: Interpreter, node: ast.Call, frame: Frame) -> Abstract:
@@ -39,8 +40,8 @@ def make_site(it: Interpreter, node: ast.Call, frame: Frame) -> Abstract:
         inner = argument.value if isinstance(argument, ast.Starred) else argument
         value = expressions.evaluate(it, inner, frame)
         if site.mapped is not None and argument is site.mapped.expression:
-            it.map_more(node, value, frame)
-            it.on_device(value)
+            devices.map_more(it, node, value, frame)
+            devices.on_device(it, value)
             _bound_on_device(it, value, argument, frame)
         else:
             it.pin_all([value], "is given to the map itself", argument, frame.module)
@@ -53,7 +54,7 @@ def _bound_on_device(it: Interpreter, value: Abstract, node: ast.AST, frame: Fra
         found = it.bound.get(getattr(item, "node", None))  # type: ignore[arg-type]
         if found is not None:
             callee, given = found
-            it.on_device(callee)
+            devices.on_device(it, callee)
             _bound_on_device(it, callee, node, frame)
             it.pin_all(given.everything(), "is bound to the mapped function", node, frame.module)
         elif isinstance(item, Site):

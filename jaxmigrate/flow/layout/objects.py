@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from jaxmigrate.flow.layout import survey
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.sites import mapped_values
 from jaxmigrate.program.values import Class, External, Function, Partial
@@ -44,7 +45,7 @@ def copied_by(it: Interpreter, site: ast.expr, index: int) -> set[str]:
 
 def may_be_static(it: Interpreter, field: str) -> bool:
     """Whether a field may be no array but a part of its object's type, for all that classes in sight say."""
-    lines = it.declarations(field)
+    lines = survey.declarations(it, field)
     if field in NO_ARRAYS or not (lines or field in ARRAYS):
         return True
     calls = [line.value for line in lines if isinstance(line.value, ast.Call)]

@@ -28,7 +28,8 @@ from jaxmigrate.program.scopes import Binding
 from jaxmigrate.program.values import External
 
 if TYPE_CHECKING:
-    from jaxmigrate.flow.layout.interpreter import Frame, Interpreter
+    from jaxmigrate.flow.layout.frames import Frame
+    from jaxmigrate.flow.layout.interpreter import Interpreter
 
 SCALARS = frozenset({"builtins.float", "builtins.int", "builtins.bool", "builtins.round", "builtins.complex"})
 FETCHES = SCALARS | {"jax.device_get", "numpy.asarray", "numpy.array", "numpy.float32", "numpy.mean", "numpy.sum"}

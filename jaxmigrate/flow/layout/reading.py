@@ -10,6 +10,7 @@ import ast
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
+from jaxmigrate.flow.layout import survey
 from jaxmigrate.flow.layout.idioms import is_generator
 from jaxmigrate.flow.layout.onlookers import ROUND_NAMES
 from jaxmigrate.flow.layout.values import Ref
@@ -103,15 +104,17 @@ def _is_read(it: Interpreter, node: ast.expr, module: Module) -> Reading:
     parents = module.table.parents
     parent = parents.get(node)
     while isinstance(parent, ast.Attribute | ast.Subscript) and parent.value is node:
-        runs_code = isinstance(parent, ast.Attribute) and it.is_property(parent.attr)
+        runs_code = isinstance(parent, ast.Attribute) and survey.is_property(it, parent.attr)
         if not isinstance(parent.ctx, ast.Load) or runs_code:
             return Reading.KEEPS
         node, parent = parent, parents.get(parent)
-        if isinstance(node, ast.Attribute) and node.attr in FACTS and not it.is_assigned(node.attr):
+        if isinstance(node, ast.Attribute) and node.attr in FACTS and not survey.is_assigned(it, node.attr):
             return Reading.AT_ONCE
     match parent:
         case ast.Call(func=func) if func is node:
-            looks = isinstance(node, ast.Attribute) and node.attr in READING_METHODS and not it.is_method(node.attr)
+            looks = (
+                isinstance(node, ast.Attribute) and node.attr in READING_METHODS and not survey.is_method(it, node.attr)
+            )
         case ast.Call(args=args) if node in args:
             return _given_to_reader(it, parent, args.index(node), module)
         case ast.keyword(arg=str(keyword)):

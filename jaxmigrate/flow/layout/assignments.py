@@ -1,0 +1,89 @@
+"""What assigning a value to a name, an attribute, an item or several of them does."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from jaxmigrate.flow.layout import expressions, frames
+from jaxmigrate.flow.layout.values import Abstract, Dct, Ext, Func, Mod, Nothing, Obj, Pin, Seq
+from jaxmigrate.flow.variance.library import change
+from jaxmigrate.program.values import Class, Function
+
+if TYPE_CHECKING:
+    from jaxmigrate.flow.layout.frames import Frame
+    from jaxmigrate.flow.layout.interpreter import Interpreter
+
+INTERPRETED = frozenset(  # the libraries whose functions are known by name
+    {"builtins", "chex", "collections", "contextlib", "copy", "dataclasses", "flax", "functools", "itertools", "jax"}
+    | {"jaxlib", "numpy", "operator", "threading", "tqdm", "tree"}
+)
+
+
+def assign(it: Interpreter, target: ast.expr, value: Abstract, node: ast.AST, frame: Frame) -> None:
+    """Binds a target to a value."""
+    match target:
+        case ast.Name(id=name):
+            frames.assign_name(it, name, value, target, frame)
+        case ast.Tuple(elts=elements) | ast.List(elts=elements):
+            for element, part in zip(elements, expressions.unpack(it, value, elements, node, frame), strict=True):
+                assign(it, element, part, node, frame)
+        case ast.Starred(value=inner):
+            assign(it, inner, value, node, frame)
+        case ast.Attribute(value=owner, attr=name):
+            _assign_attribute(it, expressions.evaluate(it, owner, frame), name, value, node, frame)
+        case ast.Subscript(value=owner, slice=index):
+            holder = expressions.evaluate(it, owner, frame)
+            expressions.evaluate(it, index, frame)
+            _assign_item(it, holder, index, value, node, frame)
+
+
+def _assign_attribute(
+    it: Interpreter, owner: Abstract, name: str, value: Abstract, node: ast.AST, frame: Frame
+) -> None:
+    match owner:
+        case Obj(cls=cls):
+            root = it.root(cls)
+            it.store(("attribute", root, name), value, node, frame.module)
+            if root in it.pinned_classes:
+                it.pin(value, it.pinned_classes[root])
+        case Func(items=items):
+            for item in items:
+                if isinstance(item, Mod):
+                    it.store(("variable", item.module.tree, name), value, node, frame.module)
+                elif isinstance(item, Class):
+                    it.store(("attribute", it.root(item), name), value, node, frame.module)
+                elif isinstance(item, Obj):
+                    _assign_attribute(it, item, name, value, node, frame)
+                else:
+                    it.pin_all([value], "is stored in an attribute that is not followed", node, frame.module)
+                    _change_library(it, item, name, node, frame)
+        case _:
+            it.pin_all([owner, value], "is stored in an attribute that is not followed", node, frame.module)
+
+
+def _change_library(it: Interpreter, item: object, name: str, node: ast.AST, frame: Frame) -> None:
+    """Sets an attribute of something outside the project: what goes by that name is not what it was."""
+    if isinstance(item, Function) and not name.startswith("__"):
+        return  # a note on a function of the project, which runs as before
+    if isinstance(item, Ext) and item.name.partition(".")[0] not in INTERPRETED:
+        change(it.resolver, f"{item.name}.{name}")
+    else:
+        it.beyond.setdefault(node, Pin("may depend on a library that is changed", frame.module, node))
+
+
+def _assign_item(
+    it: Interpreter, holder: Abstract, index: ast.expr, value: Abstract, node: ast.AST, frame: Frame
+) -> None:
+    match holder, index:
+        case Dct(box=box), ast.Constant(value=str(key)):
+            it.fill(box, value, node, frame.module, key)
+        case ((Seq(box=box) | Dct(box=box)), _):
+            it.fill(box, value, node, frame.module)
+            if isinstance(holder, Dct):
+                for name in list(box.fields):
+                    it.fill(box, value, node, frame.module, name)
+        case Nothing(), _:
+            pass
+        case _:
+            it.pin_all([holder, value], "is stored in part of something that is not followed", node, frame.module)

@@ -1,0 +1,87 @@
+"""What functions, decorators and imports bind."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from jaxmigrate.flow.layout import calls, devices, expressions, frames, module_names
+from jaxmigrate.flow.layout.values import PLAIN, Abstract, Ext, Func, Mod, Pin, Site, func
+from jaxmigrate.program.modules import Module
+from jaxmigrate.program.resolve import canonical
+from jaxmigrate.program.values import Function
+
+if TYPE_CHECKING:
+    from jaxmigrate.flow.layout.frames import Frame
+    from jaxmigrate.flow.layout.interpreter import Interpreter
+
+INERT_DECORATORS = frozenset(
+    {"builtins.staticmethod", "builtins.classmethod", "functools.wraps", "typing.no_type_check", "typing.override"}
+    | {"abc.abstractmethod", "typing.final", "typing.overload"}
+)
+
+
+def define(it: Interpreter, node: ast.FunctionDef | ast.AsyncFunctionDef, frame: Frame) -> None:
+    """Binds a function's name to it under its decorators."""
+    frames.capture(it, node, frame)
+    for default in [*node.args.defaults, *node.args.kw_defaults]:
+        if default is not None:
+            given = expressions.evaluate(it, default, frame)
+            it.pin_all([given], "is a parameter's default", default, frame.module)
+    function = Function(frame.module, node)
+    value: Abstract = func(function)
+    if frame.scope.kind == "class":
+        for decorator in node.decorator_list:
+            if decorator in it.sites:
+                it.escape(Site(decorator), Pin("maps a method", frame.module, decorator))
+            expressions.evaluate(it, decorator, frame)
+        return
+    for decorator in reversed(node.decorator_list):
+        value = _decorated(it, decorator, value, frame)
+    frames.assign_name(it, node.name, value, node, frame)
+
+
+def _decorated(it: Interpreter, decorator: ast.expr, value: Abstract, frame: Frame) -> Abstract:
+    """A function under one more decorator."""
+    if decorator in it.sites:
+        expressions.evaluate(it, decorator, frame)
+        devices.map_more(it, decorator, value, frame)
+        devices.on_device(it, value)
+        return func(Site(decorator))
+    applied = expressions.evaluate(it, decorator, frame)
+    names = {item.name for item in applied.items if isinstance(item, Ext)} if isinstance(applied, Func) else set()
+    if isinstance(decorator, ast.Call) and expressions.callee_name(it, decorator, frame.module) in INERT_DECORATORS:
+        return value
+    if names and names <= INERT_DECORATORS:
+        return value
+    if isinstance(applied, Func) and not names:
+        return calls.call_value(it, applied, calls.given_of([value]), decorator, frame)
+    devices.on_device(it, value)
+    it.pin_all([value], "is changed by a decorator that is not followed", decorator, frame.module)
+    return PLAIN
+
+
+def bind_import(it: Interpreter, node: ast.Import | ast.ImportFrom, frame: Frame) -> None:
+    """Binds what an import brings in."""
+    if isinstance(node, ast.Import):
+        for alias in node.names:
+            name = alias.name if alias.asname else alias.name.partition(".")[0]
+            found = it.resolver.project.imported(frame.module, name)
+            value = func(Mod(found)) if found is not None else func(Ext(canonical(name)))
+            frames.assign_name(it, alias.asname or name, value, node, frame)
+        return
+    source = it.resolver.project.imported(frame.module, node.module or "", node.level)
+    for alias in node.names:
+        if alias.name == "*":
+            continue
+        frames.assign_name(it, alias.asname or alias.name, _from_import(it, node, alias, source, frame), node, frame)
+
+
+def _from_import(
+    it: Interpreter, node: ast.ImportFrom, alias: ast.alias, source: Module | None, frame: Frame
+) -> Abstract:
+    dotted = f"{node.module or ''}.{alias.name}".lstrip(".")
+    if source is None:
+        inner = it.resolver.project.imported(frame.module, dotted, node.level)
+        return func(Mod(inner)) if inner is not None else func(Ext(canonical("." * node.level + dotted)))
+    return module_names.module_attribute(it, source, alias.name)

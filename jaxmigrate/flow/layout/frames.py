@@ -1,0 +1,103 @@
+"""A function, module or class body while it is interpreted, and the names that are bound and read in it."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from jaxmigrate.flow.layout import module_names
+from jaxmigrate.flow.layout.state import Env, Key
+from jaxmigrate.flow.layout.values import NOTHING, PLAIN, Abstract, Ext, func, same
+from jaxmigrate.program.modules import Module
+from jaxmigrate.program.scopes import Scope
+from jaxmigrate.program.values import External, Function
+
+if TYPE_CHECKING:
+    from jaxmigrate.flow.layout.interpreter import Interpreter
+
+
+@dataclass(slots=True)
+class Frame:
+    """One function (or module or class body) while it is interpreted. `env` is None where control does not get.
+
+    `context` is the call that runs it, where each is followed by itself; `captured` are the variables of it that
+    functions read which have been defined by now.
+    """
+
+    module: Module
+    scope: Scope
+    function: Function | None
+    env: Env | None
+    context: ast.Call | None = None
+    captured: set[Key] = field(default_factory=set)
+    breaks: list[list[Env]] = field(default_factory=list)
+    continues: list[list[Env]] = field(default_factory=list)
+    reached: list[Env] = field(default_factory=list)
+
+
+def assign_name(it: Interpreter, name: str, value: Abstract, node: ast.AST, frame: Frame) -> None:
+    """Binds a name in a frame."""
+    holder = _holder(name, frame)
+    key = ("variable", holder.node, name)
+    if holder.kind == "module":
+        held = it.globals.setdefault(holder.node, {}).setdefault(name, [])
+        if not any(same(value, one) for one in held):
+            held.append(value)
+    if (
+        (key in it.shared and (key in frame.captured or holder.kind == "module"))
+        or holder.node is not frame.scope.node
+        or (holder.kind == "module" and name in it.imported)
+        or _is_rebound(it, key)
+    ):
+        it.store(key, value, node, frame.module)
+    if holder.node is frame.scope.node and frame.env is not None and not _is_rebound(it, key):
+        frame.env[name] = value
+
+
+def _is_rebound(it: Interpreter, key: tuple[object, ...]) -> bool:
+    """Whether a variable is also bound from elsewhere: by a global statement, or as a module's attribute."""
+    return key in it.rebound or (isinstance(key[1], ast.Module) and key[2] in it.assigned)
+
+
+def _holder(name: str, frame: Frame) -> Scope:
+    scope: Scope = frame.scope
+    if name not in scope.outer_names and name in scope.bindings:
+        return scope
+    return (scope.parent.lookup(name) if scope.parent is not None else None) or scope.module()
+
+
+def load_name(it: Interpreter, name: str, node: ast.expr, frame: Frame) -> Abstract:
+    """What a name holds where it is read."""
+    it.loads.add(node)
+    holder = frame.module.table.scope_of.get(node, frame.scope).lookup(name)
+    own = frame.scope.bindings.get(name) is not None and name not in frame.scope.outer_names
+    if frame.env is not None and name in frame.env and (own or holder is None or holder.kind == "comprehension"):
+        return it.settle(frame.env[name], node, frame.module)
+    if holder is None and (source := module_names.star_source(it, name, frame.module)) is not None:
+        return module_names.module_attribute(it, source, name)
+    if holder is None:
+        found = it.resolver.value(node, frame.module) if isinstance(node, ast.Name) else None
+        return func(Ext(found.name)) if isinstance(found, External) else PLAIN
+    if holder.node is frame.scope.node and not _is_rebound(it, ("variable", holder.node, name)):
+        return NOTHING  # not assigned on this way
+    value = it.load(("variable", holder.node, name))
+    return PLAIN if it.final and value == NOTHING else value
+
+
+def capture(it: Interpreter, node: ast.AST, frame: Frame) -> None:
+    """A function or class comes to be: from here on it can read the variables around it that it names."""
+    if node not in it.free:
+        it.free[node] = {
+            n.id
+            for n in ast.walk(node)
+            if isinstance(n, ast.Name)
+            and n in frame.module.table.scope_of
+            and (holder := frame.module.table.scope_of[n].lookup(n.id)) is not None
+            and holder.node is frame.scope.node
+        }
+    for name in it.free[node]:
+        key = ("variable", frame.scope.node, name)
+        frame.captured.add(key)
+        if key in it.shared and frame.env is not None and name in frame.env:
+            it.store(key, it.settle(frame.env[name], node, frame.module), node, frame.module)

@@ -1,0 +1,99 @@
+"""What the modules of a project hold under their names, and which of these others see as well."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from jaxmigrate.flow.layout.values import PLAIN, Abstract, Ext, Func, Mod, func
+from jaxmigrate.program.modules import Module
+from jaxmigrate.program.scopes import Scope
+from jaxmigrate.program.values import Class, Constant, External, Function, ModuleValue
+
+if TYPE_CHECKING:
+    from jaxmigrate.flow.layout.interpreter import Interpreter
+
+
+def module_attribute(it: Interpreter, module: Module, name: str) -> Abstract:
+    """What `module.name` can hold: a variable of a module of the project."""
+    library = it.idioms.library_module(module)
+    if library:
+        return func(Ext(f"{library}.{name}"))
+    if name in module.table.root.bindings:
+        return _variable_of(it, module, name)
+    found = it.resolver.module_attribute(module, name)
+    if len(found) == 1 and isinstance(found[0], ModuleValue):
+        return func(Mod(found[0].module))
+    return PLAIN
+
+
+def _variable_of(it: Interpreter, module: Module, name: str) -> Abstract:
+    """A variable of a module; one that has no part in anything (yet) is told what it is without being run."""
+    if module not in it.known_modules:
+        found = it.resolver.module_attribute(module, name)
+        defs = [v for v in found if isinstance(v, Class) or (isinstance(v, Function) and _is_bare(v))]
+        if defs and len(defs) == len(found):
+            it.reads.add(("variable", module.tree, name))
+            return Func(frozenset(defs))
+        if len(found) == 1 and isinstance(found[0], ModuleValue):
+            return func(Mod(found[0].module))
+        if len(found) == 1 and isinstance(found[0], External):
+            return func(Ext(found[0].name))
+        set_elsewhere = ("variable", module.tree, name) in it.variables
+        if found and all(isinstance(v, Constant) for v in found) and not set_elsewhere:
+            it.reads.add(("variable", module.tree, name))
+            return PLAIN
+        it.join_module(module)
+    return it.load(("variable", module.tree, name))
+
+
+def star_source(it: Interpreter, name: str, module: Module) -> Module | None:
+    """The module of the project from which a star import brings in a name."""
+    for node in module.table.star_imports:
+        source = it.resolver.project.imported(module, node.module or "", node.level)
+        if source is not None and name in source.table.root.bindings:
+            return source
+    return None
+
+
+def _is_bare(function: Function) -> bool:
+    """Whether a function is what its def says, under no decorator."""
+    return isinstance(function.node, ast.FunctionDef) and not function.node.decorator_list
+
+
+def shared_names(module: Module) -> set[tuple[object, ...]]:
+    """The variables of functions and of the module that some other function reads or binds."""
+    found = rebound_names(module)
+    for node in module.table.references:
+        if isinstance(node, ast.Name):
+            scope = module.table.scope_of[node]
+            holder = scope.lookup(node.id)
+            if holder is not None and holder is not _frame_scope(scope):
+                found.add(("variable", holder.node, node.id))
+    return found
+
+
+def rebound_names(module: Module) -> set[tuple[object, ...]]:
+    """The variables that some function binds by a global or nonlocal statement."""
+    found: set[tuple[object, ...]] = set()
+    for scope in {*module.table.own_scope.values()}:
+        for name in scope.outer_names:
+            holder = scope.parent.lookup(name) if scope.parent is not None else None
+            found.add(("variable", (holder or scope.module()).node, name))
+    return found
+
+
+def _frame_scope(scope: Scope) -> Scope:
+    while scope.kind == "comprehension" and scope.parent is not None:
+        scope = scope.parent
+    return scope
+
+
+def imported_names(module: Module) -> set[str]:
+    """Names that a module imports from others, or reads as attributes."""
+    names = {n.attr for n in module.table.references if isinstance(n, ast.Attribute)}
+    for bindings in [b for scope in module.table.own_scope.values() for b in scope.bindings.values()]:
+        names |= {b.node.name for b in bindings if b.kind == "from" and isinstance(b.node, ast.alias)}
+    if module.table.star_imports:
+        names |= {n.id for n in module.table.references if isinstance(n, ast.Name)}
+    return names

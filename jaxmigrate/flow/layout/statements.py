@@ -1,0 +1,280 @@
+"""Runs statements in their order: where ways part and meet again, and where an exception may leave them.
+
+A way that control does not get to the end of leaves no environment, and what two ways leave is joined where they meet.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from jaxmigrate.flow.layout import assignments, conditions, definitions, expressions, frames
+from jaxmigrate.flow.layout.frames import Frame
+from jaxmigrate.flow.layout.state import Env
+from jaxmigrate.flow.layout.values import NONE, NOTHING, PLAIN, Abstract, Func, Nothing, Pin, Ref, Seq, func, same
+from jaxmigrate.program.values import Class, Member
+
+if TYPE_CHECKING:
+    from jaxmigrate.flow.layout.interpreter import Interpreter
+
+PASSING = (
+    *("jax.", "flax.", "numpy.", "tensorflow.", "torch.", "haiku.", "optax.", "chex.", "tqdm.", "wandb.", "mlflow."),
+    *("builtins.open", "tempfile.", "threading.", "multiprocessing.", "concurrent.", "logging.", "absl.", "clu."),
+    *("contextlib.nullcontext", "contextlib.redirect", "contextlib.closing"),
+    *("io.", "gzip.", "h5py.", "zipfile.", "time.", "os."),
+)
+PASSING_METHODS = frozenset(
+    {"open", "as_default", "scope", "name_scope", "device", "step_timer", "log_timing", "timed"}
+)
+
+
+def block(it: Interpreter, statements: Iterable[ast.stmt], frame: Frame) -> None:
+    """Runs statements one after the other, as far as control gets."""
+    for statement in statements:
+        if frame.env is None:
+            return
+        _run(it, statement, frame)
+        for reached in frame.reached:
+            _reach_handler(it, reached, statement, frame)
+
+
+def _reach_handler(it: Interpreter, reached: Env, node: ast.AST, frame: Frame) -> None:
+    """Any statement inside of a try can be the last one that runs before a handler."""
+    if frame.env is not None:
+        joined = it.join_env(dict(reached), dict(frame.env), node, frame.module) or {}
+        reached.clear()
+        reached.update(joined)
+
+
+def _run(it: Interpreter, node: ast.stmt, frame: Frame) -> None:  # noqa: C901
+    """Runs one statement."""
+    match node:
+        case ast.Expr(value=value):
+            expressions.evaluate(it, value, frame)
+        case ast.Assign(targets=targets, value=value):
+            result = expressions.evaluate(it, value, frame)
+            for target in targets:
+                assignments.assign(it, target, result, node, frame)
+        case ast.AnnAssign(target=target, value=value):
+            if value is not None:
+                assignments.assign(it, target, expressions.evaluate(it, value, frame), node, frame)
+        case ast.AugAssign():
+            _augmented(it, node, frame)
+        case ast.Return(value=value):
+            result = expressions.evaluate(it, value, frame) if value is not None else NONE
+            if frame.function is not None:
+                it.returned(frame.function.node, result, node, frame)
+            frame.env = None
+        case ast.If(test=test, body=body, orelse=orelse):
+            expressions.test(it, test, frame)
+            truth = conditions.known_truth(it, test, frame.module)
+            for statement in () if truth is None else orelse if truth else body:
+                it.mark_loads(statement)  # what never runs reads nothing
+            _branches(it, [body, orelse] if truth is None else [body if truth else orelse], node, frame)
+        case ast.For() | ast.AsyncFor():
+            _loop(it, node, frame)
+        case ast.While():
+            _loop(it, node, frame)
+        case ast.With(items=items, body=body) | ast.AsyncWith(items=items, body=body):
+            for item in items:
+                context = expressions.evaluate(it, item.context_expr, frame)
+                it.pin_all([context], "is used as a context manager", item.context_expr, frame.module)
+                if item.optional_vars is not None:
+                    assignments.assign(it, item.optional_vars, PLAIN, node, frame)
+            _guarded(it, body, any(_may_suppress(it, item.context_expr, frame) for item in items), node, frame)
+        case ast.Try() | ast.TryStar():
+            _attempt(it, node, frame)
+        case ast.Raise():
+            for raised in filter(None, (node.exc, node.cause)):
+                it.pin_all([expressions.evaluate(it, raised, frame)], "is raised", node, frame.module)
+            frame.env = None
+        case ast.Break():
+            _leave(frame.breaks, frame)
+        case ast.Continue():
+            _leave(frame.continues, frame)
+        case ast.FunctionDef() | ast.AsyncFunctionDef():
+            definitions.define(it, node, frame)
+        case ast.ClassDef():
+            _define_class(it, node, frame)
+        case ast.Import() | ast.ImportFrom():
+            definitions.bind_import(it, node, frame)
+        case ast.Match():
+            _match(it, node, frame)
+        case ast.Delete(targets=targets):
+            for target in targets:
+                if isinstance(target, ast.Subscript | ast.Attribute):
+                    whole = expressions.evaluate(it, target.value, frame)
+                    it.pin_all([whole] if isinstance(whole, Ref) else [], "is deleted in part", node, frame.module)
+        case ast.Assert(test=test, msg=msg):
+            expressions.test(it, test, frame)
+            if msg is not None:
+                it.pin_all([expressions.evaluate(it, msg, frame)], "is shown", node, frame.module)
+        case ast.Global() | ast.Nonlocal() | ast.Pass():
+            pass
+        case _:
+            for child in ast.iter_child_nodes(node):
+                if isinstance(child, ast.expr):
+                    unknown = expressions.evaluate(it, child, frame)
+                    it.pin_all([unknown], "is used in a statement that is not followed", node, frame.module)
+
+
+def _leave(stack: list[list[Env]], frame: Frame) -> None:
+    if stack and frame.env is not None:
+        stack[-1].append(frame.env)
+    frame.env = None
+
+
+def _augmented(it: Interpreter, node: ast.AugAssign, frame: Frame) -> None:
+    """`x += y`: on a list that the program fills, an extension; on arrays, arithmetic."""
+    before = expressions.evaluate(it, node.target, frame)
+    value = expressions.evaluate(it, node.value, frame)
+    if isinstance(before, Seq) and isinstance(node.op, ast.Add):
+        it.fill(before.box, expressions.element(it, value, node, frame), node, frame.module)
+        return
+    it.pin_all([before, value], "takes part in arithmetic on the host", node, frame.module)
+    if not isinstance(before, Nothing):
+        assignments.assign(it, node.target, PLAIN, node, frame)
+
+
+def _branches(it: Interpreter, bodies: Sequence[Sequence[ast.stmt]], node: ast.AST, frame: Frame) -> None:
+    """Runs alternatives from the same start and joins what they leave."""
+    start = frame.env
+    after: Env | None = None
+    for body in bodies:
+        frame.env = dict(start) if start is not None else None
+        block(it, body, frame)
+        after = it.join_env(after, frame.env, node, frame.module)
+    frame.env = after
+
+
+def _loop(it: Interpreter, node: ast.For | ast.AsyncFor | ast.While, frame: Frame) -> None:
+    """Runs a loop's body until what it starts from no longer changes."""
+    item: Abstract = NOTHING
+    if not isinstance(node, ast.While):
+        item = expressions.element(it, expressions.evaluate(it, node.iter, frame), node.iter, frame)
+    exits: list[Env] = []
+    for _ in range(12):
+        head = dict(frame.env) if frame.env is not None else None
+        if head is None:
+            return
+        if isinstance(node, ast.While):
+            expressions.test(it, node.test, frame)
+        else:
+            assignments.assign(it, node.target, item, node, frame)
+        frame.breaks.append([])
+        frame.continues.append([])
+        captured = len(frame.captured)
+        block(it, node.body, frame)
+        end = frame.env
+        for env in frame.continues.pop():
+            end = it.join_env(end, env, node, frame.module)
+        exits += frame.breaks.pop()
+        joined = it.join_env(dict(head), end, node, frame.module)
+        settled = _same_env(joined, head) and len(frame.captured) == captured
+        frame.env = joined
+        if settled:
+            break
+    else:
+        it.pin_all((frame.env or {}).values(), "goes round a loop in a way that is not followed", node, frame.module)
+    endless = isinstance(node, ast.While) and isinstance(node.test, ast.Constant) and bool(node.test.value)
+    if endless:
+        frame.env = None
+    block(it, node.orelse, frame)
+    for env in exits:
+        frame.env = it.join_env(frame.env, env, node, frame.module)
+
+
+def _attempt(it: Interpreter, node: ast.Try | ast.TryStar, frame: Frame) -> None:
+    """A try: any statement of its body can be the last one that runs before a handler."""
+    start = dict(frame.env or {})
+    reached: Env = dict(start)
+    frame.reached.append(reached)
+    block(it, node.body, frame)
+    frame.reached.pop()
+    if frame.env is not None:
+        block(it, node.orelse, frame)
+    after = frame.env
+    for handler in node.handlers:
+        frame.env = dict(reached or {})
+        if handler.type is not None:
+            expressions.evaluate(it, handler.type, frame)
+        if handler.name:
+            frames.assign_name(it, handler.name, PLAIN, handler, frame)
+        block(it, handler.body, frame)
+        after = it.join_env(after, frame.env, node, frame.module)
+    if node.finalbody:
+        leaves = after is None
+        frame.env = it.join_env(after, dict(reached), node, frame.module)
+        block(it, node.finalbody, frame)
+        after = None if leaves else frame.env
+    frame.env = after
+
+
+def _guarded(it: Interpreter, body: Sequence[ast.stmt], suppresses: bool, node: ast.AST, frame: Frame) -> None:
+    """The body of a with, which an exception may end anywhere if what it enters suppresses that."""
+    reached: Env = dict(frame.env or {})
+    if not suppresses:
+        block(it, body, frame)
+        return
+    frame.reached.append(reached)
+    block(it, body, frame)
+    frame.reached.pop()
+    frame.env = it.join_env(frame.env, reached, node, frame.module)
+
+
+def _may_suppress(it: Interpreter, node: ast.expr, frame: Frame) -> bool:
+    """Whether a context manager may swallow an exception: all that are not known to let it pass."""
+    name = expressions.callee_name(it, node, frame.module)
+    if isinstance(node, ast.Call) and not name:
+        value = it.resolver.value(node.func, frame.module)
+        name = value.name if isinstance(value, Member) else ""
+        return name not in PASSING_METHODS
+    return not name.startswith(PASSING)
+
+
+def _match(it: Interpreter, node: ast.Match, frame: Frame) -> None:
+    """A match: what it takes apart is not followed."""
+    subject = expressions.evaluate(it, node.subject, frame)
+    it.pin_all([subject], "is taken apart by a match statement", node.subject, frame.module)
+    start = frame.env
+    after = dict(start) if start is not None else None
+    for case in node.cases:
+        frame.env = dict(start) if start is not None else None
+        for pattern in ast.walk(case.pattern):
+            name = getattr(pattern, "name", None) or getattr(pattern, "rest", None)
+            if isinstance(name, str):
+                frames.assign_name(it, name, PLAIN, node, frame)
+        if case.guard is not None:
+            expressions.test(it, case.guard, frame)
+        block(it, case.body, frame)
+        after = it.join_env(after, frame.env, node, frame.module)
+    frame.env = after
+
+
+def _define_class(it: Interpreter, node: ast.ClassDef, frame: Frame) -> None:
+    """Runs a class body, whose names are attributes of its objects."""
+    frames.capture(it, node, frame)
+    for expression in [*node.decorator_list, *node.bases, *(k.value for k in node.keywords)]:
+        value = expressions.evaluate(it, expression, frame)
+        it.pin_all([value] if not isinstance(value, Func) else [], "is a base", expression, frame.module)
+    cls = Class(frame.module, node)
+    frames.assign_name(it, node.name, func(cls), node, frame)
+    inner = Frame(
+        frame.module, frame.module.table.own_scope[node], frame.function, dict(frame.env or {}), frame.context
+    )
+    block(it, node.body, inner)
+    for name in inner.scope.bindings:
+        if inner.env is not None and name in inner.env and any(b.kind != "def" for b in inner.scope.bindings[name]):
+            it.store(("attribute", it.root(cls), name), inner.env[name], node, frame.module)
+    outside = expressions.foreign_base(it, cls)
+    if outside:
+        it.pin_class(
+            cls, Pin(f"is kept in an object of {node.name}, whose base {outside} may read it", frame.module, node)
+        )
+
+
+def _same_env(one: Env | None, other: Env | None) -> bool:
+    if one is None or other is None:
+        return one is other
+    return one.keys() == other.keys() and all(same(one[name], other[name]) for name in one)

@@ -1,0 +1,103 @@
+"""The classes in sight: what they name methods, properties and fields, and which of them are of one family."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from jaxmigrate.program.values import Class
+
+if TYPE_CHECKING:
+    from jaxmigrate.flow.layout.interpreter import Interpreter
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """The classes of so many modules: names of methods, of computed and assigned attributes, families by root.
+
+    `declared` are the annotated names of classes, with the lines that declare them.
+    """
+
+    modules: int
+    methods: set[str]
+    properties: set[str]
+    assigned: set[str]
+    families: dict[ast.ClassDef, list[Class]]
+    declared: dict[str, list[ast.AnnAssign]]
+
+
+def _survey(it: Interpreter) -> Survey:
+    if it.survey is None or it.survey.modules != len(it.modules):
+        classes = [
+            Class(module, node)
+            for module in it.modules
+            for node in module.table.own_scope
+            if isinstance(node, ast.ClassDef)
+        ]
+        methods, properties = _methods(classes)
+        assigned = {attribute.attr for module in it.modules for attribute in module.table.attributes}
+        families: dict[ast.ClassDef, list[Class]] = {}
+        for cls in classes:
+            assigned |= set(cls.module.table.own_scope[cls.node].bindings)
+            families.setdefault(it.root(cls), []).append(cls)
+        it.survey = Survey(len(it.modules), methods, properties, assigned, families, _declared(classes))
+    return it.survey
+
+
+def _methods(classes: Iterable[Class]) -> tuple[set[str], set[str]]:
+    """The names of methods, and those of computed attributes."""
+    methods: set[str] = set()
+    properties: set[str] = set()
+    for cls in classes:
+        for name, bindings in cls.module.table.own_scope[cls.node].bindings.items():
+            for binding in bindings:
+                if isinstance(binding.node, ast.FunctionDef):
+                    decorated = {ast.unparse(d).rpartition(".")[2] for d in binding.node.decorator_list}
+                    (properties if decorated & {"property", "cached_property"} else methods).add(name)
+    return methods, properties
+
+
+def _declared(classes: Iterable[Class]) -> dict[str, list[ast.AnnAssign]]:
+    """The lines that declare fields, by the fields' names."""
+    declared: dict[str, list[ast.AnnAssign]] = {}
+    for line in (s for cls in classes for s in cls.node.body if isinstance(s, ast.AnnAssign)):
+        if isinstance(line.target, ast.Name):
+            declared.setdefault(line.target.id, []).append(line)
+    return declared
+
+
+def family(it: Interpreter, root: ast.ClassDef) -> list[Class]:
+    """The classes in sight that descend from one."""
+    return _survey(it).families.get(root, [])
+
+
+def _look_for(it: Interpreter, name: str) -> None:
+    """Takes in the modules that those in sight import and that have a method of a name."""
+    if it.looked_for.get(name) != len(it.modules):
+        it.looked_for[name] = len(it.modules)
+        for module in it.onlookers.defining({m.path for m in it.modules}, name):
+            it.join_module(module)
+
+
+def is_method(it: Interpreter, name: str) -> bool:
+    """Whether some class in sight has a method of that name."""
+    _look_for(it, name)
+    return name in _survey(it).methods
+
+
+def is_assigned(it: Interpreter, name: str) -> bool:
+    """Whether some module in sight assigns an attribute of that name, or declares it in a class."""
+    return name in _survey(it).assigned
+
+
+def is_property(it: Interpreter, name: str) -> bool:
+    """Whether some class in sight computes an attribute of that name."""
+    _look_for(it, name)
+    return name in _survey(it).properties
+
+
+def declarations(it: Interpreter, name: str) -> list[ast.AnnAssign]:
+    """The lines of classes in sight that declare a field of that name."""
+    return _survey(it).declared.get(name, [])

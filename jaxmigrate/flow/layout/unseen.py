@@ -1,0 +1,131 @@
+"""What the interpreter does once nothing changes any more about code that nothing in sight runs or leads to.
+
+Functions that nothing calls can be called by anything, and what is read where the interpreter did not look stays as it
+is in the original program.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from jaxmigrate.flow.layout.onlookers import ROUND_NAMES
+from jaxmigrate.flow.layout.values import Abstract, Pin, is_tracked
+from jaxmigrate.program.modules import Module
+from jaxmigrate.program.scopes import FunctionNode
+from jaxmigrate.program.values import Function
+
+if TYPE_CHECKING:
+    from jaxmigrate.flow.layout.interpreter import Interpreter
+
+FRAME_ATTRIBUTES = frozenset({"f_locals", "f_globals", "__globals__", "f_back", "gi_frame"})
+NO_HOOKS = frozenset({"__init__", "__call__", "__repr__", "__str__", "__hash__", "__len__"})  # called in sight, or bare
+
+
+def start_uncalled(it: Interpreter, names: set[str]) -> None:
+    """Functions that nothing in sight calls can be called by anything, with nothing that is stacked here.
+
+    Those that only other such functions name come later: they may be called from there. Those that name nothing
+    that leads to stacked arrays have no part in anything, unless Python calls them by itself.
+    """
+    waiting = _waiting(it, names)
+    naming = Counter(name for f in waiting for name in it.names_in(f.node))
+    free = [f for f in waiting if naming[_name_of(f)] <= (_name_of(f) in it.names_in(f.node))]
+    kept = {name for module in it.modules for name in _kept_in(it, module)}
+    for function in [f for f in free if _name_of(f) not in kept] or free or waiting[:1]:
+        reason = "is returned by a function that nothing in sight calls"
+        it.call_unseen(function, Pin(reason, function.module, function.node))
+    if waiting:
+        return
+    for function in [*it.functions.values()]:
+        if ("unseen", function.node) not in it.variables and _never_given(it, function):
+            pin = Pin("comes from a function that is not called", function.module, function.node)
+            it.call_unseen(function, pin)
+
+
+def _waiting(it: Interpreter, names: set[str]) -> list[Function]:
+    """The functions that nothing has called which name something that leads to stacked arrays."""
+    leading = names | ROUND_NAMES
+    found = [f for module in it.modules for f in _unstarted(it, module)]
+    return [f for f in found if _is_hook(f) or not leading.isdisjoint(_named_by(it, f))]
+
+
+def _named_by(it: Interpreter, function: Function) -> set[str]:
+    """What a function names, itself included."""
+    return it.names_in(function.node) | {_name_of(function)}
+
+
+def _kept_in(it: Interpreter, module: Module) -> set[str]:
+    """What the displays of a module's own statements hold: a table of functions by name is called through."""
+    values = [s.value for s in module.tree.body if isinstance(s, ast.Assign | ast.AnnAssign) and s.value]
+    displays = [v for v in values if isinstance(v, ast.Dict | ast.List | ast.Tuple)]
+    return {name for display in displays for name in it.names_in(display)}
+
+
+def _unstarted(it: Interpreter, module: Module) -> Iterator[Function]:
+    """The defs of a module that nothing has called and no map runs."""
+    for node in module.table.own_scope:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            started = node in it.functions or node in it.device
+            if not started and not _inside_unstarted(it, node, module):
+                yield Function(module, node)
+
+
+def _inside_unstarted(it: Interpreter, node: FunctionNode, module: Module) -> bool:
+    """Whether a function is defined in one that has not run yet."""
+    scope = module.table.scope_of[node].function()
+    return scope is not None and scope.node not in it.functions and scope.node not in it.device
+
+
+def _never_given(it: Interpreter, function: Function) -> bool:
+    return ("called", function.node) not in it.variables
+
+
+def sweep(it: Interpreter) -> None:
+    """Pins what is read where the interpreter did not look: by reflection, and by code that it did not run."""
+    for module in it.modules:
+        for node in module.table.references:
+            if isinstance(node, ast.Attribute) and node.attr in FRAME_ATTRIBUTES:
+                it.beyond.setdefault(node, Pin(f"can be reached through {node.attr}", module, node))
+    for pin in it.beyond.values():
+        for cell in list(it.cells.values()):
+            it.changed |= cell.pin(pin)
+    for place, reflection in it.reflections.items():
+        for key, value in list(it.variables.items()):
+            within_reach = isinstance(key[1], ast.Module) or place not in it.of_modules
+            if key[0] == "variable" and is_tracked(value) and within_reach:
+                it.pin(value, reflection)
+    _sweep_unrun(it)
+
+
+def _sweep_unrun(it: Interpreter) -> None:
+    """Pins variables and attributes that several functions see and that code reads which did not run."""
+    names: dict[tuple[object, object], Abstract] = {}
+    attributes: dict[object, list[Abstract]] = {}
+    for key, value in it.variables.items():
+        if key[0] == "variable" and is_tracked(value):
+            names[key[1], key[2]] = value
+        elif key[0] == "attribute" and is_tracked(value):
+            attributes.setdefault(key[2], []).append(value)
+    unrun = [(m, n) for m in it.modules for n in m.table.references if n not in it.loads]
+    for module, node in unrun if names or attributes else ():
+        if isinstance(node, ast.Attribute):
+            for value in attributes.get(node.attr, ()):
+                it.pin(value, Pin(f".{node.attr} is read where its object is not known", module, node))
+            continue
+        holder = module.table.scope_of[node].lookup(node.id)
+        if holder is not None and (holder.node, node.id) in names:
+            pin = Pin(f"{node.id} is read by code that runs on devices", module, node)
+            it.pin(names[holder.node, node.id], pin)
+
+
+def _is_hook(function: Function) -> bool:
+    """Whether Python itself may give a function a value, as it does to `__setattr__`."""
+    name = _name_of(function)
+    return name.startswith("__") and name.endswith("__") and name not in NO_HOOKS
+
+
+def _name_of(function: Function) -> str:
+    return function.node.name if isinstance(function.node, ast.FunctionDef | ast.AsyncFunctionDef) else ""
