@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from jaxmigrate.flow.layout import expressions, frames
+from jaxmigrate.flow.layout import expressions, frames, pieces
 from jaxmigrate.flow.layout.values import Abstract, Dct, Ext, Func, Mod, Nothing, Obj, Pin, Seq
 from jaxmigrate.flow.variance.library import change
 from jaxmigrate.program.values import Class, Function
@@ -26,7 +26,7 @@ def assign(it: Interpreter, target: ast.expr, value: Abstract, node: ast.AST, fr
         case ast.Name(id=name):
             frames.assign_name(it, name, value, target, frame)
         case ast.Tuple(elts=elements) | ast.List(elts=elements):
-            for element, part in zip(elements, expressions.unpack(it, value, elements, node, frame), strict=True):
+            for element, part in zip(elements, pieces.unpack(it, value, elements, node, frame), strict=True):
                 assign(it, element, part, node, frame)
         case ast.Starred(value=inner):
             assign(it, inner, value, node, frame)

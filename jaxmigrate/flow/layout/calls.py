@@ -7,7 +7,19 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from jaxmigrate.flow.layout import bodies, containers, devices, expressions, library, loans, mapped, operations, reading
+from jaxmigrate.flow.layout import (
+    bodies,
+    classes,
+    containers,
+    devices,
+    expressions,
+    library,
+    loans,
+    mapped,
+    operations,
+    pieces,
+    reading,
+)
 from jaxmigrate.flow.layout.idioms import Idiom, is_none
 from jaxmigrate.flow.layout.state import Given
 from jaxmigrate.flow.layout.values import (
@@ -94,7 +106,7 @@ def arguments(it: Interpreter, node: ast.Call, frame: Frame) -> Given:
             else:
                 sure -= not hidden
                 hidden = True
-                positional.append(expressions.element(it, value, argument, frame))
+                positional.append(pieces.element(it, value, argument, frame))
         else:
             places[len(positional)] = argument
             positional.append(expressions.evaluate(it, argument, frame))
@@ -310,7 +322,7 @@ def _defaults(it: Interpreter, function: Function, given: set[str], give: Callab
 def construct(it: Interpreter, cls: Class, given: Given, node: ast.expr, frame: Frame) -> Abstract:
     """Makes an object: a tree of arrays, or one whose attributes are followed by class."""
     it.join_module(cls.module)
-    if expressions.is_pytree(it, cls):
+    if classes.is_pytree(it, cls):
         return _record(it, cls, given, node, frame)
     owner = Obj(cls)
     for one in it.resolver.lineage(cls):
@@ -330,10 +342,10 @@ def _record(it: Interpreter, cls: Class, given: Given, node: ast.expr, frame: Fr
     names = it.resolver.declared_fields(cls)
     own = any("__init__" in one.module.table.own_scope[one.node].bindings for one in it.resolver.lineage(cls))
     if own or given.open or len(given.positional) > len(names) or not set(given.named) <= set(names):
-        return expressions.one_cell(it, given.everything(), node, frame)
+        return pieces.one_cell(it, given.everything(), node, frame)
     values = {**dict(zip(names, given.positional, strict=False)), **given.named}
     held = {name: value for name, value in values.items() if not isinstance(value, Func)}
-    return expressions.with_fields(it, it.cell("record", node), held, node, frame)
+    return pieces.with_fields(it, it.cell("record", node), held, node, frame)
 
 
 def _dataclass_fields(it: Interpreter, cls: Class, given: Given, node: ast.expr, frame: Frame) -> None:
@@ -344,7 +356,7 @@ def _dataclass_fields(it: Interpreter, cls: Class, given: Given, node: ast.expr,
     is_record = any(mark.rpartition(".")[2] == "dataclass" for mark in marks) and len(given.positional) <= len(
         annotated
     )
-    if not is_record or given.open or len(it.resolver.lineage(cls)) > 1 or expressions.foreign_base(it, cls):
+    if not is_record or given.open or len(it.resolver.lineage(cls)) > 1 or classes.foreign_base(it, cls):
         it.pin_all(given.everything(), "is given to a constructor that is not followed", node, frame.module)
         return
     values = dict(zip(annotated, given.positional, strict=False)) | dict(given.named)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from jaxmigrate.flow.layout import expressions, survey
-from jaxmigrate.flow.layout.objects import REPLACES
+from jaxmigrate.flow.layout import pieces, survey
+from jaxmigrate.flow.layout.objects import MAKES_ANOTHER, REPLACES
 from jaxmigrate.flow.layout.state import Given
 from jaxmigrate.flow.layout.values import (
     NONE,
@@ -37,7 +37,7 @@ def call_method(it: Interpreter, owner: Abstract, name: str, given: Given, node:
             result = _of_dict(it, owner, name, given, node, frame)
         case Ref():
             result = _of_tree(it, owner, name, given, node, frame)
-        case Plain() if name in expressions.MAKES_ANOTHER and not any(map(is_tracked, given.everything())):
+        case Plain() if name in MAKES_ANOTHER and not any(map(is_tracked, given.everything())):
             result = owner
         case Tup() if name in ("count", "index") and not is_tracked(owner):
             result = PLAIN
@@ -59,7 +59,7 @@ def _of_list(it: Interpreter, owner: Seq, name: str, given: Given, node: ast.exp
             it.fill(box, values[1], node, frame.module)
             return NONE
         case "extend", 1:
-            it.fill(box, expressions.element(it, values[0], node, frame), node, frame.module)
+            it.fill(box, pieces.element(it, values[0], node, frame), node, frame.module)
             return NONE
         case (("pop" | "popleft" | "get" | "__next__"), _):
             return box.element
@@ -127,7 +127,7 @@ def _of_tree(it: Interpreter, owner: Ref, name: str, given: Given, node: ast.exp
         return owner
     if name in REPLACES and not given.positional and not given.open:
         owner.cell.find().methods.add(name)
-        return expressions.with_fields(it, owner.cell, given.named, node, frame)
+        return pieces.with_fields(it, owner.cell, given.named, node, frame)
     if owner.is_array:
         return None
     fields = owner.shape.fields if owner.shape is not None else None

@@ -50,7 +50,7 @@ def _decorated(it: Interpreter, decorator: ast.expr, value: Abstract, frame: Fra
         return func(Site(decorator))
     applied = expressions.evaluate(it, decorator, frame)
     names = {item.name for item in applied.items if isinstance(item, Ext)} if isinstance(applied, Func) else set()
-    if isinstance(decorator, ast.Call) and expressions.callee_name(it, decorator, frame.module) in INERT_DECORATORS:
+    if isinstance(decorator, ast.Call) and it.idioms.called(decorator, frame.module) in INERT_DECORATORS:
         return value
     if names and names <= INERT_DECORATORS:
         return value

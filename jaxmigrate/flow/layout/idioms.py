@@ -72,6 +72,10 @@ class Idioms:
         value = self.resolver.value(node, module)
         return value.name if isinstance(value, External) else ""
 
+    def called(self, node: ast.expr, module: Module) -> str:
+        """The same of what a call calls, or of something that is called later: a decorator, a context manager."""
+        return self.external(node.func if isinstance(node, ast.Call) else node, module)
+
     def is_count(self, node: ast.expr, module: Module) -> bool:
         """Whether an expression is certainly the number of devices that pmap uses by default."""
         return self._counts(self.resolver.value(node, module))

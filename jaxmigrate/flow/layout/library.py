@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from jaxmigrate.flow.layout import calls, expressions, loans, operations
+from jaxmigrate.flow.layout import calls, loans, operations, pieces
 from jaxmigrate.flow.layout.idioms import (
     FIRSTS,
     KEY_SPLITS,
@@ -90,7 +90,7 @@ def call(it: Interpreter, name: str, given: Given, node: ast.expr, frame: Frame)
     if name in RESTORES and (target := [*values[1:2], *filter(None, [given.named.get("target")])]):
         return target[0] if isinstance(target[0], Plain) and not any(map(is_tracked, given.everything())) else None
     if name in FIELDWISE and len(values) == 1 and isinstance(values[0], Ref):
-        return expressions.with_fields(it, values[0].cell, given.named, node, frame)
+        return pieces.with_fields(it, values[0].cell, given.named, node, frame)
     if name in TREE_LEAVES and len(values) == 1 and isinstance(values[0], Ref):
         it.changed |= values[0].cell.flatten()
         box = it.box(node)
@@ -113,20 +113,20 @@ def _of_python(  # noqa: C901 - one case a function
         case "builtins.len" | "builtins.isinstance" | "builtins.type":
             return None if any(isinstance(v, Ref) for v in values) else PLAIN
         case "builtins.next" if values:
-            found = expressions.element(it, values[0], node, frame)
+            found = pieces.element(it, values[0], node, frame)
             for default in values[1:]:
                 found = it.join(found, default, node, frame.module)
             return found
         case "builtins.zip" | "itertools.zip_longest":
-            parts = tuple(expressions.element(it, v, node, frame) for v in values)
+            parts = tuple(pieces.element(it, v, node, frame) for v in values)
             return _seq(it, Tup(parts), node, frame)
         case "builtins.enumerate" if values:
-            return _seq(it, Tup((PLAIN, expressions.element(it, values[0], node, frame))), node, frame)
+            return _seq(it, Tup((PLAIN, pieces.element(it, values[0], node, frame))), node, frame)
         case "builtins.map" if len(values) >= 2:
-            elements = [expressions.element(it, v, node, frame) for v in values[1:]]
+            elements = [pieces.element(it, v, node, frame) for v in values[1:]]
             return _seq(it, calls.call_value(it, values[0], calls.given_of(elements), node.args[0], frame), node, frame)
         case "builtins.filter" if len(values) == 2:
-            one = expressions.element(it, values[1], node, frame)
+            one = pieces.element(it, values[1], node, frame)
             calls.call_value(it, values[0], calls.given_of([one]), node.args[0], frame)
             return _seq(it, one, node, frame)
         case "builtins.dict" | "collections.OrderedDict" if not values:
@@ -141,7 +141,7 @@ def _of_python(  # noqa: C901 - one case a function
         case "itertools.chain":
             box = it.box(node)
             for value in values:
-                it.fill(box, expressions.element(it, value, node, frame), node, frame.module)
+                it.fill(box, pieces.element(it, value, node, frame), node, frame.module)
             return Seq(box)
     return None
 
@@ -158,7 +158,7 @@ def _iterator(it: Interpreter, value: Abstract, node: ast.expr, frame: Frame) ->
     if isinstance(value, Nothing):
         return Seq(it.box(node))
     if isinstance(value, Tup):
-        return _seq(it, expressions.element(it, value, node, frame), node, frame)
+        return _seq(it, pieces.element(it, value, node, frame), node, frame)
     return None if is_tracked(value) else PLAIN
 
 

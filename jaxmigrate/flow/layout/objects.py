@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from jaxmigrate.flow.layout import survey
-from jaxmigrate.program.modules import Module
+from jaxmigrate.flow.layout import classes, survey
 from jaxmigrate.program.sites import mapped_values
 from jaxmigrate.program.values import Class, External, Function, Partial
 
@@ -15,6 +13,7 @@ if TYPE_CHECKING:
     from jaxmigrate.flow.layout.interpreter import Interpreter
 
 REPLACES = frozenset({"replace", "_replace"})
+MAKES_ANOTHER = REPLACES | {"create"}  # of flax's TrainState
 COPIED_BY = {
     "flax.training.train_state.TrainState": "replace",
     "flax.struct.dataclass": "replace",
@@ -85,12 +84,5 @@ def _marks(it: Interpreter, cls: Class | External) -> set[str]:
     """Which of the known kinds of objects a class is."""
     if isinstance(cls, External):
         return {cls.name} & set(COPIED_BY)
-    values = [it.resolver.value(mark, module) for mark, module in marks_of(it, cls)]
+    values = [it.resolver.value(mark, module) for mark, module in classes.marks_of(it, cls)]
     return {value.name for value in values if isinstance(value, External)} & set(COPIED_BY)
-
-
-def marks_of(it: Interpreter, cls: Class) -> Iterator[tuple[ast.expr, Module]]:
-    """The bases and decorators of a class and of its bases in the project, which say what kind of object it makes."""
-    for one in it.resolver.lineage(cls):
-        for mark in [*one.node.bases, *(d.func if isinstance(d, ast.Call) else d for d in one.node.decorator_list)]:
-            yield mark, one.module

@@ -9,7 +9,7 @@ import ast
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from jaxmigrate.flow.layout import assignments, conditions, definitions, expressions, frames
+from jaxmigrate.flow.layout import assignments, classes, conditions, definitions, expressions, frames, pieces
 from jaxmigrate.flow.layout.frames import Frame
 from jaxmigrate.flow.layout.state import Env
 from jaxmigrate.flow.layout.values import NONE, NOTHING, PLAIN, Abstract, Func, Nothing, Pin, Ref, Seq, func, same
@@ -130,7 +130,7 @@ def _augmented(it: Interpreter, node: ast.AugAssign, frame: Frame) -> None:
     before = expressions.evaluate(it, node.target, frame)
     value = expressions.evaluate(it, node.value, frame)
     if isinstance(before, Seq) and isinstance(node.op, ast.Add):
-        it.fill(before.box, expressions.element(it, value, node, frame), node, frame.module)
+        it.fill(before.box, pieces.element(it, value, node, frame), node, frame.module)
         return
     it.pin_all([before, value], "takes part in arithmetic on the host", node, frame.module)
     if not isinstance(before, Nothing):
@@ -152,7 +152,7 @@ def _loop(it: Interpreter, node: ast.For | ast.AsyncFor | ast.While, frame: Fram
     """Runs a loop's body until what it starts from no longer changes."""
     item: Abstract = NOTHING
     if not isinstance(node, ast.While):
-        item = expressions.element(it, expressions.evaluate(it, node.iter, frame), node.iter, frame)
+        item = pieces.element(it, expressions.evaluate(it, node.iter, frame), node.iter, frame)
     exits: list[Env] = []
     for _ in range(12):
         head = dict(frame.env) if frame.env is not None else None
@@ -225,7 +225,7 @@ def _guarded(it: Interpreter, body: Sequence[ast.stmt], suppresses: bool, node: 
 
 def _may_suppress(it: Interpreter, node: ast.expr, frame: Frame) -> bool:
     """Whether a context manager may swallow an exception: all that are not known to let it pass."""
-    name = expressions.callee_name(it, node, frame.module)
+    name = it.idioms.called(node, frame.module)
     if isinstance(node, ast.Call) and not name:
         value = it.resolver.value(node.func, frame.module)
         name = value.name if isinstance(value, Member) else ""
@@ -267,7 +267,7 @@ def _define_class(it: Interpreter, node: ast.ClassDef, frame: Frame) -> None:
     for name in inner.scope.bindings:
         if inner.env is not None and name in inner.env and any(b.kind != "def" for b in inner.scope.bindings[name]):
             it.store(("attribute", it.root(cls), name), inner.env[name], node, frame.module)
-    outside = expressions.foreign_base(it, cls)
+    outside = classes.foreign_base(it, cls)
     if outside:
         it.pin_class(
             cls, Pin(f"is kept in an object of {node.name}, whose base {outside} may read it", frame.module, node)

@@ -1,0 +1,157 @@
+"""What the attributes of values are: of objects, trees of arrays, containers, classes, modules and libraries."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from jaxmigrate.flow.layout import calls, devices, module_names, survey
+from jaxmigrate.flow.layout.objects import MAKES_ANOTHER
+from jaxmigrate.flow.layout.values import (
+    NOTHING,
+    PLAIN,
+    Abstract,
+    Dct,
+    Ext,
+    Func,
+    Method,
+    Mod,
+    Nothing,
+    Obj,
+    Plain,
+    Ref,
+    Seq,
+    Tup,
+    func,
+)
+from jaxmigrate.program.modules import Module
+from jaxmigrate.program.resolve import canonical, is_static
+from jaxmigrate.program.values import Class, Function, Instance
+
+if TYPE_CHECKING:
+    from jaxmigrate.flow.layout.frames import Frame
+    from jaxmigrate.flow.layout.interpreter import Interpreter
+
+ARRAY_ATTRIBUTES = frozenset(
+    {"T", "aval", "addressable_shards", "at", "committed", "device_buffer", "device_buffers", "flat", "global_shards"}
+    | {"is_fully_addressable", "is_fully_replicated", "itemsize", "mT", "nbytes", "ndim", "shape", "sharding", "size"}
+    | {"strides", "base", "data", "ctypes", "flags", "device", "traceback"}
+)
+SAME_FOR_BOTH = frozenset({"dtype", "weak_type"})
+
+
+def attribute_of(it: Interpreter, owner: Abstract, name: str, node: ast.Attribute, frame: Frame) -> Abstract:
+    """An attribute of a value."""
+    it.loads.add(node)
+    match owner:
+        case Func(items=items):
+            result: Abstract = NOTHING
+            for item in items:
+                result = it.join(result, _item_attribute(it, item, name, node, frame), node, frame.module)
+            return result
+        case Obj(cls=cls):
+            return _object_attribute(it, cls, name, node, frame)
+        case Ref():
+            return _tree_attribute(it, owner, name, node, frame)
+        case Seq() | Dct() | Tup():
+            before = NOTHING if _is_called(node, frame.module) else it.receivers.get(node, NOTHING)
+            it.receivers[node] = it.join(before, owner, node, frame.module)
+            return func(Method(node))
+        case Nothing():
+            return NOTHING
+        case Plain(cls=Class() as cls) if (found := _instance_attribute(it, cls, name, node)) is not None:
+            return found
+    it.loads.discard(node)  # any object: an attribute of that name somewhere may be this one
+    return PLAIN
+
+
+def _item_attribute(it: Interpreter, item: object, name: str, node: ast.Attribute, frame: Frame) -> Abstract:
+    match item:
+        case Ext(name=dotted):
+            found = canonical(f"{dotted}.{name}")
+            if found == "sys.modules":
+                it.of_modules.add(node)
+                it.reflections[node] = calls.pin("can be reached through sys.modules", node, frame)
+            return func(Ext(found))
+        case Mod(module=module):
+            return module_names.module_attribute(it, module, name)
+        case Obj(cls=cls):
+            return _object_attribute(it, cls, name, node, frame)
+        case Class() if name == "create" and (made := _instance_attribute(it, item, name, node)) is not None:
+            return made
+        case Class():
+            return _object_attribute(it, item, name, node, frame)
+    if not isinstance(item, Function) or name not in ("__name__", "__doc__"):
+        it.pin_all([func(item)], f"has its attribute {name} read", node, frame.module)  # type: ignore[arg-type]
+    return PLAIN
+
+
+def _object_attribute(it: Interpreter, cls: Class, name: str, node: ast.Attribute, frame: Frame) -> Abstract:
+    result: Abstract = it.load(("attribute", it.root(cls), name))
+    for holder in [*it.resolver.lineage(cls), *_descendants(it, cls)]:
+        scope = holder.module.table.own_scope[holder.node]
+        for binding in scope.bindings.get(name, []):
+            if binding.kind != "def" or not isinstance(binding.node, ast.FunctionDef | ast.AsyncFunctionDef):
+                continue
+            if any(d in it.sites for d in binding.node.decorator_list):
+                return PLAIN
+            receiver = None if is_static(binding.node) else Instance(cls)
+            method = Function(holder.module, binding.node, receiver)
+            result = it.join(result, _method(it, method, node, frame), node, frame.module)
+    if name in ("__dict__", "__getstate__", "__reduce__"):
+        it.pin_all([Obj(cls)], f"is read through {name}", node, frame.module)
+        return PLAIN
+    if isinstance(result, Nothing) and not survey.is_assigned(it, name):
+        return PLAIN
+    return result
+
+
+def _instance_attribute(it: Interpreter, cls: Class, name: str, node: ast.Attribute) -> Abstract | None:
+    """A method of a tree of arrays that is not stacked; None for anything else."""
+    for holder in it.resolver.lineage(cls):
+        for binding in holder.module.table.own_scope[holder.node].bindings.get(name, []):
+            plain = isinstance(binding.node, ast.FunctionDef) and not binding.node.decorator_list
+            return func(Function(holder.module, binding.node, Instance(cls))) if plain else None  # type: ignore[arg-type]
+    if name not in MAKES_ANOTHER or _descendants(it, cls):
+        return None
+    it.receivers[node] = Plain(cls)
+    return func(Method(node))
+
+
+def _descendants(it: Interpreter, cls: Class) -> list[Class]:
+    """Classes of the modules in sight that derive from this one: `self.m` in a base may be theirs."""
+    line = it.resolver.lineage(cls)
+    return [c for c in survey.family(it, it.root(cls)) if c not in line]
+
+
+def _method(it: Interpreter, method: Function, node: ast.Attribute, frame: Frame) -> Abstract:
+    assert not isinstance(method.node, ast.Lambda)
+    names = {it.idioms.called(d, method.module) or ast.unparse(d) for d in method.node.decorator_list}
+    names -= {"staticmethod", "classmethod", "builtins.staticmethod", "builtins.classmethod", "abc.abstractmethod"}
+    if names & {"property", "builtins.property", "functools.cached_property"}:
+        return calls.call_function(it, method, calls.given_of([]), node, frame)
+    if names:
+        it.escape(method, calls.pin("is changed by a decorator that is not followed", node, frame))
+        devices.enter_device(it, method)
+        return PLAIN
+    return func(method)
+
+
+def _is_called(node: ast.Attribute, module: Module) -> bool:
+    """Whether an attribute is called where it stands."""
+    parent = module.table.parents.get(node)
+    return isinstance(parent, ast.Call) and parent.func is node
+
+
+def _tree_attribute(it: Interpreter, owner: Ref, name: str, node: ast.Attribute, frame: Frame) -> Abstract:
+    """A field of a tree of arrays; of an array what does not depend on its leading axis."""
+    if _is_called(node, frame.module):
+        it.receivers[node] = owner
+        return func(Method(node))
+    if name in SAME_FOR_BOTH:
+        return PLAIN
+    if name in ARRAY_ATTRIBUTES or survey.is_property(it, name):
+        it.pin_all([owner], f"has .{name} read", node, frame.module)
+        return PLAIN
+    shape = owner.shape.fields.get(name) if owner.shape is not None and owner.shape.fields is not None else None
+    return Ref(owner.cell if owner.is_array else owner.cell.field(name), shape)

@@ -1,0 +1,52 @@
+"""The classes of a project: which of them are trees of arrays, and which have a base that may look at their objects."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from jaxmigrate.program.modules import Module
+from jaxmigrate.program.values import Class, External
+
+if TYPE_CHECKING:
+    from jaxmigrate.flow.layout.interpreter import Interpreter
+
+INERT_BASES = frozenset(
+    {"builtins.object", "abc.ABC", "typing.Generic", "typing.Protocol", "enum.Enum", "builtins.Exception"}
+    | {"typing.NamedTuple", "dataclasses.dataclass", "builtins.ValueError", "builtins.RuntimeError"}
+)
+PYTREE_MARKS = frozenset(
+    {"flax.struct.dataclass", "chex.dataclass", "jax.tree_util.register_pytree_node_class"}
+    | {"jax.tree_util.register_dataclass", "flax.training.train_state.TrainState", "typing.NamedTuple"}
+    | {"flax.struct.PyTreeNode", "jax_dataclasses.pytree_dataclass", "simple_parsing.Serializable", "equinox.Module"}
+)
+
+
+def marks_of(it: Interpreter, cls: Class) -> Iterator[tuple[ast.expr, Module]]:
+    """The bases and decorators of a class and of its bases in the project, which say what kind of object it makes."""
+    for one in it.resolver.lineage(cls):
+        for mark in [*one.node.bases, *(d.func if isinstance(d, ast.Call) else d for d in one.node.decorator_list)]:
+            yield mark, one.module
+
+
+def is_pytree(it: Interpreter, cls: Class) -> bool:
+    """Whether objects of a class are trees of arrays."""
+    for mark, module in marks_of(it, cls):
+        value = it.resolver.value(mark, module)
+        inner = it.resolver.values(mark.args[0], module) if isinstance(mark, ast.Call) and mark.args else ()
+        if any(isinstance(v, External) and v.name in PYTREE_MARKS for v in (value, *inner)):
+            return True
+    return False
+
+
+def foreign_base(it: Interpreter, cls: Class) -> str:
+    """A base of a class that the project does not hold and that may look at its attributes."""
+    for one in it.resolver.lineage(cls):
+        for base in one.node.bases:
+            inner = base.value if isinstance(base, ast.Subscript) else base
+            value = it.resolver.value(inner, one.module)
+            if isinstance(value, Class) or (isinstance(value, External) and value.name in INERT_BASES | PYTREE_MARKS):
+                continue
+            return ast.unparse(base)
+    return ""

@@ -1,0 +1,147 @@
+"""What values are made of: the elements, items and parts of containers and trees, and trees made of several values."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, cast
+
+from jaxmigrate.flow.layout import operations
+from jaxmigrate.flow.layout.values import (
+    NOTHING,
+    PLAIN,
+    Abstract,
+    Cell,
+    Dct,
+    Func,
+    Nothing,
+    Obj,
+    Pin,
+    Plain,
+    Ref,
+    Seq,
+    Tup,
+    is_tracked,
+    leaves_plain,
+)
+
+if TYPE_CHECKING:
+    from jaxmigrate.flow.layout.frames import Frame
+    from jaxmigrate.flow.layout.interpreter import Interpreter
+
+MIXED_TREE = "is part of a tree whose other arrays are not known to be stacked"
+
+
+def element(it: Interpreter, value: Abstract, node: ast.AST, frame: Frame) -> Abstract:
+    """What iterating over a value gives."""
+    match value:
+        case Seq(box=box):
+            return box.element
+        case Tup(parts=parts):
+            result: Abstract = NOTHING
+            for part in parts:
+                result = it.join(result, part, node, frame.module)
+            return result
+        case Nothing():
+            return NOTHING
+        case Ref() | Obj() | Func():
+            it.pin_all([value], "is iterated over", node, frame.module)
+    return PLAIN
+
+
+def unpack(
+    it: Interpreter, value: Abstract, targets: Sequence[ast.expr], node: ast.AST, frame: Frame
+) -> list[Abstract]:
+    """The parts of a value that is assigned to several targets."""
+    starred = [i for i, t in enumerate(targets) if isinstance(t, ast.Starred)]
+    match value:
+        case Tup(parts=parts) if not starred and len(parts) == len(targets):
+            return list(parts)
+        case Tup(parts=parts) if starred and len(parts) >= len(targets) - 1:
+            at, rest = starred[0], len(parts) - len(targets) + 1
+            box = it.box("starred", node)
+            for part in parts[at : at + rest]:
+                it.fill(box, part, node, frame.module)
+            return [*parts[:at], Seq(box), *parts[at + rest :]]
+        case Nothing():
+            return [NOTHING] * len(targets)
+        case Ref(shape=shape) if shape is not None and shape.parts is not None and not starred:
+            if len(shape.parts) == len(targets):
+                it.changed |= value.cell.flatten()
+                return [Ref(value.cell, part) for part in shape.parts]
+    one = element(it, value, node, frame)
+    others = it.box("starred", node)
+    if starred:
+        it.fill(others, one, node, frame.module)
+    return [Seq(others) if i in starred else one for i in range(len(targets))]
+
+
+def item(it: Interpreter, owner: Abstract, node: ast.Subscript, frame: Frame) -> Abstract:
+    """`owner[index]` of a value."""
+    key = _constant_index(node.slice)
+    match owner:
+        case Tup(parts=parts):
+            if isinstance(key, int) and -len(parts) <= key < len(parts):
+                return parts[key]
+            if isinstance(node.slice, ast.Slice):
+                return _slice(parts, node.slice) or element(it, owner, node, frame)
+            return element(it, owner, node, frame)
+        case Seq(box=box):
+            return owner if isinstance(node.slice, ast.Slice) else box.element
+        case Dct(box=box):
+            if isinstance(key, str):
+                return it.join(box.fields.get(key, NOTHING), box.element, node, frame.module)
+            result = box.element
+            for value in list(box.fields.values()):
+                result = it.join(result, value, node, frame.module)
+            return result
+        case Ref():
+            return operations.item(it, owner, node, key, frame)
+        case Obj() | Func():
+            it.pin_all([owner], "is subscripted", node, frame.module)
+        case Nothing():
+            return NOTHING
+    return PLAIN
+
+
+def _constant_index(node: ast.expr) -> object:
+    try:
+        value: object = ast.literal_eval(node)
+    except (ValueError, TypeError, SyntaxError):
+        return None
+    return value
+
+
+def _slice(parts: tuple[Abstract, ...], node: ast.Slice) -> Abstract | None:
+    bounds = [None if b is None else _constant_index(b) for b in (node.lower, node.upper, node.step)]
+    known = all(b is None or isinstance(b, int) for b in bounds)
+    whole = [b is None for b in (node.lower, node.upper, node.step)]
+    if not known or any(b is None and not w for b, w in zip(bounds, whole, strict=True)):
+        return None
+    low, high, step = bounds
+    return Tup(parts[slice(cast("int | None", low), cast("int | None", high), cast("int | None", step))])
+
+
+def one_cell(it: Interpreter, values: Sequence[Abstract], node: ast.AST, frame: Frame) -> Abstract:
+    """One tree made of several values: all arrays in it share a representation."""
+    tracked = [v for v in values if is_tracked(v)]
+    if not tracked:
+        return PLAIN
+    if any(isinstance(v, Plain | Obj | Func) for v in values):
+        it.pin_all(values, MIXED_TREE, node, frame.module)
+        return PLAIN
+    cell = it.group(tracked)
+    return Ref(cell) if cell is not None else PLAIN
+
+
+def with_fields(it: Interpreter, cell: Cell, fields: Mapping[str, Abstract], node: ast.AST, frame: Frame) -> Abstract:
+    """An object in which some fields hold these values."""
+    for name, value in fields.items():
+        field = cell.field(name)
+        if not is_tracked(value) or leaves_plain(value):
+            it.pin_all([value], MIXED_TREE, node, frame.module)
+            if not isinstance(value, Nothing):
+                it.changed |= field.pin(Pin("is not known to hold one slice for every device", frame.module, node))
+        elif (group := it.cell_of(value)) is not None:
+            it.changed |= field.unify(group)
+    return Ref(cell)
