@@ -1,8 +1,18 @@
-"""Lets `python -m jaxmigrate` stand in for the console script."""
+"""What the console script and `python -m jaxmigrate` run."""
 
+import gc
 import sys
+from typing import NoReturn
 
 from jaxmigrate.cli import main
 
+
+def run() -> NoReturn:
+    """Runs the command line and ends the process; what dies with it is not searched for garbage first."""
+    status = main()
+    gc.freeze()
+    sys.exit(status)
+
+
 if __name__ == "__main__":
-    sys.exit(main())
+    run()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import importlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -93,8 +94,13 @@ def _at(path: str, line: int, column: int, notebooks: Mapping[str, Container]) -
 
 
 def prepare() -> None:
-    """Imports every rule now, and not in each of the processes that are about to be forked."""
+    """Imports rules and reads tables now, and not in each of the processes that are about to be forked."""
+    from jaxmigrate.program.old_mentions import mentions
+
     checks()
+    for name in ("pickle", "jaxmigrate.sources.notebooks"):
+        importlib.import_module(name)
+    mentions("import jax\njax.tree_map")
 
 
 def place(source: SourceFile) -> Path:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import os
-import pickle
 import signal
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -103,6 +102,8 @@ def _start(number: int, work: Work, surroundings: Sequence[Surroundings]) -> Chi
 
 def _result_of(work: Work) -> bytes:
     """The outcome, or the exception that there was instead, for the parent to raise."""
+    import pickle
+
     try:
         return pickle.dumps(examine(work.piece, *_surroundings[work.project]))
     except Exception as error:  # noqa: BLE001 - whatever went wrong
@@ -111,6 +112,8 @@ def _result_of(work: Work) -> bytes:
 
 
 def _ended(child: Child) -> tuple[int, Examined]:
+    import pickle
+
     os.close(child.pipe)
     os.waitpid(child.process, 0)
     content = b"".join(child.parts)

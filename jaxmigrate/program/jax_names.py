@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import importlib.resources
 from functools import cache
+
+from jaxmigrate.program.tables import table_text
 
 PRIVATE = "jax._src."
 
 
 @cache
 def _text() -> str:
-    return (importlib.resources.files("jaxmigrate.program") / "jax_names.txt").read_text(encoding="utf-8")
+    return table_text("jax_names.txt")
 
 
 @cache

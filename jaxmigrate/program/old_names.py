@@ -9,11 +9,12 @@ is meant.
 from __future__ import annotations
 
 import csv
-import importlib.resources
 import re
 from collections.abc import Iterator
 from functools import cache
 from typing import Literal, NamedTuple
+
+from jaxmigrate.program.tables import table_text
 
 Release = tuple[int, ...]
 Era = Literal["old", "new", ""]  # written for releases before TURN only, or since it only; empty where neither is known
@@ -60,7 +61,7 @@ class OldName(NamedTuple):
 @cache
 def old_names() -> dict[str, OldName]:
     """The table by name."""
-    text = (importlib.resources.files("jaxmigrate.program") / "old_names.csv").read_text(encoding="utf-8")
+    text = table_text("old_names.csv")
     rows = csv.reader(text.splitlines())
     next(rows)
     return {row[0]: OldName(*row) for row in rows}
