@@ -110,12 +110,23 @@ def parse_module(path: Path, text: str) -> Module:
     """
     try:
         if path.suffix in JOINED:
-            from jaxmigrate.sources.notebooks import check_cells
-
-            check_cells(text)
+            return Module(path, text, _parsed_cells(path, text))
         return Module(path, text, ast.parse(text, filename=str(path)))
     except (ValueError, RecursionError, MemoryError) as error:
         raise SyntaxError(str(error) or "nested too deeply for Python's parser") from error
+
+
+def _parsed_cells(path: Path, text: str) -> ast.Module:
+    """The tree of cells that are joined; what is wrong in one of them is told before what is wrong with all."""
+    from jaxmigrate.sources.notebooks import check_cells
+
+    try:
+        tree = ast.parse(text, filename=str(path))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        check_cells(text, None)
+        raise
+    check_cells(text, tree)
+    return tree
 
 
 def import_name(path: Path) -> str:

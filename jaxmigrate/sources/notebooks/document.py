@@ -29,20 +29,28 @@ class CodeCell(NamedTuple):
     Attributes:
         number: Its number among all cells, those with text included, from 1.
         source: Its code.
-        start: The offset in the file's text at which the JSON value of `source` begins.
-        end: The offset behind that value.
-        items: The offsets of the strings in it, one where it is a string itself.
         executed: The number that the kernel gave it when it last ran, None where it did not.
         may_fail: Whether its author has tagged it as raising an exception.
     """
 
     number: int
     source: str
+    executed: int | None
+    may_fail: bool
+
+
+class Span(NamedTuple):
+    """Where the source of a cell stands in the file's text.
+
+    Attributes:
+        start: The offset at which the JSON value of `source` begins.
+        end: The offset behind that value.
+        items: The offsets of the strings in it, one where it is a string itself.
+    """
+
     start: int
     end: int
     items: tuple[tuple[int, int], ...]
-    executed: int | None
-    may_fail: bool
 
 
 class Document(NamedTuple):
@@ -74,7 +82,14 @@ def read_document(text: str) -> Document:
         raise DocumentError("is nested too deeply for a notebook") from None
     _check(content)
     language = _language(content.get("metadata"))
-    return Document(tuple(_code_cells(text, language)), language)
+    return Document(tuple(_code_cells(content["cells"], language)), language)
+
+
+def spans_of(text: str) -> dict[int, Span]:
+    """Where the source of each code cell stands, by the cell's number, in the text of a notebook that has been read."""
+    cells = [member for member in _members(text, _past_space(text, 0)) if member.key == "cells"][-1]
+    starts = enumerate(_elements(text, cells.start), 1)
+    return {number: _span_of(text, at) for number, at in starts if cells.value[number - 1]["cell_type"] == "code"}
 
 
 def _check(content: Any) -> None:
@@ -98,14 +113,12 @@ def _language(metadata: Any) -> str:
     return ""
 
 
-def _code_cells(text: str, language: str) -> Iterator[CodeCell]:
-    cells = [member for member in _members(text, _past_space(text, 0)) if member.key == "cells"][-1]
-    for number, start in enumerate(_elements(text, cells.start), 1):
-        cell = cells.value[number - 1]
+def _code_cells(cells: list[Any], language: str) -> Iterator[CodeCell]:
+    for number, cell in enumerate(cells, 1):
         if not isinstance(cell, dict) or not isinstance(cell.get("cell_type"), str):
             raise DocumentError(f"cell {number} is not a cell: it has no cell_type")
         if cell["cell_type"] == "code" and _is_of(language, cell.get("metadata")):
-            yield _code_cell(text, number, start, cell)
+            yield _code_cell(number, cell)
 
 
 def _is_of(language: str, metadata: Any) -> bool:
@@ -115,17 +128,14 @@ def _is_of(language: str, metadata: Any) -> bool:
     return not isinstance(other, str) or other.lower() in ("python", language)
 
 
-def _code_cell(text: str, number: int, start: int, cell: dict[str, Any]) -> CodeCell:
-    found = [member for member in _members(text, start) if member.key == "source"]
-    source = found[-1].value if found else None
+def _code_cell(number: int, cell: dict[str, Any]) -> CodeCell:
+    source = cell.get("source")
     lines = [source] if isinstance(source, str) else source
     if not isinstance(lines, list) or not all(isinstance(line, str) for line in lines):
         raise DocumentError(f"cell {number} has no source that is text")
     count = cell.get("execution_count")
-    _, begin, end, value = found[-1]
-    items = [(begin, end)] if isinstance(value, str) else [_span(text, item) for item in _elements(text, begin)]
     executed = count if isinstance(count, int) else None
-    return CodeCell(number, "".join(lines), begin, end, tuple(items), executed, _may_fail(cell.get("metadata")))
+    return CodeCell(number, "".join(lines), executed, _may_fail(cell.get("metadata")))
 
 
 def _may_fail(metadata: Any) -> bool:
@@ -133,8 +143,15 @@ def _may_fail(metadata: Any) -> bool:
     return isinstance(tags, list) and "raises-exception" in tags
 
 
-def _span(text: str, start: int) -> tuple[int, int]:
-    return start, _DECODER.raw_decode(text, start)[1]
+def _span_of(text: str, cell: int) -> Span:
+    """Where the source of the cell stands that begins at an offset; nowhere in one of another language without any."""
+    found = [member for member in _members(text, cell) if member.key == "source"]
+    if not found:
+        return Span(cell, cell, ())
+    _, start, end, value = found[-1]
+    if isinstance(value, str):
+        return Span(start, end, ((start, end),))
+    return Span(start, end, tuple((at, _DECODER.raw_decode(text, at)[1]) for at in _elements(text, start)))
 
 
 # The walks below take it that the text is valid JSON, as it was read before

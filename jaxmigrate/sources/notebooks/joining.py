@@ -233,8 +233,14 @@ def _meaning(text: str) -> str:
         return f"{type(error).__name__}: {error}"
 
 
-def check_cells(text: str) -> None:
-    """Raises SyntaxError, with the line in the joined text, for the first cell that is no Python by itself."""
+def check_cells(text: str, tree: ast.Module | None) -> None:
+    """Raises SyntaxError, with the line in the joined text, for the first cell that is no Python by itself.
+
+    `tree` is what the text parses as, None where it does not: then, and where a statement or a backslash leads from one
+    cell to the next, cells are parsed one by one.
+    """
+    if tree is not None and _are_apart(text, tree):
+        return
     line = 1
     for _, head, body in _pieces(text):
         try:
@@ -243,6 +249,19 @@ def check_cells(text: str) -> None:
             error.lineno = line + (error.lineno or 1) - 1
             raise
         line += len(lines_of(f"{head}{body}\n"))
+
+
+def _are_apart(text: str, tree: ast.Module) -> bool:
+    """Whether no statement of a joined text stands in two cells, so that each is Python because the text is."""
+    if any(text[: header.start()].rstrip("\r\n").endswith("\\") for header in _HEADER.finditer(text)):
+        return False
+    headers = [start.header for start in cell_starts(text)]
+    for one in tree.body:
+        decorators: list[ast.expr] = getattr(one, "decorator_list", [])
+        first = min([one.lineno, *(node.lineno for node in decorators)])
+        if bisect_right(headers, first) != bisect_right(headers, one.end_lineno or first):
+            return False
+    return not text.rstrip("\r\n").endswith("\\")
 
 
 def _is_blank(head: str, body: str) -> bool:

@@ -12,7 +12,7 @@ from functools import cached_property
 from pathlib import Path
 
 from jaxmigrate.sources.decoding import Located, SourceError, SourceFile
-from jaxmigrate.sources.notebooks.document import Document, DocumentError, read_document
+from jaxmigrate.sources.notebooks.document import Document, DocumentError, Span, read_document, spans_of
 from jaxmigrate.sources.notebooks.joining import Joined, TornError, join
 from jaxmigrate.sources.notebooks.splicing import spliced
 
@@ -98,8 +98,7 @@ class Notebook:
         Raises:
             SourceError: As `sources`.
         """
-        cells = {cell.number: cell for cell in self.document.cells}
-        changes = [(cells[number], after) for number, before, after in self.sources(text) if before != after]
+        changes = [(self._spans[number], after) for number, before, after in self.sources(text) if before != after]
         return (codecs.BOM_UTF8 if self.bom else b"") + spliced(self.json, changes).encode("utf-8")
 
     def _torn(self, error: TornError) -> SourceError:
@@ -109,10 +108,15 @@ class Notebook:
     def _line_ends(self) -> list[int]:
         return [end.start() for end in re.finditer("\n", self.json)]
 
+    @cached_property
+    def _spans(self) -> dict[int, Span]:
+        """Where the sources stand in the file, which takes more walks through it, and which few notebooks are asked."""
+        return spans_of(self.json)
+
     def _file_line(self, number: int, line: int) -> int:
         """The line of the file in which a line of a cell stands; that of the cell where all stand in one."""
-        cell = next(cell for cell in self.document.cells if cell.number == number)
-        starts = [start for start, _ in cell.items] or [cell.start]
+        span = self._spans[number]
+        starts = [start for start, _ in span.items] or [span.start]
         return bisect_right(self._line_ends, starts[min(line, len(starts)) - 1]) + 1
 
 

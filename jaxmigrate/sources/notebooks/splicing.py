@@ -11,14 +11,14 @@ import json
 import re
 from collections.abc import Sequence
 
-from jaxmigrate.sources.notebooks.document import CodeCell
+from jaxmigrate.sources.notebooks.document import Span
 
 _CHARACTERS = re.compile(r"\\u[0-9a-fA-F]{4}|\\.|[^\\]", re.DOTALL)
 _ESCAPED = re.compile(r"\\u(?!00[0-7])[0-9a-fA-F]{4}")
 _BETWEEN = re.compile(r'"(,[ \t\r\n]*)"')
 
 
-def spliced(text: str, changes: Sequence[tuple[CodeCell, str]]) -> str:
+def spliced(text: str, changes: Sequence[tuple[Span, str]]) -> str:
     """The text of a notebook with new sources for some of its cells, which are in their order."""
     parts: list[str] = []
     done = 0
@@ -28,7 +28,7 @@ def spliced(text: str, changes: Sequence[tuple[CodeCell, str]]) -> str:
     return "".join([*parts, text[done:]])
 
 
-def _value(text: str, cell: CodeCell, source: str) -> str:
+def _value(text: str, cell: Span, source: str) -> str:
     """The JSON of a new source: a list of lines where the old one was, else a string."""
     raws = [text[start + 1 : end - 1] for start, end in cell.items]
     is_list = text[cell.start] == "["
@@ -81,7 +81,7 @@ def _writes_ascii(text: str) -> bool:
     return text.isascii() and (_ESCAPED.search(text) is not None)
 
 
-def _layout(text: str, cell: CodeCell) -> tuple[str, str, str]:
+def _layout(text: str, cell: Span) -> tuple[str, str, str]:
     """What stands before, between and after the strings of a cell's list."""
     if not cell.items:
         return "", ", ", ""
