@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import NamedTuple
+from pathlib import Path
+from typing import NamedTuple, cast
 
 from jaxmigrate.program.imports import reached
 from jaxmigrate.program.modules import Module
@@ -27,11 +28,19 @@ class Layer(NamedTuple):
 def layers_of(module: Module, resolver: Resolver) -> Iterator[Layer]:
     """The layers with a constant axis name in a module and in what it imports."""
     for path in sorted({module.path, *reached(module.path, module.text, resolver.project)}):
-        text = resolver.project.text(path)
-        if text is not None and any(keyword in text for keyword in KEYWORDS):
+        if _has_keyword(path, resolver):
             source = module if path == module.path else resolver.project.module(path)
             if source is not None:
                 yield from _layers_in(source, resolver)
+
+
+def _has_keyword(path: Path, resolver: Resolver) -> bool:
+    """Whether a file may have a layer with an axis, told once of what many modules import."""
+    known = cast("dict[Path, bool]", resolver.remembered.setdefault("layers with an axis", {}))
+    if path not in known:
+        text = resolver.project.text(path)
+        known[path] = text is not None and any(keyword in text for keyword in KEYWORDS)
+    return known[path]
 
 
 def _layers_in(module: Module, resolver: Resolver) -> Iterator[Layer]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import NamedTuple
 
 from jaxmigrate.program.modules import Module, Project
@@ -35,6 +36,7 @@ class Leads:
         self._own: dict[Module, frozenset[str]] = {}
         self._visible: dict[Module, Names] = {}
         self._calls: dict[Module, list[ast.Call]] = {}
+        self._mentioning: dict[Path, bool] = {}
 
     def calls(self, module: Module) -> list[ast.Call]:
         """The calls of a module that may lead to a map."""
@@ -86,7 +88,7 @@ class Leads:
         """The names defined in a module that stand for maps or for what has one in it."""
         if module not in self._own:
             self._own[module] = MAPS  # for modules that import one another
-            if _MENTION.search(module.text):
+            if self._mentions_map(module.path):
                 self._own[module] = self._spread(module, depth)
         return self._own[module]
 
@@ -96,10 +98,9 @@ class Leads:
         if not isinstance(alias, ast.alias) or not isinstance(statement, ast.ImportFrom) or depth > _DEEPEST:
             return False
         path = self.project.find(module, statement.module or "", statement.level)
-        text = self.project.text(path) if path is not None else None
-        if path is None or text is None or alias.name not in text:
+        if path is None or not (self._mentions_map(path) or path.name == "__init__.py"):
             return False
-        if not _MENTION.search(text) and path.name != "__init__.py":
+        if alias.name not in (self.project.text(path) or ""):
             return False
         source = self.project.module(path)
         if source is None or source is module:
@@ -112,11 +113,17 @@ class Leads:
     def _source(self, binding: Binding, module: Module) -> Module | None:
         """The module that an import stands for, if its text mentions a map."""
         path = self.project.imported_path(binding.node, module) if isinstance(binding.node, ast.alias) else None
-        text = self.project.text(path) if path is not None else None
-        if path is None or text is None or not _MENTION.search(text):
+        if path is None or not self._mentions_map(path):
             return None
         source = self.project.module(path)
         return None if source is module else source
+
+    def _mentions_map(self, path: Path) -> bool:
+        """Whether the text of a file mentions a map."""
+        if path not in self._mentioning:
+            text = self.project.text(path)
+            self._mentioning[path] = text is not None and _MENTION.search(text) is not None
+        return self._mentioning[path]
 
     def _spread(self, module: Module, depth: int) -> frozenset[str]:
         """Maps, what they are imported as, and, again and again, the definitions that mention one of these names."""

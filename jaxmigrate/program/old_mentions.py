@@ -63,7 +63,7 @@ def may_use_old_names(text: str) -> bool:
     return mentions(text).old
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=512)  # of the modules of a piece, each of which several rules ask about
 def mentions(text: str) -> Mentions:
     """What a text's imports and the dotted names that begin at one can stand for."""
     found: dict[str, None] = {}
