@@ -59,7 +59,7 @@ class _Writer(SiteWriter, OperationWriter):
         return self.result
 
     def calls(self, calls: Sequence[ast.Call]) -> None:
-        """What is given by keyword is given by position: a shard_map takes no keywords."""
+        """What is given by keyword is given by position where it has one, so that it needs no helper."""
         for keyword in (k for call in calls for k in call.keywords):
             start, _ = self.positions.span(keyword)
             self.result.edits.append(Edit(start, self.positions.span(keyword.value)[0], ""))
@@ -103,6 +103,7 @@ class _Writer(SiteWriter, OperationWriter):
                 whole_state=any(c.fields for s in deferred if s.whole for c in s.outputs),
                 donate=any(self._donated(s) for s in deferred),
                 static=any(self._static(s) for s in deferred),
+                keywords=any(s.keywords for s in deferred),
                 everywhere=any(s.site.node in self.alone for s in deferred),
                 processes=several and any(self._needs_host_local(s) for s in deferred),
                 ordered=several and self.program.guarded,

@@ -124,7 +124,8 @@ class GlobalFile:
         """Whether a site's mesh cannot be built where the site stands."""
         node = choice.site.node
         at_import = isinstance(holder_of(node, self.module), ast.Module | None)
-        return at_import or is_decorator(node, self.module) or self._has_stacked(choice) or node in self.alone
+        helped = self._has_stacked(choice) or bool(choice.keywords) or node in self.alone
+        return at_import or is_decorator(node, self.module) or helped
 
     def _mesh_users(self) -> list[ast.expr]:
         direct = [c.site.node for c in self.sites if not self._is_deferred(c)]

@@ -34,9 +34,9 @@ class MapNeeds:
     """What the sites of a file ask of its `_shard_map`.
 
     Stacked arguments or outputs, donation, static arguments, several processes, devices ordered by process, and a name
-    for the axis where sites differ in it; `everywhere`: arguments that one device holds; `copies` are the methods that
-    copy objects of which some fields are stacked, and `state_outputs` and `whole_state` say that functions return such
-    objects, among others or alone.
+    for the axis where sites differ in it; `everywhere`: arguments that one device holds; `keywords`: arguments that are
+    given by keyword, which come last everywhere else; `copies` are the methods that copy objects of which some fields
+    are stacked, and `state_outputs` and `whole_state` say that functions return such objects, among others or alone.
     """
 
     stacked: bool = False
@@ -44,6 +44,7 @@ class MapNeeds:
     donate: bool = False
     static: bool = False
     everywhere: bool = False
+    keywords: bool = False
     processes: bool = False
     ordered: bool = False
     named: bool = False
@@ -128,16 +129,17 @@ def prefetch_lines(names: GlobalNames) -> Iterator[str]:
 def shard_map_lines(names: GlobalNames, needs: MapNeeds, axis: str) -> Iterator[str]:
     """`jax.shard_map` whose mesh is built at the first call, and whose function may take and give stacked arrays."""
     axis = "axis_name" if needs.named else axis
+    several = needs.processes and (needs.stacked or needs.stacked_outputs)
     yield from signature(names, needs)
+    yield from by_position_lines(needs)
     yield from _block(names, needs)
-    fun = "block" if needs.stacked or needs.stacked_outputs else "fun"
-    yield "    def mapped(*args):"
+    fun = "block" if needs.stacked or needs.stacked_outputs else called(needs)
+    yield from head_lines("mapped", needs, is_outermost=not several and not needs.everywhere)
     yield f"        mesh = {mesh_text(names, axis, needs.ordered)}"
     yield f"        return {names.jax}.shard_map("
     yield f"            {fun}, mesh=mesh, in_specs=in_specs, out_specs=out_specs, check_vma=False"
     yield "        )(*args)"
     yield ""
-    several = needs.processes and (needs.stacked or needs.stacked_outputs)
     yield from compiled_lines(names, needs, axis, _host_local(names, needs, axis) if several else None)
 
 
@@ -150,7 +152,7 @@ def compiled_lines(names: GlobalNames, needs: MapNeeds, axis: str, several: Iter
     donate = ", donate_argnums=donate_argnums" if needs.donate else ""
     jitted = f"{names.jax}.jit(mapped{static}{donate})"
     if needs.everywhere:
-        yield from _everywhere(names, needs, axis, jitted)
+        yield from _everywhere(names, needs, axis, jitted, is_outermost=several is None)
         jitted = COMPILED
     if several is None:
         yield f"    return {jitted}"
@@ -158,7 +160,7 @@ def compiled_lines(names: GlobalNames, needs: MapNeeds, axis: str, several: Iter
     if jitted != COMPILED:
         yield f"    {COMPILED} = {jitted}"
         yield ""
-    yield "    def host_local(*args):"
+    yield from head_lines("host_local", needs, is_outermost=True)
     yield f"        if {names.jax}.process_count() == 1:"
     yield f"            return {COMPILED}(*args)"
     yield f"        mesh = {mesh_text(names, axis, needs.ordered)}"
@@ -175,6 +177,7 @@ def signature(names: GlobalNames, needs: MapNeeds) -> Iterator[str]:
     keywords += ["stacked_fields=None"] if needs.copies else []
     keywords += ["state_outputs=None"] if needs.state_outputs else []
     keywords += ["whole_state=None"] if needs.whole_state else []
+    keywords += ["keywords=()"] if needs.keywords else []
     keywords += ["everywhere=()"] if needs.everywhere else []
     keywords += ["static_argnums=()"] if needs.static else []
     keywords += ["donate_argnums=()"] if needs.donate else []
@@ -198,11 +201,11 @@ def signature(names: GlobalNames, needs: MapNeeds) -> Iterator[str]:
     yield ""
 
 
-def _everywhere(names: GlobalNames, needs: MapNeeds, axis: str, jitted: str) -> Iterator[str]:
+def _everywhere(names: GlobalNames, needs: MapNeeds, axis: str, jitted: str, *, is_outermost: bool) -> Iterator[str]:
     """jit takes no array that one device holds beside arrays on all of them; pmap copied it to all."""
     yield f"    jitted = {jitted}"
     yield ""
-    yield f"    def {COMPILED}(*args):"
+    yield from head_lines(COMPILED, needs, is_outermost=is_outermost)
     yield f"        sharding = {names.sharding}({mesh_text(names, axis, needs.ordered)}, {names.spec}())"
     yield "        args = ["
     yield f"            {names.jax}.device_put(x, sharding) if i in everywhere else x"
@@ -210,6 +213,29 @@ def _everywhere(names: GlobalNames, needs: MapNeeds, axis: str, jitted: str) -> 
     yield "        ]"
     yield "        return jitted(*args)"
     yield ""
+
+
+def called(needs: MapNeeds) -> str:
+    """The mapped function as it is called with all arguments by position."""
+    return "by_position" if needs.keywords else "fun"
+
+
+def by_position_lines(needs: MapNeeds) -> Iterator[str]:
+    """A shard_map takes no keywords: they are positions on the way, and keywords again for the mapped function."""
+    if needs.keywords:
+        yield f"    def {called(needs)}(*args):"
+        yield "        count = len(args) - len(keywords)"
+        yield "        return fun(*args[:count], **dict(zip(keywords, args[count:])))"
+        yield ""
+
+
+def head_lines(name: str, needs: MapNeeds, *, is_outermost: bool) -> Iterator[str]:
+    """The head of a function that takes what the mapped one does; what is given by keyword comes last within."""
+    if needs.keywords and is_outermost:
+        yield f"    def {name}(*args, **kwargs):"
+        yield "        args = [*args, *(kwargs[name] for name in keywords)]"
+    else:
+        yield f"    def {name}(*args):"
 
 
 def _block(names: GlobalNames, needs: MapNeeds) -> Iterator[str]:
@@ -228,14 +254,14 @@ def _block(names: GlobalNames, needs: MapNeeds) -> Iterator[str]:
     if needs.stacked:
         yield "        args = [squeeze(x) if i in stacked else x for i, x in enumerate(args)]"
     if needs.stacked_outputs:
-        yield "        out = fun(*args)"
+        yield f"        out = {called(needs)}(*args)"
         yield "        if stacked_outputs is True:"
         yield "            return expand(out)"
         yield "        if not stacked_outputs:"
         yield "            return out"
         yield "        return tuple(expand(x) if i in stacked_outputs else x for i, x in enumerate(out))"
     else:
-        yield "        return fun(*args)"
+        yield f"        return {called(needs)}(*args)"
     yield ""
 
 

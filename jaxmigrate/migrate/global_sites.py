@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from jaxmigrate.flow.layout.choices import SiteChoice
 from jaxmigrate.migrate.edits import Edit
 from jaxmigrate.migrate.global_file import WIDTH, GlobalFile
-from jaxmigrate.program.sites import is_decorator
+from jaxmigrate.program.sites import is_decorator, listed
 from jaxmigrate.program.values import Constant
 
 
@@ -57,6 +57,11 @@ class SiteWriter(GlobalFile):
         argument = choice.site.keyword("donate_argnums")
         if argument is None or argument.expression is None:
             return ""
+        if choice.keywords:  # which come last, and are not donated
+            positional = len(choice.arguments) - len(choice.keywords)
+            positions = listed(choice.site, "donate_argnums", self.resolver) or ()
+            kept = [str(i) for i in positions if i < positional]
+            return _display(kept) if kept else ""
         if argument.module is not self.module:
             value = self.resolver.value(argument.expression, argument.module)
             return repr(value.value) if isinstance(value, Constant) else ast.unparse(argument.expression)
@@ -81,6 +86,9 @@ class SiteWriter(GlobalFile):
             whole = "True" if choice.whole else _display([str(i) for i in outputs])
             found.append(f"stacked_outputs={whole}")
         found += self._state_keywords(choice)
+        if choice.keywords:
+            quote = self.style.quote
+            found.append(f"keywords={_display([f'{quote}{name}{quote}' for name in choice.keywords])}")
         if alone := self.alone.get(choice.site.node):
             found.append(f"everywhere={_display([str(i) for i in alone])}")
         static, donated = self._static(choice), self._donated(choice)

@@ -70,7 +70,9 @@ def _chosen_arguments(site: MappedSite, resolver: Resolver, choice: SiteChoice |
     if not choice.is_global:
         pairs = itertools.zip_longest(plain, choice.arguments)
         return tuple(_with_reason(a, c, choice.blocked) for a, c in pairs if a is not None)
-    names = {i: a.name for i, a in enumerate(plain) if a.name != "*"}
+    first = len(choice.arguments) - len(choice.keywords)
+    names = {i: a.name for i, a in enumerate(plain[:first]) if a.name != "*"}
+    names |= {first + i: name for i, name in enumerate(choice.keywords)}
     return tuple(a for i, c in enumerate(choice.arguments) for a in _with_fields(names.get(i, str(i)), c))
 
 

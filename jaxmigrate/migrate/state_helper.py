@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from jaxmigrate.migrate.global_helpers import GlobalNames, MapNeeds, compiled_lines, mesh_text, signature
+from jaxmigrate.migrate.global_helpers import (
+    GlobalNames,
+    MapNeeds,
+    by_position_lines,
+    called,
+    compiled_lines,
+    head_lines,
+    mesh_text,
+    signature,
+)
 
 
 def shard_map_lines(names: GlobalNames, needs: MapNeeds, axis: str) -> Iterator[str]:
@@ -19,8 +28,9 @@ def shard_map_lines(names: GlobalNames, needs: MapNeeds, axis: str) -> Iterator[
     yield f"        fields = {jax}.tree.map(lambda _: False, state, is_leaf=lambda x: x is not state)"
     yield f"        return {_copy(needs)}(**dict.fromkeys(names, True))"
     yield ""
+    yield from by_position_lines(needs)
     yield from _local_functions(names, needs)
-    yield "    def mapped(*args):"
+    yield from head_lines("mapped", needs, is_outermost=not needs.processes and not needs.everywhere)
     yield f"        mesh = {mesh_text(names, axis, needs.ordered)}"
     yield "        states = {i: stacked_in(args[i], names) for i, names in (stacked_fields or {}).items()}"
     yield "        specs = {"
@@ -62,10 +72,10 @@ def _local_functions(names: GlobalNames, needs: MapNeeds) -> Iterator[str]:
 def _returns(names: GlobalNames, needs: MapNeeds) -> Iterator[str]:
     """What a block gives back, with the device axis where its caller expects one."""
     if _gives_stacked(needs):
-        yield "            out = fun(*args)"
+        yield f"            out = {called(needs)}(*args)"
         yield from (f"            {line}" for line in _each_output(names, needs, "expand"))
     else:
-        yield "            return fun(*args)"
+        yield f"            return {called(needs)}(*args)"
 
 
 def _gives_stacked(needs: MapNeeds) -> bool:

@@ -268,6 +268,17 @@ def axis_of(site: MappedSite, resolver: Resolver) -> Value | None:
     return None if value == Constant(None) else value
 
 
+def listed(site: MappedSite, keyword: str, resolver: Resolver) -> tuple[int, ...] | None:
+    """The positions that a keyword of a site lists; None where they are only known at run time."""
+    argument = site.keyword(keyword)
+    if argument is None:
+        return ()
+    value = resolver.literal(argument)
+    if isinstance(value, int):
+        return (value,)
+    return tuple(value) if isinstance(value, list | tuple) and all(isinstance(v, int) for v in value) else None
+
+
 def mapped_values(site: MappedSite, resolver: Resolver) -> Values:
     """What a site maps."""
     return resolver.argument_values(site.mapped) if site.mapped is not None else (UNKNOWN,)

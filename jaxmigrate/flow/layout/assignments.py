@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from jaxmigrate.flow.layout.frames import Frame
     from jaxmigrate.flow.layout.interpreter import Interpreter
 
+TOLD = frozenset({"__doc__", "__name__", "__qualname__"})  # what a function says of itself, and does not depend on
 INTERPRETED = frozenset(  # the libraries whose functions are known by name
     {"builtins", "chex", "collections", "contextlib", "copy", "dataclasses", "flax", "functools", "itertools", "jax"}
     | {"jaxlib", "numpy", "operator", "threading", "tqdm", "tree"}
@@ -64,7 +65,7 @@ def _assign_attribute(
 
 def _change_library(it: Interpreter, item: object, name: str, node: ast.AST, frame: Frame) -> None:
     """Sets an attribute of something outside the project: what goes by that name is not what it was."""
-    if isinstance(item, Function) and not name.startswith("__"):
+    if isinstance(item, Function) and (not name.startswith("__") or name in TOLD):
         return  # a note on a function of the project, which runs as before
     if isinstance(item, Ext) and item.name.partition(".")[0] not in INTERPRETED:
         change(it.resolver, f"{item.name}.{name}")

@@ -33,6 +33,15 @@ def only_function(it: Interpreter, site: ast.expr) -> Function | None:
     return None if _is_used_elsewhere(it, function, site) else function
 
 
+def parameters(it: Interpreter, site: ast.expr, function: Function, count: int) -> dict[int, str]:
+    """The parameters that take the arguments of a site, by position; those given by keyword are the last."""
+    keywords, taken = it.by_keyword.get(site, ()), function.node.args
+    named = {parameter.arg for parameter in (*taken.args, *taken.kwonlyargs)}
+    first = count - len(keywords)
+    found = dict(enumerate(function.passed_names()[:first]))
+    return found | {first + i: name for i, name in enumerate(keywords) if name in named}
+
+
 def only_waited_for(it: Interpreter, function: Function) -> frozenset[str]:
     """The parameters of which a function does nothing but wait until they are computed."""
     if function.node not in it.waited_for:

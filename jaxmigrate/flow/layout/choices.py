@@ -47,7 +47,7 @@ class SiteChoice:
 
     `outputs` has one entry for each element of the tuple that is returned, or one in all where `whole`. `blocked` says
     why the site cannot be a shard_map over global arrays at all. `squeezes` are the stacked arguments whose first axis
-    the mapped function can drop itself.
+    the mapped function can drop itself. `keywords` are the names of the last arguments where they are given by keyword.
     """
 
     site: MappedSite
@@ -57,6 +57,7 @@ class SiteChoice:
     axis: str
     blocked: str = ""
     squeezes: tuple[Squeeze, ...] = ()
+    keywords: tuple[str, ...] = ()
 
     @property
     def is_global(self) -> bool:
@@ -81,7 +82,7 @@ class OpChoice:
 
 @dataclass
 class Layouts:
-    """The layouts of a project's arrays; `calls` are those that give a global site something by keyword."""
+    """The layouts of a project's arrays; `calls` give something by keyword that goes by position from now on."""
 
     sites: dict[ast.expr, SiteChoice] = field(default_factory=dict)
     calls: list[SiteCall] = field(default_factory=list)

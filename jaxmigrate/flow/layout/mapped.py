@@ -24,7 +24,7 @@ from jaxmigrate.flow.layout.values import (
     leaves_plain,
 )
 from jaxmigrate.flow.variance import Var, read
-from jaxmigrate.program.sites import MappedSite, axis_of, mapped_values
+from jaxmigrate.program.sites import MappedSite, axis_of, listed, mapped_values
 from jaxmigrate.program.values import Constant, Function, Partial, Value
 
 if TYPE_CHECKING:
@@ -66,13 +66,17 @@ def call_site(it: Interpreter, site: ast.expr, given: Given, node: ast.expr, fra
     placed = _in_place(it, site, given, node, frame)
     if placed is not None:
         given = placed
-    if not isinstance(node, ast.Call) or given.open or given.named:
-        reason = "is called with keyword arguments, which pmap maps and shard_map does not take"
-        if given.open or not isinstance(node, ast.Call):
+    names = tuple(sorted(given.named))
+    known = it.by_keyword.setdefault(site, names)
+    hides = not isinstance(node, ast.Call) or given.open or any(k.arg is None for k in node.keywords)
+    if not isinstance(node, ast.Call) or hides or known != names:
+        reason = "is called with other keyword arguments in one place than in another"
+        if hides:
             reason = "is called in a way that hides how many arguments it is given"
         it.escape(Site(site), Pin(reason, frame.module, node))
         it.pin_all(given.everything(), "is given to a mapped function by keyword or with a star", node, frame.module)
         return PLAIN
+    given = Given((*given.positional, *(given.named[name] for name in names)), {})
     key = (site, node, len(given.positional))
     call = it.calls.get(key)
     if call is None:
@@ -85,7 +89,10 @@ def call_site(it: Interpreter, site: ast.expr, given: Given, node: ast.expr, fra
 
 
 def _in_place(it: Interpreter, site: ast.expr, given: Given, node: ast.expr, frame: Frame) -> Given | None:
-    """The arguments of a call with those given by keyword in their places, where they stand in that order."""
+    """The arguments of a call with those given by keyword in their places, where they stand in that order.
+
+    What pmap maps or donates in another way by keyword than by position has no place.
+    """
     if given.open or not given.named or not isinstance(node, ast.Call) or not it.editable(frame.module):
         return None
     values = _functions(it, site)
@@ -98,9 +105,20 @@ def _in_place(it: Interpreter, site: ast.expr, given: Given, node: ast.expr, fra
     names = function.passed_names()[start : start + len(node.keywords)]
     if [k.arg for k in node.keywords] != names or {a.keyword for a in bound} & set(names):
         return None
-    for index in range(start, start + len(names)):
-        it.store(("keyword", site, index), PLAIN, node, frame.module)
+    if not all(_is_alike_by_name(it, site, index) for index in range(start, start + len(names))):
+        return None
     return Given((*given.positional, *(given.named[name] for name in names)), {})
+
+
+def _is_alike_by_name(it: Interpreter, site: ast.expr, index: int) -> bool:
+    """Whether a map does the same with an argument given by keyword as by position: maps its first axis, keeps it."""
+    mapped = it.sites[site]
+    axes = mapped.keyword("in_axes")
+    value = it.resolver.literal(axes) if axes is not None else 0
+    if isinstance(value, list | tuple):
+        value = value[index] if index < len(value) else None
+    donated = listed(mapped, "donate_argnums", it.resolver)
+    return value == 0 and value is not False and donated is not None and index not in donated
 
 
 def _give(it: Interpreter, site: ast.expr, index: int, value: Abstract, node: ast.expr, frame: Frame) -> None:
@@ -161,7 +179,11 @@ def returned(it: Interpreter, site: ast.expr, given: Sequence[Var], trusting: bo
     axis = axis_of(mapped, it.resolver)
     axes = frozenset({axis.value}) if isinstance(axis, Constant) and isinstance(axis.value, str) else frozenset()
     if len(functions) == 1 and (axes or axis is None):
-        found = read(functions[0], given, axes or frozenset({" unnamed "}), it.resolver, trusting=trusting).returned
+        names = it.by_keyword.get(site, ())
+        first = len(given) - len(names)
+        named = dict(zip(names, given[first:], strict=True))
+        outer = axes or frozenset({" unnamed "})
+        found = read(functions[0], given[:first], outer, it.resolver, named, trusting=trusting).returned
     it.readings[key] = (functions, found)
     return found
 

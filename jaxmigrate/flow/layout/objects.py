@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from jaxmigrate.flow.layout import classes, survey
+from jaxmigrate.flow.layout import bodies, classes, survey
 from jaxmigrate.program.sites import mapped_values
 from jaxmigrate.program.values import Class, External, Function, Partial
 
@@ -25,9 +25,9 @@ NO_ARRAYS, ARRAYS = frozenset({"apply_fn", "tx"}), frozenset({"step", "params", 
 STATIC_MARKS = frozenset({"pytree_node", "static", "metadata"})
 
 
-def copied_by(it: Interpreter, site: ast.expr, index: int) -> set[str]:
-    """How a mapped function, or the class that it names, copies its argument with other fields; empty if unknown."""
-    function, name = _parameter(it, site, index)
+def copied_by(it: Interpreter, site: ast.expr, index: int, count: int) -> set[str]:
+    """How a mapped function, or the class that it names, copies one of its `count` arguments; empty if unknown."""
+    function, name = _parameter(it, site, index, count)
     if function is None:
         return set()
     found = {
@@ -58,7 +58,7 @@ def _makes_static(keyword: ast.keyword) -> bool:
     return keyword.arg in STATIC_MARKS and not dynamic
 
 
-def _parameter(it: Interpreter, site: ast.expr, index: int) -> tuple[Function | None, str]:
+def _parameter(it: Interpreter, site: ast.expr, index: int, count: int) -> tuple[Function | None, str]:
     """The function that a site maps and the name of its parameter that an argument becomes."""
     values = mapped_values(it.sites[site], it.resolver)
     value = values[0] if len(values) == 1 else None
@@ -66,14 +66,14 @@ def _parameter(it: Interpreter, site: ast.expr, index: int) -> tuple[Function | 
         value = value.callee
     if not isinstance(value, Function):
         return None, ""
-    names = value.passed_names()
-    return (value, names[index]) if index < len(names) else (None, "")
+    names = bodies.parameters(it, site, value, count)
+    return (value, names[index]) if index in names else (None, "")
 
 
 def _classes(it: Interpreter, function: Function, name: str) -> list[Class | External]:
     """What a parameter's annotation names."""
     spec = function.node.args
-    for parameter in (*spec.posonlyargs, *spec.args):
+    for parameter in (*spec.posonlyargs, *spec.args, *spec.kwonlyargs):
         if parameter.arg == name and isinstance(parameter.annotation, ast.Name | ast.Attribute):
             values = it.resolver.values(parameter.annotation, function.module)
             return [v for v in values if isinstance(v, Class | External)]

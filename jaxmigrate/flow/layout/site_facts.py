@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import ast
-from typing import cast
 
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.values import describe
-from jaxmigrate.program.sites import axis_of
+from jaxmigrate.program.sites import axis_of, listed
 from jaxmigrate.program.values import Argument, Constant
 
 
@@ -28,7 +27,7 @@ class SiteFacts:
             found[call.site] = count if found.get(call.site, count) == count else -1
         return found
 
-    def blocked(self, node: ast.expr) -> str:  # noqa: C901 - one test a reason
+    def blocked(self, node: ast.expr) -> str:
         """Why a site cannot be a shard_map over global arrays at all; empty where it may."""
         site = self.it.sites[node]
         if node in self.it.escaped:
@@ -49,10 +48,6 @@ class SiteFacts:
         axes = self.in_axes(node)
         if axes is None:
             return "its in_axes are not all 0 or None"
-        donated = self.positions(node, "donate_argnums") or ()
-        keywords = [cast("int", key[2]) for key in self.it.variables if key[:2] == ("keyword", node)]
-        if any(index >= len(axes) or axes[index] != 0 or index in donated for index in keywords):
-            return "what it is given by keyword is mapped or donated in another way than by position"
         out_axes = site.keyword("out_axes")
         if out_axes is not None and self.it.resolver.literal(out_axes) != 0:
             return "its out_axes are not 0"
@@ -81,28 +76,25 @@ class SiteFacts:
         return tuple(None if i in static else axis for i, axis in enumerate(axes))
 
     def _given_axes(self, node: ast.expr) -> tuple[int | None, ...] | None:
-        count = self.counts.get(node, 0)
+        named = (0,) * len(self.it.by_keyword.get(node, ()))
+        count = self.counts.get(node, 0) - len(named)
         argument = self.it.sites[node].keyword("in_axes")
         if argument is None:
-            return (0,) * count
+            return (0,) * count + named
         value = self.it.resolver.literal(argument)
         if isinstance(value, list | tuple):
             static = self.positions(node, "static_broadcasted_argnums") or ()
             zero = all(v is None or (v == 0 and not isinstance(v, bool)) or i in static for i, v in enumerate(value))
-            return tuple(value) if len(value) == count and zero else None
-        return (0,) * count if value == 0 and value is not None else None
+            return (*value, *named) if len(value) == count and zero else None
+        return (0,) * count + named if value == 0 and value is not None else None
 
     def positions(self, node: ast.expr, keyword: str) -> tuple[int, ...] | None:
-        """The positions that a keyword of a site lists; None where they are only known at run time."""
+        """The positions that a keyword of a site lists, of those of its calls; None where only a run tells them."""
         if (node, keyword) not in self._listed:
             self._listed[node, keyword] = self._read_positions(node, keyword)
         return self._listed[node, keyword]
 
     def _read_positions(self, node: ast.expr, keyword: str) -> tuple[int, ...] | None:
-        argument = self.it.sites[node].keyword(keyword)
-        if argument is None:
-            return ()
-        value = self.it.resolver.literal(argument)
-        if isinstance(value, int):
-            return (value,)
-        return tuple(value) if isinstance(value, list | tuple) and all(isinstance(v, int) for v in value) else None
+        found = listed(self.it.sites[node], keyword, self.it.resolver)
+        first = self.counts.get(node, 0) - len(self.it.by_keyword.get(node, ()))
+        return tuple(i for i in found if i < first) if found is not None else None

@@ -61,7 +61,7 @@ class Solver:
         for node in self.it.sites:
             result.sites[node] = self._choice(node)
         for call in self.it.calls.values():
-            if call.node.keywords and result.sites[call.site].is_global:
+            if call.node.keywords and not result.sites[call.site].keywords and result.sites[call.site].is_global:
                 result.calls.append(call)
         for op in self.it.ops.values():
             layout = self._layout(op.cell)
@@ -318,7 +318,8 @@ class Solver:
         found = {*root.methods}
         for key in self.touching.get(root, ()):
             if key[0] == "argument":
-                found |= objects.copied_by(self.it, key[1], key[2])  # type: ignore[arg-type]
+                site = cast("ast.expr", key[1])
+                found |= objects.copied_by(self.it, site, cast("int", key[2]), self.facts.counts.get(site, 0))
         return found.pop() if len(found) == 1 else ""
 
     def _module_of(self, root: Cell) -> Module:
@@ -359,15 +360,16 @@ class Solver:
         arguments = tuple(self._argument_choice(node, i, axis, site.module) for i, axis in enumerate(axes))
         outputs = tuple(self._output_choice(node, cell, site.module) for cell in self._outputs(node))
         whole = mapped.parts_of(self.it, node, count) is None
-        squeezes = self._squeezes(node, arguments)
-        return SiteChoice(site, arguments, outputs, whole, self.facts.axis(node) or "", self.blocked[node], squeezes)
+        squeezes, keywords = self._squeezes(node, arguments), self.it.by_keyword.get(node, ())
+        axis = self.facts.axis(node) or ""
+        return SiteChoice(site, arguments, outputs, whole, axis, self.blocked[node], squeezes, keywords)
 
     def _squeezes(self, node: ast.expr, arguments: Sequence[Choice]) -> tuple[Squeeze, ...]:
         stacked = [i for i, c in enumerate(arguments) if c.layout == "stacked"]
         arrays = all(("tree", node, i) not in self.it.variables for i in stacked)
         function = bodies.only_function(self.it, node) if stacked and arrays else None
-        names = function.passed_names() if function is not None else []
-        if function is None or not all(i < len(names) for i in stacked):
+        names = bodies.parameters(self.it, node, function, len(arguments)) if function is not None else {}
+        if function is None or not all(i in names for i in stacked):
             return ()
         return tuple(Squeeze(i, function, names[i]) for i in stacked)
 

@@ -73,7 +73,7 @@ class Op:
 
 @dataclass(slots=True, eq=False)
 class SiteCall:
-    """A call of a mapped function, with what it is given by position."""
+    """A call of a mapped function, with what it is given by position, and after it by keyword."""
 
     site: ast.expr
     module: Module
@@ -122,6 +122,7 @@ class State:
         self.boxes: dict[Key, Box] = {}
         self.ops: dict[ast.expr, Op] = {}
         self.calls: dict[tuple[ast.expr, ast.Call, int], SiteCall] = {}
+        self.by_keyword: dict[ast.expr, tuple[str, ...]] = {}  # what a site is given so, the last of its arguments
         self.escaped: dict[ast.expr, Pin] = {}
         self.mapped: dict[ast.expr, Abstract] = {}
         self.bound: dict[ast.expr, tuple[Abstract, Given]] = {}
