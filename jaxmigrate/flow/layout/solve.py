@@ -42,6 +42,7 @@ class Solver:
         for root in dict.fromkeys(roots):  # in the order of the program, so that reasons are the same in each run
             for cell in root.fields.values():
                 self.owners.setdefault(cell.find(), {})[root] = None
+        self.on_host = {cell.find() for cell in it.on_host}  # what the program asks for there
         for key, cell in it.cells.items():
             if key[0] in ("argument", "output"):
                 self.touching.setdefault(cell.find(), []).append(key)
@@ -94,6 +95,7 @@ class Solver:
         sites = [result.sites[cast("ast.expr", key[1])] for key in keys]
         given = [key for key in keys if key[0] == "argument"]
         pinned = any(one.pins for one in self._family(root))
+        pinned |= not self.on_host.isdisjoint(self._family(root))
         pure = not pinned and not any(("plain", *key[1:3]) in self.it.variables for key in given)
         return pure and self._kinds_of(root) <= ALIGNED and bool(sites) and all(s.is_global for s in sites)
 
