@@ -425,6 +425,9 @@ def bind(value: Value, receiver: Instance) -> Value:
 
 def distinct(values: Iterable[Value]) -> Values:
     """Without repetition, UNKNOWN last, and cut to UNKNOWN where there are too many to be of use."""
+    values = tuple(values)
+    if len(values) == 1:
+        return values  # as most are, and telling them apart would mean to hash them
     found = dict.fromkeys(values)
     unknown = found.pop(UNKNOWN, ...) is None
     if len(found) > MOST_VALUES:
