@@ -253,7 +253,8 @@ def check_cells(text: str, tree: ast.Module | None) -> None:
 
 def _are_apart(text: str, tree: ast.Module) -> bool:
     """Whether no statement of a joined text stands in two cells, so that each is Python because the text is."""
-    if any(text[: header.start()].rstrip("\r\n").endswith("\\") for header in _HEADER.finditer(text)):
+    ends = [*(header.start() for header in _HEADER.finditer(text)), len(text)]
+    if any(text[max(0, end - 5) : end].rstrip("\r\n").endswith("\\") for end in ends):
         return False
     headers = [start.header for start in cell_starts(text)]
     for one in tree.body:
@@ -261,7 +262,7 @@ def _are_apart(text: str, tree: ast.Module) -> bool:
         first = min([one.lineno, *(node.lineno for node in decorators)])
         if bisect_right(headers, first) != bisect_right(headers, one.end_lineno or first):
             return False
-    return not text.rstrip("\r\n").endswith("\\")
+    return True
 
 
 def _is_blank(head: str, body: str) -> bool:
