@@ -70,7 +70,7 @@ def test_the_wheel_holds_every_module_and_every_page(wheel: Path, checkout: Path
     assert "Requires-Dist: jax" in metadata.read_text()
     assert all("extra ==" in line for line in metadata.read_text().splitlines() if line.startswith("Requires-Dist"))
     (entry_points,) = wheel.glob("*.dist-info/entry_points.txt")
-    assert "jaxmigrate = jaxmigrate.cli:main" in entry_points.read_text()
+    assert "jaxmigrate = jaxmigrate.__main__:run" in entry_points.read_text()
     assert list(wheel.glob("*.dist-info/licenses/LICENSE"))
 
 
