@@ -27,7 +27,7 @@ from jaxmigrate.flow.variance.lattice import (
     unsure,
     whole,
 )
-from jaxmigrate.flow.variance.run import DEEPEST, MOST_WORK, OUTSIDE, Run
+from jaxmigrate.flow.variance.run import DEEPEST, MOST_WORK, OUTSIDE, Run, at_least
 from jaxmigrate.program.scopes import defaults_of, positional_names
 from jaxmigrate.program.values import (
     Application,
@@ -98,7 +98,7 @@ def apply(run: Run, function: Var, arguments: Arguments, node: ast.Call | None, 
         result = dispatch(run, callee, arguments, node, frame)
         return doubtful(result) if function.host and not run.lenient else result
     if isinstance(function.static, Class):
-        return construct(run, function.static, arguments, node)
+        return at_least(construct(run, function.static, arguments, node), function.level)
     if (function.host and not run.lenient) or _has_functions(run, arguments):
         return _anything(run, function, arguments)
     methods.note_keys(run, arguments, node, frame)

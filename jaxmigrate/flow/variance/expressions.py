@@ -20,6 +20,8 @@ from jaxmigrate.flow.variance.lattice import (
     doubtful,
     each,
     element,
+    held_in,
+    inside,
     join_all,
     made_at,
     replace,
@@ -29,8 +31,9 @@ from jaxmigrate.flow.variance.lattice import (
     whole,
 )
 from jaxmigrate.flow.variance.run import ALL_WORK, LENIENT_WORK, Run, at_least
+from jaxmigrate.program.modules import Module
 from jaxmigrate.program.scopes import FunctionNode, defaults_of
-from jaxmigrate.program.values import Constant, Function
+from jaxmigrate.program.values import Class, Constant, Function
 
 MOST_UNROLLED = 8
 
@@ -53,7 +56,13 @@ def _operands(run: Run, node: ast.expr, frame: Frame) -> Var:
 
 def _name(run: Run, node: ast.Name, frame: Frame) -> Var:
     holder = frame.holder(node.id)
-    return holder.names[node.id] if holder is not None else run.captured(node, frame)
+    if holder is not None:
+        return holder.names[node.id]
+    found = run.captured(node, frame)
+    made = found.static.node if isinstance(found.static, Class) and found.static.module is frame.module else None
+    if made is None or frame.module.table.scope_of[node].lookup(node.id) is frame.module.table.root:
+        return found
+    return replace(found, level=held_in([captured(run, made, frame)]))  # a class of its own for each call
 
 
 def _constant(_run: Run, node: ast.Constant, _frame: Frame) -> Var:
@@ -72,8 +81,40 @@ def closure(run: Run, node: FunctionNode, frame: Frame) -> Var:
         seen = seen.parent
     defaults = tuple((name, evaluate(run, default, frame)) for name, default in defaults_of(node.args))
     made = Function(frame.module, node)
-    places = frozenset[object]().union(*(value.places for _, value in defaults))
-    return Var(callee=Closure(made, frame, defaults), host=bool(run.doubt), places=places)
+    held = captured(run, node, frame)
+    places = held.places.union(*(value.places for _, value in defaults))
+    level = held_in([held, *(value for _, value in defaults)])
+    return Var(level, callee=Closure(made, frame, defaults), host=bool(run.doubt), places=places)
+
+
+def captured(run: Run, node: ast.AST, frame: Frame) -> Var:
+    """What a function or class made here can give beside what it is given: whoever runs it out of sight sees that.
+
+    A name that is bound later or again may hold anything by then; what is made here may be filled later.
+    """
+    if node not in run.shared.free:
+        run.shared.free[node] = tuple(sorted(free_names(node, frame.module).items()))
+    held: list[Var] = []
+    for name, is_bound_once in run.shared.free[node]:
+        holder = frame.holder(name)
+        value = holder.names[name] if holder is not None and is_bound_once else unsure(EQUAL)
+        held.append(replace(value, level=inside(value)))
+    filled = (value.places for value in held if value.own)
+    return replace(union(held), places=frozenset[object]().union(*filled))
+
+
+def free_names(node: ast.AST, module: Module) -> dict[str, bool]:
+    """The variables of functions around a function or class that it reads, and whether each is bound only once."""
+    table = module.table
+    inner = set(ast.walk(node))
+    found: dict[str, bool] = {}
+    for name in inner:
+        if isinstance(name, ast.Name) and isinstance(name.ctx, ast.Load) and name in table.scope_of:
+            holder = table.scope_of[name].lookup(name.id)
+            own = name.id == getattr(node, "name", "")  # what it holds is what it captures
+            if holder is not None and holder.kind != "module" and holder.node not in inner and not own:
+                found[name.id] = holder.kind == "function" and len(holder.bindings[name.id]) == 1
+    return found
 
 
 def _display(run: Run, node: ast.Tuple | ast.List, frame: Frame) -> Var:

@@ -20,6 +20,7 @@ from jaxmigrate.flow.variance.lattice import (
     dictionary,
     each,
     element,
+    held_in,
     join_all,
     made_at,
     mapped,
@@ -69,7 +70,7 @@ def call(run: Run, name: str, arguments: Arguments, node: ast.Call | None, frame
     if name in PARTIALS and arguments.given:
         first, *given = arguments.given
         bound = Bound(first, tuple(given), tuple(arguments.named.items()))
-        return Var(callee=bound, host=first.host, places=calls.reachable(arguments))
+        return Var(held_in(arguments.all()), callee=bound, host=first.host, places=calls.reachable(arguments))
     if name in TRANSFORMS:
         return _transformed(name, arguments)
     if name in library.EQUAL_RESULTS or name.startswith(library.SILENT):
@@ -84,9 +85,8 @@ def _transformed(name: str, arguments: Arguments) -> Var:
     function = arguments.find(0, "fun", "f")
     if function is None:  # @jax.jit(static_argnums=...): a decorator is made
         return Var(callee=Bound(Var(static=External(name)), (), options))
-    return Var(
-        callee=Transformed(name, function, options, arguments.given[1:]), host=function.host, places=function.places
-    )
+    made = Transformed(name, function, options, arguments.given[1:])
+    return Var(held_in([function]), callee=made, host=function.host, places=function.places)
 
 
 SEEDS = frozenset({"jax.random.fold_in", "jax.random.PRNGKey", "jax.random.key"})
@@ -309,7 +309,7 @@ def _vjp(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | N
     function, given = arguments.find(0, "fun") or EQUAL, Arguments(arguments.given[1:], rest=arguments.rest)
     out = calls.apply(run, function, given, node, frame)
     depends = transforms.unreduced(run, function, given, node, frame)
-    back = Var(callee=Pure(depends.level), host=depends.host)
+    back = Var(held_in([depends]), callee=Pure(depends.level), host=depends.host)
     if arguments.named.get("has_aux", EQUAL).static == Constant(True):
         return tuple_of([_part(out, 0), back, _part(out, 1)])
     return tuple_of([out, back])

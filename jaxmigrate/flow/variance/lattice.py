@@ -207,6 +207,11 @@ def inside(value: Var) -> Level:
     return Level.MAY if value.level == Level.YES and value.kind == "unknown" else value.level
 
 
+def held_in(values: Iterable[Var]) -> Level:
+    """The level of a function that holds some values, for whoever is given it and may call it."""
+    return min(max((inside(value) for value in values), default=Level.NO), Level.MAY)
+
+
 def field_of(value: Var, name: str) -> Var:
     """An entry by its name."""
     if value.fields is not None:

@@ -8,8 +8,8 @@ import re
 from collections.abc import Callable
 
 from jaxmigrate.flow.axes import last_name
-from jaxmigrate.flow.variance import calls, externals, objects
-from jaxmigrate.flow.variance.callees import Method, Pure
+from jaxmigrate.flow.variance import calls, externals, objects, transforms
+from jaxmigrate.flow.variance.callees import Method, Pure, Transformed
 from jaxmigrate.flow.variance.frames import Arguments, Frame
 from jaxmigrate.flow.variance.lattice import (
     EACH,
@@ -24,6 +24,7 @@ from jaxmigrate.flow.variance.lattice import (
     dict_of,
     each,
     element,
+    held_in,
     join_all,
     replace,
     tuple_of,
@@ -312,6 +313,17 @@ def _apply_gradients(run: Run, receiver: Var, arguments: Arguments, node: ast.Ca
     return calls.fresh(with_fields(receiver, changed), node, Arguments((receiver,), arguments.named))
 
 
+def _value_and_grad(run: Run, receiver: Var, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> Var:
+    """flax's DynamicScale: gradients of a scaled loss, which are averaged over the axis that it is given."""
+    function = arguments.given[0] if arguments.given else EQUAL
+    if "axis_name" not in arguments.named or arguments.rest is not None or calls.known_callee(run, function) is None:
+        return _unseen(run, receiver, "value_and_grad", arguments, node, frame)
+    options = (*arguments.named.items(), (transforms.SCALE, receiver))
+    made = Transformed(transforms.SCALED, function, options, arguments.given[1:])
+    places = function.places | receiver.places
+    return Var(held_in([function, receiver]), callee=made, host=function.host or receiver.host, places=places)
+
+
 def _has_key(run: Run, receiver: Var, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> Var:
     return unsure(EQUAL) if receiver.host else EQUAL
 
@@ -326,10 +338,11 @@ CASES: dict[str, Method_] = {
     "copy": _copy,
     "unfreeze": _copy,
     "apply_gradients": _apply_gradients,
+    "value_and_grad": _value_and_grad,
     "_asdict": _copy,
     "startswith": _has_key,
     "endswith": _has_key,
 }
-OVERRIDABLE = frozenset({"replace", "copy", "apply_gradients", "get", "values", "items", "keys"})
+OVERRIDABLE = frozenset({"replace", "copy", "apply_gradients", "value_and_grad", "get", "values", "items", "keys"})
 
 __all__ = ["Class", "Instance", "call", "element", "externals"]

@@ -14,6 +14,7 @@ from jaxmigrate.flow.variance.lattice import (
     Level,
     Var,
     element,
+    held_in,
     join_all,
     mapped,
     replace,
@@ -102,7 +103,8 @@ def _known(run: Run, value: Var, name: str) -> Var | None:
         return None
     match values[0]:
         case Function() as function if function.receiver is not None:
-            return Var(callee=Closure(function, receiver=value), host=value.host, places=value.places)
+            level = held_in([value])
+            return Var(level, callee=Closure(function, receiver=value), host=value.host, places=value.places)
         case Application(callee=External(name=decorator), arguments=(one,)) if decorator in PROPERTIES:
             getter = run.resolver.argument_values(one)
             if len(getter) == 1 and isinstance(getter[0], Function):

@@ -58,7 +58,7 @@ class Shared:
     hidden: Hidden
     hosts: Hosts
     callers: Callers
-    free: dict[ast.AST, tuple[str, ...]] = field(default_factory=dict)
+    free: dict[ast.AST, tuple[tuple[str, bool], ...]] = field(default_factory=dict)  # names that functions capture
 
 
 @dataclass(slots=True, eq=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from jaxmigrate.flow.variance import calls
+from jaxmigrate.flow.variance import calls, collectives
 from jaxmigrate.flow.variance.callees import Transformed
 from jaxmigrate.flow.variance.frames import Arguments, Frame
 from jaxmigrate.flow.variance.hidden import DERIVATIVES
@@ -14,12 +14,15 @@ from jaxmigrate.flow.variance.run import Run, certain
 from jaxmigrate.program.values import Constant
 
 ARGUMENT = Var(static=Constant(0))
+SCALED, SCALE = "flax.training.dynamic_scale.DynamicScale.value_and_grad", "the scale"
 
 
 def call(run: Run, made: Transformed, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> Var:
     """Calls a transformed function."""
     if made.name in VMAPS:
         return _mapped(run, made, arguments, node, frame)
+    if made.name == SCALED:
+        return _scaled_gradient(run, made, arguments, node, frame)
     if made.name in GRADIENTS:
         return _gradient(run, made, arguments, node, frame)
     if made.name in JACOBIANS:
@@ -87,6 +90,25 @@ def _gradient(run: Run, made: Transformed, arguments: Arguments, node: ast.Call 
     if made.name == "jax.grad":
         return tuple_of([grads, aux]) if aux is not None else grads
     return tuple_of([tuple_of([loss, aux]) if aux is not None else loss, grads])
+
+
+def _scaled_gradient(
+    run: Run, made: Transformed, arguments: Arguments, node: ast.Call | None, frame: Frame | None
+) -> Var:
+    """The next scale, whether gradients are finite, the value, and the gradients, which are averaged before.
+
+    Source: flax/training/dynamic_scale.py.
+    """
+    options = dict(made.options)
+    scale, axis = options.pop(SCALE), options.pop("axis_name")
+    plain = Transformed("jax.value_and_grad", made.callee, tuple(options.items()), made.given)
+    value, grads = (_part(_gradient(run, plain, arguments, node, frame), i) for i in range(2))
+    scaled = replace(union([grads, whole(scale)]), gradient=grads.gradient, inner=grads.inner, marks=grads.marks)
+    if axis.static != Constant(None):
+        scaled = collectives.call(run, "jax.lax.pmean", Arguments((scaled, axis)), None, None)
+    finite = Var(scaled.level, host=scaled.host, kind="array")
+    after = union([replace(whole(scale), callee=None, static=None), finite])
+    return tuple_of([after, finite, value, scaled])
 
 
 def _is_own(run: Run, made: Transformed, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> bool:
