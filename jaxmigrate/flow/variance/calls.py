@@ -5,7 +5,16 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-from jaxmigrate.flow.variance import collectives, expressions, externals, methods, objects, statements, transforms
+from jaxmigrate.flow.variance import (
+    collectives,
+    expressions,
+    externals,
+    handed,
+    methods,
+    objects,
+    statements,
+    transforms,
+)
 from jaxmigrate.flow.variance.callees import Bound, Callee, Choice, Closure, Method, Pure, Transformed
 from jaxmigrate.flow.variance.frames import Arguments, Frame
 from jaxmigrate.flow.variance.lattice import (
@@ -99,6 +108,7 @@ def apply(run: Run, function: Var, arguments: Arguments, node: ast.Call | None, 
         return doubtful(result) if function.host and not run.lenient else result
     if isinstance(function.static, Class):
         return at_least(construct(run, function.static, arguments, node), function.level)
+    handed.run_all(run, [function, *arguments.all()])
     if (function.host and not run.lenient) or _has_functions(run, arguments):
         return _anything(run, function, arguments)
     methods.note_keys(run, arguments, node, frame)
@@ -155,6 +165,7 @@ def dispatch(run: Run, callee: Callee, arguments: Arguments, node: ast.Call | No
         case Method(receiver=receiver, name=name):
             return methods.call(run, receiver, name, arguments, node, frame)
         case Pure(level=level, hidden=hidden):
+            handed.run_all(run, arguments.all())
             held = union([*arguments.all(), Var(level)])
             return fresh(
                 run.hidden(_label(node), held) if hidden or _has_functions(run, arguments) else held, node, arguments

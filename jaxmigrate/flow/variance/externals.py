@@ -6,7 +6,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 
-from jaxmigrate.flow.variance import calls, collectives, library, loops, methods, transforms
+from jaxmigrate.flow.variance import calls, collectives, handed, library, loops, methods, transforms
 from jaxmigrate.flow.variance.callees import Bound, Pure, Transformed
 from jaxmigrate.flow.variance.frames import Arguments, Frame
 from jaxmigrate.flow.variance.lattice import (
@@ -111,6 +111,7 @@ def _structural(name: str, arguments: Arguments) -> Var:
 
 def _unknown(run: Run, name: str, arguments: Arguments) -> Var:
     """A function that may do anything; one that gives what the processes do not share at least changes nothing."""
+    handed.run_all(run, arguments.all())
     if not library.is_host_source(name) or name == "random.shuffle":
         for one in arguments.all():
             if one.places:
@@ -124,6 +125,7 @@ def _pure(run: Run, name: str, arguments: Arguments, node: ast.Call | None, fram
     if not numbers and any(calls.known_callee(run, a) is not None for a in arguments.all()):
         if name.startswith("jax.") and not name.startswith("jax.nn.initializers"):
             return loops.unknown_order(run, arguments, node, frame)
+        handed.run_all(run, arguments.all())
         held = union([replace(a, callee=None) for a in arguments.all()])
         return calls.fresh(replace(held, callee=Pure(held.level, hidden=True)), node, arguments)
     if name in library.DRAWS:

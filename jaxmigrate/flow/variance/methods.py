@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable
 
 from jaxmigrate.flow.axes import last_name
-from jaxmigrate.flow.variance import calls, externals, objects, transforms
+from jaxmigrate.flow.variance import calls, externals, handed, objects, transforms
 from jaxmigrate.flow.variance.callees import Method, Pure, Transformed
 from jaxmigrate.flow.variance.frames import Arguments, Frame
 from jaxmigrate.flow.variance.lattice import (
@@ -81,6 +81,7 @@ def _unseen(
 ) -> Var:
     """A method of an object whose class is not in sight."""
     held = [receiver, *arguments.all()]
+    handed.run_all(run, held)
     everything = replace(union(held), callee=None)
     note_keys(run, arguments, node, frame)
     if name in IMPURE_METHODS or receiver.host or _is_stateful(run, receiver):

@@ -58,6 +58,7 @@ class Shared:
     hidden: Hidden
     hosts: Hosts
     callers: Callers
+    storing: dict[ast.AST, bool] = field(default_factory=dict)  # whether a function changes what is not its own
     free: dict[ast.AST, tuple[tuple[str, bool], ...]] = field(default_factory=dict)  # names that functions capture
 
 

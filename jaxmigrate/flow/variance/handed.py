@@ -1,0 +1,53 @@
+"""Functions that are handed to code out of sight, which may run them: what they change is changed from then on."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+
+from jaxmigrate.flow.variance import calls
+from jaxmigrate.flow.variance.callees import Bound, Callee, Choice, Closure, Transformed
+from jaxmigrate.flow.variance.frames import Arguments
+from jaxmigrate.flow.variance.lattice import Var, union, unsure
+from jaxmigrate.flow.variance.library import MUTATORS
+from jaxmigrate.flow.variance.run import Run
+
+
+def run_all(run: Run, values: Iterable[Var]) -> None:
+    """Runs every function in some values that stores something outside of itself."""
+    held = [*values]
+    storing = [one for one in _functions(held) if one.callee is not None and _stores(run, one.callee)]
+    for one in storing:
+        calls.apply(run, one, Arguments(rest=unsure(union(held))), None)
+
+
+def _functions(values: Iterable[Var]) -> Iterator[Var]:
+    for value in values:
+        if value.callee is not None:
+            yield value
+        yield from _functions([*(value.parts or ()), *(value.fields or {}).values()])
+
+
+def _stores(run: Run, callee: Callee) -> bool:
+    match callee:
+        case Closure(function=function, frame=frame) if frame is not None:
+            if function.node not in run.shared.storing:
+                run.shared.storing[function.node] = any(_is_store(node) for node in ast.walk(function.node))
+            return run.shared.storing[function.node]
+        case Bound(callee=inner) | Transformed(callee=inner):
+            return inner.callee is not None and _stores(run, inner.callee)
+        case Choice(ways=ways):
+            return any(_stores(run, way) for way in ways)
+    return False
+
+
+def _is_store(node: ast.AST) -> bool:
+    """Whether a part of a function may change something that outlives it."""
+    match node:
+        case ast.Nonlocal() | ast.Global():
+            return True
+        case ast.Attribute(ctx=ast.Store() | ast.Del()) | ast.Subscript(ctx=ast.Store() | ast.Del()):
+            return True
+        case ast.Call(func=ast.Attribute(attr=name)):
+            return name in MUTATORS
+    return False
