@@ -1,6 +1,9 @@
 """What a mapped call costs after `fix --layout auto`, against pmap's own, on the whole programs in fixtures/.
 
-    python tests/bench/layout_steps.py [NAME...] [--pairs 3]
+    python tests/bench/layout_steps.py [NAME...] [--pairs 3] [--longer 1]
+
+A program that does not run here, for want of a library or of a script, is named and left out. `--longer` multiplies
+the number of steps that the README gives, the last number of the command.
 
 Each program runs before and after in turn, on 8 simulated devices, as its README says. Every mapped call is timed with
 its operands and its results waited for; the first two calls of a site compile. A ratio is pmap's time a call over the
@@ -65,11 +68,11 @@ else:
 Run = tuple[dict[str, list[float]], Counter[str]]
 
 
-def command_of(name: str) -> list[str]:
-    """The arguments with which a program's README runs it."""
+def command_of(name: str, longer: int) -> list[str]:
+    """The arguments with which a program's README runs it, for that many times as many steps."""
     text = (FIXTURES / name / "README.md").read_text(encoding="utf-8")
     found = re.search(r"^    python (.+)$", text, re.MULTILINE)
-    return found[1].split() if found else []
+    return re.sub(r"\d+$", lambda number: str(int(number[0]) * longer), found[1]).split() if found else []
 
 
 def write(name: str, folder: Path) -> None:
@@ -109,20 +112,28 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("names", nargs="*")
     parser.add_argument("--pairs", type=int, default=3)
+    parser.add_argument("--longer", type=int, default=1)
     options = parser.parse_args()
     more = 0
     for name in options.names or sorted(path.parent.name for path in FIXTURES.glob("*/before")):
+        command = command_of(name, options.longer)
+        if not command:
+            print(f"{name:24} has no script to run", flush=True)
+            continue
         with tempfile.TemporaryDirectory() as scratch:
             folder = Path(scratch)
             write(name, folder)
-            pairs = [(run(folder, "before", command_of(name)), run(folder, "after", command_of(name)))]
-            while len(pairs) < options.pairs:
-                pairs.append((run(folder, "before", command_of(name)), run(folder, "after", command_of(name))))
+            sides = ("before", "after")
+            try:
+                pairs = [[run(folder, side, command) for side in sides] for _ in range(options.pairs)]
+            except subprocess.CalledProcessError as error:
+                print(f"{name:24} does not run here (exit status {error.returncode})", flush=True)
+                continue
         more += report(name, pairs)
     return 1 if more else 0
 
 
-def report(name: str, pairs: list[tuple[Run, Run]]) -> bool:
+def report(name: str, pairs: list[list[Run]]) -> bool:
     """Prints a program's line; says whether it compiled more collectives of some kind."""
     ratios = []
     for (before, _), (after, _) in pairs:
