@@ -157,7 +157,7 @@ def test_expressions(expression: str, expected: str) -> None:
         ("def f(p, s, x):\n a = [p]\n s.run(lambda: a.append(x))\n return sum(a)", "Y"),
         ("def f(p, s, x):\n a = [p]\n def g(v):\n  a[0] = x\n s.k(g)\n return a[0]", "M"),
         ("def f(p, s, x):\n g = s.d.value_and_grad(lambda v: v @ x)\n return g(p)", "M"),
-        ("def f(p, s, x):\n a, *b = s.value_and_grad(lambda v: v * x, axis_name='i')(p)\n return a, b[0], b[1], b[2]", "NNYN"),
+        ("def f(p, s, x):\n a, b, c, d = s.value_and_grad(lambda v: x, axis_name='i')(p)\n return a, b, c, d", "NNYN"),
         ("def f(p, s, x):\n a, b, _, d = s.value_and_grad(lambda v: v * x, axis_name='j')(p)\n return a, b, d", "YYY"),
         ("def f(p, s, x):\n a, b, c, d = s.value_and_grad(lambda v: v, axis_name=None)(x)\n return a, b", "YY"),
         # captured values
