@@ -1,7 +1,8 @@
 """Why the engine and check_vma disagree over what the check calls invariant, told by the statement that makes it.
 
 A cause is accepted only with what must follow from it: where the check is too kind, the devices hold different values
-when run without it; where the engine is too careful, it said no more than that they may.
+when run without it; where the engine is too careful, it said no more than that they may; where it is wrong to call a
+value different, the devices hold the same.
 """
 
 from __future__ import annotations
@@ -48,6 +49,22 @@ CAUSES = (
     ),
 )
 
+# Where the engine is sure that devices differ, and they do not
+MISTAKES = (
+    Cause(
+        r"\bjax\.(grad|value_and_grad)\(lambda w[^:]*: (lax\.\w+\()?jnp\.sum\(w \*\* 3 \+ ",
+        "what varies is only added to what is differentiated, and falls out of the derivative",
+        False,
+    ),
+    Cause(
+        r"seen=\[\]",
+        "a list that is a default keeps what calls before put there: the engine reads each by itself",
+        False,
+    ),
+)
+CHANGED = "another name of it was changed by +=, which changes a list in place: the engine cannot tell that it is none"
+_ALIASED = re.compile(r"\b(v\d+) = (v\d+|p)\n +\1 \+= ")
+
 
 def cause_of(text: str, index: int, level: Level, differs: bool, disagreeing: Collection[int]) -> str:
     """The cause of a disagreement over one output of a body, where the outputs in `disagreeing` are others of them."""
@@ -59,7 +76,18 @@ def cause_of(text: str, index: int, level: Level, differs: bool, disagreeing: Co
         fits = differs if cause.differ else level == Level.MAY or (cause.differ is None and differs)
         if fits and re.search(cause.pattern, statement):
             return cause.told
+    if level == Level.MAY and not differs and _is_changed(text, index, statement):
+        return CHANGED
+    for cause in MISTAKES if level == Level.YES and not differs else ():
+        if re.search(cause.pattern, statement):
+            return cause.told
     return UNEXPLAINED
+
+
+def _is_changed(text: str, index: int, statement: str) -> bool:
+    """Whether a value, or one that it is made of, has another name that is changed by an augmented assignment."""
+    names = {other for _, other in _ALIASED.findall(text)}
+    return any(name == f"v{index}" or re.search(rf"\b{name}\b", statement) for name in names)
 
 
 def statements(text: str) -> dict[int, str]:
