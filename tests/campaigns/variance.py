@@ -1,6 +1,6 @@
 """Compares the variance engine with runs of generated shard_map bodies on 8 simulated devices, and with check_vma.
 
-    python tests/campaigns/variance.py [--bodies 2000] [--length 5] [--first 1000] [--show]
+    python tests/campaigns/variance.py [--bodies 2000] [--length 5] [--first 1000] [--handed] [--show]
 
 Prints, over all outputs of all bodies: how many of each level differ between devices bitwise, how many JAX's check
 calls varying, why it refuses bodies, why both disagree where the check calls invariant what the engine does not, and
@@ -29,13 +29,14 @@ def main() -> int:
     parser.add_argument("--bodies", type=int, default=2000)
     parser.add_argument("--length", type=int, default=5)
     parser.add_argument("--first", type=int, default=1000)
+    parser.add_argument("--handed", action="store_true", help="some statements give functions to libraries")
     parser.add_argument("--show", action="store_true")
     given = parser.parse_args()
     total = Verdicts()
     with tempfile.TemporaryDirectory() as folder:
         for first in range(given.first, given.first + given.bodies, AT_ONCE):
             seeds = range(first, min(first + AT_ONCE, given.first + given.bodies))
-            add(total, compare(seeds, Path(folder), given.length))
+            add(total, compare(seeds, Path(folder), given.length, handed=given.handed))
     for name in ("levels", "against_check", "refused", "causes"):
         print(f"\n{name}")
         for what, count in sorted(getattr(total, name).items()):

@@ -57,9 +57,12 @@ def levels(text: str, seeds: range) -> dict[int, list[Level]]:
     return found
 
 
-def compare(seeds: range, folder: Path, length: int = 3) -> Verdicts:
-    """Generates bodies of these seeds, with so many statements each, reads and runs them."""
-    text = program(seeds, length)
+def compare(seeds: range, folder: Path, length: int = 3, *, handed: bool = False) -> Verdicts:
+    """Generates bodies of these seeds, with so many statements each, reads and runs them.
+
+    `handed`: among the statements are some that give functions to libraries.
+    """
+    text = program(seeds, length, handed=handed)
     path = folder / f"bodies_{seeds.start}.py"
     path.write_text(text)
     environment = {**os.environ, "NPROC": "64", "XLA_FLAGS": FLAGS, "JAX_PLATFORMS": "cpu"}
@@ -69,7 +72,7 @@ def compare(seeds: range, folder: Path, length: int = 3) -> Verdicts:
     observed = json.loads(ran.stdout.splitlines()[-1])
     verdicts = Verdicts()
     for seed, given in levels(text, seeds).items():
-        _judge(verdicts, body(seed, f"body_{seed}", length), given, observed[str(seed)])
+        _judge(verdicts, body(seed, f"body_{seed}", length, handed=handed), given, observed[str(seed)])
     return verdicts
 
 

@@ -79,6 +79,16 @@ def cubed_backward(v, g):
 cubed.defvjp(cubed_forward, cubed_backward)
 """
 
+LIBRARIES = """
+
+import flax.linen as nn
+import optax
+from flax.training.dynamic_scale import DynamicScale
+
+SCALER = DynamicScale(scale=4.0)
+DENSE = nn.Dense(4)
+"""
+
 Pick = Callable[[], str]
 
 
@@ -213,16 +223,58 @@ def _gradient(r: random.Random, a: Pick, n: str) -> list[str]:
     )
 
 
+def _handed(r: random.Random, a: Pick, n: str) -> list[str]:
+    """Functions that see other values are given to libraries, which run them."""
+    loss = f"jnp.mean((w * {a()} - {a()}) ** 2)"
+    weights = "{'kernel': jnp.eye(4) / 2, 'bias': " + a() + "}"
+    made = r.choice(
+        [
+            f"{n}_f = lambda w: {loss}",
+            f"{n}_f = jax.jit(lambda w: {loss})",
+            f"{n}_f = functools.partial(lambda b, w: {loss} + b.sum(), {a()})",
+            f"def {n}_f(w): return {loss}",
+            f"def {n}_f(w, b={a()}): return {loss} + b.sum()",
+        ]
+    )
+    used = r.choice(
+        [
+            [f"{n} = SCALER.value_and_grad({n}_f)({a()})[3]"],
+            [f"{n}_s, {n}_i, {n}_v, {n} = SCALER.value_and_grad({n}_f, axis_name='i')({a()})"],
+            [f"{n} = {a()} * SCALER.value_and_grad({n}_f, axis_name='i')({a()})[0].scale"],
+            [f"{n}_g = SCALER.value_and_grad({n}_f, axis_name=None)", f"{n} = {n}_g({a()})[3]"],
+            [f"{n} = DENSE.apply({{'params': {weights}}}, {a()}, method=lambda m, v: m(v) + {n}_f(v))"],
+            [f"{n} = DENSE.apply({{'params': {weights}}}, {a()}, method=lambda m, v: m(v) * {a()})"],
+            [
+                f"{n}_t = optax.scale_by_backtracking_linesearch(2, store_grad=True)",
+                f"{n}_v, {n} = optax.value_and_grad_from_state({n}_f)({a()}, state={n}_t.init({a()}))",
+            ],
+            [
+                f"class {n}_M(nn.Module):",
+                f"    def __call__(self, v): return v + {a()}",
+                f"{n} = {n}_M().apply({{}}, {a()})",
+            ],
+            [
+                f"{n}_l = [{a()}]",
+                f"{n}_o = DENSE.apply({{'params': {weights}}}, {a()}, method=lambda m, v: {n}_l.append(m(v) + {a()}))",
+                f"{n} = sum({n}_l)",
+            ],
+        ]
+    )
+    return [made, *used]
+
+
 KINDS = [(_collective, 4), (_arithmetic, 4), (_container, 3), (_control, 2), (_gradient, 2)]
+HANDED = [*KINDS, (_handed, 6)]
 
 
-def body(seed: int, name: str, length: int) -> str:
-    """The text of one body; it returns every variable that its statements make."""
+def body(seed: int, name: str, length: int, *, handed: bool = False) -> str:
+    """The text of one body; it returns every variable that its statements make. `handed` are functions to libraries."""
+    kinds = HANDED if handed else KINDS
     r = random.Random(seed)
     known, made, lines = ["x", "p"], list[str](), list[str]()
     for index in range(length):
         new = f"v{index}"
-        kind = r.choices([k for k, _ in KINDS], [w for _, w in KINDS])[0]
+        kind = r.choices([k for k, _ in kinds], [w for _, w in kinds])[0]
         lines += kind(r, lambda: r.choice(known[-4:] if r.random() < 0.6 else known), new)
         known.append(new)
         made.append(new)
@@ -230,6 +282,7 @@ def body(seed: int, name: str, length: int) -> str:
     return f"def {name}(x, p, key):\n{text}    return ({', '.join(made)},)\n"
 
 
-def program(seeds: range, length: int) -> str:
+def program(seeds: range, length: int, *, handed: bool = False) -> str:
     """A module of bodies, one for each seed."""
-    return PRELUDE + "".join("\n\n" + body(seed, f"body_{seed}", length) for seed in seeds)
+    bodies = "".join("\n\n" + body(seed, f"body_{seed}", length, handed=handed) for seed in seeds)
+    return PRELUDE + (LIBRARIES if handed else "") + bodies

@@ -22,3 +22,11 @@ def test_levels_of_generated_bodies(tmp_path: Path) -> None:
     # Where JAX can prove that a value does not vary, the engine nearly always can.
     agreed = verdicts.against_check["NO, check_vma: invariant"]
     assert agreed > 12 * len(verdicts.missed), verdicts.missed
+
+
+@pytest.mark.slow
+def test_what_libraries_make_of_functions_that_they_are_given(tmp_path: Path) -> None:
+    """A function that sees what differs makes a difference, whoever runs it."""
+    verdicts = compare(range(1_000, 1_030), tmp_path, handed=True)
+    assert verdicts.unsound == []
+    assert verdicts.levels["NO, equal"] > 15
