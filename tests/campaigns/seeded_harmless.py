@@ -24,7 +24,7 @@ NOT_STRATIFIED = "eval.py makes its model with use_stratified_sampling=False, wh
 READ = {
     ("nerfies/evaluation.py", "key_0"): NOT_STRATIFIED,
     ("nerfies/evaluation.py", "key_1"): NOT_STRATIFIED,
-    ("nerf/evaluation.py", "rng"): "main.py gives the model randomized=False there, with which it draws nothing",
+    ("nerf/evaluation.py", "rng"): "train.py gives the model randomized=False there, with which it draws nothing",
 }
 
 
