@@ -70,9 +70,8 @@ def _run_docs(options: argparse.Namespace) -> int:
 def _fix_group(group: Inputs, options: argparse.Namespace, from_stdin: bool) -> FixResult:
     layout = options.layout or group.config.layout
     root = project_of(group.config, (source.path for source in group.sources if source.path is not None))
-    planned, broken = plan_files(
-        group.sources, layout, target_jax(group.config, root, options.target_jax), written_for(root)
-    )
+    target = target_jax(group.config, root, options.target_jax)
+    planned, broken = plan_files(group.sources, layout, target, written_for(root), marks=options.verify)
     evidence, withheld = _verified(planned, group, options) if options.verify else (None, {})
     files = [_fix_file(file, withheld, options) for file in planned]
     if from_stdin and not (options.diff or options.check):

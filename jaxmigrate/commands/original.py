@@ -62,7 +62,7 @@ def find_original(path: str, original: str, migrated: Sequence[SourceFile]) -> O
         if name.endswith(_PROGRAM)
     ]
     for layout in LAYOUTS:
-        planned, errors = plan_files(sources, layout)
+        planned, errors = plan_files(sources, layout, marks=True)
         if errors:
             raise errors[0]
         if not any(_is_changed(file, inside, top) for file in planned):

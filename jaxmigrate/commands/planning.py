@@ -34,16 +34,21 @@ class PlannedFile:
 
 
 def plan_files(
-    sources: Sequence[SourceFile], layout: str = "auto", target: Release | None = None, era: Era = ""
+    sources: Sequence[SourceFile],
+    layout: str = "auto",
+    target: Release | None = None,
+    era: Era = "",
+    *,
+    marks: bool = False,
 ) -> tuple[list[PlannedFile], list[SourceError]]:
-    """Plans the migration of the files of one project.
+    """Plans the migration of the files of one project; `marks` asks for what a verification needs.
 
     Returns:
         The files that parse, in their order, and the errors of those that do not or that could not be written back.
     """
     by_name = {source.name: source for source in sources}
     named = [(source.name, place(source), source.text) for source in sources]
-    plan, broken = plan_sources(named, layout=layout, target=target, era=era)
+    plan, broken = plan_sources(named, layout=layout, target=target, era=era, marks=marks)
     errors = [unparsable(by_name[name], error) for name, error in broken.items()]
     planned = []
     for file in plan.files:

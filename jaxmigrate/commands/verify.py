@@ -84,7 +84,7 @@ def _inputs(options: argparse.Namespace) -> Inputs:
 
 
 def _planned(inputs: Inputs) -> list[PlannedFile]:
-    planned, broken = plan_files(inputs.sources, inputs.config.layout)
+    planned, broken = plan_files(inputs.sources, inputs.config.layout, marks=True)
     for error in [*inputs.errors, *broken]:
         say(str(error))
     return planned

@@ -136,7 +136,7 @@ class NamePlan(Placed):
 
 @dataclass(frozen=True, slots=True)
 class FilePlan:
-    """One file: its text before and after, and both with the marks that a verification needs.
+    """One file: its text before and after, and both with the marks of a verification, where those are asked for.
 
     `after` equals `before` where nothing is rewritten.
     """

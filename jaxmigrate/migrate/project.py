@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from jaxmigrate.flow.layout.choices import SiteChoice
@@ -44,13 +45,16 @@ def plan_sources(
     layout: str = "stacked",
     target: Release | None = None,
     era: Era = "",
+    *,
+    marks: bool = True,
 ) -> tuple[Plan, dict[str, SyntaxError]]:
     """Plans the migration of files given as (name, absolute path, text).
 
     A file is parsed if it can hold a site, or if its name is in `explicit`; the rest cost a search for a word. With the
     layout "auto" arrays become global ones wherever that is proven, with "stacked" every caller stays as it is. Old
     names of JAX give way to those that the release `target`, by default the newest, and all later ones have;
-    `era` is what the project says it was written for, where the meaning of its code depends on that.
+    `era` is what the project says it was written for, where the meaning of its code depends on that. Without `marks`
+    the texts for a verification are not made.
 
     Returns:
         The plan, with a file for each source in the order given, and by name the errors of those that do not parse.
@@ -74,6 +78,8 @@ def plan_sources(
             parse(name, path, text)
     project = Project(modules.values(), lambda path: texts.get(path) or read_utf8(path), texts)
     plan = _plan(sources, modules, project, layout == "auto")
+    if not marks:
+        plan = Plan(tuple(replace(f, marked_before=f.before, marked_after=f.after) for f in plan.files))
     return with_new_names(plan, {name: path for name, path, _ in sources if name not in errors}, target, era), errors
 
 
@@ -168,12 +174,13 @@ def _plan_file(
         marks_after.append(_mark_after(marks[-1], outcome, choice, arrays))
     plans.sort(key=lambda p: (p.line, p.column))
     tidy = (lambda text: without_leftovers(module, text, imported)) if arrays is not None else (lambda text: text)
+    after = tidy(apply_edits(module.text, edits))
     return FilePlan(
         path=name,
         before=module.text,
-        after=tidy(apply_edits(module.text, edits)),
+        after=after,
         marked_before=marked(module, [], marks) if marks else module.text,
-        marked_after=tidy(marked(module, edits, marks_after) if marks else apply_edits(module.text, edits)),
+        marked_after=tidy(marked(module, edits, marks_after)) if marks else after,
         sites=tuple(plans),
     )
 

@@ -61,7 +61,7 @@ def renew(
         return {}
     era = era_of(found, resolver, required)
     words = Texts(list(texts.values()))
-    by_row = subjects(list(found), resolver, era, target, words)
+    by_row = subjects(found, resolver, era, target, words)
     imported = imported_names(tuple(modules.values()), resolver)
     desks = [Desk(module, resolver, target, imported.get(module, frozenset())) for module in found]
     return {desk.module.path: _renewed(desk, found[desk.module], by_row, words) for desk in desks}

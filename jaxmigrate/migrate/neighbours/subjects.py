@@ -12,7 +12,7 @@ from jaxmigrate.migrate.neighbours.meshes import contexts_left
 from jaxmigrate.migrate.neighbours.texts import Texts
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.old_names import Era, Release
-from jaxmigrate.program.old_uses import OldReference
+from jaxmigrate.program.old_uses import OldReference, Uses
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.sites import MappedSite, Reference, ReferenceNode, mapped_sites, references
 from jaxmigrate.program.values import External, Partial
@@ -41,15 +41,19 @@ class Subject:
 
 
 def subjects(
-    modules: Sequence[Module], resolver: Resolver, era: Era, target: Release | None, texts: Texts
+    found: Mapping[Module, Uses], resolver: Resolver, era: Era, target: Release | None, texts: Texts
 ) -> Mapping[str, Subject]:
-    """The subjects by the old name that each is for."""
+    """The subjects by the old name that each is for, in modules with the uses of such names."""
+    modules = list(found)
     stays = contexts_left(modules, resolver, target)
+    used = {one.row.name for uses in found.values() for one in uses.imports}
+    used |= {one.row.name for uses in found.values() for one in uses.references}
+    maps = modules if any(shard_maps.OLD.startswith(name) for name in used) else []  # none is asked for otherwise
     pjit = Subject(lambda use: pjits.reason(use, resolver, texts, stays), pjits.apply)
     put = Subject(_always, _nothing_more, arrays.put_name)
     call_back = Subject(lambda use: callbacks.reason(use, texts), callbacks.apply, callbacks.name)
     return {
-        shard_maps.OLD: _shard_map(modules, resolver, era, texts),
+        shard_maps.OLD: _shard_map(maps, resolver, era, texts),
         **dict.fromkeys(pjits.NAMES, pjit),
         **dict.fromkeys(arrays.PUT, put),
         xmaps.NAME: Subject(lambda use: xmaps.reason(use, stays), xmaps.apply, jit_name),
