@@ -319,7 +319,8 @@ def transformation(scope: Scope) -> None:
     """A gradient, remat, jit or a derivative of one's own."""
     value = scope.choices.pick(scope.floats())
     parameter = Value(scope.name("q"), value.shape)
-    kind = scope.choices.pick(("grad", "value_and_grad", "remat", "jit", "custom", "jvp", "aux"), (5, 4, 2, 2, 2, 1, 2))
+    kinds = ("grad", "value_and_grad", "remat", "jit", "custom", "jvp", "aux", "scaled", "stored")
+    kind = scope.choices.pick(kinds, (5, 4, 2, 2, 2, 1, 2, 2, 1))
     if kind in ("remat", "jit"):
         step = function(scope, [parameter], result=value.shape)
         scope.let(f"jax.{'checkpoint' if kind == 'remat' else 'jit'}({step})({value.code})", value.shape)
@@ -346,6 +347,14 @@ def gradient(scope: Scope, kind: str, step: str, value: Value) -> None:
         aux = scope.name("aux")
         scope.lines.append(f"({loss}, {aux}), {name} = {code}")
         scope.values.append(Value(aux, value.shape))
+    elif kind == "scaled":
+        axis = "" if scope.mute else scope.choices.pick((f", axis_name={scope.axis}", ""))
+        code = f"DynamicScale(scale=4.0).value_and_grad({step}{axis})({value.code})"
+        scope.lines.append(f"_, _, {loss}, {name} = {code}")
+    elif kind == "stored":
+        search = f"optax.scale_by_backtracking_linesearch(2, store_grad=True).init({value.code})"
+        code = f"optax.value_and_grad_from_state({step})({value.code}, state={search})"
+        scope.lines.append(f"{loss}, {name} = {code}")
     else:
         scope.lines.append(f"{loss}, {name} = jax.value_and_grad({step})({value.code})")
     scope.values += [Value(loss, ()), Value(name, value.shape)]

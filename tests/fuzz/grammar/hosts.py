@@ -216,8 +216,8 @@ def call(host: Host, mapped: Mapped, state: str, index: str = "0", keys: str = "
     """Calls a mapped function; returns the names of its results by role. The state is bound anew."""
     choices = host.choices
     given = arguments(host, mapped, state, index, keys, batch)
-    if mapped.takes[-1] == 0 and len(given) > 1 and choices.chance(7):
-        given[-1] = f"{mapped.step.parameters[-1].name}={given[-1]}"
+    if choices.chance(12):
+        given = by_keyword(choices, mapped, given)
     code = call_form(host, mapped, given)
     names: dict[str, str] = {}
     for (role, _), _axis in zip(mapped.step.results, mapped.gives, strict=True):
@@ -232,6 +232,19 @@ def call(host: Host, mapped: Mapped, state: str, index: str = "0", keys: str = "
         host.put(f"{', '.join(names.values())} = {code}")
     settle(host, mapped, names)
     return names
+
+
+def by_keyword(choices: Choices, mapped: Mapped, given: list[str]) -> list[str]:
+    """The last arguments of a call by their names, in any order; pmap maps the first axis of such, and keeps them."""
+    first = len(given)
+    while first > 1 and mapped.takes[first - 1] == 0:
+        first -= 1
+    if first == len(given):
+        return given
+    first = choices.pick(tuple(range(first, len(given))))
+    names = [parameter.name for parameter in mapped.step.parameters]
+    named = [f"{name}={value}" for name, value in zip(names[first:], given[first:], strict=True)]
+    return given[:first] + choices.pick((named, named[::-1]))
 
 
 def call_form(host: Host, mapped: Mapped, given: list[str]) -> str:

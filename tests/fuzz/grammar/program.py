@@ -28,6 +28,7 @@ import numpy as np
 import optax
 from flax import jax_utils
 from flax.training import common_utils
+from flax.training.dynamic_scale import DynamicScale
 """
 DATA = """
 N = jax.local_device_count()
