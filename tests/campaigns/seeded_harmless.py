@@ -34,6 +34,7 @@ class Repository:
     def __init__(self, texts: Mapping[Path, str], notebooks: Sequence[str], project: Project) -> None:
         self.texts = texts
         self.notebooks = notebooks
+        self.project = project
         self.draws = any(DRAWS.search(text) for text in (*texts.values(), *notebooks))
         self._trees: dict[Path, ast.Module] = {}
         self._importers: dict[Path, list[Path]] = {}
@@ -68,9 +69,19 @@ class Repository:
         tree = self._tree(path) if name in self.texts[path] else ast.Module([], [])
         handed_on = [n.value for n in ast.walk(tree) if isinstance(n, ast.Assign) and _name(n.targets[0]) == name]
         named = [n for n in ast.walk(tree) if isinstance(n, ast.Name | ast.Attribute) and _name(n) == name]
-        if any(isinstance(n.ctx, ast.Load) and n not in handed_on for n in named):
+        meant = [n for n in named if isinstance(n.ctx, ast.Load) and n not in handed_on]
+        if any(self._comes_from(n, tree, path) in (None, *seen) for n in meant):
             return True
         return any(self._is_used(name, one, seen) for one in self._importers.get(path, ()) if one not in seen)
+
+    def _comes_from(self, node: ast.expr, tree: ast.Module, path: Path) -> Path | None:
+        """The file that `module.function` takes a function from, where `from package import module` says it."""
+        owner = node.value.id if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) else ""
+        for one in [n for n in ast.walk(tree) if isinstance(n, ast.ImportFrom)]:
+            for alias in one.names:
+                if (alias.asname or alias.name) == owner:
+                    return self.project.find_from(path, f"{one.module or ''}.{alias.name}".lstrip("."), one.level)
+        return None
 
 
 def _name(node: ast.expr) -> str:
