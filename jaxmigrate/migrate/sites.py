@@ -12,7 +12,7 @@ from jaxmigrate.migrate.decide import Decision, Refusal
 from jaxmigrate.migrate.edits import Positions
 from jaxmigrate.migrate.plan import ArrayLayout, Layout, SitePlan
 from jaxmigrate.program.resolve import Resolver
-from jaxmigrate.program.sites import MappedSite, Reference, axis_of, mapped_values
+from jaxmigrate.program.sites import MappedSite, Reference, axis_of, mapped_values, out_axes_of
 from jaxmigrate.program.values import Argument, Constant, Function, Partial
 
 ELSEWHERE = Refusal(
@@ -77,7 +77,7 @@ def _chosen_arguments(site: MappedSite, resolver: Resolver, choice: SiteChoice |
 
 
 def _chosen_outputs(site: MappedSite, resolver: Resolver, choice: SiteChoice | None) -> tuple[ArrayLayout, ...]:
-    if choice is None or choice.blocked or site.keyword("out_axes") is not None:
+    if choice is None or choice.blocked or (site.keyword("out_axes") is not None and not choice.is_global):
         reason = choice.blocked if choice is not None else ""
         return tuple(replace(o, reason=reason) for o in _outputs(site, resolver))
     names = ["*"] if choice.whole else [str(i) for i in range(len(choice.outputs))]
@@ -144,7 +144,7 @@ def _layout(axis: object) -> Layout:
 
 
 def _outputs(site: MappedSite, resolver: Resolver) -> tuple[ArrayLayout, ...]:
-    axes = _literal(site.keyword("out_axes"), 0, resolver)
+    axes = out_axes_of(site, resolver)
     if isinstance(axes, tuple):
         return tuple(ArrayLayout(str(i), _layout(axis)) for i, axis in enumerate(axes))
     return (ArrayLayout("*", _layout(axes)),)

@@ -279,6 +279,13 @@ def listed(site: MappedSite, keyword: str, resolver: Resolver) -> tuple[int, ...
     return tuple(value) if isinstance(value, list | tuple) and all(isinstance(v, int) for v in value) else None
 
 
+def out_axes_of(site: MappedSite, resolver: Resolver) -> object:
+    """What a site's out_axes are, 0 where it has none; lists are tuples, `...` is what is only known at run time."""
+    argument = site.keyword("out_axes")
+    value = resolver.literal(argument) if argument is not None else 0
+    return tuple(value) if isinstance(value, list) else value
+
+
 def mapped_values(site: MappedSite, resolver: Resolver) -> Values:
     """What a site maps."""
     return resolver.argument_values(site.mapped) if site.mapped is not None else (UNKNOWN,)

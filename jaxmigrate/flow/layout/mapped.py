@@ -24,7 +24,7 @@ from jaxmigrate.flow.layout.values import (
     leaves_plain,
 )
 from jaxmigrate.flow.variance import Var, read
-from jaxmigrate.program.sites import MappedSite, axis_of, listed, mapped_values
+from jaxmigrate.program.sites import MappedSite, axis_of, listed, mapped_values, out_axes_of
 from jaxmigrate.program.values import Constant, Function, Partial, Value
 
 if TYPE_CHECKING:
@@ -147,8 +147,18 @@ def outputs(it: Interpreter, site: ast.expr, count: int) -> Abstract:
     """What a mapped call gives: a tuple where the mapped function certainly returns one."""
     shape = _shape(it, site, count)
     if shape is not None and shape.parts is not None and returns_tuple(it, site):
-        return Tup(tuple(Ref(it.cell("output", site, i), part) for i, part in enumerate(shape.parts)))
-    return Ref(it.cell("output", site, None), shape)
+        axes = [axis_of_output(it, site, i) for i in range(len(shape.parts))]
+        pairs = enumerate(zip(shape.parts, axes, strict=True))
+        return Tup(tuple(PLAIN if a is None else Ref(it.cell("output", site, i), part) for i, (part, a) in pairs))
+    return PLAIN if axis_of_output(it, site, None) is None else Ref(it.cell("output", site, None), shape)
+
+
+def axis_of_output(it: Interpreter, site: ast.expr, index: int | None) -> object:
+    """Where an output has its device axis; None where it has none, as is one value for all devices."""
+    axes = out_axes_of(it.sites[site], it.resolver)
+    if not isinstance(axes, tuple):
+        return axes
+    return axes[index] if index is not None and index < len(axes) else ...
 
 
 def parts_of(it: Interpreter, site: ast.expr, count: int) -> int | None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ast
 
+from jaxmigrate.flow.layout import mapped
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.values import describe
-from jaxmigrate.program.sites import axis_of, listed
+from jaxmigrate.program.sites import axis_of, listed, out_axes_of
 from jaxmigrate.program.values import Argument, Constant
 
 
@@ -48,14 +49,21 @@ class SiteFacts:
         axes = self.in_axes(node)
         if axes is None:
             return "its in_axes are not all 0 or None"
-        out_axes = site.keyword("out_axes")
-        if out_axes is not None and self.it.resolver.literal(out_axes) != 0:
-            return "its out_axes are not 0"
+        if not self._has_usual_outputs(node):
+            return "its out_axes are not all 0 or None"
         if self.positions(node, "static_broadcasted_argnums") is None:
             return "its static arguments are only known at run time"
         if self.positions(node, "donate_argnums") is None:
             return "what it donates is only known at run time"
         return ""
+
+    def _has_usual_outputs(self, node: ast.expr) -> bool:
+        """Whether each output has its device axis in front, or none."""
+        axes = out_axes_of(self.it.sites[node], self.it.resolver)
+        if not isinstance(axes, tuple):
+            return axes is None or (axes == 0 and axes is not False)
+        usual = all(axis is None or (axis == 0 and axis is not False) for axis in axes)
+        return usual and mapped.parts_of(self.it, node, self.counts[node]) == len(axes)
 
     def _is_usual(self, devices: Argument) -> bool:
         """Whether the devices given to pmap are those that it takes by itself."""

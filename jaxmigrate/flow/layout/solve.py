@@ -29,6 +29,7 @@ class Solver:
     def __init__(self, it: Interpreter, axis: str, processes: bool) -> None:
         self.it = it
         self.axis = axis
+        self.processes = processes
         self.facts = SiteFacts(it, axis)
         self.splittable = {"split", "argument", "prefetch"} | (set() if processes else {"merge", "output"})
         self.dropped: dict[Cell, str] = {}
@@ -236,12 +237,30 @@ class Solver:
             parts: tuple[Var | None, ...] = shape.parts if apart and shape is not None and shape.parts else (shape,)
             if len(parts) != len(cells):
                 parts = (None,) * len(cells)
+            self.blocked[node] = self._speaks_against_unmapped(self._unmapped(node, parts))
+            if self.blocked[node]:
+                changed = True
+                continue
             for part, cell in zip(parts, cells, strict=True):
                 if part is None:
                     changed |= self._drop(cell, "comes from a mapped function that cannot be read")
                 elif part.level != Level.NO and self._layout(cell) == "replicated":
                     changed |= self._drop_parts(cell, part)
         return changed
+
+    def _speaks_against_unmapped(self, parts: Sequence[Var | None]) -> str:
+        """Why outputs without a device axis keep their site as it is; the program may do with them what it likes."""
+        if parts and self.processes:
+            return "an output under out_axes=None is an array of one process"
+        if any(part is None or part.level != Level.NO for part in parts):
+            return "an output under out_axes=None cannot be shown to be the same on all devices"
+        return ""
+
+    def _unmapped(self, node: ast.expr, parts: Sequence[Var | None]) -> list[Var | None]:
+        """The outputs of a site that have no device axis: one value for all devices."""
+        whole = mapped.parts_of(self.it, node, self.facts.counts.get(node, 0)) is None
+        axes = [mapped.axis_of_output(self.it, node, None if whole else i) for i in range(len(parts))]
+        return [part for part, axis in zip(parts, axes, strict=True) if axis is None]
 
     def _drop_parts(self, cell: Cell | None, part: Var) -> bool:
         """The fields of an output that may differ between devices, all of it where they cannot be told apart."""
@@ -360,8 +379,11 @@ class Solver:
         count = max(self.facts.counts.get(node, 0), 0)
         axes = self.facts.in_axes(node) or (0,) * count
         arguments = tuple(self._argument_choice(node, i, axis, site.module) for i, axis in enumerate(axes))
-        outputs = tuple(self._output_choice(node, cell, site.module) for cell in self._outputs(node))
         whole = mapped.parts_of(self.it, node, count) is None
+        outputs = tuple(
+            self._output_choice(node, None if whole else i, cell, site.module)
+            for i, cell in enumerate(self._outputs(node))
+        )
         squeezes, keywords = self._squeezes(node, arguments), self.it.by_keyword.get(node, ())
         axis = self.facts.axis(node) or ""
         return SiteChoice(site, arguments, outputs, whole, axis, self.blocked[node], squeezes, keywords)
@@ -386,7 +408,9 @@ class Solver:
         fields = self._stacked_fields(cell, module)
         return Choice(layout, fields=fields, method=self._method(cell.find()) if cell is not None and fields else "")
 
-    def _output_choice(self, node: ast.expr, cell: Cell | None, module: Module) -> Choice:
+    def _output_choice(self, node: ast.expr, index: int | None, cell: Cell | None, module: Module) -> Choice:
+        if mapped.axis_of_output(self.it, node, index) is None:
+            return Choice("broadcast")
         layout = self._layout(cell)
         if layout is None:
             return self._stacked(cell, module)
