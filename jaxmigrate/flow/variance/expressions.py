@@ -298,6 +298,8 @@ CONSUMERS = frozenset({"sum", "tuple", "list", "dict", "set", "max", "min", "any
 def _is_consumed(node: ast.GeneratorExp, frame: Frame) -> bool:
     """Whether a generator is run to its end where it is made."""
     call = frame.module.table.parents.get(node)
+    if isinstance(call, ast.Assign):
+        return all(isinstance(target, ast.Tuple | ast.List) for target in call.targets)  # which unpack it
     if not isinstance(call, ast.Call):
         return False
     name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
