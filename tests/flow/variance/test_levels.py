@@ -160,7 +160,7 @@ def test_expressions(expression: str, expected: str) -> None:
         ("def f(p, s, x):\n a, b, c, d = s.value_and_grad(lambda v: x, axis_name='i')(p)\n return a, b, c, d", "NNYN"),
         ("def f(p, s, x):\n a, b, _, d = s.value_and_grad(lambda v: v * x, axis_name='j')(p)\n return a, b, d", "YYY"),
         ("def f(p, s, x):\n a, b, c, d = s.value_and_grad(lambda v: v, axis_name=None)(x)\n return a, b", "YY"),
-        ("def f(p, x):\n a, b = (p.get(k, None) for k in ['a', 'b'])\n return a, b, x.get(p)", "NNY"),
+        ("def f(p, x):\n a, b = (p.get(k, None) for k in ['a', 'b'])\n return a, b, x.get(p)", "NNM"),
         ("def f(p, x):\n g = (v for v in [p])\n a, = g\n return a", "M"),
         # captured values
         ("rank = jax.process_index()\ndef f(p):\n return p + rank", "M"),
