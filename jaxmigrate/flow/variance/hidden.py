@@ -30,6 +30,7 @@ INTRODUCERS = frozenset(
         "call_tf", "pallas_call",
     }
 )  # fmt: skip
+GROUPED = frozenset({"all_gather", "BatchNorm", "pmax", "pmean", "pmin"})  # which keep equal values equal in groups too
 REDUCERS = frozenset(
     {"psum", "pmean", "pmax", "pmin", "all_gather", "axis_name", "cross_replica_axis", "pmap_axis_name", "bn_axis_name"}
 )
@@ -247,6 +248,8 @@ class Hidden:
         for node in table.references:
             name = node.id if isinstance(node, ast.Name) else node.attr
             owner = self._owner(table.scope_of.get(node), module)
+            if name == "axis_index_groups" and _is_handed_on(node, module):
+                continue  # the call that takes it says what it is for
             if name in INTRODUCERS and not self._is_quiet(owner, name, table.scope_of.get(node), module):
                 owner.introducing.append((node, module))
             owner.reducing |= name in REDUCERS
@@ -258,7 +261,7 @@ class Hidden:
             if not words.isdisjoint(REDUCERS) or "axis_index_groups" in words:
                 unit = self._owner(table.scope_of.get(call), module)
                 unit.reducing |= not words.isdisjoint(REDUCERS)
-                if "axis_index_groups" in words:
+                if "axis_index_groups" in words and last_name(call.func) not in GROUPED:
                     unit.introducing.append((call, module))
 
     def _place(self, mention: _Mention) -> None:
@@ -372,6 +375,12 @@ def _only_runs(call: ast.Call, node: ast.expr, keyword: str | None) -> bool:
     is_run = callee in RUNNERS and (node in call.args or keyword is not None)
     is_partial = callee in WRAPPERS and any(_last(a) in MAPS for a in call.args)
     return callee in MAPS | LOOKERS or is_run or is_partial or _starts(call.func)
+
+
+def _is_handed_on(node: ast.expr, module: Module) -> bool:
+    """Whether a mention of groups of devices only gives them to a call, by their name."""
+    parent = module.table.parents.get(node)
+    return isinstance(parent, ast.keyword) and parent.arg == "axis_index_groups"
 
 
 def _is_function(node: ast.Name, module: Module) -> bool:

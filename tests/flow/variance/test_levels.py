@@ -34,6 +34,7 @@ def f(p): return jax.grad(lambda w: g(w).sum())(p)
 """
 
 WITH_KEY = "def f(k, p): return g(p, jax.random.split(k)[0])"
+NET = "class Net(nn.Module):\n def __call__(s, x):"
 NOISY = "def net(v, x=0): return v + lax.axis_index('i')\n"
 METHODS = "class E:\n def go(self, g): return jax.pmap(g, 'i')\n"
 LOGGER = "def note(v):\n if jax.process_index() == 0:\n"
@@ -200,6 +201,10 @@ def test_bodies(text: str, expected: str) -> None:
         ("def inner(x): return lax.ppermute(x, AXIS, [(0, 1)])\ndef net(v, x): return inner(x)\nhooks = [net]", "MM"),
         ("class Net(nn.Module):\n def __call__(self, x): return x + lax.axis_index('i')", "MM"),
         ("class Net(nn.Module):\n def __call__(self, x): return nn.BatchNorm(axis_name='i')(x)", "NN"),
+        (f"{NET} return lax.pmean(x, 'i', axis_index_groups=s.axis_index_groups)", "NN"),
+        (f"{NET} return lax.psum(x, 'i', axis_index_groups=s.axis_index_groups)", "MM"),
+        (f"{NET} return nn.BatchNorm(axis_name='i', axis_index_groups=G)(x)", "NN"),
+        (f"{NET} return x * len(s.axis_index_groups)", "MM"),
         ("class Net(Base):\n def call(self, x): return x + lax.axis_index('i')\nstate = make(nn.remat(Net))", "MM"),
         ("class Opt:\n def update(self, g, s, p): return g + jax.process_index(), s", "NM"),
         ("def make(k):\n def net(v, x): return x + lax.axis_index('i')\n return net\nstate = State(make(3))", "MM"),
