@@ -87,8 +87,7 @@ class SiteWriter(GlobalFile):
             found.append(f"stacked_outputs={whole}")
         found += self._state_keywords(choice)
         if choice.keywords:
-            quote = self.style.quote
-            found.append(f"keywords={_display([f'{quote}{name}{quote}' for name in choice.keywords])}")
+            found.append(f"keywords={self._names(choice.keywords)}")
         if alone := self.alone.get(choice.site.node):
             found.append(f"everywhere={_display([str(i) for i in alone])}")
         static, donated = self._static(choice), self._donated(choice)
@@ -97,12 +96,7 @@ class SiteWriter(GlobalFile):
 
     def _state_keywords(self, choice: SiteChoice) -> list[str]:
         """The fields of objects that stay stacked, and the outputs that have those of an argument."""
-        quote = self.style.quote
-        fields = {
-            i: _display([f"{quote}{name}{quote}" for name, _ in c.fields])
-            for i, c in enumerate(choice.arguments)
-            if c.fields
-        }
+        fields = {i: self._names([name for name, _ in c.fields]) for i, c in enumerate(choice.arguments) if c.fields}
         if not fields:
             return []
         found = [f"stacked_fields={{{', '.join(f'{i}: {names}' for i, names in fields.items())}}}"]
@@ -110,6 +104,11 @@ class SiteWriter(GlobalFile):
         if choice.whole:
             return [*found, f"whole_state={like[0]}"] if like else found
         return [*found, f"state_outputs={like}"] if like else found
+
+    def _names(self, names: Sequence[str]) -> str:
+        """A tuple of strings, in the file's quotes."""
+        quote = self.style.quote
+        return _display([f"{quote}{name}{quote}" for name in names])
 
     def _hanging(self, choice: SiteChoice) -> str:
         """The indentation of a call's arguments: that of the mapped function where it has a line to itself."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from jaxmigrate.flow.layout.choices import SiteChoice
@@ -77,9 +76,7 @@ def plan_sources(
         if path not in modules and name not in errors and any(stem in text for stem in stems):
             parse(name, path, text)
     project = Project(modules.values(), lambda path: texts.get(path) or read_utf8(path), texts)
-    plan = _plan(sources, modules, project, layout == "auto")
-    if not marks:
-        plan = Plan(tuple(replace(f, marked_before=f.before, marked_after=f.after) for f in plan.files))
+    plan = _plan(sources, modules, project, layout == "auto", marks=marks)
     return with_new_names(plan, {name: path for name, path, _ in sources if name not in errors}, target, era), errors
 
 
@@ -91,7 +88,12 @@ def fix_files(files: Mapping[str, str], layout: str = "stacked") -> dict[str, st
 
 
 def _plan(
-    sources: Sequence[tuple[str, Path, str]], modules: dict[Path, Module], project: Project, is_auto: bool
+    sources: Sequence[tuple[str, Path, str]],
+    modules: dict[Path, Module],
+    project: Project,
+    is_auto: bool,
+    *,
+    marks: bool,
 ) -> Plan:
     resolver = Resolver(project)
     texts = {path: text for _, path, text in sources}
@@ -113,10 +115,9 @@ def _plan(
             files.append(FilePlan(name, text, text, text, text, ()))
         else:
             kept = imported.get(module, frozenset())
+            own = (sites[module], decisions[module])
             files.append(
-                _plan_file(
-                    name, module, sites[module], decisions[module], roots, leaned_on, resolver, around, kept, chosen
-                )
+                _plan_file(name, module, *own, roots, leaned_on, resolver, around, kept, chosen, with_marks=marks)
             )
     return Plan(tuple(files))
 
@@ -152,6 +153,8 @@ def _plan_file(
     around: Surroundings,
     imported: frozenset[str],
     chosen: Chosen | None,
+    *,
+    with_marks: bool,
 ) -> FilePlan:
     stacked = [d for d in decisions if chosen is None or not chosen.covers(d)]
     needs = needs_of(stacked, around, resolver, () if chosen is None else chosen.layouts.replaced)
@@ -170,8 +173,9 @@ def _plan_file(
         )
         plan = site_plan(outcome, name, positions, resolver, choice)
         plans.append(plan)
-        marks.append(Mark(plan.id, outcome.marked))
-        marks_after.append(_mark_after(marks[-1], outcome, choice, arrays))
+        if with_marks:
+            marks.append(Mark(plan.id, outcome.marked))
+            marks_after.append(_mark_after(marks[-1], outcome, choice, arrays))
     plans.sort(key=lambda p: (p.line, p.column))
     tidy = (lambda text: without_leftovers(module, text, imported)) if arrays is not None else (lambda text: text)
     after = tidy(apply_edits(module.text, edits))

@@ -12,8 +12,8 @@ from jaxmigrate.migrate.decide import Decision, Refusal
 from jaxmigrate.migrate.edits import Positions
 from jaxmigrate.migrate.plan import ArrayLayout, Layout, SitePlan
 from jaxmigrate.program.resolve import Resolver
-from jaxmigrate.program.sites import MappedSite, Reference, axis_of, mapped_values, out_axes_of
-from jaxmigrate.program.values import Argument, Constant, Function, Partial
+from jaxmigrate.program.sites import MappedSite, Reference, axis_of, literal_of, mapped_values
+from jaxmigrate.program.values import Constant, Function, Partial
 
 ELSEWHERE = Refusal(
     "JM406",
@@ -119,8 +119,8 @@ def _mapped(site: MappedSite) -> str:
 
 def _arguments(site: MappedSite, resolver: Resolver) -> tuple[ArrayLayout, ...]:
     """A layout for each positional parameter in sight; one under the name `*` where none is."""
-    axes = _literal(site.keyword("in_axes"), 0, resolver)
-    static = _literal(site.keyword("static_broadcasted_argnums"), (), resolver)
+    axes = literal_of(site, "in_axes", 0, resolver)
+    static = literal_of(site, "static_broadcasted_argnums", (), resolver)
     names = _parameters(site, resolver)
     if not names:
         count = len(axes) if isinstance(axes, tuple) else 0
@@ -144,18 +144,10 @@ def _layout(axis: object) -> Layout:
 
 
 def _outputs(site: MappedSite, resolver: Resolver) -> tuple[ArrayLayout, ...]:
-    axes = out_axes_of(site, resolver)
+    axes = literal_of(site, "out_axes", 0, resolver)
     if isinstance(axes, tuple):
         return tuple(ArrayLayout(str(i), _layout(axis)) for i, axis in enumerate(axes))
     return (ArrayLayout("*", _layout(axes)),)
-
-
-def _literal(argument: Argument | None, default: object, resolver: Resolver) -> object:
-    """The literal that an argument is, `default` where it is not given, `...` where it is only known at run time."""
-    if argument is None:
-        return default
-    value = resolver.literal(argument)
-    return tuple(value) if isinstance(value, list) else value
 
 
 def _parameters(site: MappedSite, resolver: Resolver) -> tuple[str, ...]:

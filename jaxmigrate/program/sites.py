@@ -270,19 +270,16 @@ def axis_of(site: MappedSite, resolver: Resolver) -> Value | None:
 
 def listed(site: MappedSite, keyword: str, resolver: Resolver) -> tuple[int, ...] | None:
     """The positions that a keyword of a site lists; None where they are only known at run time."""
-    argument = site.keyword(keyword)
-    if argument is None:
-        return ()
-    value = resolver.literal(argument)
+    value = literal_of(site, keyword, (), resolver)
     if isinstance(value, int):
         return (value,)
-    return tuple(value) if isinstance(value, list | tuple) and all(isinstance(v, int) for v in value) else None
+    return value if isinstance(value, tuple) and all(isinstance(v, int) for v in value) else None
 
 
-def out_axes_of(site: MappedSite, resolver: Resolver) -> object:
-    """What a site's out_axes are, 0 where it has none; lists are tuples, `...` is what is only known at run time."""
-    argument = site.keyword("out_axes")
-    value = resolver.literal(argument) if argument is not None else 0
+def literal_of(site: MappedSite, keyword: str, default: object, resolver: Resolver) -> object:
+    """What a keyword of a site says, `default` without it, `...` where only a run tells; lists are tuples."""
+    argument = site.keyword(keyword)
+    value = resolver.literal(argument) if argument is not None else default
     return tuple(value) if isinstance(value, list) else value
 
 

@@ -24,7 +24,7 @@ from jaxmigrate.flow.layout.values import (
     leaves_plain,
 )
 from jaxmigrate.flow.variance import Var, read
-from jaxmigrate.program.sites import MappedSite, axis_of, listed, mapped_values, out_axes_of
+from jaxmigrate.program.sites import MappedSite, axis_of, listed, literal_of, mapped_values
 from jaxmigrate.program.values import Constant, Function, Partial, Value
 
 if TYPE_CHECKING:
@@ -113,12 +113,11 @@ def _in_place(it: Interpreter, site: ast.expr, given: Given, node: ast.expr, fra
 def _is_alike_by_name(it: Interpreter, site: ast.expr, index: int) -> bool:
     """Whether a map does the same with an argument given by keyword as by position: maps its first axis, keeps it."""
     mapped = it.sites[site]
-    axes = mapped.keyword("in_axes")
-    value = it.resolver.literal(axes) if axes is not None else 0
-    if isinstance(value, list | tuple):
-        value = value[index] if index < len(value) else None
+    axes = literal_of(mapped, "in_axes", 0, it.resolver)
+    if isinstance(axes, tuple):
+        axes = axes[index] if index < len(axes) else None
     donated = listed(mapped, "donate_argnums", it.resolver)
-    return value == 0 and value is not False and donated is not None and index not in donated
+    return is_first(axes) and donated is not None and index not in donated
 
 
 def _give(it: Interpreter, site: ast.expr, index: int, value: Abstract, node: ast.expr, frame: Frame) -> None:
@@ -153,9 +152,14 @@ def outputs(it: Interpreter, site: ast.expr, count: int) -> Abstract:
     return PLAIN if axis_of_output(it, site, None) is None else Ref(it.cell("output", site, None), shape)
 
 
+def is_first(axis: object) -> bool:
+    """Whether an axis given to a map is the first one, and no truth value that equals 0."""
+    return axis == 0 and axis is not False
+
+
 def axis_of_output(it: Interpreter, site: ast.expr, index: int | None) -> object:
     """Where an output has its device axis; None where it has none, as is one value for all devices."""
-    axes = out_axes_of(it.sites[site], it.resolver)
+    axes = literal_of(it.sites[site], "out_axes", 0, it.resolver)
     if not isinstance(axes, tuple):
         return axes
     return axes[index] if index is not None and index < len(axes) else ...

@@ -7,7 +7,7 @@ import ast
 from jaxmigrate.flow.layout import mapped
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.values import describe
-from jaxmigrate.program.sites import axis_of, listed, out_axes_of
+from jaxmigrate.program.sites import axis_of, listed, literal_of
 from jaxmigrate.program.values import Argument, Constant
 
 
@@ -59,11 +59,11 @@ class SiteFacts:
 
     def _has_usual_outputs(self, node: ast.expr) -> bool:
         """Whether each output has its device axis in front, or none."""
-        axes = out_axes_of(self.it.sites[node], self.it.resolver)
-        if not isinstance(axes, tuple):
-            return axes is None or (axes == 0 and axes is not False)
-        usual = all(axis is None or (axis == 0 and axis is not False) for axis in axes)
-        return usual and mapped.parts_of(self.it, node, self.counts[node]) == len(axes)
+        axes = literal_of(self.it.sites[node], "out_axes", 0, self.it.resolver)
+        each = axes if isinstance(axes, tuple) else (axes,)
+        if not all(axis is None or mapped.is_first(axis) for axis in each):
+            return False
+        return each is not axes or mapped.parts_of(self.it, node, self.counts[node]) == len(each)
 
     def _is_usual(self, devices: Argument) -> bool:
         """Whether the devices given to pmap are those that it takes by itself."""

@@ -164,11 +164,12 @@ class Solver:
         return self.it.cells.get(("argument", node, index))
 
     def _outputs(self, node: ast.expr) -> list[Cell | None]:
-        cells = self.it.cells
+        return [self.it.cells.get(("output", node, i)) for i in self._places(node)]
+
+    def _places(self, node: ast.expr) -> Sequence[int | None]:
+        """The outputs of a site by their places in the tuple that it returns; None alone for one as a whole."""
         parts = mapped.parts_of(self.it, node, self.facts.counts.get(node, 0))
-        if parts is not None:
-            return [cells.get(("output", node, i)) for i in range(parts)]
-        return [cells.get(("output", node, None))]
+        return range(parts) if parts is not None else (None,)
 
     def _returned(self, node: ast.expr) -> Var | None:
         return mapped.returned(self.it, node, self._given(node))
@@ -233,7 +234,7 @@ class Solver:
                 continue
             shape = self._returned(node)
             cells = self._outputs(node)
-            apart = mapped.parts_of(self.it, node, self.facts.counts.get(node, 0)) is not None
+            apart = self._places(node) != (None,)
             parts: tuple[Var | None, ...] = shape.parts if apart and shape is not None and shape.parts else (shape,)
             if len(parts) != len(cells):
                 parts = (None,) * len(cells)
@@ -258,9 +259,8 @@ class Solver:
 
     def _unmapped(self, node: ast.expr, parts: Sequence[Var | None]) -> list[Var | None]:
         """The outputs of a site that have no device axis: one value for all devices."""
-        whole = mapped.parts_of(self.it, node, self.facts.counts.get(node, 0)) is None
-        axes = [mapped.axis_of_output(self.it, node, None if whole else i) for i in range(len(parts))]
-        return [part for part, axis in zip(parts, axes, strict=True) if axis is None]
+        pairs = zip(parts, self._places(node), strict=True)
+        return [part for part, place in pairs if mapped.axis_of_output(self.it, node, place) is None]
 
     def _drop_parts(self, cell: Cell | None, part: Var) -> bool:
         """The fields of an output that may differ between devices, all of it where they cannot be told apart."""
@@ -379,14 +379,11 @@ class Solver:
         count = max(self.facts.counts.get(node, 0), 0)
         axes = self.facts.in_axes(node) or (0,) * count
         arguments = tuple(self._argument_choice(node, i, axis, site.module) for i, axis in enumerate(axes))
-        whole = mapped.parts_of(self.it, node, count) is None
-        outputs = tuple(
-            self._output_choice(node, None if whole else i, cell, site.module)
-            for i, cell in enumerate(self._outputs(node))
-        )
+        places = self._places(node)
+        outputs = tuple(self._output_choice(node, place, site.module) for place in places)
         squeezes, keywords = self._squeezes(node, arguments), self.it.by_keyword.get(node, ())
         axis = self.facts.axis(node) or ""
-        return SiteChoice(site, arguments, outputs, whole, axis, self.blocked[node], squeezes, keywords)
+        return SiteChoice(site, arguments, outputs, places == (None,), axis, self.blocked[node], squeezes, keywords)
 
     def _squeezes(self, node: ast.expr, arguments: Sequence[Choice]) -> tuple[Squeeze, ...]:
         stacked = [i for i, c in enumerate(arguments) if c.layout == "stacked"]
@@ -408,9 +405,10 @@ class Solver:
         fields = self._stacked_fields(cell, module)
         return Choice(layout, fields=fields, method=self._method(cell.find()) if cell is not None and fields else "")
 
-    def _output_choice(self, node: ast.expr, index: int | None, cell: Cell | None, module: Module) -> Choice:
-        if mapped.axis_of_output(self.it, node, index) is None:
+    def _output_choice(self, node: ast.expr, place: int | None, module: Module) -> Choice:
+        if mapped.axis_of_output(self.it, node, place) is None:
             return Choice("broadcast")
+        cell = self.it.cells.get(("output", node, place))
         layout = self._layout(cell)
         if layout is None:
             return self._stacked(cell, module)
