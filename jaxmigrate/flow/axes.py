@@ -106,6 +106,7 @@ class AxisWalk:
     rebindings: list[Rebinding] = field(default_factory=list)
     seen: set[object] = field(default_factory=set)
     active: set[ast.expr] = field(default_factory=set)
+    calls: dict[FunctionNode, list[ast.Call]] = field(default_factory=dict)
 
 
 def walk_axes(modules: Iterable[Module], resolver: Resolver, leads: Leads) -> AxisWalk:
@@ -303,7 +304,9 @@ def _function(
     if key in walk.seen or len(way) > DEEPEST:
         return
     walk.seen.add(key)
-    for call in calls_of(function.node):
+    if function.node not in walk.calls:
+        walk.calls[function.node] = list(calls_of(function.node))
+    for call in walk.calls[function.node]:
         if around.complete or walk.leads.may_lead(call, function.module):
             _call(walk, call, function.module, around, bindings, way)
 
@@ -502,7 +505,7 @@ def expression_calls(expression: ast.expr) -> Iterator[ast.Call]:
         if isinstance(node, ast.Call):
             yield node
         if not isinstance(node, ast.Lambda | ast.Constant | ast.Name):
-            pending.extend(reversed(list(children(node))))
+            pending += children(node)[::-1]
 
 
 def label(function: Function) -> str:

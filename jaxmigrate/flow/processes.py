@@ -33,11 +33,11 @@ def process_branches(module: Module, resolver: Resolver) -> Iterator[ProcessBran
     words = ("process_index", "host_id", *_helpers(resolver))
     if not any(word in module.text for word in words):
         return
-    statements = list(_statements(module.tree))
+    statements = _statements(module.tree)
     for node in statements:
         if isinstance(node, ast.Module | ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             yield from _of_body(_Way(module, resolver), node.body, [], [])
-    telling = [n for n, line in enumerate(module.lines, 1) if any(word in line for word in words)]
+    telling = sorted({line for word in words for line in _lines_with(word, module.text)})
     for node in statements if telling else ():
         if not isinstance(node, ast.Module) and _spans(node, telling):
             for child in children(node):
@@ -45,10 +45,20 @@ def process_branches(module: Module, resolver: Resolver) -> Iterator[ProcessBran
                     yield from _of_expression(child, module, resolver)
 
 
+def _lines_with(word: str, text: str) -> Iterator[int]:
+    """The lines of a text, as the parser counts them, that hold a word, once for each time that they do."""
+    line, done, at = 1, 0, text.find(word)
+    while at >= 0:
+        line += text.count("\n", done, at) + text.count("\r", done, at) - text.count("\r\n", done, at)
+        yield line
+        done, at = at, text.find(word, at + 1)
+
+
 def _spans(node: ast.AST, lines: Sequence[int]) -> bool:
     """Whether one of some lines is among those of a node, decorators included; a case of a match tells none."""
-    decorators: Sequence[ast.expr] = getattr(node, "decorator_list", ())
-    start = min((one.lineno for one in (*decorators, node) if hasattr(one, "lineno")), default=1)
+    start: int = getattr(node, "lineno", 1)
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        start = min([start, *(one.lineno for one in node.decorator_list)])
     at = bisect_left(lines, start)
     return at < len(lines) and lines[at] <= getattr(node, "end_lineno", lines[at])
 
@@ -74,16 +84,18 @@ def _tested(function: ast.FunctionDef) -> ast.expr | None:
     return value if "process_index" in text or "host_id" in text else None
 
 
-def _statements(tree: ast.Module) -> Iterator[ast.AST]:
+def _statements(tree: ast.Module) -> list[ast.AST]:
     """The module and all statements in it, and what else can hold statements."""
-    pending: list[ast.AST] = [tree]
-    while pending:
-        node = pending.pop()
-        yield node
-        for name in ("body", "orelse", "finalbody", "handlers", "cases"):
-            found = getattr(node, name, None)
-            if isinstance(found, list):
-                pending.extend(found)
+    found: list[ast.AST] = [tree]
+    for node in found:  # which grows as it goes
+        for name in _HOLDING.get(type(node), ()):
+            found += getattr(node, name)
+    return found
+
+
+_PARTS = ("body", "orelse", "finalbody", "handlers", "cases")
+_STATEMENTS: tuple[type[ast.AST], ...] = (ast.Module, *ast.stmt.__subclasses__(), ast.ExceptHandler, ast.match_case)
+_HOLDING = {kind: parts for kind in _STATEMENTS if (parts := tuple(name for name in _PARTS if name in kind._fields))}
 
 
 @dataclass(frozen=True, slots=True)

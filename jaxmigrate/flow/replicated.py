@@ -10,7 +10,7 @@ import ast
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from jaxmigrate.flow.axes import last_name
+from jaxmigrate.flow.axes import by_last_name
 from jaxmigrate.flow.layout.idioms import BROADCASTS, STACKS, single_return
 from jaxmigrate.flow.operations import is_device_map
 from jaxmigrate.flow.readings import DeviceMap
@@ -36,6 +36,8 @@ class Replicated:
     some: bool = False
     _made: dict[Module, dict[ast.expr, list[ast.Call]]] = field(default_factory=dict)
     _with_stem: dict[str, list[Module]] = field(default_factory=dict)
+    _by_name: dict[Module, dict[str, list[ast.Call]]] = field(default_factory=dict)
+    _of_names: dict[Module, list[ast.Call]] = field(default_factory=dict)
 
     def arguments(self, found: DeviceMap) -> frozenset[int]:
         """The positions of the arguments that every call in sight replicates, or has back from a mapped function.
@@ -188,9 +190,10 @@ class Replicated:
 
     def _named_calls(self, function: ast.FunctionDef) -> Iterator[tuple[ast.Call, Module]]:
         for module in self.modules:
-            for call in module.table.calls if function.name in module.text else ():
-                if last_name(call.func) == function.name:
-                    yield call, module
+            if function.name in module.text:
+                if module not in self._by_name:
+                    self._by_name[module] = by_last_name(module.table.calls)
+                yield from ((call, module) for call in self._by_name[module].get(function.name, ()))
 
     def _calls_of_made(self, function: ast.FunctionDef, scope: Scope) -> Iterator[tuple[ast.Call, Module]]:
         """The calls of a function by the names of what the factory around it gave."""
@@ -198,11 +201,17 @@ class Replicated:
         if not isinstance(factory, ast.FunctionDef):
             return
         for module in self.modules:
-            for call in module.table.calls if factory.name in module.text else ():
-                if isinstance(call.func, ast.Name) and self._may_hold(call.func, module):
-                    values = self.resolver.values(call.func, module)
-                    if any(self._is_made_in(value, factory, function) for value in values):
-                        yield call, module
+            for call in self._calls_of_names(module) if factory.name in module.text else ():
+                values = self.resolver.values(call.func, module)
+                if any(self._is_made_in(value, factory, function) for value in values):
+                    yield call, module
+
+    def _calls_of_names(self, module: Module) -> list[ast.Call]:
+        """The calls of a module of plain names that may hold what some call made."""
+        if module not in self._of_names:
+            calls = (call for call in module.table.calls if isinstance(call.func, ast.Name))
+            self._of_names[module] = [call for call in calls if self._may_hold(call.func, module)]
+        return self._of_names[module]
 
     def _is_made_in(self, value: Value, factory: ast.FunctionDef, function: ast.FunctionDef) -> bool:
         made = value.callee if isinstance(value, Application) else None

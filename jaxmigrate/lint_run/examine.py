@@ -123,7 +123,7 @@ def _read(name: str, path: Path) -> bytes | None:
             raw = stream.read()
     except OSError as error:
         raise SourceError(name, os_reason(error)) from error
-    if any(word in raw for word in _LIBRARIES) or MARKED.encode() in raw:
+    if any(word in raw for word in _LIBRARIES):  # as one is in what asks for silence
         return raw
     if path.suffix != NOTEBOOK and (not raw.isascii() or b"\0" in raw):
         decode(raw, name, path)

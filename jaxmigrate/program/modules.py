@@ -163,6 +163,7 @@ class Project:
         self._roots: dict[str, str] = {}
         self._folders: dict[str, frozenset[str]] = {}
         self.imports: dict[Path, frozenset[Path]] = {}  # whoever reads imports from texts keeps them here
+        self._places: dict[tuple[str, str], list[tuple[str, bool]]] = {}
         self._imports: dict[tuple[Path, str, int], Path | None] = {}
 
     def adopt(self, modules: Iterable[Module]) -> None:
@@ -241,16 +242,28 @@ class Project:
             return None
         if f"/{parts[0]}/" in importer and (found := self._in_own_package(importer, parts)) is not None:
             return found  # a module of a package imports another one by the package's own name
-        root = self._root(folder)
-        while True:
-            found = self._below(folder, parts)
-            if found is not None and found != importer:
+        for place, is_source in self._homes(folder, parts[0]):
+            found = self._below(place, parts)
+            if found is not None and (found != importer or is_source):
                 return found
-            if "src" in self._listing(folder) and (found := self._below(f"{folder}/src", parts)) is not None:
-                return found
-            if folder in (root, os.path.dirname(folder)):
-                return None
-            folder = os.path.dirname(folder)
+        return None
+
+    def _homes(self, folder: str, first: str) -> list[tuple[str, bool]]:
+        """The folders from one up to the project's root, and `src/` in each, that have something of a name.
+
+        With each, whether it is such a `src/`.
+        """
+        key = (folder, first)
+        if key not in self._places:
+            places = [(folder, False)]
+            if "src" in self._listing(folder):
+                places.append((f"{folder}/src", True))
+            found = [one for one in places if not self._listing(one[0]).isdisjoint((first, f"{first}.py"))]
+            above = os.path.dirname(folder)
+            if folder not in (self._root(folder), above):
+                found += self._homes(above, first)
+            self._places[key] = found
+        return self._places[key]
 
     def _in_own_package(self, importer: str, parts: list[str]) -> str | None:
         folder = os.path.dirname(importer)

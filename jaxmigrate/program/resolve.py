@@ -413,7 +413,7 @@ def own_statements(node: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[ast
         current = pending.pop()
         yield current
         if not isinstance(current, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.expr):
-            pending.extend(reversed(list(children(current))))
+            pending += children(current)[::-1]
 
 
 def bind(value: Value, receiver: Instance) -> Value:

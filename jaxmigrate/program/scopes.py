@@ -145,16 +145,16 @@ def child_fields(kind: type[ast.AST]) -> tuple[str, ...]:
 _LEAVES = frozenset({"ctx", "op", "ops", "id", "attr", "arg", "kind", "type_comment", "lineno", "level", "module"})
 
 
-def children(node: ast.AST) -> Iterator[ast.AST]:
+def children(node: ast.AST) -> list[ast.AST]:
     """The nodes right below a node in the order of its fields, but for contexts and operators."""
+    found: list[ast.AST] = []
     for name in _CHILD_FIELDS[type(node)]:
         child = getattr(node, name, None)
         if isinstance(child, list):
-            for one in child:
-                if isinstance(one, ast.AST):
-                    yield one
+            found += [one for one in child if isinstance(one, ast.AST)]
         elif isinstance(child, ast.AST):
-            yield child
+            found.append(child)
+    return found
 
 
 _KINDS = [kind for kind in vars(ast).values() if isinstance(kind, type) and issubclass(kind, ast.AST)]

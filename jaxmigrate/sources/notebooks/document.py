@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 _SPACE = re.compile(r"[ \t\r\n]*")
@@ -74,7 +75,7 @@ def read_document(text: str) -> Document:
         DocumentError: It is no JSON, no notebook, or one of an older or newer format.
     """
     try:
-        content = json.loads(text)
+        content = content_of(text)
     except json.JSONDecodeError as error:
         message = "is empty, not a notebook" if not text.strip() else f"is not JSON: {error.msg}"
         raise DocumentError(message, error.lineno, error.colno) from None
@@ -83,6 +84,12 @@ def read_document(text: str) -> Document:
     _check(content)
     language = _language(content.get("metadata"))
     return Document(tuple(_code_cells(content["cells"], language)), language)
+
+
+@lru_cache(maxsize=1)
+def content_of(text: str) -> Any:
+    """What the JSON of a notebook holds, read once for a look at it and for whatever follows; not to be changed."""
+    return json.loads(text)
 
 
 def spans_of(text: str) -> dict[int, Span]:

@@ -10,9 +10,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from jaxmigrate.sources.decoding import Located, SourceError, SourceFile
-from jaxmigrate.sources.notebooks.document import Document, DocumentError, Span, read_document, spans_of
+from jaxmigrate.sources.notebooks.document import Document, DocumentError, Span, content_of, read_document, spans_of
 from jaxmigrate.sources.notebooks.joining import Joined, TornError, join
 from jaxmigrate.sources.notebooks.splicing import spliced
 
@@ -148,7 +149,7 @@ def read_notebook(raw: bytes, name: str, path: Path | None = None) -> SourceFile
 def python_in(raw: bytes) -> str | None:
     """The code of a notebook's cells, one after another; None where it takes a closer look."""
     try:
-        content = json.loads(raw)
+        content = _content_of(raw)
         cells = [cell["source"] for cell in content["cells"] if cell["cell_type"] == "code"]
         language = content["metadata"]["language_info"]["name"]
     except (ValueError, TypeError, KeyError, RecursionError):
@@ -156,6 +157,14 @@ def python_in(raw: bytes) -> str | None:
     if content.get("nbformat") != 4 or language not in _PYTHON or not all(isinstance(c, str | list) for c in cells):
         return None
     return "\n".join(cell if isinstance(cell, str) else "".join(map(str, cell)) for cell in cells)
+
+
+def _content_of(raw: bytes) -> Any:
+    """What the JSON holds, remembered for `read_notebook`; in other encodings than its own, too."""
+    try:
+        return content_of(raw.removeprefix(codecs.BOM_UTF8).decode("utf-8"))
+    except ValueError:
+        return json.loads(raw)
 
 
 def _ran_in_order(document: Document) -> bool:
