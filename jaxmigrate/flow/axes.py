@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 
 from jaxmigrate.flow.leads import Leads
 from jaxmigrate.program.collectives import (
@@ -41,6 +40,7 @@ from jaxmigrate.program.values import (
     Value,
     Values,
 )
+from jaxmigrate.records import made, record
 
 DEEPEST = 12
 DEEPEST_OUTSIDE = 4  # outside every map, only wrappers of maps are of interest
@@ -48,7 +48,7 @@ TRANSFORMATIONS = TRANSPARENT | GRADIENTS | {f"jax.{name}" for name in ("hessian
 KNOWN_LIBRARIES = ("jax.", "functools.", "builtins.", "itertools.", "operator.", "numpy.")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Environment:
     """Axes that are bound; others may be too unless `complete`."""
 
@@ -60,7 +60,7 @@ class Environment:
         return Environment(self.axes, False) if names is None else Environment(self.axes | names, self.complete)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Step:
     """A place on the way from a map to a collective."""
 
@@ -69,7 +69,7 @@ class Step:
     what: str
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class AxisUse:
     """A collective that names an axis, where it runs, and the way that leads there."""
 
@@ -82,7 +82,7 @@ class AxisUse:
     bindings: Bindings
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class Rebinding:
     """A map over an axis whose name a map around it has bound already."""
 
@@ -96,17 +96,17 @@ class Rebinding:
 Bindings = Mapping[tuple[FunctionNode, str], Values]
 
 
-@dataclass(slots=True)
+@record(frozen=False)
 class AxisWalk:
     """The walk's state: what it found, and what it need not walk again."""
 
     resolver: Resolver
     leads: Leads
-    uses: list[AxisUse] = field(default_factory=list)
-    rebindings: list[Rebinding] = field(default_factory=list)
-    seen: set[object] = field(default_factory=set)
-    active: set[ast.expr] = field(default_factory=set)
-    calls: dict[FunctionNode, list[ast.Call]] = field(default_factory=dict)
+    uses: list[AxisUse] = made(factory=list)
+    rebindings: list[Rebinding] = made(factory=list)
+    seen: set[object] = made(factory=set)
+    active: set[ast.expr] = made(factory=set)
+    calls: dict[FunctionNode, list[ast.Call]] = made(factory=dict)
 
 
 def walk_axes(modules: Iterable[Module], resolver: Resolver, leads: Leads) -> AxisWalk:

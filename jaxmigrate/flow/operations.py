@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 from jaxmigrate.flow.axes import expression_calls
 from jaxmigrate.program.callers import callers_of
@@ -13,12 +12,13 @@ from jaxmigrate.program.collectives import COMMUNICATING, HOST_SYNCS, PMAP, SHAR
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver, call_arguments
 from jaxmigrate.program.values import UNKNOWN, Application, External, Function, Parameter, Partial, Value, Values
+from jaxmigrate.records import record
 
 DEEPEST = 5
 LIKE_COLLECTIVES = re.compile("(psum|pmean|pmax|pmin|all_gather|ppermute)_")  # pmean_if_pmap, and its like in libraries
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Operation:
     """Something that devices do together: a collective, a call of a mapped function, or a host synchronisation."""
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 
 from jaxmigrate.flow.axes import expression_calls
 from jaxmigrate.flow.operations import Operation, operations, same_sequence
@@ -13,13 +12,14 @@ from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.scopes import children
 from jaxmigrate.program.values import Application, External, Function, Value
+from jaxmigrate.records import record, replace
 
 PROCESS_INDEX = frozenset({"jax.process_index", "jax.host_id", "jax.lib.xla_bridge.process_index"})
 PLAIN = (ast.Assign, ast.Expr, ast.Return, ast.AugAssign, ast.AnnAssign, ast.FunctionDef, ast.ClassDef, ast.Import)
 ENDS = ast.Return | ast.Raise | ast.Continue | ast.Break
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class ProcessBranch:
     """A test on the process index and the first operation that not every process reaches because of it."""
 
@@ -98,7 +98,7 @@ _STATEMENTS: tuple[type[ast.AST], ...] = (ast.Module, *ast.stmt.__subclasses__()
 _HOLDING = {kind: parts for kind in _STATEMENTS if (parts := tuple(name for name in _PARTS if name in kind._fields))}
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Way:
     """Where a walk through a function's statements stands: what a break leaves out, None outside of loops."""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
 
 from jaxmigrate.flow.specs import out_vars, spec_axes, spec_var
 from jaxmigrate.flow.variance import EQUAL, MAY, Reading, Var, read
@@ -12,9 +11,10 @@ from jaxmigrate.program.collectives import PMAP, TRANSPARENT, VMAP, argument
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.values import Application, Argument, Constant, External, Function, Partial, Value
+from jaxmigrate.records import record
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class DeviceMap:
     """A pmap or shard_map of a function that is in sight, or a vmap with an axis name; `axes`: None if not known.
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 
 from jaxmigrate.flow.axes import by_last_name
 from jaxmigrate.flow.layout.idioms import BROADCASTS, STACKS, single_return
@@ -22,22 +21,23 @@ from jaxmigrate.program.resolve import Resolver, own_statements
 from jaxmigrate.program.scopes import Binding, FunctionNode, Scope, positional_names
 from jaxmigrate.program.trees import TREE_MAPS
 from jaxmigrate.program.values import Application, External, Function, Parameter, Value, Values
+from jaxmigrate.records import made, record, replace
 
 LIBRARY = frozenset({"flax.jax_utils.replicate", "jax.device_put_replicated"})
 DEEPEST = 5
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Replicated:
     """Answers for the maps of some modules; `some`: one call that replicates is enough, whatever the others do."""
 
     modules: Sequence[Module]
     resolver: Resolver
     some: bool = False
-    _made: dict[Module, dict[ast.expr, list[ast.Call]]] = field(default_factory=dict)
-    _with_stem: dict[str, list[Module]] = field(default_factory=dict)
-    _by_name: dict[Module, dict[str, list[ast.Call]]] = field(default_factory=dict)
-    _of_names: dict[Module, list[ast.Call]] = field(default_factory=dict)
+    _made: dict[Module, dict[ast.expr, list[ast.Call]]] = made(factory=dict)
+    _with_stem: dict[str, list[Module]] = made(factory=dict)
+    _by_name: dict[Module, dict[str, list[ast.Call]]] = made(factory=dict)
+    _of_names: dict[Module, list[ast.Call]] = made(factory=dict)
 
     def arguments(self, found: DeviceMap) -> frozenset[int]:
         """The positions of the arguments that every call in sight replicates, or has back from a mapped function.

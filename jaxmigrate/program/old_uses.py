@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias, cast
 
 from jaxmigrate.program.modules import Module
@@ -13,13 +12,14 @@ from jaxmigrate.program.old_names import OldName, last_parts, row_of
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.scopes import Binding
 from jaxmigrate.program.sites import ReferenceNode, denotes
+from jaxmigrate.records import record
 
 Statement: TypeAlias = ast.Import | ast.ImportFrom
 OWNERS = ("jax.", "flax.", "equinox.", "objax.")
 ABSENT = frozenset({"ImportError", "ModuleNotFoundError", "AttributeError", "Exception", "NameError"})
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class OldImport:
     """An import of an old name, or of something below an old module; `below` is what stands below the row's name."""
 
@@ -35,7 +35,7 @@ class OldImport:
         return self.alias.asname or self.alias.name.partition(".")[0]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class OldReference:
     """An expression that denotes an old name through imports alone."""
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
+
+from jaxmigrate.records import made, record
 
 FunctionNode: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 ScopeKind = Literal["module", "class", "function", "comprehension"]
@@ -19,7 +20,7 @@ Path: TypeAlias = tuple[int | str, ...]
 Reference: TypeAlias = ast.Name | ast.Attribute
 
 
-@dataclass(slots=True, eq=False)  # not frozen: there are as many as names are bound, and freezing is half their cost
+@record(eq=False, frozen=False)  # not frozen: there are as many as names are bound, and freezing is half their cost
 class Binding:
     """One place that binds a name.
 
@@ -35,16 +36,16 @@ class Binding:
     path: Path = ()
 
 
-@dataclass(slots=True, eq=False)
+@record(eq=False, frozen=False)
 class Scope:
     """A scope with its bindings; `parent` is the lexically enclosing one."""
 
     kind: ScopeKind
     node: ast.AST
     parent: Scope | None
-    bindings: dict[str, list[Binding]] = field(default_factory=dict)
-    outer_names: set[str] = field(default_factory=set)
-    children: list[Scope] = field(default_factory=list)
+    bindings: dict[str, list[Binding]] = made(factory=dict)
+    outer_names: set[str] = made(factory=set)
+    children: list[Scope] = made(factory=list)
 
     def lookup(self, name: str) -> Scope | None:
         """The scope that holds `name` as seen from here, or None for a builtin or a star import."""
@@ -71,7 +72,7 @@ class Scope:
         return scope
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class Attribute:
     """An assignment `target.attr = value`, kept for `self.attr` and for module attributes."""
 
@@ -82,7 +83,7 @@ class Attribute:
     node: ast.AST
 
 
-@dataclass(slots=True, eq=False)
+@record(eq=False, frozen=False)
 class ScopeTable:
     """All that one walk over a module records.
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Literal, TypeAlias, cast
 
 from jaxmigrate.program.modules import Module
@@ -29,13 +28,14 @@ from jaxmigrate.program.values import (
     Value,
     Values,
 )
+from jaxmigrate.records import record
 
 PMAP = "jax.pmap"
 ReferenceNode: TypeAlias = ast.Name | ast.Attribute
 Use = Literal["call", "partial", "decorator", "value"]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class Reference:
     """An expression that denotes `jax.pmap` through imports alone.
 
@@ -49,7 +49,7 @@ class Reference:
     call: ast.Call | None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class MappedSite:
     """A place where a function is mapped.
 

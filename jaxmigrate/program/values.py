@@ -8,30 +8,30 @@ that there may be others.
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from jaxmigrate.program.scopes import FunctionNode, positional_names
+from jaxmigrate.records import record
 
 if TYPE_CHECKING:
     from jaxmigrate.program.modules import Module
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class External:
     """A name outside the project, by its full dotted name: `jax.lax.psum`."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ModuleValue:
     """A module of the project."""
 
     module: Module
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Function:
     """A def or lambda of the project without its decorators; `receiver` is what a bound method is bound to."""
 
@@ -44,7 +44,7 @@ class Function:
         return positional_names(self.node.args)[self.receiver is not None :]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Class:
     """A class of the project."""
 
@@ -52,7 +52,7 @@ class Class:
     node: ast.ClassDef
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Instance:
     """An object of a class of the project; `call` is the constructor call where it is in sight."""
 
@@ -60,14 +60,14 @@ class Instance:
     call: Application | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Constant:
     """A literal: str, int, float, bool, None, bytes, or a tuple of such."""
 
     value: object
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Parameter:
     """The value that a caller passes for a parameter."""
 
@@ -76,7 +76,7 @@ class Parameter:
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Argument:
     """One argument of a call: by position (`keyword` None), by keyword, or starred (`keyword` "*" or "**").
 
@@ -89,7 +89,7 @@ class Argument:
     value: Value | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Application:
     """`callee` called with `arguments`; `node` is the call, or the decorator that makes it."""
 
@@ -99,7 +99,7 @@ class Application:
     module: Module
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Partial:
     """`functools.partial(callee, *arguments)`."""
 
@@ -114,7 +114,7 @@ class Partial:
         return all(argument.keyword not in (None, "*", "**") for argument in self.arguments)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Member:
     """An attribute of something whose class is not in sight: `model.apply`."""
 
@@ -122,7 +122,7 @@ class Member:
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Unknown:
     """Anything."""
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
 from typing import Literal
 
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.scopes import FunctionNode, positional_names
 from jaxmigrate.program.values import Application, External, Function, Value
+from jaxmigrate.records import record
 
 Kind = Literal["replicate", "split", "first", "merge", "metrics", "prefetch", "rows", "stack"]
 
@@ -47,7 +47,7 @@ FLAX_FILES = {"flax/jax_utils.py": "flax.jax_utils", "flax/training/common_utils
 STRONG = frozenset(f"jax.numpy.{name}" for name in ("ones", "zeros", "empty", "eye", "identity", "linspace", "arange"))
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Idiom:
     """What an expression does to the leading axis of `operand`; `form` is how it says it."""
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
+
+from jaxmigrate.records import record
 
 if TYPE_CHECKING:
     from jaxmigrate.flow.variance.frames import Frame
@@ -11,7 +12,7 @@ if TYPE_CHECKING:
     from jaxmigrate.program.values import Function
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Closure:
     """A function of the project with the frame that it was made in, None where that was outside of what is read.
 
@@ -24,7 +25,7 @@ class Closure:
     receiver: Var | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Bound:
     """A partial: `callee` with some arguments given."""
 
@@ -33,7 +34,7 @@ class Bound:
     named: tuple[tuple[str, Var], ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Transformed:
     """`callee` under a transformation of JAX, with the options given to that."""
 
@@ -43,7 +44,7 @@ class Transformed:
     given: tuple[Var, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Method:
     """An attribute of a value whose class is not known."""
 
@@ -51,7 +52,7 @@ class Method:
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Pure:
     """A function of its arguments and of what it holds, which is at `level`; `hidden`: it may call the project's."""
 
@@ -59,7 +60,7 @@ class Pure:
     hidden: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Choice:
     """One of several."""
 

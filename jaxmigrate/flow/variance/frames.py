@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 
 from jaxmigrate.flow.variance.lattice import Fields, Var
 from jaxmigrate.program.modules import Module
+from jaxmigrate.records import made, record
 
 Names = dict[str, Var]
 
 
-@dataclass(slots=True, eq=False)
+@record(eq=False, frozen=False)
 class Loop:
     """What the names hold where a loop is left, or gone round, from its middle."""
 
-    left: list[Names] = field(default_factory=list)
-    again: list[Names] = field(default_factory=list)
+    left: list[Names] = made(factory=list)
+    again: list[Names] = made(factory=list)
 
 
-@dataclass(slots=True, eq=False)
+@record(eq=False, frozen=False)
 class Frame:
     """What names hold while a function runs; `parent` is the frame of the function that it was made in.
 
@@ -30,11 +30,11 @@ class Frame:
     module: Module
     node: ast.AST | None
     parent: Frame | None = None
-    names: Names = field(default_factory=dict)
-    returned: list[Var] = field(default_factory=list)
-    yielded: list[Var] = field(default_factory=list)
-    loops: list[Loop] = field(default_factory=list)
-    watching: list[Names] = field(default_factory=list)
+    names: Names = made(factory=dict)
+    returned: list[Var] = made(factory=list)
+    yielded: list[Var] = made(factory=list)
+    loops: list[Loop] = made(factory=list)
+    watching: list[Names] = made(factory=list)
     captured: bool = False
     doubtful: bool = False
 
@@ -46,12 +46,12 @@ class Frame:
         return frame
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Arguments:
     """Arguments of a call; `rest` is what stars of unknown length give."""
 
     given: tuple[Var, ...] = ()
-    named: Mapping[str, Var] = field(default_factory=Fields)
+    named: Mapping[str, Var] = made(factory=Fields)
     rest: Var | None = None
 
     def all(self) -> Iterator[Var]:

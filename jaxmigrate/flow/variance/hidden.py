@@ -11,7 +11,6 @@ from __future__ import annotations
 import ast
 import re
 from collections import defaultdict
-from dataclasses import dataclass, field
 from functools import cached_property
 
 from jaxmigrate.flow.axes import axis_names, last_name
@@ -22,6 +21,7 @@ from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver, is_static
 from jaxmigrate.program.scopes import Scope, all_parameters, positional_names
 from jaxmigrate.program.values import Class, Function, Instance
+from jaxmigrate.records import made, record
 
 INTRODUCERS = frozenset(
     {
@@ -63,19 +63,19 @@ HOST_ONLY = frozenset(
 )  # fmt: skip
 
 
-@dataclass(slots=True, eq=False)
+@record(eq=False, frozen=False)
 class Unit:
     """A function, class or alias: what it mentions, and where it tells devices apart."""
 
     name: str
     module: Module
-    mentions: set[str] = field(default_factory=set)
-    introducing: list[tuple[ast.expr, Module]] = field(default_factory=list)
+    mentions: set[str] = made(factory=set)
+    introducing: list[tuple[ast.expr, Module]] = made(factory=list)
     reducing: bool = False
     is_network: bool = False
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class _Mention:
     """A name used in an expression, in a unit."""
 

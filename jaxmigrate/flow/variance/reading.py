@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass, field
 
 from jaxmigrate.flow.operations import Operation
 from jaxmigrate.flow.variance.lattice import EQUAL, Var
 from jaxmigrate.program.modules import Module
+from jaxmigrate.records import made, record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Divergence:
     """A branch on a varying predicate whose ways differ in their collectives."""
 
@@ -19,7 +19,7 @@ class Divergence:
     operation: Operation
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Reduction:
     """A reduction over the whole mapped axis: psum, pmean, pmax or pmin by its full name, and what it reduces."""
 
@@ -29,7 +29,7 @@ class Reduction:
     operand: Var
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Draw:
     """Random bits drawn by a function of `jax.random`, or by a network's `rngs`, and the key that they come from."""
 
@@ -39,7 +39,7 @@ class Draw:
     key: Var
 
 
-@dataclass(slots=True)
+@record(frozen=False)
 class Reading:
     """What reading a mapped function's body found.
 
@@ -48,9 +48,9 @@ class Reading:
     """
 
     returned: Var = EQUAL
-    reductions: list[Reduction] = field(default_factory=list)
-    updates: list[tuple[Module, ast.expr]] = field(default_factory=list)
-    divergences: list[Divergence] = field(default_factory=list)
-    draws: list[Draw] = field(default_factory=list)
-    statistics: list[tuple[Module, ast.expr]] = field(default_factory=list)
+    reductions: list[Reduction] = made(factory=list)
+    updates: list[tuple[Module, ast.expr]] = made(factory=list)
+    divergences: list[Divergence] = made(factory=list)
+    draws: list[Draw] = made(factory=list)
+    statistics: list[tuple[Module, ast.expr]] = made(factory=list)
     assumed: bool = False

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from dataclasses import dataclass, field
 
 from jaxmigrate.flow.variance.callees import Callee, Choice
 from jaxmigrate.flow.variance.frames import Arguments, Frame
@@ -43,6 +42,7 @@ from jaxmigrate.program.values import (
     Value,
     Values,
 )
+from jaxmigrate.records import made, record
 
 DEEPEST = 24
 MOST_WORK = 20_000  # expressions evaluated in one reading, after which every call is unknown
@@ -51,18 +51,18 @@ LENIENT_WORK = 8_000  # after which a lenient reading is given up: twice what an
 OUTSIDE = "outside"
 
 
-@dataclass(slots=True)
+@record(frozen=False)
 class Shared:
     """What all readings of one project share."""
 
     hidden: Hidden
     hosts: Hosts
     callers: Callers
-    storing: dict[ast.AST, bool] = field(default_factory=dict)  # whether a function changes what is not its own
-    free: dict[ast.AST, tuple[tuple[str, bool], ...]] = field(default_factory=dict)  # names that functions capture
+    storing: dict[ast.AST, bool] = made(factory=dict)  # whether a function changes what is not its own
+    free: dict[ast.AST, tuple[tuple[str, bool], ...]] = made(factory=dict)  # names that functions capture
 
 
-@dataclass(slots=True, eq=False)
+@record(eq=False, frozen=False)
 class Run:
     """One reading of one function.
 
@@ -81,12 +81,12 @@ class Run:
     trusting: bool = False
     lenient: bool = False
     home: Module | None = None
-    reading: Reading = field(default_factory=Reading)
-    active: list[ast.AST] = field(default_factory=list)
-    frames: list[Frame] = field(default_factory=list)
-    entered: set[ast.AST] = field(default_factory=set)
-    memo: dict[object, tuple[Var, int, int]] = field(default_factory=dict)
-    outside: dict[ast.expr, Var] = field(default_factory=dict)
+    reading: Reading = made(factory=Reading)
+    active: list[ast.AST] = made(factory=list)
+    frames: list[Frame] = made(factory=list)
+    entered: set[ast.AST] = made(factory=set)
+    memo: dict[object, tuple[Var, int, int]] = made(factory=dict)
+    outside: dict[ast.expr, Var] = made(factory=dict)
     clearing: bool = True
     shadowed: frozenset[str | None] = frozenset()
     doubt: int = 0
