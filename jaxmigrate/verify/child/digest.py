@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from .content import Content, Leaf, Shape, content, digest_of_text, write
 from .shards import Pieces, pieces_of
-from .together import Together
+from .together import Asked, Together
 
 SCALARS = (bool, int, float, complex, str, bytes)
 _NUMBERS = (bool, int, float, complex)
@@ -51,16 +51,36 @@ class Keep(NamedTuple):
     take: Callable[[int], bool]
 
 
-def digest_tree(tree: Any, structures: Structures, keep: Keep | None, view: View) -> Tree:
-    """Digest every leaf of a pytree of arguments or results; raises nothing for leaves that cannot be read."""
+class Begun(NamedTuple):
+    """A pytree that is being digested: its leaves, where to leave them if it `keeps` any, what is known of them."""
+
+    values: list[Any]
+    paths: tuple[str, ...]
+    nodes: str
+    places: list[str]
+    keeps: bool
+    known: list[Any]
+    asked: Asked
+    together: Together
+
+
+def begin(tree: Any, structures: Structures, keep: Keep | None) -> Begun:
+    """Begin to digest a pytree of arguments or results, which need not be computed yet."""
     import jax
 
     values, treedef = jax.tree_util.tree_flatten(tree, is_leaf=_is_none)
     paths, nodes = structures.of(tree, treedef)
     places = [_place(keep, number, value) for number, value in enumerate(values)] if keep else [""] * len(values)
-    described = [None if place else _KNOWN.get(value) for value, place in zip(values, places)]  # noqa: B905
-    small = [number for number, found in enumerate(described) if found is None and not places[number]]
-    for number, found in structures.together.read({number: values[number] for number in small}, *view[:2]):
+    known = [None if place else _KNOWN.get(value) for value, place in zip(values, places)]  # noqa: B905
+    small = {n: values[n] for n, found in enumerate(known) if found is None and not places[n]}
+    asked = structures.together.ask(small)
+    return Begun(values, paths, nodes, places, keep is not None, known, asked, structures.together)
+
+
+def digest_tree(begun: Begun, view: View) -> Tree:
+    """Digest every leaf; raises nothing for leaves that cannot be read."""
+    values, places, described = begun.values, begun.places, begun.known
+    for number, found in begun.together.read(begun.asked, *view[:2]):
         described[number] = _KNOWN.put(values[number], found)
     left = [number for number, found in enumerate(described) if found is None]
     run = _threads().map if sum(_size(values[number]) for number in left) > _LARGE_BYTES else map
@@ -68,7 +88,7 @@ def digest_tree(tree: Any, structures: Structures, keep: Keep | None, view: View
         described[number] = found
     kept = tuple(number for number, place in enumerate(places) if place and os.path.exists(place))
     leaves, contents = zip(*described) if described else ((), ())  # noqa: B905 - Python 3.9 has no strict
-    return Tree(paths, nodes, leaves, contents, kept)
+    return Tree(begun.paths, begun.nodes, leaves, contents, kept)
 
 
 def _threads() -> ThreadPoolExecutor:

@@ -199,16 +199,16 @@ def _call(site: str, name: str, function: Any, args: Any, kwargs: Any) -> Any:
         _say_traced(site)
         return function(*args, **kwargs)
     call = _Call(site, name)
-    call.record("in", (args, kwargs))
+    call.record("in", call.begin("in", (args, kwargs)))
     try:
-        result = call.run(function, args, kwargs)
+        result, begun = call.run(function, args, kwargs)
     except BaseException as error:
         call.raised(error)
         raise
-    if digest.holds_tracer(result):
+    if begun is None:
         call.traced()
     else:
-        call.record("out", result)
+        call.record("out", begun)
     return result
 
 
@@ -237,23 +237,30 @@ class _Call:
         place = {"site": site, "f": name, "i": self.number, "thread": self.thread, "within": _stack()}
         self.log.write({"k": "enter", "n": self.order, **place})
 
-    def run(self, function: Any, args: Any, kwargs: Any) -> Any:
-        """Call the function and wait for its results: unwaited collectives of many steps can exhaust the threads."""
+    def run(self, function: Any, args: Any, kwargs: Any) -> tuple[Any, digest.Begun | None]:
+        """Call the function and wait for its results: unwaited collectives of many steps can exhaust the threads.
+
+        While the devices compute them, it is told to them what to copy of the results; there is none of tracers.
+        """
         started = time.perf_counter()
         _stack().append(self.site)
         try:
             result = function(*args, **kwargs)
+            begun = None if digest.holds_tracer(result) else self.begin("out", result)
             digest.wait_for(result)
         finally:
             _stack().pop()
         self.seconds = time.perf_counter() - started
-        return result
+        return result, begun
 
-    def record(self, where: str, tree: Any) -> None:
-        """Log the arguments (`in`) or the results (`out`) of the call."""
+    def begin(self, where: str, tree: Any) -> digest.Begun:
+        """Begin to digest the arguments (`in`) or the results (`out`) of the call."""
         _describe_jax(self.log)
-        keep = self._keep(where)
-        described = digest.digest_tree(tree, _structures(self.site, where), keep, _view(where))
+        return digest.begin(tree, _structures(self.site, where), self._keep(where))
+
+    def record(self, where: str, begun: digest.Begun) -> None:
+        """Log the arguments or the results."""
+        described = digest.digest_tree(begun, _view(where))
         record = {
             "k": where,
             "n": self.order,
@@ -262,7 +269,7 @@ class _Call:
         }
         digests = "\n".join(found.text() for found in described.contents)
         is_detailed = log.is_detailed(self.number, len(described.leaves)) and self.log.take_detail(len(digests))
-        if keep is not None or is_detailed:
+        if begun.keeps or is_detailed:
             record["leaves"] = digests
         if described.kept:
             record["kept"] = described.kept

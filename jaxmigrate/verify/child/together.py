@@ -8,7 +8,7 @@ and again is read in this way.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, cast
 
 from .content import Content, Leaf, Shape, content, differing_copies, repeated_content
@@ -20,9 +20,14 @@ _FEWEST = 4
 _MOST_BYTES = 1 << 16
 _MOST_BYTES_TOGETHER = 8 << 20
 _MOST_REMEMBERED = 4096
+# Kinds of calls of one site whose readers are kept: calls of which arrays are left on disk are of kinds of their own.
+_MOST_KINDS = 16
 _AS_THEY_ARE = frozenset(("bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "float32"))
 # XLA computes with these as float32 on some processors, even where it only moves them.
 _AS_INTEGERS = frozenset(("bfloat16", "float16"))
+# So few arrays are put into the row of others with numbers of the same size, since every row costs time.
+_FEW = 4
+_OF_ONE_SIZE = ("float32", "int32", "uint32")
 
 
 class _Array(NamedTuple):
@@ -45,49 +50,93 @@ class _Part(NamedTuple):
 class _Reader(NamedTuple):
     """A compiled copy of arrays of one kind, where each of them ends up, and the lengths of the rows."""
 
-    kind: tuple[_Array, ...]
     copy: Any
     parts: tuple[_Part, ...]
     lengths: tuple[int, ...]
 
 
-# For arrays that are read one by one.
-_NONE = _Reader((), None, (), ())
+class _Kind:
+    """What is known of calls of one kind: how often there were some, and what reads them; None if nothing does."""
+
+    def __init__(self) -> None:
+        self.seen = 0
+        self.reader: _Reader | None = None
+        self.is_hopeless = False
+
+
+class Asked(NamedTuple):
+    """Arrays by their numbers, and the copy that their devices have been told to make, if any."""
+
+    arrays: Mapping[int, _Array]
+    reader: _Reader | None
+    rows: Any
+
+
+_NOTHING = Asked({}, None, ())
 
 
 class Together:
     """Reads the arrays of the calls of one site."""
 
     def __init__(self) -> None:
-        self.kind: tuple[_Array, ...] = ()
-        self.seen = 0
-        self.reader: _Reader | None = None
+        self.kinds: dict[tuple[_Array, ...], _Kind] = {}
+        self.last: dict[int, tuple[Any, Any, _Array | None]] = {}
 
-    def read(
-        self, values: Mapping[int, Any], original: bool, devices: int
-    ) -> Iterator[tuple[int, tuple[Leaf, Content]]]:
-        """Describes those of the arrays that are read together; `devices` is the number of all there are."""
+    def ask(self, values: Mapping[int, Any]) -> Asked:
+        """Has those of the arrays copied that are read together; they need not be computed yet."""
         if len(values) < _FEWEST:
+            return _NOTHING
+        try:
+            arrays = {number: array for number, value in values.items() if (array := self._small(number, value))}
+        except Exception:  # noqa: BLE001 - whatever JAX has against it, they can be read one by one
+            return _NOTHING
+        if len(arrays) < _FEWEST:
+            return _NOTHING
+        kind = self._kind(tuple(arrays.values()))
+        kind.seen += 1
+        if kind.seen < _PATIENCE or kind.is_hopeless or not _is_free():
+            return _NOTHING
+        try:
+            chosen = [values[number] for number in arrays]
+            if kind.reader is None:
+                kind.reader = _reader(tuple(arrays.values()), on_devices(chosen[0]))
+            return Asked(arrays, kind.reader, kind.reader.copy(*chosen))
+        except Exception:  # noqa: BLE001 - as above
+            kind.is_hopeless = True
+            return _NOTHING
+
+    def read(self, asked: Asked, original: bool, devices: int) -> Iterator[tuple[int, tuple[Leaf, Content]]]:
+        """Describes the arrays that were asked for; `devices` is the number of all there are."""
+        arrays, reader, rows = asked
+        if reader is None:
             return
         try:
-            chosen = {number: array for number, value in values.items() if (array := _small(value)) is not None}
-            read = self._read([values[number] for number in chosen], tuple(chosen.values()))
-        except Exception:  # noqa: BLE001 - whatever JAX has against it, they can be read one by one
-            self.reader = _NONE
+            found = _copied(reader, rows, len(next(iter(arrays.values())).devices))
+        except Exception:  # noqa: BLE001 - as above
+            self._kind(tuple(arrays.values())).is_hopeless = True
             return
-        for (number, array), data in zip(chosen.items(), read):  # noqa: B905 - Python 3.9 has no strict
+        for (number, array), data in zip(arrays.items(), found):  # noqa: B905 - Python 3.9 has no strict
             yield number, (array.leaf, _content(array, data, original, devices))
 
-    def _read(self, values: list[Any], kind: tuple[_Array, ...]) -> list[list[bytes]]:
-        if kind != self.kind:
-            self.kind, self.seen, self.reader = kind, 0, None
-        self.seen += 1
-        if len(kind) < _FEWEST or self.seen < _PATIENCE or self.reader is _NONE or not _is_free():
-            return []
-        reader = self.reader or _reader(kind, on_devices(values[0]))
-        self.reader = reader
-        # Another thread may be at calls of another kind.
-        return _copied(reader, values, len(kind[0].devices)) if reader.kind == kind else []
+    def _kind(self, arrays: tuple[_Array, ...]) -> _Kind:
+        kind = self.kinds.get(arrays)
+        if kind is None:
+            if len(self.kinds) >= _MOST_KINDS:
+                self.kinds.clear()
+            kind = self.kinds.setdefault(arrays, _Kind())
+        return kind
+
+    def _small(self, number: int, value: Any) -> _Array | None:
+        """An array that can be read together with others; most are as they were in the call before."""
+        import jax
+
+        if not isinstance(value, jax.Array) or isinstance(value, jax.core.Tracer) or value.is_deleted():
+            return None
+        aval, sharding = value.aval, value.sharding
+        last = self.last.get(number)
+        if last is None or last[0] is not aval or last[1] is not sharding:
+            last = self.last[number] = (aval, sharding, _small(value))
+        return last[2]
 
 
 def _content(array: _Array, data: list[bytes], original: bool, devices: int) -> Content:
@@ -107,11 +156,6 @@ _REMEMBERED: dict[Any, _Array | None] = {}
 
 
 def _small(value: Any) -> _Array | None:
-    """An array that can be read together with others."""
-    import jax
-
-    if not isinstance(value, jax.Array) or isinstance(value, jax.core.Tracer) or value.is_deleted():
-        return None
     key = (value.sharding, value.shape, value.dtype, value.weak_type)
     try:
         return _REMEMBERED[key]
@@ -156,50 +200,101 @@ def _is_free() -> bool:
 
 def _reader(kind: tuple[_Array, ...], shards: list[Any]) -> _Reader:
     if any(array.devices != kind[0].devices for array in kind):
-        return _NONE
-    dtypes = tuple(dict.fromkeys(array.leaf.dtype for array in kind))
-    parts, ends = [], [0] * len(dtypes)
-    for array in kind:
-        row = dtypes.index(array.leaf.dtype)
-        parts.append(_Part(row, ends[row], ends[row] + array.size))
-        ends[row] += array.size
-    if sum(ends) > _MOST_BYTES_TOGETHER:
-        return _NONE
-    rows = [[number for number, part in enumerate(parts) if part.row == row] for row in range(len(dtypes))]
-    return _Reader(kind, _compiled(kind, rows, [shard.device for shard in shards]), tuple(parts), tuple(ends))
+        raise ValueError("arrays on different devices")
+    rows = _rows([array.leaf.dtype for array in kind])
+    if sum(array.size for array in kind) > _MOST_BYTES_TOGETHER:
+        raise ValueError("too much to copy at once")
+    parts: dict[int, _Part] = {}
+    ends = [0] * len(rows)
+    for number, row in enumerate(rows.values()):
+        for at in row:
+            parts[at] = _Part(number, ends[number], ends[number] + kind[at].size)
+            ends[number] += kind[at].size
+    copy = _compiled(kind, rows, [shard.device for shard in shards])
+    return _Reader(copy, tuple(parts[at] for at in range(len(kind))), tuple(ends))
 
 
-def _compiled(kind: tuple[_Array, ...], rows: list[list[int]], devices: list[Any]) -> Any:
+def _rows(dtypes: list[str]) -> dict[str, list[int]]:
+    """For each dtype the numbers of the arrays that are copied as such, one after the other."""
+    rows: dict[str, list[int]] = {}
+    for number, dtype in enumerate(dtypes):
+        rows.setdefault(dtype, []).append(number)
+    alike = sorted((dtype for dtype in rows if dtype in _OF_ONE_SIZE), key=lambda dtype: len(rows[dtype]))
+    for dtype in alike[:-1]:
+        # Many that are taken for another dtype would be copied number by number.
+        if len(rows[dtype]) <= _FEW:
+            rows[alike[-1]] += rows.pop(dtype)
+    return rows
+
+
+def _compiled(kind: tuple[_Array, ...], rows: Mapping[str, list[int]], devices: list[Any]) -> Any:
     """Puts the arrays of each row one after the other on each device."""
     import jax
     import numpy as np
 
     def copy(*values: Any) -> Any:
-        return tuple(jax.numpy.concatenate([_flat(values[number]) for number in row]) for row in rows)
+        return tuple(
+            jax.numpy.concatenate([_flat(values[number], dtype) for number in row]) for dtype, row in rows.items()
+        )
 
     mesh, spec = jax.sharding.Mesh(np.asarray(devices), ("jaxmigrate",)), cast("Any", jax.sharding.PartitionSpec)
     specs: tuple[Any, ...] = tuple(spec() if array.is_copied else spec("jaxmigrate") for array in kind)
     return jax.jit(jax.shard_map(copy, mesh=mesh, in_specs=specs, out_specs=spec("jaxmigrate"), check_vma=False))
 
 
-def _flat(value: Any) -> Any:
+def _flat(value: Any, dtype: str) -> Any:
     import jax
 
-    if value.dtype.name in _AS_INTEGERS:
-        value = jax.lax.bitcast_convert_type(value, "uint16")
+    seen = "uint16" if dtype in _AS_INTEGERS else dtype
+    if value.dtype.name != seen:
+        value = jax.lax.bitcast_convert_type(value, seen)
     return value.reshape(-1)
 
 
-def _copied(reader: _Reader, values: list[Any], devices: int) -> list[list[bytes]]:
-    """What each device has of each array; only what the first has where all have the same in a row."""
-    rows = [_bytes_of(copy) for copy in reader.copy(*values)]
+def _copied(reader: _Reader, copies: Any, devices: int) -> list[list[bytes]]:
+    """What each device has of each array; only what the first has where all have the same."""
+    rows = [[_buffer(part) for part in on_devices(copy)] for copy in copies]
     lengths = [[length] * devices for length in reader.lengths]
     assert [[len(one) for one in row] for row in rows] == lengths, "JAX has made something else of it"
-    rows = [row[:1] if row.count(row[0]) == len(row) else row for row in rows]
-    return [[one[part.start : part.stop] for one in rows[part.row]] for part in reader.parts]
+    found: list[list[bytes]] = [[] for _ in reader.parts]
+    for number, row in enumerate(rows):
+        places = sorted((part.start, at) for at, part in enumerate(reader.parts) if part.row == number)
+        numbers = [at for _, at in places]
+        for at, data in zip(numbers, _split(row, [reader.parts[at] for at in numbers])):  # noqa: B905
+            found[at] = data
+    return found
 
 
-def _bytes_of(copied: Any) -> list[bytes]:
+def _buffer(part: Any) -> memoryview:
+    """The bytes of a copy where they are: it is seen by nobody else, and never given away."""
     import numpy as np
 
-    return [np.asarray(part).tobytes() for part in on_devices(copied)]
+    try:
+        return memoryview(part).cast("B")
+    except (TypeError, ValueError, BufferError, RuntimeError, NotImplementedError):
+        return np.asarray(part).view(np.uint8).data
+
+
+def _split(row: list[memoryview], parts: Sequence[_Part]) -> list[list[bytes]]:
+    """What the devices have of each of the parts that make up a row; one entry where all have the same."""
+    # Of all ways to compare bytes where they are, that of a bytearray is the fastest.
+    first = bytearray(row[0])
+    others = [other for other in row[1:] if first != other]
+    if not others:
+        whole = bytes(first)
+        return [[whole[part.start : part.stop]] for part in parts]
+    differs = _differing_parts(first, others, parts)
+    return [
+        [bytes(one[part.start : part.stop]) for one in (row if differs[number] else row[:1])]
+        for number, part in enumerate(parts)
+    ]
+
+
+def _differing_parts(first: bytearray, others: list[memoryview], parts: Sequence[_Part]) -> Any:
+    """For each part, in the order of the row, whether some device has something else there than the first one."""
+    import numpy as np
+
+    unequal = np.zeros(len(first), bool)
+    for other in others:
+        unequal |= np.frombuffer(other, np.uint8) != np.frombuffer(first, np.uint8)
+    return np.logical_or.reduceat(unequal, [part.start for part in parts])
