@@ -35,7 +35,6 @@ class Leads:
         self._own: dict[Module, frozenset[str]] = {}
         self._visible: dict[Module, Names] = {}
         self._calls: dict[Module, list[ast.Call]] = {}
-        self._mentioning: dict[Path, bool] = {}
 
     def calls(self, module: Module) -> list[ast.Call]:
         """The calls of a module that may lead to a map."""
@@ -119,10 +118,7 @@ class Leads:
 
     def _mentions_map(self, path: Path) -> bool:
         """Whether the text of a file mentions a map."""
-        if path not in self._mentioning:
-            text = self.project.text(path)
-            self._mentioning[path] = text is not None and any(word in text for word in _WORDS)
-        return self._mentioning[path]
+        return self.project.holds(path, _WORDS)
 
     def _spread(self, module: Module, depth: int) -> frozenset[str]:
         """Maps, what they are imported as, and, again and again, the definitions that mention one of these names."""

@@ -164,10 +164,9 @@ def _can_matter(source: SourceFile, project: Project) -> bool:
 
     path = source.path or Path()
     nearby = imported_files(path, source.text, project)
-    texts = [(target, project.text(target) or "") for target in nearby]
-    for target, text in [one for one in texts if one[0].name == "__init__.py"]:
-        texts += [(further, project.text(further) or "") for further in imported_files(target, text, project)]
-    return any(word in text for _, text in texts for word in MAPS)
+    packages = [target for target in nearby if target.name == "__init__.py"]
+    further = (imported_files(target, project.text(target) or "", project) for target in packages)
+    return any(project.holds(target, MAPS) for targets in (nearby, *further) for target in targets)
 
 
 def workers(files: int) -> int:

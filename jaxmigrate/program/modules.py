@@ -160,6 +160,7 @@ class Project:
         self._reader = reader
         self._given_common = common
         self._texts: dict[Path, str | None] = {}
+        self._holding: dict[tuple[Path, tuple[str, ...]], bool] = {}
         self._roots: dict[str, str] = {}
         self._folders: dict[str, frozenset[str]] = {}
         self.imports: dict[Path, frozenset[Path]] = {}  # whoever reads imports from texts keeps them here
@@ -170,6 +171,7 @@ class Project:
         """Takes in modules that were parsed after the search for others had begun."""
         found = {module.path: module for module in modules}
         self._modules.update(found)
+        self._holding.clear()  # their texts are decoded by what they declare
         self._known |= frozenset(found)
         self.named += tuple(found.values())
 
@@ -187,6 +189,14 @@ class Project:
         if path not in self._texts:
             self._texts[path] = self._reader(path)
         return self._texts[path]
+
+    def holds(self, path: Path, words: tuple[str, ...]) -> bool:
+        """Whether the text at `path` holds one of some words; looked for once."""
+        key = (path, words)
+        if key not in self._holding:
+            text = self.text(path)
+            self._holding[key] = text is not None and any(word in text for word in words)
+        return self._holding[key]
 
     @property
     def read_paths(self) -> Iterable[Path]:

@@ -21,6 +21,7 @@ AVERAGED = re.compile(
     re.DOTALL,
 )
 AVERAGES = ("pmean", "psum", "cross_replica_", "all_reduce", "all_gather", "sync", "axis_name")  # what it takes to
+KEEPS = ("unreplicate", "get_first", "unshard", "first_replica", "[0]")
 ONE_DEVICE = re.compile(r"\b(unreplicate|get_first|unshard|first_replica)\w*\(|lambda (\w+): \2\[0\]")
 
 
@@ -31,7 +32,7 @@ def check(facts: Facts) -> Iterator[Finding]:
     texts = [module.text for module in facts.resolver.project.named]
     if not any("batch_stats" in text for text in texts) or not any("BatchNorm" in text for text in texts):
         return iter(())
-    if not any(ONE_DEVICE.search(text) for text in texts):
+    if not any(ONE_DEVICE.search(text) for text in texts if any(word in text for word in KEEPS)):
         return iter(())
     if any(AVERAGED.search(text) for text in texts if any(word in text for word in AVERAGES)):
         return iter(())

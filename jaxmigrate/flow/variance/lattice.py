@@ -196,7 +196,11 @@ def whole(value: Var) -> Var:
     """Something in a value of which nothing else is known."""
     kind: Kind = value.kind if value.kind == "array" else "tree" if value.kind == "tree" else "unknown"
     level = inside(value)
-    return replace(value, level=level, parts=None, fields=None, kind=kind, static=None, callee=None, own=None)
+    made = (
+        level, value.gradient, value.updated, value.inner, None, None, kind, value.reduced, value.host, None, None,
+        value.places, None, value.marks,
+    )  # fmt: skip
+    return tuple.__new__(Var, made)  # as in `union`
 
 
 def inside(value: Var) -> Level:
