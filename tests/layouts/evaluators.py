@@ -92,6 +92,13 @@ KEEPER = """class Keeper(Evaluator):
 
 
 def represent(state"""
+EITHER_STATE = """def whole_or_double(state, double):
+    if double:
+        return {"w": state["w"] * 2}
+    return state
+
+
+"""
 HALVER = """class Halver:
     def __init__(self, represent, rounds):
         self.represent = jax.pmap(represent, axis_name="batch")
@@ -159,6 +166,48 @@ CHANGES: dict[str, tuple[str, list[tuple[str, str]]]] = {
         [
             (RUN, 'evaluator.run_all(several={"some": ([BATCH, BATCH + 1], 2.0)}, state=state)'),
             ("self._one(state, *arguments)", "self._one(*[state], *arguments)"),
+        ],
+    ),
+    "by_variables": (
+        "It reads the state by way of variables and of helpers that give it back.",
+        [
+            (
+                START,
+                "        state = whole_or_double(state, self.rounds > 5)\n        weights = state['w']\n"
+                "        first = jax_utils.unreplicate(state)\n        first['w'] = first['w'] * 3\n"
+                "        results = {'sum': np.sum(weights), 'first': np.asarray(first['w'])}\n        for name",
+            ),
+            ("def represent(state", f"{EITHER_STATE}def represent(state"),
+        ],
+    ),
+    "changes_by_a_variable": (
+        "It changes the state by way of a variable.",
+        [(START, f"        mine = state\n        mine['w'] = mine['w'] * 2\n{START}")],
+    ),
+    "changes_what_a_helper_gives_back": (
+        "It changes the state that a helper gives back.",
+        [
+            (START, f"        mine = whole_or_double(state, False)\n        mine['w'] = mine['w'] * 2\n{START}"),
+            ("def represent(state", f"{EITHER_STATE}def represent(state"),
+        ],
+    ),
+    "keeps_what_a_helper_gives_back": (
+        "It keeps the state that a helper gives back, and shows it later.",
+        [
+            (START, f"        self.last = whole_or_double(state, False)\n{START}"),
+            ("def represent(state", f"{EITHER_STATE}def represent(state"),
+            (LAST, f'{LAST}, np.asarray(evaluator.last["w"])'),
+        ],
+    ),
+    "adds_to_a_variable": (
+        "It adds to a list in the state by way of a variable.",
+        [
+            (START, f"        seen = state['s']\n        seen += [jax.tree.map(jnp.copy, state['w'])]\n{START}"),
+            ('replicate({"w": jnp.ones(3)})', 'replicate({"w": jnp.ones(3), "s": []})'),
+            ('lax.pmean(grad, "batch")}', 'lax.pmean(grad, "batch"), "s": state["s"]}'),
+            ("0.125 * grad}", '0.125 * grad, "s": state["s"]}'),
+            (LAST, LAST.replace('["w"])', '["w"]), len(state["s"])')),
+            (LAST_ALONE, LAST_ALONE.replace('["w"])', '["w"]), len(state["s"])')),
         ],
     ),
     "gives_back": (

@@ -1,14 +1,16 @@
 """Which functions only read what they are given, so that they may be given a copy of it in another layout.
 
 A copy is as good as the original where nobody can tell them apart: the function changes nothing in it, keeps none of
-its containers, and hands none of them on. Arrays themselves cannot be changed; the containers around them can.
+its containers, and hands none of them on. Arrays themselves cannot be changed; the containers around them can. What a
+function gives back of its argument, or keeps in a variable of its own, is followed as the argument is.
 """
 
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable
 from enum import IntEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from jaxmigrate.flow.layout import survey
 from jaxmigrate.flow.layout.idioms import is_generator
@@ -36,6 +38,8 @@ READING_METHODS = frozenset(
     {"all", "any", "argmax", "argmin", "astype", "copy", "item", "max", "mean", "min", "ravel", "reshape"}
     | {"squeeze", "std", "sum", "tolist", "transpose", "var"}
 )
+SHARING = frozenset({"copy.copy", "dataclasses.replace", "flax.core.copy"})  # their results hold what they are given
+SHARING_METHODS = frozenset({"_replace", "replace"})
 FACTS = frozenset({"dtype", "itemsize", "nbytes", "ndim", "shape", "size", "weak_type"})  # of an array
 
 
@@ -47,13 +51,35 @@ class Reading(IntEnum):
     AT_ONCE = 2  # before it returns
 
 
+class Use(NamedTuple):
+    """When something is read, and whether what is made of it goes back to who called."""
+
+    when: Reading
+    given_back: bool = False
+
+
+KEPT = Use(Reading.KEEPS)
+READ = Use(Reading.AT_ONCE)
+
+
 def reads_only(it: Interpreter, function: Function, name: str) -> Reading:
     """Whether a function of the project does nothing but read what one of its parameters holds."""
+    use = _use_of(it, function, name)
+    return Reading.KEEPS if use.given_back else use.when
+
+
+def _use_of(it: Interpreter, function: Function, name: str) -> Use:
+    """What a function of the project does with what one of its parameters holds."""
     key = (function.node, name)
     if key not in it.readers:
-        it.readers[key] = Reading.KEEPS  # what calls itself is not looked into
-        it.readers[key] = _reads_only(it, function, name)
+        it.readers[key] = KEPT  # what calls itself is not looked into
+        it.readers[key] = _parameter(it, function, name)
     return it.readers[key]
+
+
+def _all_of(uses: Iterable[Use]) -> Use:
+    found = [*uses]
+    return Use(min((use.when for use in found), default=Reading.AT_ONCE), any(use.given_back for use in found))
 
 
 def reads_all(it: Interpreter, item: object, given: Given) -> bool:
@@ -64,16 +90,17 @@ def reads_all(it: Interpreter, item: object, given: Given) -> bool:
         value = given.named.get(place) if isinstance(place, str) else given.positional[place]
         if not isinstance(value, Ref):
             continue
-        if _reads_at(it, item, place) is Reading.KEEPS:
+        use = _use_at(it, item, place)
+        if use.given_back or use.when is Reading.KEEPS:
             return False
     return True
 
 
-def _reads_at(it: Interpreter, function: Function, place: int | str) -> Reading:
-    """Whether a function only reads the parameter of a name, or that at a place among the arguments of its calls."""
+def _use_at(it: Interpreter, function: Function, place: int | str) -> Use:
+    """What a function does with the parameter of a name, or that at a place among the arguments of its calls."""
     names = positional_names(function.node.args)[1 if it.receives(function) else 0 :]
     name = place if isinstance(place, str) else names[place] if place < len(names) else ""
-    return reads_only(it, function, name) if name else Reading.KEEPS
+    return _use_of(it, function, name) if name else KEPT
 
 
 def is_reader(name: str) -> bool:
@@ -81,54 +108,100 @@ def is_reader(name: str) -> bool:
     return name in READING_BUILTINS or name.startswith(READERS)
 
 
-def _reads_only(it: Interpreter, function: Function, name: str) -> Reading:
+def _parameter(it: Interpreter, function: Function, name: str) -> Use:
     node, module = function.node, function.module
     if not isinstance(node, ast.FunctionDef) or is_generator(node):
-        return Reading.KEEPS
+        return KEPT
     if any(isinstance(s, ast.Global | ast.Nonlocal) for s in own_statements(node)):
-        return Reading.KEEPS
+        return KEPT
     if not ROUND_NAMES.isdisjoint(it.names_in(node)):
-        return Reading.KEEPS
-    scope = module.table.own_scope[node]
-    uses = [n for n in ast.walk(node) if isinstance(n, ast.Name) and n.id == name and n in module.table.scope_of]
-    own = [n for n in uses if module.table.scope_of[n].lookup(name) is scope]
-    bound_once = len(scope.bindings.get(name, ())) == 1
-    if not bound_once or not all(isinstance(n.ctx, ast.Load) for n in own):
-        return Reading.KEEPS
-    found = (min(_when(it, n, module, scope), _is_read(it, n, module)) for n in own)
-    return min(found, default=Reading.AT_ONCE)
+        return KEPT
+    return _Follower(it, module, module.table.own_scope[node]).variable(name)
 
 
-def _is_read(it: Interpreter, node: ast.expr, module: Module) -> Reading:
-    """Whether a use of a parameter, or of a part of it, is nothing but a look at it."""
-    parents = module.table.parents
-    parent = parents.get(node)
-    while isinstance(parent, ast.Attribute | ast.Subscript) and parent.value is node:
-        runs_code = isinstance(parent, ast.Attribute) and survey.is_property(it, parent.attr)
-        if not isinstance(parent.ctx, ast.Load) or runs_code:
-            return Reading.KEEPS
-        node, parent = parent, parents.get(parent)
-        if isinstance(node, ast.Attribute) and node.attr in FACTS and not survey.is_assigned(it, node.attr):
-            return Reading.AT_ONCE
-    match parent:
-        case ast.Call(func=func) if func is node:
-            looks = (
-                isinstance(node, ast.Attribute) and node.attr in READING_METHODS and not survey.is_method(it, node.attr)
-            )
-        case ast.Call(args=args) if node in args:
-            return _given_to_reader(it, parent, args.index(node), module)
-        case ast.keyword(arg=str(keyword)):
-            call = parents.get(parent)
-            return _given_to_reader(it, call, keyword, module) if isinstance(call, ast.Call) else Reading.KEEPS
-        case ast.Compare(ops=ops, comparators=others) if any(isinstance(op, ast.Is | ast.IsNot) for op in ops):
-            looks = all(isinstance(one, ast.Constant) for one in others)
-        case ast.Compare() | ast.UnaryOp() | ast.FormattedValue() | ast.Expr():
-            looks = True
-        case ast.If(test=test) | ast.IfExp(test=test) | ast.While(test=test) | ast.Assert(test=test):
-            looks = test is node
-        case _:
-            looks = False
-    return Reading.AT_ONCE if looks else Reading.KEEPS
+class _Follower:
+    """Follows what one call of a function is given through the variables of the function."""
+
+    def __init__(self, it: Interpreter, module: Module, scope: Scope) -> None:
+        self.it, self.module, self.scope = it, module, scope
+        self._seen: set[str] = set()
+
+    def variable(self, name: str) -> Use:
+        """What is done with all that a variable of the function ever holds."""
+        if name in self._seen:
+            return READ
+        self._seen.add(name)
+        table = self.module.table
+        nodes = [n for n in ast.walk(self.scope.node) if isinstance(n, ast.Name) and n.id == name]
+        own = [n for n in nodes if n in table.scope_of and table.scope_of[n].lookup(name) is self.scope]
+        if any(isinstance(table.parents.get(n), ast.AugAssign) and not isinstance(n.ctx, ast.Load) for n in own):
+            return KEPT  # it may add to a list
+        return _all_of(self._of_load(n) for n in own if isinstance(n.ctx, ast.Load))
+
+    def _of_load(self, node: ast.Name) -> Use:
+        use = self._use(node)
+        return Use(min(_when(self.it, node, self.module, self.scope), use.when), use.given_back)
+
+    def _use(self, node: ast.expr) -> Use:
+        """What is done with the value of an expression, or with a part of it."""
+        it, parents = self.it, self.module.table.parents
+        parent = parents.get(node)
+        while isinstance(parent, ast.Attribute | ast.Subscript) and parent.value is node:
+            runs_code = isinstance(parent, ast.Attribute) and survey.is_property(it, parent.attr)
+            if not isinstance(parent.ctx, ast.Load) or runs_code:
+                return KEPT
+            node, parent = parent, parents.get(parent)
+            if isinstance(node, ast.Attribute) and node.attr in FACTS and not survey.is_assigned(it, node.attr):
+                return READ
+        match parent:
+            case ast.Call(func=func) if func is node:
+                return self._of_method(node, parent)
+            case ast.Call(args=args) if node in args:
+                return self._given(parent, args.index(node))
+            case ast.keyword(arg=str(keyword)):
+                call = parents.get(parent)
+                return self._given(call, keyword) if isinstance(call, ast.Call) else KEPT
+            case ast.Return():
+                return Use(Reading.AT_ONCE, given_back=True) if self._is_own(node) else KEPT
+            case ast.Assign(targets=[ast.Name(id=name)]) | ast.AnnAssign(target=ast.Name(id=name)):
+                return self.variable(name) if self._is_own(node) else KEPT
+            case ast.BinOp() | ast.Dict() | ast.List() | ast.Tuple():
+                return self._use(parent)  # which may hold it
+            case ast.Compare(ops=ops, comparators=others) if any(isinstance(op, ast.Is | ast.IsNot) for op in ops):
+                looks = all(isinstance(one, ast.Constant) for one in others)
+            case ast.Compare() | ast.UnaryOp() | ast.FormattedValue() | ast.Expr():
+                looks = True
+            case ast.If(test=test) | ast.IfExp(test=test) | ast.While(test=test) | ast.Assert(test=test):
+                looks = test is node
+            case _:
+                looks = False
+        return READ if looks else KEPT
+
+    def _is_own(self, node: ast.expr) -> bool:
+        """Whether an expression is the function's own, and no nested one's."""
+        return self.module.table.scope_of.get(node) is self.scope
+
+    def _of_method(self, node: ast.expr, call: ast.Call) -> Use:
+        """What a call of a method does with what it is a method of."""
+        if not isinstance(node, ast.Attribute) or survey.is_method(self.it, node.attr):
+            return KEPT
+        if node.attr in SHARING_METHODS:
+            return self._use(call)
+        return READ if node.attr in READING_METHODS else KEPT
+
+    def _given(self, call: ast.Call, place: int | str) -> Use:
+        """What all functions that a call may be of do with one of its arguments, and then who gets it back."""
+        before = call.args if isinstance(place, str) else call.args[:place]
+        if any(isinstance(a, ast.Starred) for a in before) or place == "out":
+            return KEPT
+        if isinstance(call.func, ast.Attribute) and call.func.attr in SHARING_METHODS:
+            return KEPT if survey.is_method(self.it, call.func.attr) else self._use(call)
+        values = self.it.resolver.values(call.func, self.module)
+        found = _all_of(_argument(self.it, value, place) for value in values) if values else KEPT
+        if not found.given_back or found.when is Reading.KEEPS:
+            return found
+        result = self._use(call)
+        return Use(min(found.when, result.when), result.given_back)
 
 
 def _when(it: Interpreter, node: ast.expr, module: Module, scope: Scope) -> Reading:
@@ -150,25 +223,15 @@ def _when(it: Interpreter, node: ast.expr, module: Module, scope: Scope) -> Read
     return when if holder is scope else Reading.KEEPS
 
 
-def _given_to_reader(it: Interpreter, call: ast.Call, place: int | str, module: Module) -> Reading:
-    """Whether all functions that a call may be of only read one of its arguments."""
-    before = call.args if isinstance(place, str) else call.args[:place]
-    if any(isinstance(a, ast.Starred) for a in before) or place == "out":
-        return Reading.KEEPS
-    values = it.resolver.values(call.func, module)
-    return min((_reads_argument(it, value, place) for value in values), default=Reading.KEEPS)
-
-
-def _reads_argument(it: Interpreter, value: Value, place: int | str) -> Reading:
+def _argument(it: Interpreter, value: Value, place: int | str) -> Use:
     match value:
         case External(name=name):
-            return Reading.AT_ONCE if is_reader(name) else Reading.KEEPS
+            return Use(Reading.AT_ONCE, given_back=True) if name in SHARING else READ if is_reader(name) else KEPT
         case Function():
-            return _reads_at(it, value, place)
+            return _use_at(it, value, place)
         case Application(callee=External(name="jax.pmap" | "jax.jit")):
-            by_position = isinstance(place, int) and not _may_donate(it, value, place)
-            return Reading.AT_ONCE if by_position else Reading.KEEPS
-    return Reading.KEEPS
+            return READ if isinstance(place, int) and not _may_donate(it, value, place) else KEPT
+    return KEPT
 
 
 def _may_donate(it: Interpreter, made: Application, index: int) -> bool:

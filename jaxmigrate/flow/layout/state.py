@@ -42,7 +42,7 @@ from jaxmigrate.program.values import Class, Function
 
 if TYPE_CHECKING:
     from jaxmigrate.flow.layout.loans import Loan
-    from jaxmigrate.flow.layout.reading import Reading
+    from jaxmigrate.flow.layout.reading import Use
 
 Key: TypeAlias = tuple[object, ...]
 Env: TypeAlias = dict[str, Abstract]
@@ -139,7 +139,7 @@ class State:
         self.read_later: set[ast.expr] = set()
         self.on_host: set[Cell] = set()
         self.settable: dict[tuple[str, bool], bool] = {}
-        self.readers: dict[tuple[FunctionNode, str], Reading] = {}
+        self.readers: dict[tuple[FunctionNode, str], Use] = {}
         self.functions: dict[FunctionNode, Function] = {}
         self.followed_once: dict[FunctionNode, bool] = {}
         self.contexts: dict[FunctionNode, dict[ast.Call | None, bool]] = {}
