@@ -52,6 +52,7 @@ WRAPPERS = frozenset(
     }
 )  # fmt: skip
 
+CONSTRUCTOR = "__init__"
 LOOKERS = frozenset({"super", "isinstance", "issubclass"})  # what they are given they only look at
 
 # These fail on what is traced, or inside a map: a function that mentions one runs on the host.
@@ -197,6 +198,9 @@ class Hidden:
         if node not in self._of_node:
             self._of_node[node] = Unit(name, module)
             self._units.setdefault(name, []).append(self._of_node[node])
+            above = module.table.parents.get(node) if name == CONSTRUCTOR else None
+            if isinstance(above, ast.ClassDef):
+                self._units.setdefault(_constructor(above.name), []).append(self._of_node[node])
         return self._of_node[node]
 
     def _define(self, module: Module) -> None:
@@ -210,9 +214,11 @@ class Hidden:
                     self._derivatives.add(node.name)
             elif isinstance(node, ast.ClassDef):
                 methods = {s.name for s in node.body if isinstance(s, ast.FunctionDef | ast.AsyncFunctionDef)}
-                self._unit(node.name, node, module).mentions.update(methods)
+                bases = {_last(base) for base in node.bases}
+                unit = self._unit(node.name, node, module)
+                unit.mentions.update(methods - {CONSTRUCTOR}, bases, [_constructor(node.name)])
                 self._methods[node.name] |= methods
-                self._bases[node.name] |= {_last(base) for base in node.bases}
+                self._bases[node.name] |= bases
         for alias, _ in aliases(module) if " as " in module.text else ():
             if alias.asname:
                 self._unit(alias.asname, alias, module).mentions.add(alias.name.rpartition(".")[2])
@@ -253,6 +259,10 @@ class Hidden:
             if name in INTRODUCERS and not self._is_quiet(owner, name, table.scope_of.get(node), module):
                 owner.introducing.append((node, module))
             owner.reducing |= name in REDUCERS
+            if name == CONSTRUCTOR and isinstance(node, ast.Attribute) and _is_super(node.value):
+                continue  # that of a class before it in line, which each class mentions itself
+            if name == "__subclasses__":
+                owner.mentions.add(CONSTRUCTOR)
             if isinstance(node, ast.Attribute) or _is_function(node, module):
                 owner.mentions.add(name)
                 self._mentions.append(_Mention(name, node, module, owner))
@@ -395,6 +405,15 @@ def _is_function(node: ast.Name, module: Module) -> bool:
         if binding.kind == "assign" and not isinstance(binding.value, ast.Constant | ast.BinOp | ast.Compare):
             return True
     return False
+
+
+def _is_super(node: ast.expr) -> bool:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "super"
+
+
+def _constructor(cls: str) -> str:
+    """What the constructor of a class goes by, beside the name that it has in common with all others."""
+    return f"{cls}.{CONSTRUCTOR}"
 
 
 def _starts(callee: ast.expr) -> bool:

@@ -401,3 +401,33 @@ def test_the_program_is_asked_once_for_what_tells_devices_apart() -> None:
     resolver = Resolver(Project([module]))
     assert introduces_variance(resolver, frozenset("i"))
     assert not introduces_variance(resolver, frozenset("j"))
+
+
+@pytest.mark.parametrize(
+    ("classes", "expected"),
+    [
+        ("class A:\n def __init__(s): s.v = lax.axis_index('i')", True),
+        ("class A: pass\nclass C:\n def __init__(s): s.v = lax.axis_index('i')", False),
+        ("class B:\n def __init__(s): s.v = lax.axis_index('i')\nclass A(B): pass", True),
+        ("class B:\n def __init__(s): s.v = lax.axis_index('i')\nO = B\nclass A(O): pass", True),
+        ("class B:\n def update(s, v): return v + lax.axis_index('i')\nclass A(B): pass", True),
+        (
+            "class B:\n def __init__(s): s.v = lax.axis_index('i')\nclass A(B):\n def __init__(s): super().__init__()",
+            True,
+        ),
+        (
+            "class B:\n def __init__(s): super().__init__()\n"
+            "class C:\n def __init__(s): s.v = lax.axis_index('i')\nclass A(B, C): pass",
+            True,
+        ),
+        ("class C:\n def __init__(s): s.v = lax.axis_index('i')\nclass A:\n def __init__(s): C.__init__(s)", True),
+        (
+            "class A:\n def __call__(s): return s.__class__.__subclasses__()[0]()\n"
+            "class C(A):\n def __init__(s): s.v = lax.axis_index('i')",
+            True,
+        ),
+    ],
+)
+def test_a_stored_class_can_do_what_its_line_can(classes: str, expected: bool) -> None:
+    module = parse_module(Path("/nowhere/a.py"), f"{PRELUDE}{classes}\nhooks = {{'a': A}}\n")
+    assert introduces_variance(Resolver(Project([module])), frozenset("i")) is expected
