@@ -53,6 +53,8 @@ WRAPPERS = frozenset(
 )  # fmt: skip
 
 CONSTRUCTOR = "__init__"
+CALLED = frozenset({CONSTRUCTOR, "__call__", "__new__", "__post_init__"})  # of all methods with such names
+PROPERTIES = frozenset({"property", "cached_property"})
 LOOKERS = frozenset({"super", "isinstance", "issubclass"})  # what they are given they only look at
 
 # These fail on what is traced, or inside a map: a function that mentions one runs on the host.
@@ -74,6 +76,7 @@ class Unit:
     introducing: list[tuple[ast.expr, Module]] = made(factory=list)
     reducing: bool = False
     is_network: bool = False
+    is_implicit: bool = False  # it runs without being called: a property, an operator
 
 
 @record(eq=False)
@@ -101,6 +104,7 @@ class Hidden:
         self._derivatives: set[str] = set()
         self._methods: dict[str, set[str]] = defaultdict(set)
         self._bases: dict[str, set[str]] = defaultdict(set)
+        self._implicit: dict[tuple[frozenset[str], Module | None], bool] = {}
         self._answers: dict[tuple[str, frozenset[str], Module | None], tuple[bool, bool]] = {}
         self._anywhere: dict[frozenset[Module], tuple[set[str], list[Unit]]] = {}
         self._quiet: dict[Unit, bool] = {}
@@ -116,6 +120,17 @@ class Hidden:
     def reduces(self, name: str, axes: frozenset[str], home: Module | None = None) -> bool:
         """Whether calling something called `name` could make unlike arguments equal."""
         return self._answer(name, axes, home)[1]
+
+    def acts_unseen(self, axes: frozenset[str], home: Module | None = None) -> bool:
+        """Whether reading an attribute of an object, or an operator on it, could tell devices apart over the axes."""
+        key = (axes, home)
+        if key not in self._implicit:
+            beside = self.loaded.beside(home) if home is not None else self.loaded.everything()
+            own = [u for found in self.units().values() for u in found if u.is_implicit and u.module in beside]
+            own = [u for u in own if u.mentions.isdisjoint(HOST_ONLY)]
+            reached = own + self._from([name for u in own for name in u.mentions], beside, set())
+            self._implicit[key] = any(self._over(node, module, axes) for u in reached for node, module in u.introducing)
+        return self._implicit[key]
 
     def is_defined(self, name: str) -> bool:
         """Whether the program has a function, class or method of this name."""
@@ -210,6 +225,10 @@ class Hidden:
                     n for d in node.decorator_list for n in ast.walk(d) if isinstance(n, ast.Name | ast.Attribute)
                 ]
                 self._unit(node.name, node, module).mentions.update(_last(n) for n in decorators)
+                if isinstance(module.table.parents.get(node), ast.ClassDef):
+                    is_operator = node.name.startswith("__") and node.name.endswith("__") and node.name not in CALLED
+                    is_property = any(_last(d) in PROPERTIES for d in node.decorator_list)
+                    self._of_node[node].is_implicit = is_operator or is_property
                 if any(_last(d) in DEFINERS or "custom" in _last(d) for d in node.decorator_list):
                     self._derivatives.add(node.name)
             elif isinstance(node, ast.ClassDef):

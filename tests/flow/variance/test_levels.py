@@ -431,3 +431,20 @@ def test_the_program_is_asked_once_for_what_tells_devices_apart() -> None:
 def test_a_stored_class_can_do_what_its_line_can(classes: str, expected: bool) -> None:
     module = parse_module(Path("/nowhere/a.py"), f"{PRELUDE}{classes}\nhooks = {{'a': A}}\n")
     assert introduces_variance(Resolver(Project([module])), frozenset("i")) is expected
+
+
+@pytest.mark.parametrize(
+    ("method", "use"),
+    [
+        ("@property\n def n(s): return {}", "p + o.n"),
+        ("@functools.cached_property\n def n(s): return s.go()\n def go(s): return {}", "p + o.n"),
+        ("def __getattr__(s, k): return {}", "p + o.n"),
+        ("def __getitem__(s, k): return {}", "p + o['n']"),
+        ("def __add__(s, k): return {}", "o + p"),
+        ("def __iter__(s): yield {}", "sum(o)"),
+    ],
+)
+def test_what_an_object_does_without_being_called(method: str, use: str) -> None:
+    text = "class C:\n {}\nclass D(C): pass\nhooks = {{'a': D()}}\ndef f(p, o): return {}\n"
+    assert levels(text.format(method.format("lax.axis_index('i')"), use)) == "M"
+    assert levels(text.format(method.format("lax.axis_index('j')"), use)) == "N"
