@@ -173,9 +173,11 @@ CHANGES: dict[str, tuple[str, list[tuple[str, str]]]] = {
         [
             (
                 START,
-                "        state = whole_or_double(state, self.rounds > 5)\n        weights = state['w']\n"
-                "        first = jax_utils.unreplicate(state)\n        first['w'] = first['w'] * 3\n"
-                "        results = {'sum': np.sum(weights), 'first': np.asarray(first['w'])}\n        for name",
+                (
+                    "        state = whole_or_double(state, self.rounds > 5)\n        weights = state['w']\n"
+                    "        first = jax_utils.unreplicate(state)\n        first['w'] = first['w'] * 3\n"
+                    "        results = {'sum': np.sum(weights), 'first': np.asarray(first['w'])}\n        for name"
+                ),
             ),
             ("def represent(state", f"{EITHER_STATE}def represent(state"),
         ],

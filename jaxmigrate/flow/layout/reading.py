@@ -167,15 +167,8 @@ class _Follower:
                 return self.variable(name) if self._is_own(node) else KEPT
             case ast.BinOp() | ast.Dict() | ast.List() | ast.Tuple():
                 return self._use(parent)  # which may hold it
-            case ast.Compare(ops=ops, comparators=others) if any(isinstance(op, ast.Is | ast.IsNot) for op in ops):
-                looks = all(isinstance(one, ast.Constant) for one in others)
-            case ast.Compare() | ast.UnaryOp() | ast.FormattedValue() | ast.Expr():
-                looks = True
-            case ast.If(test=test) | ast.IfExp(test=test) | ast.While(test=test) | ast.Assert(test=test):
-                looks = test is node
             case _:
-                looks = False
-        return READ if looks else KEPT
+                return READ if _is_look(node, parent) else KEPT
 
     def _is_own(self, node: ast.expr) -> bool:
         """Whether an expression is the function's own, and no nested one's."""
@@ -202,6 +195,18 @@ class _Follower:
             return found
         result = self._use(call)
         return Use(min(found.when, result.when), result.given_back)
+
+
+def _is_look(node: ast.expr, parent: ast.AST | None) -> bool:
+    """Whether what an expression stands in only looks at it."""
+    match parent:
+        case ast.Compare(ops=ops, comparators=others) if any(isinstance(op, ast.Is | ast.IsNot) for op in ops):
+            return all(isinstance(one, ast.Constant) for one in others)
+        case ast.Compare() | ast.UnaryOp() | ast.FormattedValue() | ast.Expr():
+            return True
+        case ast.If(test=test) | ast.IfExp(test=test) | ast.While(test=test) | ast.Assert(test=test):
+            return test is node
+    return False
 
 
 def _when(it: Interpreter, node: ast.expr, module: Module, scope: Scope) -> Reading:

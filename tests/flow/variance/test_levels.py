@@ -416,14 +416,18 @@ def test_the_program_is_asked_once_for_what_tells_devices_apart() -> None:
             True,
         ),
         (
-            "class B:\n def __init__(s): super().__init__()\n"
-            "class C:\n def __init__(s): s.v = lax.axis_index('i')\nclass A(B, C): pass",
+            (
+                "class B:\n def __init__(s): super().__init__()\n"
+                "class C:\n def __init__(s): s.v = lax.axis_index('i')\nclass A(B, C): pass"
+            ),
             True,
         ),
         ("class C:\n def __init__(s): s.v = lax.axis_index('i')\nclass A:\n def __init__(s): C.__init__(s)", True),
         (
-            "class A:\n def __call__(s): return s.__class__.__subclasses__()[0]()\n"
-            "class C(A):\n def __init__(s): s.v = lax.axis_index('i')",
+            (
+                "class A:\n def __call__(s): return s.__class__.__subclasses__()[0]()\n"
+                "class C(A):\n def __init__(s): s.v = lax.axis_index('i')"
+            ),
             True,
         ),
     ],
