@@ -251,9 +251,11 @@ def operated(run: Run, node: ast.expr, op: ast.operator, left: Var, right: Var, 
     if isinstance(op, ast.BitOr) and left.fields is not None and right.fields is not None:
         return dictionary({**left.fields, **right.fields})
     result = union([left, right])
-    repeated = isinstance(op, ast.Mult | ast.Add) and not (_is_array(left) or _is_array(right))
-    places = left.places | right.places if repeated else frozenset()
-    result = replace(result, kind="unknown" if repeated else "array", places=places)
+    is_sequence = isinstance(op, ast.Mult | ast.Add) and not (_is_array(left) or _is_array(right))
+    if is_sequence and isinstance(op, ast.Add) and "array" in (left.kind, right.kind):
+        is_sequence = not run.lenient and run.shared.hidden.is_defined("__radd__")  # no list is added to a number
+    places = left.places | right.places if is_sequence else frozenset()
+    result = replace(result, kind="unknown" if is_sequence else "array", places=places)
     if isinstance(op, ast.Sub) and right.gradient and not left.gradient:
         if not run.quiet():
             run.reading.updates.append((frame.module, node))

@@ -37,6 +37,12 @@ WITH_KEY = "def f(k, p): return g(p, jax.random.split(k)[0])"
 NET = "class Net(nn.Module):\n def __call__(s, x):"
 NOISY = "def net(v, x=0): return v + lax.axis_index('i')\n"
 METHODS = "class E:\n def go(self, g): return jax.pmap(g, 'i')\n"
+SUMMED = """def f(p, x, o):
+ given = {'p': p, **o.s}
+ loss = 0
+ for d in o.rounds:
+  loss += o.loss(o.apply(given, x), given)
+"""
 LOGGER = "def note(v):\n if jax.process_index() == 0:\n"
 
 
@@ -137,6 +143,9 @@ def test_expressions(expression: str, expected: str) -> None:
         ("def f(s, x):\n t = s\n object.__setattr__(t, 'k', x)\n return s.k", "M"),
         ("def f(p, x):\n globals()['q'] = x\n return eval('q')", "M"),
         ("def f(p):\n a = np.zeros(3)\n b = a\n np.add(p, jax.process_index(), out=b)\n return a", "M"),
+        (f"{SUMMED} return p, o.s", "NN"),
+        (f"class M:\n def __radd__(s, v): return s\n{SUMMED} return p, o.s", "MM"),
+        ("def f(p, x):\n a = 3 * [p]\n b = a\n b += [x]\n return sum(a)", "M"),
         # state that outlives a call
         ("class A:\n v = 1.\ndef f(p, x):\n r = A.v * p\n A.v = x\n return r", "M"),
         ("seen = []\ndef f(p, x):\n r = sum(seen) + p\n seen.append(x)\n return r", "M"),
