@@ -57,6 +57,11 @@ class Use(NamedTuple):
     when: Reading
     given_back: bool = False
 
+    @property
+    def only(self) -> Reading:
+        """When it is read by a function that does nothing else with it: one that gives it back does."""
+        return Reading.KEEPS if self.given_back else self.when
+
 
 KEPT = Use(Reading.KEEPS)
 READ = Use(Reading.AT_ONCE)
@@ -64,8 +69,7 @@ READ = Use(Reading.AT_ONCE)
 
 def reads_only(it: Interpreter, function: Function, name: str) -> Reading:
     """Whether a function of the project does nothing but read what one of its parameters holds."""
-    use = _use_of(it, function, name)
-    return Reading.KEEPS if use.given_back else use.when
+    return _use_of(it, function, name).only
 
 
 def _use_of(it: Interpreter, function: Function, name: str) -> Use:
@@ -90,8 +94,7 @@ def reads_all(it: Interpreter, item: object, given: Given) -> bool:
         value = given.named.get(place) if isinstance(place, str) else given.positional[place]
         if not isinstance(value, Ref):
             continue
-        use = _use_at(it, item, place)
-        if use.given_back or use.when is Reading.KEEPS:
+        if _use_at(it, item, place).only is Reading.KEEPS:
             return False
     return True
 
