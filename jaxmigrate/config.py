@@ -9,10 +9,10 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from jaxmigrate.records import made, record
 from jaxmigrate.sources import matches
 
 Layout = Literal["auto", "stacked"]
@@ -25,7 +25,7 @@ class ConfigError(Exception):
     """A configuration that cannot be used. Its text names the file, the line where known, and the key."""
 
 
-@dataclass(frozen=True)
+@record
 class CommandConfig:
     """One of the commands that reach a project's sites, under `[tool.jaxmigrate.verify.commands.NAME]`.
 
@@ -46,7 +46,7 @@ class CommandConfig:
     environment: tuple[tuple[str, str], ...] = ()
 
 
-@dataclass(frozen=True)
+@record
 class VerifyConfig:
     """`[tool.jaxmigrate.verify]`; what it says of runs also holds for commands that say nothing else.
 
@@ -67,7 +67,7 @@ class VerifyConfig:
     commands: tuple[CommandConfig, ...] = ()
 
 
-@dataclass(frozen=True)
+@record
 class Config:
     """What a project asks for.
 
@@ -83,7 +83,7 @@ class Config:
         verify: How the project's programs are run.
     """
 
-    root: Path = field(default_factory=Path.cwd)
+    root: Path = made(factory=Path.cwd)
     file: Path | None = None
     select: tuple[str, ...] = ("JM",)
     ignore: tuple[str, ...] = ()

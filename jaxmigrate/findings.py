@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple
+
+from jaxmigrate.records import record
 
 
 class Note(NamedTuple):
@@ -25,7 +26,7 @@ class Note(NamedTuple):
         return plain | ({"cell": self.cell, "file_line": self.file_line} if self.cell else {})
 
 
-@dataclass(frozen=True, order=True, slots=True)
+@record(order=True)
 class Finding:
     """One thing to tell the user about one place in one file.
 
@@ -51,7 +52,7 @@ class Finding:
     message: str
     end_line: int = 0
     end_column: int = 0
-    notes: tuple[Note, ...] = field(default=())
+    notes: tuple[Note, ...] = ()
     cell: int = 0
     file_line: int = 0
 

@@ -6,7 +6,6 @@ import gc
 import importlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +15,7 @@ from jaxmigrate.flow.facts import Facts
 from jaxmigrate.flow.old_names import TARGET
 from jaxmigrate.program.modules import Module, Project, parse_module, read_utf8
 from jaxmigrate.program.resolve import Resolver
+from jaxmigrate.records import replace
 from jaxmigrate.rules import checks
 from jaxmigrate.sources import SourceError, SourceFile, error_in
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import xml.etree.ElementTree as ET
 
 import pytest
 
 from jaxmigrate.findings import Finding, Note
+from jaxmigrate.records import replace
 from jaxmigrate.reports import lint_github, lint_json, lint_junit, lint_sarif, lint_text
 from jaxmigrate.reports.lint_result import LintResult
 from jaxmigrate.sources import SourceError, decode
@@ -124,7 +124,7 @@ def test_sarif_has_rules_results_and_notifications() -> None:
 
 
 def test_sarif_explains_the_rules_that_found_something() -> None:
-    result = dataclasses.replace(RESULT, pages={"JM101": "# JM101: unbound axis name\n"})
+    result = replace(RESULT, pages={"JM101": "# JM101: unbound axis name\n"})
     rules = json.loads(lint_sarif.write(result))["runs"][0]["tool"]["driver"]["rules"]
     assert rules[0]["help"]["markdown"] == "# JM101: unbound axis name\n"
     assert "help" not in rules[2]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import pickle
 from dataclasses import dataclass
+from functools import cached_property
 
 import pytest
 
@@ -45,6 +47,46 @@ def test_equality_and_hash_are_those_of_a_dataclass() -> None:
     other: object = PlainPoint(1)
     assert Point(1) != other
     assert {Nothing()} == {Nothing()}
+
+
+def test_what_a_record_holds_equals_itself() -> None:
+    @record
+    class Held:
+        value: object
+
+    assert Held(math.nan) == Held(math.nan)
+    assert Held(1) == Held(True) != Held(2)
+
+
+def test_ordered_records_sort_as_their_fields_do() -> None:
+    @record(order=True)
+    class Place:
+        path: str
+        line: int = 1
+
+    places = [Place("b"), Place("a", 2), Place("a")]
+    assert sorted(places) == [Place("a"), Place("a", 2), Place("b")]
+    assert Place("a") <= Place("a") < Place("b") >= Place("b") > Place("a", 9)
+    with pytest.raises(TypeError, match="not supported"):
+        sorted([Point(1), Point(2)])  # type: ignore[type-var]
+
+
+def test_what_is_computed_once_is_kept_and_is_no_field() -> None:
+    computed: list[int] = []
+
+    @record
+    class Text:
+        content: str
+
+        @cached_property
+        def length(self) -> int:
+            computed.append(1)
+            return len(self.content)
+
+    text = Text("abc")
+    assert (text.length, text.length, len(computed)) == (3, 3, 1)
+    assert text == Text("abc")
+    assert replace(text, content="ab").length == 2
 
 
 def test_what_is_not_given_is_made_anew() -> None:

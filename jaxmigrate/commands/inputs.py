@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from jaxmigrate.config import Config, find_config
+from jaxmigrate.records import record
 from jaxmigrate.sources import (
     STDIN,
     Discovery,
@@ -23,7 +23,7 @@ from jaxmigrate.sources import (
 from jaxmigrate.sources.discovery import DOCUMENTATION, KINDS, RealPaths
 
 
-@dataclass(frozen=True)
+@record
 class Inputs:
     """The files under one configuration.
 
@@ -40,7 +40,7 @@ class Inputs:
     errors: tuple[SourceError, ...]
 
 
-@dataclass(frozen=True)
+@record
 class Located:
     """The files under one configuration, found but not read, and what could not be found."""
 

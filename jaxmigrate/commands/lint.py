@@ -19,6 +19,7 @@ from jaxmigrate.lint_run.cache import Cache, Examined
 from jaxmigrate.lint_run.examine import examine_text
 from jaxmigrate.lint_run.pieces import Piece, pieces
 from jaxmigrate.lint_run.pool import Surroundings, Work, examine_all
+from jaxmigrate.records import replace
 from jaxmigrate.reports.lint_result import LintResult
 from jaxmigrate.requirements import project_of, target_jax
 from jaxmigrate.sources import STDIN, Kind, SourceError, SourceFile, decode, read_source
@@ -215,19 +216,15 @@ def _pages(findings: Iterable[Finding]) -> dict[str, str]:
 
 def _with_options(config: Config, options: argparse.Namespace) -> Config:
     """A selection on the command line replaces the project's; an --ignore alone adds to it."""
-    import dataclasses
-
     if options.select is not None:
-        return dataclasses.replace(config, select=options.select, ignore=options.ignore or ())
-    return dataclasses.replace(config, ignore=config.ignore + (options.ignore or ()))
+        return replace(config, select=options.select, ignore=options.ignore or ())
+    return replace(config, ignore=config.ignore + (options.ignore or ()))
 
 
 def _without_known(result: LintResult, options: argparse.Namespace, part: Part | None) -> tuple[LintResult, str]:
     """The result without what the baseline has, and a remark on it."""
     if options.baseline is None:
         return result, ""
-    import dataclasses
-
     from jaxmigrate import baseline
 
     file = Path(options.baseline)
@@ -235,13 +232,13 @@ def _without_known(result: LintResult, options: argparse.Namespace, part: Part |
         if options.write_baseline:
             baseline.write(result.findings, file)
             remark = f"{plural(len(result.findings), 'finding')} written to {file}"
-            return dataclasses.replace(result, findings=[]), remark
+            return replace(result, findings=[]), remark
         compared = baseline.compare(result.findings, file, None if part is None else part.absolute().tells)
     except baseline.BaselineError as error:
         raise Failure(str(error)) from error
     known = len(result.findings) - len(compared.new)
     gone = f", {compared.gone} of its entries no longer found" if compared.gone else ""
-    return dataclasses.replace(result, findings=compared.new), f"{plural(known, 'finding')} known to {file}{gone}"
+    return replace(result, findings=compared.new), f"{plural(known, 'finding')} known to {file}{gone}"
 
 
 def _formatted(result: LintResult, options: argparse.Namespace) -> str:

@@ -12,12 +12,12 @@ import contextlib
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from jaxmigrate.program.scopes import ScopeTable, build_scopes, children
+from jaxmigrate.records import record
 from jaxmigrate.sources import JOINED
 
 if TYPE_CHECKING:
@@ -31,13 +31,16 @@ _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")  # as the parser counts t
 Reader = Callable[[Path], str | None]
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class Module:
     """A parsed module. `path` is absolute; `text` is what was parsed."""
 
     path: Path
-    text: str = field(repr=False)
-    tree: ast.Module = field(repr=False)
+    text: str
+    tree: ast.Module
+
+    def __repr__(self) -> str:
+        return f"Module({str(self.path)!r})"
 
     @cached_property
     def table(self) -> ScopeTable:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 
 from jaxmigrate.findings import Finding
+from jaxmigrate.records import made, record
 from jaxmigrate.sources import SourceError, SourceFile
 
 
-@dataclass(frozen=True)
+@record
 class LintResult:
     """The outcome of linting some files.
 
@@ -29,10 +29,10 @@ class LintResult:
     errors: Sequence[SourceError] = ()
     warnings: Sequence[SourceError] = ()
     files: Sequence[str] = ()
-    sources: Mapping[str, SourceFile] = field(default_factory=dict)
-    titles: Mapping[str, str] = field(default_factory=dict)
+    sources: Mapping[str, SourceFile] = made(factory=dict)
+    titles: Mapping[str, str] = made(factory=dict)
     shard: str = ""
-    pages: Mapping[str, str] = field(default_factory=dict)
+    pages: Mapping[str, str] = made(factory=dict)
 
     def statistics(self) -> list[tuple[str, int]]:
         """How often each rule fired, the most frequent first."""

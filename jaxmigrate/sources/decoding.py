@@ -9,10 +9,11 @@ from __future__ import annotations
 import codecs
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from jaxmigrate.records import record
 
 if TYPE_CHECKING:
     from jaxmigrate.sources.documentation import Documentation
@@ -83,7 +84,7 @@ class Located(NamedTuple):
     file_line: int
 
 
-@dataclass(frozen=True)
+@record
 class SourceFile:
     """A file's bytes and the text that they stand for.
 

@@ -9,9 +9,9 @@ import enum
 import os
 import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
+from jaxmigrate.records import record
 from jaxmigrate.sources.decoding import SourceError, os_reason
 from jaxmigrate.sources.ignored import FILE, Ignored, rules_at, rules_in
 
@@ -37,7 +37,7 @@ KINDS = {".py": Kind.PYTHON, ".pyi": Kind.STUB, ".ipynb": Kind.NOTEBOOK}
 DOCUMENTATION = dict.fromkeys((".md", ".markdown", ".rst", ".py"), Kind.DOCUMENTATION)
 
 
-@dataclass(frozen=True)
+@record
 class Location:
     """A file to work on: its name as the user would write it, where it lies, what it holds, and if it is a link."""
 
@@ -47,7 +47,7 @@ class Location:
     is_link: bool = False
 
 
-@dataclass(frozen=True)
+@record
 class Discovery:
     """The files found, in the order of the paths given and sorted within each, and what could not be looked at."""
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 
+from jaxmigrate.records import record
 from jaxmigrate.sources.patterns import expression
 
 FILE = ".gitignore"
@@ -22,7 +22,7 @@ class _Rule(NamedTuple):
     pattern: re.Pattern[str]
 
 
-@dataclass(frozen=True)
+@record
 class Ignored:
     """The rules that hold in a folder: those of its own file after those of the folders above."""
 

@@ -6,9 +6,9 @@ import ast
 import difflib
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 
+from jaxmigrate.records import record, replace
 from jaxmigrate.sources.decoding import Located, SourceError, SourceFile, decode
 from jaxmigrate.sources.documentation.blocks import SUFFIXES, Block, Line, find_blocks
 from jaxmigrate.sources.notebooks.joining import Joined, TornError, join, lines_named
@@ -17,7 +17,7 @@ from jaxmigrate.sources.notebooks.scanning import lines_of
 _LINES_NAMED = lines_named(r"([^\s(:]+)\.docs")
 
 
-@dataclass(frozen=True)
+@record
 class Documentation:
     """What a file of documentation holds.
 

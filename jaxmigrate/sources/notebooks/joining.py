@@ -6,10 +6,10 @@ import ast
 import re
 from bisect import bisect_right
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
+from jaxmigrate.records import record
 from jaxmigrate.sources.notebooks.magics import MARK, SHOWN, Masked, Shows, marks_in, mask
 from jaxmigrate.sources.notebooks.scanning import lines_of
 
@@ -50,7 +50,7 @@ class Place(NamedTuple):
     column: int
 
 
-@dataclass(frozen=True)
+@record
 class Cell:
     """A cell by its number among all cells from 1, with its source as it is and as Python."""
 
@@ -97,7 +97,7 @@ def join(sources: Sequence[tuple[int, str]], in_order: bool = True, shown: Colle
     return Joined(tuple(cells), in_order)
 
 
-@dataclass(frozen=True)
+@record
 class Joined:
     """Cells as one module, and whether they run in their order."""
 

@@ -11,9 +11,9 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
+from jaxmigrate.records import made, record
 from jaxmigrate.sources.notebooks.scanning import Scan, content_of, lines_of
 
 MARK = "#jaxmigrate-mask"
@@ -65,7 +65,7 @@ class Entry(NamedTuple):
     original: str
 
 
-@dataclass
+@record(frozen=False)
 class Masked:
     """A cell's source as Python.
 
@@ -79,11 +79,11 @@ class Masked:
     """
 
     text: str = ""
-    entries: list[Entry] = field(default_factory=list)
+    entries: list[Entry] = made(factory=list)
     body: int = 0
-    shifts: dict[int, int] = field(default_factory=dict)
+    shifts: dict[int, int] = made(factory=dict)
     opaque: bool = False
-    unrun: list[tuple[int, str]] = field(default_factory=list)
+    unrun: list[tuple[int, str]] = made(factory=list)
 
 
 Shows = Literal["last", "all", "none"]

@@ -7,11 +7,11 @@ import json
 import re
 from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from jaxmigrate.records import record
 from jaxmigrate.sources.decoding import Located, SourceError, SourceFile
 from jaxmigrate.sources.notebooks.document import Document, DocumentError, Span, content_of, read_document, spans_of
 from jaxmigrate.sources.notebooks.joining import Joined, TornError, join
@@ -20,7 +20,7 @@ from jaxmigrate.sources.notebooks.splicing import spliced
 _PYTHON = ("", "python", "python2", "python3", "ipython", "ipython2", "ipython3", "sage")
 
 
-@dataclass(frozen=True)
+@record
 class Notebook:
     """What a notebook's file holds.
 
