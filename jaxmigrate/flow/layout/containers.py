@@ -123,6 +123,8 @@ def _of_dict(  # noqa: C901 - one case a method
 def _of_tree(it: Interpreter, owner: Ref, name: str, given: Given, node: ast.expr, frame: Frame) -> Abstract | None:
     if survey.is_method(it, name) and name not in REPLACES:
         return None
+    if name == "copy" and len(given.positional) == 1 and not given.named and not given.open:
+        return pieces.merged(it, owner, given.positional[0], node, frame)
     if name in UNCHANGED and not any(is_tracked(v) for v in given.everything()):
         return owner
     if name in REPLACES and not given.positional and not given.open:

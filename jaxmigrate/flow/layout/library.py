@@ -48,8 +48,10 @@ ITERATORS = frozenset(
 RESTORES = frozenset({"flax.training.checkpoints.restore_checkpoint"})
 FIELDWISE = frozenset({"dataclasses.replace"})
 COPIES = frozenset({"jax.numpy.asarray", "jax.numpy.array", "numpy.asarray", "numpy.array", "jax.numpy.copy"})
+MERGES = frozenset({"flax.core.copy", "flax.core.frozen_dict.copy"})
+THAWS = frozenset(f"flax.core.{room}{name}" for room in ("", "frozen_dict.") for name in ("freeze", "unfreeze"))
 FETCHES = frozenset({"jax.device_get", "numpy.asarray", "numpy.array"})
-GIVES_ITS_LIKE = FIELDWISE | COPIES
+GIVES_ITS_LIKE = FIELDWISE | COPIES | THAWS | MERGES
 DEVICE_LIBRARIES = ("jax.", "flax.", "haiku.", "optax.", "chex.", "equinox.", "objax.", "distrax.", "rlax.", "brax.")
 DEVICE_EXCEPTIONS = ("jax.tree", "jax.device_get", "jax.device_put", "flax.jax_utils", "flax.training.checkpoints")
 
@@ -89,6 +91,10 @@ def call(it: Interpreter, name: str, given: Given, node: ast.expr, frame: Frame)
         return NOTHING
     if name in RESTORES and (target := [*values[1:2], *filter(None, [given.named.get("target")])]):
         return target[0] if isinstance(target[0], Plain) and not any(map(is_tracked, given.everything())) else None
+    if name in THAWS and len(values) == 1 and isinstance(values[0], Ref):
+        return Ref(values[0].cell, values[0].shape)
+    if name in MERGES and len(values) == 2 and not given.named:
+        return pieces.merged(it, values[0], values[1], node, frame)
     if name in FIELDWISE and len(values) == 1 and isinstance(values[0], Ref):
         return pieces.with_fields(it, values[0].cell, given.named, node, frame)
     if name in TREE_LEAVES and len(values) == 1 and isinstance(values[0], Ref):

@@ -134,6 +134,18 @@ def one_cell(it: Interpreter, values: Sequence[Abstract], node: ast.AST, frame: 
     return Ref(cell) if cell is not None else PLAIN
 
 
+def merged(it: Interpreter, tree: Abstract, more: Abstract, node: ast.AST, frame: Frame) -> Abstract:
+    """A copy of a dictionary of arrays in which the entries of another are added, or put in place of its own."""
+    if isinstance(more, Nothing) and not it.final:
+        return tree
+    if not isinstance(tree, Ref) or not is_tracked(more) or leaves_plain(more):
+        it.pin_all([tree, more], MIXED_TREE, node, frame.module)
+        return PLAIN
+    cell = it.group([tree, more])
+    assert cell is not None
+    return Ref(cell)
+
+
 def with_fields(it: Interpreter, cell: Cell, fields: Mapping[str, Abstract], node: ast.AST, frame: Frame) -> Abstract:
     """An object in which some fields hold these values."""
     for name, value in fields.items():
