@@ -136,17 +136,24 @@ class OperationWriter(GlobalFile):
         return f"{self.names.jax}.numpy.array([", "])[0]"
 
     def _sized(self, op: Op) -> Sequence[Edit]:
-        """`x.reshape(n, b, ...)`: the first two sizes become one."""
+        """`x.reshape(n, b, ...)` and `x.reshape((n, -1) + sizes)`: the first two sizes become one."""
         assert isinstance(op.node, ast.Call)
         method = op.operand is not op.node.args[0]
         sizes = op.node.args if method else op.node.args[1:]
-        if len(sizes) == 1 and isinstance(sizes[0], ast.Tuple):
+        alone = ""  # the comma of a tuple with one size
+        if len(sizes) == 1 and isinstance(sizes[0], ast.BinOp):
+            assert isinstance(sizes[0].left, ast.Tuple)
+            end = self.positions.span(sizes[0].left)[1]
+            sizes = sizes[0].left.elts
+            alone = "," if "," not in self.module.text[self.positions.span(sizes[-1])[1] : end] else ""
+            alone = alone if len(sizes) == 2 else ""
+        elif len(sizes) == 1 and isinstance(sizes[0], ast.Tuple):
             sizes = sizes[0].elts
         low, high = self.positions.span(sizes[0])[0], self.positions.span(sizes[1])[1]
         start, end = self.positions.span(op.node)
         return [
             Edit(start, start, f"{self.names.shard}("),
-            Edit(low, high, "-1"),
+            Edit(low, high, f"-1{alone}"),
             Edit(end, end, f", {self._mesh(op.node)})"),
         ]
 

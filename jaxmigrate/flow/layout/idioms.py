@@ -124,10 +124,10 @@ class Idioms:
             case ast.Subscript(value=value, slice=index) if self.is_first(index):
                 return Idiom("first", value)
             case ast.Call(func=ast.Attribute(value=value, attr="reshape"), args=args, keywords=[]) if args:
-                shape = args[0] if len(args) == 1 else ast.Tuple(elts=args)
-                if self.external(node.func, module) in RESHAPES and len(args) == 2:
-                    return self._reshape(args[0], args[1], module)
-                return self._reshape(value, shape, module)
+                name = self.external(node.func, module)
+                if name:
+                    return self._reshape(args[0], args[1], module) if name in RESHAPES and len(args) == 2 else None
+                return self._reshape(value, args[0] if len(args) == 1 else ast.Tuple(elts=args), module)
             case ast.Call():
                 return self._call(node, module)
         return None
@@ -208,6 +208,8 @@ class Idioms:
             return Idiom("split", array, "reshape")
         if start == 2 and len(leading) == 1 and _is_whole(leading[0], array):
             return Idiom("merge", array, "reshape")
+        if len(leading) >= 2 and self.is_count(leading[0], module) and _is_minus_one(leading[1]):
+            return Idiom("split", array, "sizes") if not _mentions(rest, array) else None  # no other size is -1
         return None
 
     def _reshape_to(self, array: ast.expr, shape: ast.expr, module: Module) -> Idiom | None:
