@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from jaxmigrate.flow.layout import expressions, frames, pieces
-from jaxmigrate.flow.layout.values import Abstract, Dct, Ext, Func, Mod, Nothing, Obj, Pin, Seq
+from jaxmigrate.flow.layout.values import Abstract, Dct, Ext, Func, Mod, Nothing, Obj, Pin, Seq, Unknown
 from jaxmigrate.flow.variance.library import change
 from jaxmigrate.program.values import Class, Function
 
@@ -58,7 +58,8 @@ def _assign_attribute(
                     _assign_attribute(it, item, name, value, node, frame)
                 else:
                     it.pin_all([value], "is stored in an attribute that is not followed", node, frame.module)
-                    _change_library(it, item, name, node, frame)
+                    if not isinstance(item, Unknown):
+                        _change_library(it, item, name, node, frame)
         case _:
             it.pin_all([owner, value], "is stored in an attribute that is not followed", node, frame.module)
 

@@ -22,6 +22,7 @@ from jaxmigrate.flow.layout.values import (
     Ref,
     Seq,
     Tup,
+    Unknown,
     func,
 )
 from jaxmigrate.program.modules import Module
@@ -81,6 +82,9 @@ def _item_attribute(it: Interpreter, item: object, name: str, node: ast.Attribut
             return made
         case Class():
             return _object_attribute(it, item, name, node, frame)
+        case Unknown():
+            it.loads.discard(node)  # as for any object
+            return PLAIN
     if not isinstance(item, Function) or name not in ("__name__", "__doc__"):
         it.pin_all([func(item)], f"has its attribute {name} read", node, frame.module)  # type: ignore[arg-type]
     return PLAIN

@@ -40,6 +40,7 @@ from jaxmigrate.flow.layout.values import (
     Seq,
     Site,
     Tup,
+    Unknown,
     func,
     is_tracked,
     same,
@@ -172,6 +173,9 @@ def _call_item(it: Interpreter, one: object, given: Given, node: ast.expr, frame
             return call_external(it, name, given, node, frame)
         case Bound(node=made):
             return _call_bound(it, made, given, node, frame)
+        case Unknown():
+            it.pin_all(given.everything(), "is given to a function that is not in sight", node, frame.module)
+            return PLAIN
         case Method(node=attribute):
             return containers.call_method(it, it.receivers[attribute], attribute.attr, given, node, frame)
     it.pin_all(given.everything(), "is given to something that is not followed", node, frame.module)

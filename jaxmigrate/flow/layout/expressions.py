@@ -13,6 +13,7 @@ from jaxmigrate.flow.layout.values import (
     PLAIN,
     Abstract,
     Dct,
+    Ext,
     Func,
     Nothing,
     Obj,
@@ -23,7 +24,10 @@ from jaxmigrate.flow.layout.values import (
     func,
     is_tracked,
 )
-from jaxmigrate.program.values import Function
+from jaxmigrate.program.values import Class, Function
+
+OF_TYPES = frozenset({"typing", "typing_extensions", "collections", "collections.abc"})
+GENERIC = frozenset({"dict", "frozenset", "list", "set", "tuple", "type"})
 
 if TYPE_CHECKING:
     from jaxmigrate.flow.layout.frames import Frame
@@ -294,5 +298,19 @@ def _subscript(it: Interpreter, node: ast.Subscript, frame: Frame) -> Abstract:
     """`owner[index]`."""
     owner = evaluate(it, node.value, frame)
     index = evaluate(it, node.slice, frame)
+    if isinstance(owner, Func) and all(_is_generic(it, item) for item in owner.items):
+        return owner  # a type: `Callable[[State], Trainer]`
     it.pin_all([index], "is used as an index", node, frame.module)
     return pieces.item(it, owner, node, frame)
+
+
+def _is_generic(it: Interpreter, item: object) -> bool:
+    """Whether subscripting something only gives a type, of which the index is a part."""
+    if isinstance(item, Ext):
+        module, _, name = item.name.rpartition(".")
+        return module in OF_TYPES or (module == "builtins" and name in GENERIC)
+    if not isinstance(item, Class):
+        return False
+    line = it.resolver.lineage(item)
+    defined = any("__class_getitem__" in c.module.table.own_scope[c.node].bindings or c.node.keywords for c in line)
+    return not defined and any(isinstance(base, ast.Subscript) for c in line for base in c.node.bases)

@@ -11,6 +11,7 @@ from jaxmigrate.flow.layout.idioms import Idioms, Kind, is_generator
 from jaxmigrate.flow.layout.values import (
     NOTHING,
     PLAIN,
+    UNKNOWN,
     Abstract,
     Bound,
     Box,
@@ -323,14 +324,16 @@ class State:
         return self._join_unlike(one, other, node, module)
 
     def _join_unlike(self, one: Abstract, other: Abstract, node: ast.AST, module: Module) -> Abstract:
-        """A container and a tree of arrays stay one group; anything else is no longer followed."""
+        """A container and a tree of arrays stay one group; functions are followed still, anything else no longer."""
         both = (one, other)
         cell = self.group(both)
         if cell is None or any(map(leaves_plain, both)):
             pin = Pin("flows together with a value that is not known to be stacked", module, node)
+            called = [value.items for value in both if isinstance(value, Func)]
             for value in both:
-                self.pin(value, pin)
-            return PLAIN
+                if not isinstance(value, Func):
+                    self.pin(value, pin)
+            return Func(called[0] | {UNKNOWN}) if called else PLAIN
         pin = Pin("is a container in one place and something else in another", module, node)
         for value in both:
             if isinstance(value, Seq | Dct):

@@ -240,7 +240,12 @@ class Method:
     node: ast.Attribute
 
 
-Item: TypeAlias = Site | Ext | Function | Class | Mod | Bound | Method | Obj
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """What is not in sight, where a name may also hold something that is."""
+
+
+Item: TypeAlias = Site | Ext | Function | Class | Mod | Bound | Method | Obj | Unknown
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,6 +268,7 @@ class Mixed:
 
 Abstract: TypeAlias = Plain | Nothing | Ref | Tup | Seq | Dct | Obj | Func | Mixed
 PLAIN, NOTHING, NONE = Plain(), Nothing(), Nothing(none=True)
+UNKNOWN = Unknown()
 
 
 def _place(item: Item) -> tuple[str, str, int, int, str]:
