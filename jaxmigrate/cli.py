@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import functools
 import importlib
 import os
 import signal
@@ -46,6 +47,16 @@ _Converted = TypeVar("_Converted")
 
 
 class _Parser(argparse.ArgumentParser):
+    def __init__(self, **options: Any) -> None:
+        # argparse asks for the width of the terminal with each option that it is told of, and loads much for it
+        form = functools.partial(argparse.RawDescriptionHelpFormatter, width=80)
+        super().__init__(**options, epilog=_EXIT_STATUS, formatter_class=form, allow_abbrev=False)
+
+    def format_help(self) -> str:
+        """The help, as wide as the terminal."""
+        self.formatter_class = argparse.RawDescriptionHelpFormatter
+        return super().format_help()
+
     def error(self, message: str) -> NoReturn:
         """One line instead of a usage block of ten; the usage is one --help away."""
         self.exit(UNABLE, f"{self.prog}: error: {message} (see {self.prog} --help)\n")
@@ -92,7 +103,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _run(arguments: list[str]) -> int:
     own, command = _split_command(arguments)
-    options = _parser().parse_args(own)
+    options = _parser(*arguments[:1]).parse_args(own)
     if hasattr(options, "program"):
         options.program = command
     module = importlib.import_module(f"jaxmigrate.commands.{options.command}")
@@ -109,22 +120,21 @@ def _split_command(arguments: list[str]) -> tuple[list[str], list[str] | None]:
     return arguments[:cut], arguments[cut + 1 :]
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(
-        prog="jaxmigrate",
-        description=_OVERVIEW,
-        epilog=_EXIT_STATUS,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
+def _parser(subcommand: str = "") -> argparse.ArgumentParser:
+    """Knows the subcommand given, or all where that is none: telling argparse of one takes longer than parsing."""
+    parser = _Parser(prog="jaxmigrate", description=_OVERVIEW)
     parser.add_argument("--version", action="version", version=f"jaxmigrate {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    _add_lint(commands)
-    _add_fix(commands)
-    _add_verify(commands)
-    _add_merge(commands)
-    _add_rule(commands)
-    _subcommand(commands, "server", "show findings and offer fixes in an editor, as a language server")
+    known = {
+        "lint": _add_lint,
+        "fix": _add_fix,
+        "verify": _add_verify,
+        "merge": _add_merge,
+        "rule": _add_rule,
+        "server": _add_server,
+    }
+    for add in [known[subcommand]] if subcommand in known else known.values():
+        add(commands)
     return parser
 
 
@@ -223,15 +233,16 @@ def _add_rule(commands: Any) -> None:
     rule.add_argument("code", metavar="CODE", nargs="?", help="a rule's code, such as JM101, or an old name of JAX")
 
 
+def _add_server(commands: Any) -> None:
+    _subcommand(commands, "server", "show findings and offer fixes in an editor, as a language server")
+
+
 def _subcommand(commands: Any, name: str, summary: str, usage: str | None = None) -> argparse.ArgumentParser:
     parser: argparse.ArgumentParser = commands.add_parser(
         name,
         help=summary,
         description=f"{summary[0].upper()}{summary[1:]}.",
         usage=usage,
-        epilog=_EXIT_STATUS,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
     )
     parser.add_argument("--verbose", action="store_true", help="show the traceback of an internal error")
     return parser

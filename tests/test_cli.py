@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -59,6 +60,23 @@ class TestArguments:
     def test_help_names_the_exit_statuses(self, arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
         assert main(arguments) == 0
         assert "exit status:" in capsys.readouterr().out
+
+    @pytest.mark.parametrize("arguments", [["--help"], ["--help", "lint"]])
+    def test_help_lists_every_command(self, arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+        assert main(arguments) == 0
+        listed = re.findall(r"^    (\w+) {2,}", capsys.readouterr().out, re.MULTILINE)
+        assert listed == ["lint", "fix", "verify", "merge", "rule", "server"]
+
+    def test_help_is_as_wide_as_the_terminal(
+        self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        widths = []
+        for columns in ("70", "140"):
+            monkeypatch.setenv("COLUMNS", columns)
+            assert main(["lint", "--help"]) == 0
+            options = capsys.readouterr().out.partition("options:")[2].partition("exit status:")[0]
+            widths.append(max(map(len, options.splitlines())))
+        assert 60 < widths[0] <= 70 < 120 < widths[1] <= 140
 
     @pytest.mark.parametrize(
         ("arguments", "words"),
@@ -501,6 +519,14 @@ def modules_after(statement: str) -> set[str]:
 def test_lint_imports_neither_libcst_nor_jax_nor_what_the_others_need() -> None:
     loaded = modules_after("import jaxmigrate.cli, jaxmigrate.commands.lint")
     assert not loaded & {"jax", "jaxlib", "libcst", "numpy", "jaxmigrate.migrate", "jaxmigrate.verify"}
+
+
+def test_a_run_of_lint_loads_little_of_the_standard_library(folder: Path) -> None:
+    (folder / "a.py").write_text(MISSPELT)
+    run = "from jaxmigrate.cli import main; assert main(['lint', '--no-cache', 'a.py']) == 1; print()"
+    loaded = modules_after(run)
+    assert "jaxmigrate.flow.facts" in loaded
+    assert not loaded & {"dataclasses", "inspect", "tokenize", "shutil", "bz2", "json", "subprocess", "tempfile"}
 
 
 def test_fix_does_not_import_jax() -> None:
