@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from jaxmigrate.program.modules import Module, Project
-from jaxmigrate.program.scopes import Binding, all_parameters
+from jaxmigrate.program.scopes import Binding, all_parameters, walk
 
 MAPS = frozenset({"pmap", "shard_map", "smap", "xmap"})
 _WORDS = tuple(sorted(MAPS))  # a search for each is faster than a pattern for all
@@ -170,7 +170,7 @@ def _leads(callee: ast.expr, names: Names) -> bool:
 
 
 def _mentions(expression: ast.expr, names: Names) -> bool:
-    return any(isinstance(node, ast.Name | ast.Attribute) and _leads(node, names) for node in ast.walk(expression))
+    return any(isinstance(node, ast.Name | ast.Attribute) and _leads(node, names) for node in walk(expression))
 
 
 def _holders(node: ast.AST, module: Module) -> Iterator[str]:

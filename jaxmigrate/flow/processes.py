@@ -10,7 +10,7 @@ from jaxmigrate.flow.axes import expression_calls
 from jaxmigrate.flow.operations import Operation, operations, same_sequence
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver
-from jaxmigrate.program.scopes import children
+from jaxmigrate.program.scopes import children, walk
 from jaxmigrate.program.values import Application, External, Function, Value
 from jaxmigrate.records import record, replace
 
@@ -165,7 +165,7 @@ def _end(body: Sequence[ast.stmt]) -> ast.stmt | None:
 
 def _of_expression(root: ast.expr, module: Module, resolver: Resolver) -> Iterator[ProcessBranch]:
     """Operations in one arm of `a if index == 0 else b`, or behind `index == 0 and`."""
-    for node in ast.walk(root):
+    for node in walk(root):
         match node:
             case ast.IfExp(test=test, body=body, orelse=orelse) if differs(test, module, resolver):
                 one, other = operations([body], module, resolver), operations([orelse], module, resolver)
@@ -191,7 +191,7 @@ def differs(test: ast.expr, module: Module, resolver: Resolver) -> bool:
     """
     if any(_reads_index(resolver.value(call.func, module), resolver) for call in expression_calls(test)):
         return True
-    names = [n for n in ast.walk(test) if isinstance(n, ast.Name | ast.Attribute)]
+    names = [n for n in walk(test) if isinstance(n, ast.Name | ast.Attribute)]
     return any(_is_index_call(resolver.value(n, module)) or _from_index(n, module, resolver) for n in names)
 
 

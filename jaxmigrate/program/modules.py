@@ -16,7 +16,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from jaxmigrate.program.scopes import ScopeTable, build_scopes, children
+from jaxmigrate.program.scopes import ScopeTable, build_scopes, walk
 from jaxmigrate.records import record
 from jaxmigrate.sources import JOINED
 
@@ -50,10 +50,7 @@ class Module:
     @cached_property
     def nodes(self) -> list[ast.AST]:
         """All of its nodes, level by level, but for contexts and operators: walked once, however many ask."""
-        found: list[ast.AST] = [self.tree]
-        for node in found:  # which grows as it goes
-            found += children(node)
-        return found
+        return walk(self.tree)
 
     @cached_property
     def lines(self) -> list[str]:

@@ -107,9 +107,20 @@ class ScopeTable:
 def build_scopes(tree: ast.Module, text: str | None = None) -> ScopeTable:
     """The scope table of a module's tree; the text, where it is at hand, spares a search for declarations."""
     builder = _Builder(tree)
-    builder.declares = text is None or "global " in text or "nonlocal " in text
+    builder.declares = text is None or _may_declare(text)
     builder.body(tree.body, builder.table.root, tree)
     return builder.table
+
+
+def _may_declare(text: str) -> bool:
+    """Whether a statement may begin with `global` or `nonlocal`: the first is a word of many comments."""
+    for word in ("global ", "nonlocal "):
+        at = text.find(word)
+        while at >= 0:
+            if text[max(0, at - 80) : at].rstrip(" \t\f")[-1:] in ("", "\r", "\n", ";", ":"):
+                return True
+            at = text.find(word, at + 1)
+    return False
 
 
 def all_parameters(arguments: ast.arguments) -> Iterator[ast.arg]:
@@ -155,6 +166,14 @@ def children(node: ast.AST) -> list[ast.AST]:
             found += [one for one in child if isinstance(one, ast.AST)]
         elif isinstance(child, ast.AST):
             found.append(child)
+    return found
+
+
+def walk(node: ast.AST) -> list[ast.AST]:
+    """A node and all below it, level by level: what `ast.walk` gives without contexts and operators."""
+    found = [node]
+    for one in found:  # which grows as it goes
+        found += children(one)
     return found
 
 
@@ -374,7 +393,7 @@ class _Builder:
             elif isinstance(node, ast.stmt | ast.excepthandler | ast.match_case) and not isinstance(
                 node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
             ):
-                stack.extend(ast.iter_child_nodes(node))
+                stack += children(node)
 
     def visit_ClassDef(self, node: ast.ClassDef, scope: Scope) -> None:
         for expression in [*node.decorator_list, *node.bases, *node.keywords]:

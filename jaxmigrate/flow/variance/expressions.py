@@ -32,7 +32,7 @@ from jaxmigrate.flow.variance.lattice import (
 )
 from jaxmigrate.flow.variance.run import ALL_WORK, LENIENT_WORK, Run, at_least
 from jaxmigrate.program.modules import Module
-from jaxmigrate.program.scopes import FunctionNode, defaults_of
+from jaxmigrate.program.scopes import FunctionNode, defaults_of, walk
 from jaxmigrate.program.values import Class, Constant, Function
 
 MOST_UNROLLED = 8
@@ -106,7 +106,7 @@ def captured(run: Run, node: ast.AST, frame: Frame) -> Var:
 def free_names(node: ast.AST, module: Module) -> dict[str, bool]:
     """The variables of functions around a function or class that it reads, and whether each is bound only once."""
     table = module.table
-    inner = set(ast.walk(node))
+    inner = set(walk(node))
     found: dict[str, bool] = {}
     for name in inner:
         if isinstance(name, ast.Name) and isinstance(name.ctx, ast.Load) and name in table.scope_of:

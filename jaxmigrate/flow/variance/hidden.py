@@ -19,7 +19,7 @@ from jaxmigrate.flow.variance.quiet import is_none, only_logs
 from jaxmigrate.program.collectives import AXIS_POSITIONS
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver, is_static
-from jaxmigrate.program.scopes import Scope, all_parameters, positional_names
+from jaxmigrate.program.scopes import Scope, all_parameters, positional_names, walk
 from jaxmigrate.program.values import Class, Function, Instance
 from jaxmigrate.records import made, record
 
@@ -222,7 +222,7 @@ class Hidden:
         for node in module.table.own_scope:
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 decorators = [
-                    n for d in node.decorator_list for n in ast.walk(d) if isinstance(n, ast.Name | ast.Attribute)
+                    n for d in node.decorator_list for n in walk(d) if isinstance(n, ast.Name | ast.Attribute)
                 ]
                 self._unit(node.name, node, module).mentions.update(_last(n) for n in decorators)
                 if isinstance(module.table.parents.get(node), ast.ClassDef):
@@ -350,7 +350,7 @@ class Hidden:
             return True
         self._given.add((mention.name, function, name))
         own, parents = module.table.own_scope[function], module.table.parents
-        for use in [n for n in ast.walk(function) if isinstance(n, ast.Name) and n.id == name]:
+        for use in [n for n in walk(function) if isinstance(n, ast.Name) and n.id == name]:
             if use in module.table.scope_of and module.table.scope_of[use].lookup(name) is own:
                 self._owner(module.table.scope_of[use], module).mentions.add(mention.name)
                 parent = parents.get(use)

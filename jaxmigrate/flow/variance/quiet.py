@@ -10,6 +10,7 @@ import ast
 
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver
+from jaxmigrate.program.scopes import walk
 from jaxmigrate.program.values import External
 
 LOGS = (
@@ -23,7 +24,7 @@ def only_logs(function: ast.AST, module: Module, resolver: Resolver) -> bool:
     """Whether nothing but a log can tell that a function has run."""
     if not isinstance(function, ast.FunctionDef) or function.decorator_list:
         return False
-    inside = [node for statement in function.body for node in ast.walk(statement)]
+    inside = [node for statement in function.body for node in walk(statement)]
     if not all(isinstance(node, PLAIN_STATEMENTS) for node in inside if isinstance(node, ast.stmt)):
         return False
     if any(isinstance(node, ast.Return) and not is_none(node.value) for node in inside):

@@ -16,6 +16,7 @@ from jaxmigrate.flow.variance import expressions
 from jaxmigrate.flow.variance.frames import Frame, Names
 from jaxmigrate.flow.variance.lattice import replace
 from jaxmigrate.flow.variance.run import Run
+from jaxmigrate.program.scopes import walk
 from jaxmigrate.program.values import Constant
 
 ABOUT_MAPS = re.compile(
@@ -65,7 +66,7 @@ def is_about_maps(test: ast.expr) -> bool:
 
 def words(test: ast.expr) -> Iterator[str]:
     """The names and texts in an expression."""
-    for node in ast.walk(test):
+    for node in walk(test):
         if isinstance(node, ast.Name | ast.Attribute):
             yield last_name(node)
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
