@@ -11,6 +11,8 @@ from jaxmigrate.migrate.global_file import WIDTH, GlobalFile
 from jaxmigrate.program.sites import is_decorator, listed
 from jaxmigrate.program.values import Constant
 
+MANY = 4  # outputs, which are easier to read as one where they are alike
+
 
 class SiteWriter(GlobalFile):
     """Writes the maps of one file."""
@@ -51,7 +53,8 @@ class SiteWriter(GlobalFile):
         texts = {"replicated": f"{self.names.spec}()", "broadcast": f"{self.names.spec}()", "static": "None"}
         ins = [texts.get(c.layout, split) for c in choice.arguments]
         outs = [texts.get(c.layout, split) for c in choice.outputs]
-        return _display(ins), outs[0] if choice.whole else _display(outs)
+        alike = len(outs) >= MANY and len(set(outs)) == 1 and not any(c.fields for c in choice.outputs)
+        return _display(ins), outs[0] if choice.whole or alike else _display(outs)
 
     def _donated(self, choice: SiteChoice) -> str:
         argument = choice.site.keyword("donate_argnums")
@@ -83,7 +86,8 @@ class SiteWriter(GlobalFile):
         if stacked:
             found.append(f"stacked={_display([str(i) for i in stacked])}")
         if outputs:
-            whole = "True" if choice.whole else _display([str(i) for i in outputs])
+            every = choice.whole or len(outputs) == len(choice.outputs) >= MANY
+            whole = "True" if every else _display([str(i) for i in outputs])
             found.append(f"stacked_outputs={whole}")
         found += self._state_keywords(choice)
         if choice.keywords:
@@ -131,7 +135,7 @@ class SiteWriter(GlobalFile):
             if self._fits(choice.site.node, line) and not comments:
                 return f"{self.names.shard_map}(", f", {', '.join(keywords)})"
             inner = f"{newline}{self._hanging(choice)}"
-            after = "".join(f",{inner}{keyword}" for keyword in keywords)
+            after = "".join(f",{inner}{self._wrapped(keyword, inner)}" for keyword in keywords)
             noted = "".join(f"{inner}{comment}" for comment in comments)
             return f"{self.names.shard_map}({noted}{inner}", f"{after},{newline}{indent})"
         in_specs, out_specs = self._specs(choice)
@@ -145,13 +149,25 @@ class SiteWriter(GlobalFile):
         deep = f"{inner}{unit}"
         noted = "".join(f"{inner}{comment}" for comment in comments)
         before = f"{jax}.jit({noted}{inner}{jax}.shard_map({deep}"
-        after = "".join(f",{deep}{argument}" for argument in arguments) + f",{inner}),"
+        after = "".join(f",{deep}{self._wrapped(argument, deep)}" for argument in arguments) + f",{inner}),"
         after += "".join(f"{inner}{option}," for option in options)
         one = f"{jax}.shard_map({mapped}, {', '.join(arguments)})"
         if newline not in mapped and len(indent + unit + one) < WIDTH:
             before = f"{jax}.jit({noted}{inner}{jax}.shard_map("
             after = f", {', '.join(arguments)})," + "".join(f"{inner}{option}," for option in options)
         return before, f"{after}{newline}{indent})"
+
+    def _wrapped(self, keyword: str, before: str) -> str:
+        """A keyword whose tuple does not fit on its line, on several; `before` is the line break and its indent."""
+        name, _, display = keyword.partition("=")
+        if len(before) + len(keyword) < WIDTH or not (display.startswith("(") and display.endswith(")")):
+            return keyword
+        inner, lines = before + self.style.indent, [""]
+        for part in _parts(display):
+            if lines[-1] and len(inner) + len(lines[-1]) + len(part) + 2 >= WIDTH:
+                lines.append("")
+            lines[-1] += f"{' ' if lines[-1] else ''}{part},"
+        return f"{name}=({inner}{inner.join(lines)}{before})"
 
     def _decorator(self, choice: SiteChoice) -> str:
         keywords = self._keywords(choice)
@@ -165,7 +181,7 @@ class SiteWriter(GlobalFile):
             return line
         newline = self.style.newline
         inner = f"{newline}{indent}{self.style.indent}"
-        parts = "".join(f"{inner}{keyword}," for keyword in keywords)
+        parts = "".join(f"{inner}{self._wrapped(keyword, inner)}," for keyword in keywords)
         return f"{partial}({inner}{self.names.shard_map},{parts}{newline}{indent})"
 
     def _partial(self) -> str | None:
@@ -188,6 +204,13 @@ class SiteWriter(GlobalFile):
             return []
         above, below = self._comments_around(choice.site.node, mapped.expression)
         return [*above, *below]
+
+
+def _parts(display: str) -> list[str]:
+    """The elements of a tuple's text."""
+    tree = ast.parse(display, mode="eval").body
+    assert isinstance(tree, ast.Tuple)
+    return [ast.get_source_segment(display, one) or "" for one in tree.elts]
 
 
 def _is_long_string(node: ast.AST) -> bool:
