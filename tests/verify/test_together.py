@@ -65,7 +65,7 @@ def few(apart):
 
 def together_read(values, original, reader=None):
     reader = reader or together.Together()
-    return dict(reader.read(reader.ask(dict(enumerate(values))), original, 8))
+    return dict(reader.read(reader.ask(values, range(len(values))), original, 8))
 
 together._PATIENCE = 1
 read = {}

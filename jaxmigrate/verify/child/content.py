@@ -72,6 +72,8 @@ class _Cuts(NamedTuple):
     certain: bool
     block: Shape | None
     inner: Shape
+    # How many blocks a slice is cut into in its turn.
+    inner_blocks: int
 
 
 @lru_cache(maxsize=4096)
@@ -79,7 +81,7 @@ def _cuts(shape: Shape) -> _Cuts:
     blocks = shape.blocks
     certain = bool(shape.shape) and shape.certain
     inner = shape._replace(shape=shape.shape[1:])
-    return _Cuts(blocks, shape.parts, certain, shape.block if blocks else None, inner)
+    return _Cuts(blocks, shape.parts, certain, shape.block if blocks else None, inner, inner.blocks)
 
 
 def _without_ones(shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -139,9 +141,12 @@ def content(pieces: list[Any], shape: Shape, replicas: str = "") -> Content:
 def repeated_content(first: bytes, count: int, shape: Shape) -> Content:
     """The digests of a stacked array of which each of `count` devices holds the same bytes."""
     cuts = _cuts(shape)
-    if count == cuts.blocks == cuts.parts and first and count * len(first) <= SMALL and shape.original and cuts.certain:
+    if not (first and count == cuts.blocks == cuts.parts and shape.original and cuts.certain) or len(first) > SMALL:
+        return content([first] * count, shape)
+    if count * len(first) <= SMALL:
         return _repeated_content(first, cuts, "", "")
-    return content([first] * count, shape)
+    digest = _small_digest(first, cuts.inner_blocks)
+    return Content(digest_of_text(digest * count), "", f"={digest}")
 
 
 def _small_content(buffers: list[Any], shape: Shape, cuts: _Cuts, replicas: str) -> Content:
@@ -155,7 +160,7 @@ def _small_content(buffers: list[Any], shape: Shape, cuts: _Cuts, replicas: str)
     if first and count == cuts.blocks:
         return _repeated_content(first, cuts, flat, replicas)
     parts = buffers if count == len(buffers) and _are_even(buffers) else _cut(b"".join(buffers), count)
-    told = _told_apart(_small_digests(parts, cuts.inner))
+    told = _told_apart(_small_digests(parts, cuts.inner_blocks))
     whole, further = (_repeated_digest(_digest_of(first)), flat) if first else (flat, "")
     return Content(whole, further, told, replicas)
 
@@ -163,7 +168,7 @@ def _small_content(buffers: list[Any], shape: Shape, cuts: _Cuts, replicas: str)
 def _repeated_content(first: bytes, cuts: _Cuts, flat: str, replicas: str) -> Content:
     """The digests of an array whose slices are its blocks, each with the bytes `first`."""
     digest = _digest_of(first)
-    inner = _repeated([first], _cuts(cuts.inner).blocks)
+    inner = _repeated_within(first, cuts.inner_blocks)
     told = _repeated_digest(_digest_of(inner)) if inner else digest
     return Content(_repeated_digest(digest), flat, f"={told}", replicas)
 
@@ -172,8 +177,14 @@ def _repeated(buffers: list[Any], count: int) -> bytes:
     """The first of the `count` blocks of an array, if all of them hold the same; else nothing."""
     if len(buffers) == count > 0 and _are_even(buffers):
         return bytes(buffers[0]) if buffers.count(buffers[0]) == count else b""
-    data = b"".join(buffers) if count else b""
+    return _repeated_within(b"".join(buffers), count) if count else b""
+
+
+def _repeated_within(data: bytes, count: int) -> bytes:
+    """The same of the blocks of some bytes."""
     size = len(data) // count if count else 0
+    if not size or data[0] != data[size % len(data)]:
+        return b""
     first = data[:size]
     return first if first == data[size : 2 * size] and first * count == data else b""
 
@@ -183,15 +194,15 @@ def _repeated_digest(digest: str) -> str:
     return f"{digest}*"
 
 
-def _small_digest(data: Any, shape: Shape) -> str:
-    first = _repeated([data], _cuts(shape).blocks)
+def _small_digest(data: Any, blocks: int) -> str:
+    first = _repeated_within(bytes(data), blocks)
     return _repeated_digest(_digest_of(first)) if first else _digest_of(data)
 
 
 def _tree_digest(data: Any, shape: Shape) -> str:
     """The digest of one part: that of its blocks if it is large and can be cut."""
     if len(data) <= SMALL:
-        return _small_digest(data, shape)
+        return _small_digest(data, _cuts(shape).blocks)
     if not shape.blocks:
         return _digest_of(data)
     return digest_of_text("".join(_digests_of(_cut(data, shape.blocks), shape.block)))
@@ -207,11 +218,11 @@ def _digests_of(parts: list[Any], block: Shape) -> list[str]:
     return [first, *(first if _same(part, parts[0]) else _tree_digest(part, block) for part in parts[1:])]
 
 
-def _small_digests(parts: list[Any], block: Shape) -> list[str]:
-    """The same of small parts."""
+def _small_digests(parts: list[Any], blocks: int) -> list[str]:
+    """The same of small parts, each of which may be cut into `blocks`."""
     if parts and parts.count(parts[0]) == len(parts):
-        return [_small_digest(parts[0], block)] * len(parts)
-    return [_small_digest(part, block) for part in parts]
+        return [_small_digest(parts[0], blocks)] * len(parts)
+    return [_small_digest(part, blocks) for part in parts]
 
 
 def _same(one: Any, other: Any) -> bool:

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 from .content import Content, Leaf, Shape, content, digest_of_text, write
 from .shards import Pieces, pieces_of
 from .together import Asked, Together
+from .values import is_array
 
 SCALARS = (bool, int, float, complex, str, bytes)
 _NUMBERS = (bool, int, float, complex)
@@ -51,8 +52,19 @@ class Keep(NamedTuple):
     take: Callable[[int], bool]
 
 
+class Flat(NamedTuple):
+    """A pytree, taken apart."""
+
+    tree: Any
+    values: list[Any]
+    treedef: Any
+
+
 class Begun(NamedTuple):
-    """A pytree that is being digested: its leaves, where to leave them if it `keeps` any, what is known of them."""
+    """A pytree that is being digested: its leaves, where to leave them if it `keeps` any, what is known of them.
+
+    `left` are the numbers of the leaves of which nothing is known, and that are not asked for together with others.
+    """
 
     values: list[Any]
     paths: tuple[str, ...]
@@ -61,32 +73,41 @@ class Begun(NamedTuple):
     keeps: bool
     known: list[Any]
     asked: Asked
-    together: Together
+    left: list[int]
+    structures: Structures
 
 
-def begin(tree: Any, structures: Structures, keep: Keep | None) -> Begun:
-    """Begin to digest a pytree of arguments or results, which need not be computed yet."""
+def flatten(tree: Any) -> Flat:
+    """The leaves of a pytree, None among them."""
     import jax
 
-    values, treedef = jax.tree_util.tree_flatten(tree, is_leaf=_is_none)
-    paths, nodes = structures.of(tree, treedef)
+    return Flat(tree, *jax.tree_util.tree_flatten(tree, is_leaf=_is_none))
+
+
+def begin(flat: Flat, structures: Structures, keep: Keep | None) -> Begun:
+    """Begin to digest a pytree of arguments or results, which need not be computed yet."""
+    values = flat.values
+    paths, nodes = structures.of(flat.tree, flat.treedef)
     places = [_place(keep, number, value) for number, value in enumerate(values)] if keep else [""] * len(values)
     known = [None if place else _KNOWN.get(value) for value, place in zip(values, places)]  # noqa: B905
-    small = {n: values[n] for n, found in enumerate(known) if found is None and not places[n]}
-    asked = structures.together.ask(small)
-    return Begun(values, paths, nodes, places, keep is not None, known, asked, structures.together)
+    small = [number for number, found in enumerate(known) if found is None and not places[number]]
+    asked = structures.together.ask(values, small)
+    left = [number for number, found in enumerate(known) if found is None]
+    if asked.numbers:
+        left = sorted({*left}.difference(asked.numbers))
+    return Begun(values, paths, nodes, places, keep is not None, known, asked, left, structures)
 
 
 def digest_tree(begun: Begun, view: View) -> Tree:
     """Digest every leaf; raises nothing for leaves that cannot be read."""
     values, places, described = begun.values, begun.places, begun.known
-    for number, found in begun.together.read(begun.asked, *view[:2]):
+    for number, found in begun.structures.together.read(begun.asked, *view[:2]):
         described[number] = _KNOWN.put(values[number], found)
-    left = [number for number, found in enumerate(described) if found is None]
+    left = [*begun.left, *(number for number in begun.asked.numbers if described[number] is None)]
     run = _threads().map if sum(_size(values[number]) for number in left) > _LARGE_BYTES else map
     for number, found in zip(left, run(lambda number: _describe(values[number], places[number], view), left)):  # noqa: B905
         described[number] = found
-    kept = tuple(number for number, place in enumerate(places) if place and os.path.exists(place))
+    kept = tuple(number for number, place in enumerate(places) if place and os.path.exists(place)) if begun.keeps else ()
     leaves, contents = zip(*described) if described else ((), ())  # noqa: B905 - Python 3.9 has no strict
     return Tree(begun.paths, begun.nodes, leaves, contents, kept)
 
@@ -166,36 +187,30 @@ def _type_name(kind: Any) -> str:
     return "{}.{}".format(getattr(kind, "__module__", ""), getattr(kind, "__qualname__", str(kind)))
 
 
-def holds_tracer(tree: Any) -> bool:
-    """Whether any leaf is a tracer: the call is then being transformed, and has no values."""
+def wait_for(tree: Any, begun: Begun | None) -> None:
+    """Block until every array of a pytree is computed; tracers and deleted arrays have nothing to wait for.
+
+    Of arrays that are copied together it is the copy that is waited for, since each wait takes its time.
+    """
     import jax
 
-    return any(isinstance(value, jax.core.Tracer) for value in jax.tree_util.tree_leaves(tree))
-
-
-def wait_for(tree: Any) -> None:
-    """Block until every array of a pytree is computed; tracers and deleted arrays have nothing to wait for."""
-    import jax
-
-    try:
-        jax.block_until_ready(tree)  # type: ignore[no-untyped-call]
-        return
-    except Exception:  # noqa: BLE001 - one by one then, without those that are deleted
-        pass
+    for waited in (tree,) if begun is None else ((begun.asked.rows, [begun.values[n] for n in begun.left]), tree):
+        with suppress(Exception):
+            jax.block_until_ready(waited)  # type: ignore[no-untyped-call]
+            return
+    # One by one then, without those that are deleted.
     for value in jax.tree_util.tree_leaves(tree):
         if isinstance(value, jax.Array) and not isinstance(value, jax.core.Tracer) and not value.is_deleted():
             value.block_until_ready()
 
 
 def _describe(value: Any, place: str, view: View) -> tuple[Leaf, Content]:
-    import jax
-
     if value is None:
         return Leaf("none", "None", (), False), _NOTHING
     if isinstance(value, SCALARS) and not hasattr(value, "dtype"):
         return _describe_scalar(value, view)
     try:
-        if isinstance(value, jax.Array):
+        if is_array(type(value)):
             return _describe_device_array(value, place, view)
         return _describe_host_array(value, place, view)
     except Exception as error:  # noqa: BLE001 - a leaf that cannot be handled must not stop the program
@@ -227,11 +242,13 @@ def _as_array(value: Any, view: View) -> str:
 def _as_seen(array: Any, view: View) -> Any:
     """The array that a mapped function gets for one of the host's."""
     import jax
+    import numpy as np
 
-    narrow = _NARROW.get(array.dtype.name)
+    narrow = _NARROW.get(_dtype_name(array.dtype))
     if not view.arguments or narrow is None or jax.config.jax_enable_x64:  # type: ignore[attr-defined]
         return array
-    return array.astype(narrow)
+    with np.errstate(all="ignore"):
+        return array.astype(narrow)
 
 
 def _describe_host_array(value: Any, place: str, view: View) -> tuple[Leaf, Content]:
@@ -242,8 +259,7 @@ def _describe_host_array(value: Any, place: str, view: View) -> tuple[Leaf, Cont
     array = np.asarray(value)
     if array.dtype.hasobject:
         return Leaf("static", _type_name(type(value)), (), False), _NOTHING
-    with np.errstate(all="ignore"):
-        array = _as_seen(array, view)
+    array = _as_seen(array, view)
     found = content([array], Shape(view.original, view.devices, array.shape))
     if place:
         write(place, [array])
@@ -286,10 +302,14 @@ _Described = tuple[Leaf, Content]
 
 
 class _Known:
-    """What is known of the arrays that are alive: the results of one step are most of the arguments of the next."""
+    """What is known of the arrays that are alive: the results of one step are most of the arguments of the next.
+
+    Those that are gone are forgotten when there are many: being told of each one would take longer.
+    """
 
     def __init__(self) -> None:
         self.entries: dict[int, tuple[Any, _Described]] = {}
+        self.room = _FEWEST_KNOWN
 
     def get(self, value: Any) -> _Described | None:
         """What is known, unless the array is gone."""
@@ -299,21 +319,22 @@ class _Known:
     def put(self, value: Any, found: _Described) -> _Described:
         """Keep what was found, for as long as the array lives."""
         with suppress(TypeError):
-            self.entries[id(value)] = (weakref.ref(value, self._forget(id(value))), found)
+            self.entries[id(value)] = (weakref.ref(value), found)
+        if len(self.entries) > self.room:
+            self._forget()
         return found
 
-    def _forget(self, number: int) -> Callable[[Any], None]:
-        def forget(reference: Any) -> None:
-            entry = self.entries.get(number)
-            if entry is not None and entry[0] is reference:
-                del self.entries[number]
-
-        return forget
+    def _forget(self) -> None:
+        for number, entry in [*self.entries.items()]:
+            if entry[0]() is None and self.entries.get(number) is entry:
+                self.entries.pop(number, None)
+        self.room = max(_FEWEST_KNOWN, 2 * len(self.entries))
 
 
+_FEWEST_KNOWN = 1024
 _KNOWN = _Known()
 
 
 def combine(tree: Tree) -> str:
     """One digest for all leaves of a call."""
-    return digest_of_text("\n".join(found.identity for found in tree.contents))
+    return digest_of_text("\n".join([found.identity if found.replicas else found.whole for found in tree.contents]))

@@ -16,6 +16,7 @@ from collections.abc import Callable
 from typing import Any
 
 from . import digest, flags, log
+from .values import hold_tracer
 
 _active = threading.local()
 _signatures: dict[Any, int] = {}
@@ -192,14 +193,15 @@ def _record_compiled(site: str, compile_stage: Callable[..., Any]) -> Callable[.
 
 
 def _call(site: str, name: str, function: Any, args: Any, kwargs: Any) -> Any:
-    traced = digest.holds_tracer((args, kwargs))
+    given = digest.flatten((args, kwargs))
+    traced = hold_tracer(given.values)
     if (traced or _stack()) and site.startswith(ENCLOSING):
         return function(*args, **kwargs)
     if traced:
         _say_traced(site)
         return function(*args, **kwargs)
     call = _Call(site, name)
-    call.record("in", call.begin("in", (args, kwargs)))
+    call.record("in", call.begin("in", given))
     try:
         result, begun = call.run(function, args, kwargs)
     except BaseException as error:
@@ -246,17 +248,18 @@ class _Call:
         _stack().append(self.site)
         try:
             result = function(*args, **kwargs)
-            begun = None if digest.holds_tracer(result) else self.begin("out", result)
-            digest.wait_for(result)
+            got = digest.flatten(result)
+            begun = None if hold_tracer(got.values) else self.begin("out", got)
+            digest.wait_for(result, begun)
         finally:
             _stack().pop()
         self.seconds = time.perf_counter() - started
         return result, begun
 
-    def begin(self, where: str, tree: Any) -> digest.Begun:
+    def begin(self, where: str, flat: digest.Flat) -> digest.Begun:
         """Begin to digest the arguments (`in`) or the results (`out`) of the call."""
         _describe_jax(self.log)
-        return digest.begin(tree, _structures(self.site, where), self._keep(where))
+        return digest.begin(flat, _structures(self.site, where), self._keep(where))
 
     def record(self, where: str, begun: digest.Begun) -> None:
         """Log the arguments or the results."""

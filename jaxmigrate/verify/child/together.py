@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, cast
 
 from .content import Content, Leaf, Shape, content, differing_copies, repeated_content
 from .shards import arrangement, on_devices
+from .values import is_array
 
 # Calls of one kind before reading them together pays for compiling that, and what it takes for it to be worth while.
 _PATIENCE = 48
@@ -48,31 +49,36 @@ class _Part(NamedTuple):
 
 
 class _Reader(NamedTuple):
-    """A compiled copy of arrays of one kind, where each of them ends up, and the lengths of the rows."""
+    """A compiled copy of arrays of one kind, and for each row of it the arrays and where each of them is.
+
+    `scratch` is memory that is used again: new memory takes longer than comparing what is in it.
+    """
 
     copy: Any
-    parts: tuple[_Part, ...]
+    rows: tuple[tuple[tuple[int, _Part], ...], ...]
     lengths: tuple[int, ...]
+    scratch: list[tuple[bytearray, ...]]
 
 
 class _Kind:
     """What is known of calls of one kind: how often there were some, and what reads them; None if nothing does."""
 
-    def __init__(self) -> None:
+    def __init__(self, arrays: tuple[_Array, ...]) -> None:
+        self.arrays = arrays
         self.seen = 0
         self.reader: _Reader | None = None
         self.is_hopeless = False
 
 
 class Asked(NamedTuple):
-    """Arrays by their numbers, and the copy that their devices have been told to make, if any."""
+    """The numbers of arrays of a kind, and the copy that their devices have been told to make, if any."""
 
-    arrays: Mapping[int, _Array]
-    reader: _Reader | None
+    numbers: Sequence[int]
+    kind: _Kind | None
     rows: Any
 
 
-_NOTHING = Asked({}, None, ())
+_NOTHING = Asked((), None, ())
 
 
 class Together:
@@ -80,57 +86,61 @@ class Together:
 
     def __init__(self) -> None:
         self.kinds: dict[tuple[_Array, ...], _Kind] = {}
+        self.last_kind: _Kind | None = None
         self.last: dict[int, tuple[Any, Any, _Array | None]] = {}
 
-    def ask(self, values: Mapping[int, Any]) -> Asked:
-        """Has those of the arrays copied that are read together; they need not be computed yet."""
-        if len(values) < _FEWEST:
+    def ask(self, values: Sequence[Any], numbers: Sequence[int]) -> Asked:
+        """Has those of the arrays with these numbers copied that are read together; they need not be computed yet."""
+        if len(numbers) < _FEWEST:
             return _NOTHING
         try:
-            arrays = {number: array for number, value in values.items() if (array := self._small(number, value))}
+            found = [(number, array) for number in numbers if (array := self._small(number, values[number]))]
         except Exception:  # noqa: BLE001 - whatever JAX has against it, they can be read one by one
             return _NOTHING
-        if len(arrays) < _FEWEST:
+        if len(found) < _FEWEST:
             return _NOTHING
-        kind = self._kind(tuple(arrays.values()))
+        chosen, arrays = zip(*found)  # noqa: B905 - Python 3.9 has no strict
+        kind = self._kind(arrays)
         kind.seen += 1
         if kind.seen < _PATIENCE or kind.is_hopeless or not _is_free():
             return _NOTHING
         try:
-            chosen = [values[number] for number in arrays]
             if kind.reader is None:
-                kind.reader = _reader(tuple(arrays.values()), on_devices(chosen[0]))
-            return Asked(arrays, kind.reader, kind.reader.copy(*chosen))
+                kind.reader = _reader(arrays, on_devices(values[chosen[0]]))
+            return Asked(chosen, kind, kind.reader.copy(*(values[number] for number in chosen)))
         except Exception:  # noqa: BLE001 - as above
             kind.is_hopeless = True
             return _NOTHING
 
     def read(self, asked: Asked, original: bool, devices: int) -> Iterator[tuple[int, tuple[Leaf, Content]]]:
         """Describes the arrays that were asked for; `devices` is the number of all there are."""
-        arrays, reader, rows = asked
-        if reader is None:
+        numbers, kind, rows = asked
+        if kind is None or kind.reader is None:
             return
         try:
-            found = _copied(reader, rows, len(next(iter(arrays.values())).devices))
+            found = _copied(kind.reader, rows, len(kind.arrays[0].devices))
         except Exception:  # noqa: BLE001 - as above
-            self._kind(tuple(arrays.values())).is_hopeless = True
+            kind.is_hopeless = True
             return
-        for (number, array), data in zip(arrays.items(), found):  # noqa: B905 - Python 3.9 has no strict
-            yield number, (array.leaf, _content(array, data, original, devices))
+        for at, data in found:
+            array = kind.arrays[at]
+            yield numbers[at], (array.leaf, _content(array, data, original, devices))
 
     def _kind(self, arrays: tuple[_Array, ...]) -> _Kind:
-        kind = self.kinds.get(arrays)
+        kind = self.last_kind
+        # Most of the arrays are the same objects as in the call before, so that this is done sooner than looking it up.
+        if kind is None or kind.arrays != arrays:
+            kind = self.kinds.get(arrays)
         if kind is None:
             if len(self.kinds) >= _MOST_KINDS:
                 self.kinds.clear()
-            kind = self.kinds.setdefault(arrays, _Kind())
+            kind = self.kinds.setdefault(arrays, _Kind(arrays))
+        self.last_kind = kind
         return kind
 
     def _small(self, number: int, value: Any) -> _Array | None:
         """An array that can be read together with others; most are as they were in the call before."""
-        import jax
-
-        if not isinstance(value, jax.Array) or isinstance(value, jax.core.Tracer) or value.is_deleted():
+        if not is_array(type(value)) or value.is_deleted():
             return None
         aval, sharding = value.aval, value.sharding
         last = self.last.get(number)
@@ -211,7 +221,7 @@ def _reader(kind: tuple[_Array, ...], shards: list[Any]) -> _Reader:
             parts[at] = _Part(number, ends[number], ends[number] + kind[at].size)
             ends[number] += kind[at].size
     copy = _compiled(kind, rows, [shard.device for shard in shards])
-    return _Reader(copy, tuple(parts[at] for at in range(len(kind))), tuple(ends))
+    return _Reader(copy, tuple(tuple((at, parts[at]) for at in row) for row in rows.values()), tuple(ends), [])
 
 
 def _rows(dtypes: list[str]) -> dict[str, list[int]]:
@@ -251,17 +261,16 @@ def _flat(value: Any, dtype: str) -> Any:
     return value.reshape(-1)
 
 
-def _copied(reader: _Reader, copies: Any, devices: int) -> list[list[bytes]]:
+def _copied(reader: _Reader, copies: Any, devices: int) -> list[tuple[int, list[bytes]]]:
     """What each device has of each array; only what the first has where all have the same."""
     rows = [[_buffer(part) for part in on_devices(copy)] for copy in copies]
     lengths = [[length] * devices for length in reader.lengths]
     assert [[len(one) for one in row] for row in rows] == lengths, "JAX has made something else of it"
-    found: list[list[bytes]] = [[] for _ in reader.parts]
-    for number, row in enumerate(rows):
-        places = sorted((part.start, at) for at, part in enumerate(reader.parts) if part.row == number)
-        numbers = [at for _, at in places]
-        for at, data in zip(numbers, _split(row, [reader.parts[at] for at in numbers])):  # noqa: B905
-            found[at] = data
+    scratch = reader.scratch.pop() if reader.scratch else tuple(map(bytearray, reader.lengths))
+    found: list[tuple[int, list[bytes]]] = []
+    for row, first, parts in zip(rows, scratch, reader.rows):  # noqa: B905 - Python 3.9 has no strict
+        found += _split(row, first, parts)
+    reader.scratch.append(scratch)
     return found
 
 
@@ -275,19 +284,19 @@ def _buffer(part: Any) -> memoryview:
         return np.asarray(part).view(np.uint8).data
 
 
-def _split(row: list[memoryview], parts: Sequence[_Part]) -> list[list[bytes]]:
-    """What the devices have of each of the parts that make up a row; one entry where all have the same."""
-    # Of all ways to compare bytes where they are, that of a bytearray is the fastest.
-    first = bytearray(row[0])
+def _split(
+    row: list[memoryview], first: bytearray, parts: Sequence[tuple[int, _Part]]
+) -> Iterator[tuple[int, list[bytes]]]:
+    """What the devices have of each of the parts that make up a row; one entry where all have the same.
+
+    `first` has room for what the first device has: of all ways to compare bytes where they are, that of a bytearray is
+    the fastest.
+    """
+    first[:] = row[0]
     others = [other for other in row[1:] if first != other]
-    if not others:
-        whole = bytes(first)
-        return [[whole[part.start : part.stop]] for part in parts]
-    differs = _differing_parts(first, others, parts)
-    return [
-        [bytes(one[part.start : part.stop]) for one in (row if differs[number] else row[:1])]
-        for number, part in enumerate(parts)
-    ]
+    differs = _differing_parts(first, others, [part for _, part in parts]) if others else [False] * len(parts)
+    for (at, part), apart in zip(parts, differs):  # noqa: B905 - Python 3.9 has no strict
+        yield at, [one[part.start : part.stop].tobytes() for one in (row if apart else row[:1])]
 
 
 def _differing_parts(first: bytearray, others: list[memoryview], parts: Sequence[_Part]) -> Any:
