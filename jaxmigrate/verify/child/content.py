@@ -149,6 +149,16 @@ def repeated_content(first: bytes, count: int, shape: Shape) -> Content:
     return Content(digest_of_text(digest * count), "", f"={digest}")
 
 
+def copied_content(data: bytes, shape: Shape) -> Content:
+    """The digests of an array of which every device has a copy, with these bytes."""
+    cuts = _cuts(shape)
+    if shape.original or shape.places != 1 or len(data) > SMALL:
+        return content([data], shape)
+    digest = _digest_of(data)
+    first = _repeated_within(data, cuts.blocks)
+    return Content(_repeated_digest(_digest_of(first)), digest) if first else Content(digest)
+
+
 def _small_content(buffers: list[Any], shape: Shape, cuts: _Cuts, replicas: str) -> Content:
     """The digests of an array that is digested in a row, unless all of its blocks are the same: then of one of them.
 

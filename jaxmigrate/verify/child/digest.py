@@ -107,7 +107,7 @@ def digest_tree(begun: Begun, view: View) -> Tree:
     run = _threads().map if sum(_size(values[number]) for number in left) > _LARGE_BYTES else map
     for number, found in zip(left, run(lambda number: _describe(values[number], places[number], view), left)):  # noqa: B905
         described[number] = found
-    kept = tuple(number for number, place in enumerate(places) if place and os.path.exists(place)) if begun.keeps else ()
+    kept = tuple(number for number, place in enumerate(places) if place and os.path.exists(place))
     leaves, contents = zip(*described) if described else ((), ())  # noqa: B905 - Python 3.9 has no strict
     return Tree(begun.paths, begun.nodes, leaves, contents, kept)
 

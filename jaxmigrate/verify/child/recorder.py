@@ -270,7 +270,7 @@ class _Call:
             "sig": _signature(self.log, described),
             "digest": digest.combine(described),
         }
-        digests = "\n".join(found.text() for found in described.contents)
+        digests = "\n".join([found.text() for found in described.contents])
         is_detailed = log.is_detailed(self.number, len(described.leaves)) and self.log.take_detail(len(digests))
         if begun.keeps or is_detailed:
             record["leaves"] = digests

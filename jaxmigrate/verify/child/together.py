@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, cast
 
-from .content import Content, Leaf, Shape, content, differing_copies, repeated_content
+from .content import Content, Leaf, Shape, content, copied_content, differing_copies, repeated_content
+from .rows import Part, Row
 from .shards import arrangement, on_devices
 from .values import is_array
 
@@ -40,24 +41,11 @@ class _Array(NamedTuple):
     devices: tuple[int, ...]
 
 
-class _Part(NamedTuple):
-    """Where the bytes of an array are in what is read of each device: in which row, from where, to where."""
-
-    row: int
-    start: int
-    stop: int
-
-
 class _Reader(NamedTuple):
-    """A compiled copy of arrays of one kind, and for each row of it the arrays and where each of them is.
-
-    `scratch` is memory that is used again: new memory takes longer than comparing what is in it.
-    """
+    """A compiled copy of arrays of one kind, and for each row of it how it is taken apart."""
 
     copy: Any
-    rows: tuple[tuple[tuple[int, _Part], ...], ...]
-    lengths: tuple[int, ...]
-    scratch: list[tuple[bytearray, ...]]
+    rows: tuple[Row, ...]
 
 
 class _Kind:
@@ -154,7 +142,7 @@ def _content(array: _Array, data: list[bytes], original: bool, devices: int) -> 
     count = len(array.devices)
     shape = Shape(original, devices, array.leaf.shape, 0 if count != devices else 1 if array.is_copied else count)
     if len(data) == 1:
-        return content(data, shape) if array.is_copied else repeated_content(data[0], count, shape)
+        return copied_content(data[0], shape) if array.is_copied else repeated_content(data[0], count, shape)
     if not array.is_copied:
         return content(data, shape)
     wrong = sorted(array.devices[copy] for copy in differing_copies(data))
@@ -214,14 +202,14 @@ def _reader(kind: tuple[_Array, ...], shards: list[Any]) -> _Reader:
     rows = _rows([array.leaf.dtype for array in kind])
     if sum(array.size for array in kind) > _MOST_BYTES_TOGETHER:
         raise ValueError("too much to copy at once")
-    parts: dict[int, _Part] = {}
+    parts: dict[int, Part] = {}
     ends = [0] * len(rows)
     for number, row in enumerate(rows.values()):
         for at in row:
-            parts[at] = _Part(number, ends[number], ends[number] + kind[at].size)
+            parts[at] = Part(ends[number], ends[number] + kind[at].size)
             ends[number] += kind[at].size
     copy = _compiled(kind, rows, [shard.device for shard in shards])
-    return _Reader(copy, tuple(tuple((at, parts[at]) for at in row) for row in rows.values()), tuple(ends), [])
+    return _Reader(copy, tuple(Row({at: parts[at] for at in row}, end) for row, end in zip(rows.values(), ends)))  # noqa: B905
 
 
 def _rows(dtypes: list[str]) -> dict[str, list[int]]:
@@ -263,15 +251,10 @@ def _flat(value: Any, dtype: str) -> Any:
 
 def _copied(reader: _Reader, copies: Any, devices: int) -> list[tuple[int, list[bytes]]]:
     """What each device has of each array; only what the first has where all have the same."""
-    rows = [[_buffer(part) for part in on_devices(copy)] for copy in copies]
-    lengths = [[length] * devices for length in reader.lengths]
-    assert [[len(one) for one in row] for row in rows] == lengths, "JAX has made something else of it"
-    scratch = reader.scratch.pop() if reader.scratch else tuple(map(bytearray, reader.lengths))
-    found: list[tuple[int, list[bytes]]] = []
-    for row, first, parts in zip(rows, scratch, reader.rows):  # noqa: B905 - Python 3.9 has no strict
-        found += _split(row, first, parts)
-    reader.scratch.append(scratch)
-    return found
+    held = [[_buffer(part) for part in on_devices(copy)] for copy in copies]
+    lengths = [[row.length] * devices for row in reader.rows]
+    assert [[len(one) for one in row] for row in held] == lengths, "JAX has made something else of it"
+    return [found for row, buffers in zip(reader.rows, held) for found in row.split(buffers)]  # noqa: B905
 
 
 def _buffer(part: Any) -> memoryview:
@@ -282,28 +265,3 @@ def _buffer(part: Any) -> memoryview:
         return memoryview(part).cast("B")
     except (TypeError, ValueError, BufferError, RuntimeError, NotImplementedError):
         return np.asarray(part).view(np.uint8).data
-
-
-def _split(
-    row: list[memoryview], first: bytearray, parts: Sequence[tuple[int, _Part]]
-) -> Iterator[tuple[int, list[bytes]]]:
-    """What the devices have of each of the parts that make up a row; one entry where all have the same.
-
-    `first` has room for what the first device has: of all ways to compare bytes where they are, that of a bytearray is
-    the fastest.
-    """
-    first[:] = row[0]
-    others = [other for other in row[1:] if first != other]
-    differs = _differing_parts(first, others, [part for _, part in parts]) if others else [False] * len(parts)
-    for (at, part), apart in zip(parts, differs):  # noqa: B905 - Python 3.9 has no strict
-        yield at, [one[part.start : part.stop].tobytes() for one in (row if apart else row[:1])]
-
-
-def _differing_parts(first: bytearray, others: list[memoryview], parts: Sequence[_Part]) -> Any:
-    """For each part, in the order of the row, whether some device has something else there than the first one."""
-    import numpy as np
-
-    unequal = np.zeros(len(first), bool)
-    for other in others:
-        unequal |= np.frombuffer(other, np.uint8) != np.frombuffer(first, np.uint8)
-    return np.logical_or.reduceat(unequal, [part.start for part in parts])
