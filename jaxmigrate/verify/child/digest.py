@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import weakref
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import lru_cache
@@ -89,10 +89,8 @@ def begin(flat: Flat, structures: Structures, keep: Keep | None) -> Begun:
     values = flat.values
     paths, nodes = structures.of(flat.tree, flat.treedef)
     places = [_place(keep, number, value) for number, value in enumerate(values)] if keep else [""] * len(values)
-    known = [None if place else _KNOWN.get(value) for value, place in zip(values, places)]  # noqa: B905
-    small = [number for number, found in enumerate(known) if found is None and not places[number]]
-    asked = structures.together.ask(values, small)
-    left = [number for number, found in enumerate(known) if found is None]
+    known, left = _KNOWN.of(values, places)
+    asked = structures.together.ask(values, [number for number in left if not places[number]] if keep else left)
     if asked.numbers:
         left = sorted({*left}.difference(asked.numbers))
     return Begun(values, paths, nodes, places, keep is not None, known, asked, left, structures)
@@ -102,7 +100,8 @@ def digest_tree(begun: Begun, view: View) -> Tree:
     """Digest every leaf; raises nothing for leaves that cannot be read."""
     values, places, described = begun.values, begun.places, begun.known
     for number, found in begun.structures.together.read(begun.asked, *view[:2]):
-        described[number] = _KNOWN.put(values[number], found)
+        described[number] = found
+    _KNOWN.put(values, described, begun.asked.numbers)
     left = [*begun.left, *(number for number in begun.asked.numbers if described[number] is None)]
     run = _threads().map if sum(_size(values[number]) for number in left) > _LARGE_BYTES else map
     for number, found in zip(left, run(lambda number: _describe(values[number], places[number], view), left)):  # noqa: B905
@@ -282,7 +281,9 @@ def _describe_device_array(value: Any, place: str, view: View) -> tuple[Leaf, Co
     found = content(pieces.arrays, cut, pieces.copies)
     if place:
         write(place, pieces.arrays)
-    return _KNOWN.put(value, (Leaf(kind, name, shape, weak), found))
+    described = (Leaf(kind, name, shape, weak), found)
+    _KNOWN.put([value], [described], [0])
+    return described
 
 
 @lru_cache(maxsize=256)
@@ -311,18 +312,25 @@ class _Known:
         self.entries: dict[int, tuple[Any, _Described]] = {}
         self.room = _FEWEST_KNOWN
 
-    def get(self, value: Any) -> _Described | None:
-        """What is known, unless the array is gone."""
-        entry = self.entries.get(id(value))
-        return entry[1] if entry is not None and entry[0]() is value and not value.is_deleted() else None
+    def of(self, values: list[Any], places: list[str]) -> tuple[list[Any], list[int]]:
+        """What is known of each value that has no place on disk, and the numbers of those of which nothing is."""
+        known: list[_Described | None] = [None] * len(values)
+        unknown = []
+        for number, value in enumerate(values):
+            entry = self.entries.get(id(value))
+            if entry is None or entry[0]() is not value or value.is_deleted() or places[number]:
+                unknown.append(number)
+            else:
+                known[number] = entry[1]
+        return known, unknown
 
-    def put(self, value: Any, found: _Described) -> _Described:
-        """Keep what was found, for as long as the array lives."""
-        with suppress(TypeError):
-            self.entries[id(value)] = (weakref.ref(value), found)
+    def put(self, values: list[Any], described: list[Any], numbers: Iterable[int]) -> None:
+        """Keep what was found of the values with these numbers, for as long as they live."""
+        for number in numbers:
+            if described[number] is not None:
+                self.entries[id(values[number])] = (weakref.ref(values[number]), described[number])
         if len(self.entries) > self.room:
             self._forget()
-        return found
 
     def _forget(self) -> None:
         for number, entry in [*self.entries.items()]:

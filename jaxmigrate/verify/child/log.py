@@ -31,6 +31,9 @@ def is_detailed(call: int, leaves: int) -> bool:
     return bool(call % (1 << rounds.bit_length()) == 0)
 
 
+_ENCODER = json.JSONEncoder(separators=(",", ":"))
+
+
 class _Log:
     """The log file of the process that this object was made in."""
 
@@ -44,7 +47,7 @@ class _Log:
         self.kept = 0
 
     def write(self, record: dict[str, Any]) -> None:
-        data = json.dumps(record, separators=(",", ":")).encode() + b"\n"
+        data = _ENCODER.encode(record).encode() + b"\n"
         with self.lock:
             while data:
                 data = data[os.write(self.descriptor, data) :]

@@ -323,14 +323,22 @@ def _structures(site: str, where: str) -> digest.Structures:
     return _STRUCTURES.setdefault((site, where), digest.Structures())
 
 
+_LAST_SIGNATURES: dict[str, tuple[Any, int]] = {}
+
+
 def _signature(writer: Any, tree: digest.Tree) -> int:
     """The number under which this log describes the leaves of such a tree; the description is written once."""
     key = (os.getpid(), tree.paths, tree.nodes, tree.leaves)
+    # Leaves are the same objects from call to call, so that comparing them takes less time than their hash.
+    last = _LAST_SIGNATURES.get(tree.nodes)
+    if last is not None and last[0] == key:
+        return last[1]
     number = _signatures.get(key)
     if number is None:
         number = _signatures.setdefault(key, len(_signatures))
         leaves = [[path, *leaf] for path, leaf in zip(tree.paths, tree.leaves)]  # noqa: B905 - Python 3.9 has no strict
         writer.write({"k": "sig", "id": number, "nodes": tree.nodes, "leaves": leaves})
+    _LAST_SIGNATURES[tree.nodes] = (key, number)
     return number
 
 
