@@ -25,7 +25,7 @@ from jaxmigrate.verify import environment as env
 from jaxmigrate.verify.gpus import FLAGS
 from jaxmigrate.verify.keep import Wanted
 from jaxmigrate.verify.messages import describe_run, tail
-from jaxmigrate.verify.model import GPU, ORIGINAL, Progress, RunSummary, SiteInfo, VerifyRequest
+from jaxmigrate.verify.model import CPU, GPU, ORIGINAL, Progress, RunSummary, SiteInfo, VerifyRequest
 from jaxmigrate.verify.process import IdleWatch, Outcome, Streams, run_child
 from jaxmigrate.verify.recording import Recording
 from jaxmigrate.verify.scratch import copy_tree
@@ -106,6 +106,7 @@ class Workshop:
             "links": links,
             "flags": [*FLAGS] if request.platform == GPU else env.collective_flags(request.collective_timeout),
             "flag_cache": str(self.folder / "flags.json"),
+            "compiled": str(self.folder / "compiled") if _compiles_alike(request) else "",
             "seed": request.seed,
             "deadline": time.time() + request.timeout - _LAST_WORDS_SECONDS,
         }
@@ -148,6 +149,11 @@ class Workshop:
             return "deadlock" if hangs(idle, pids, session, seconds, self.request.idle_timeout) else ""
 
         return watch
+
+
+def _compiles_alike(request: VerifyRequest) -> bool:
+    """Whether the runs may share what XLA compiles: one process of one JAX, for simulated devices."""
+    return request.platform == CPU and request.processes == 1 and not request.original_python
 
 
 # Looking at all threads of a program takes tens of milliseconds, and most calls are over by then.

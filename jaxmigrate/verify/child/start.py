@@ -10,7 +10,7 @@ import random
 import time
 from typing import Any
 
-from . import flags, log, overlay, processes, recorder, seeds, watch
+from . import compiled, flags, log, overlay, processes, recorder, seeds, watch
 
 CONFIG = "JAXMIGRATE_VERIFY"
 
@@ -22,6 +22,7 @@ def start() -> None:
     log.configure(config)
     _leave_stack_at_deadline(config)
     flags.extend(config["flags"], config["flag_cache"])
+    compiled.keep_compiled(config["compiled"])
     overlay.redirect_imports(config["root"], config["copy"], config["marked"])
     overlay.protect(config["links"])
     _seed(config["seed"])
