@@ -2,24 +2,37 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Any
 
+_MOST_REMEMBERED = 1024
+_TRACERS: dict[type, bool] = {}
+_ARRAYS: dict[type, bool] = {}
 
-@lru_cache(maxsize=1024)
+
 def is_tracer(kind: type) -> bool:
     """Whether what is of this type stands for a value that a transformation will have."""
-    import jax
+    found = _TRACERS.get(kind)
+    if found is None:
+        import jax
 
-    return issubclass(kind, jax.core.Tracer)
+        found = _remember(_TRACERS, kind, issubclass(kind, jax.core.Tracer))
+    return found
 
 
-@lru_cache(maxsize=1024)
 def is_array(kind: type) -> bool:
     """Whether what is of this type is an array of JAX that has a value."""
-    import jax
+    found = _ARRAYS.get(kind)
+    if found is None:
+        import jax
 
-    return issubclass(kind, jax.Array) and not is_tracer(kind)
+        found = _remember(_ARRAYS, kind, issubclass(kind, jax.Array) and not is_tracer(kind))
+    return found
+
+
+def _remember(answers: dict[type, bool], kind: type, answer: bool) -> bool:
+    if len(answers) >= _MOST_REMEMBERED:
+        answers.clear()
+    return answers.setdefault(kind, answer)
 
 
 def hold_tracer(values: list[Any]) -> bool:
