@@ -7,10 +7,10 @@ import json
 import shlex
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
 from jaxmigrate.config import CommandConfig
+from jaxmigrate.records import replace
 from jaxmigrate.sources import NOTEBOOK, SourceError, SourceFile, shown_path
 from jaxmigrate.sources.notebooks import Notebook, pieces
 from jaxmigrate.terminal import plural

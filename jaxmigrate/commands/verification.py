@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from jaxmigrate import records
 from jaxmigrate.commands import Failure
 from jaxmigrate.commands.notebooks import as_command, in_words, laid_out, unrun_lines
 from jaxmigrate.commands.original import Origin
@@ -167,7 +168,7 @@ def commands(config: Config, options: argparse.Namespace) -> tuple[CommandConfig
     shared = CommandConfig("", told.command, told.devices, told.timeout, told.processes, told.environment)
     any_python = getattr(options, "original_python", None) is not None
     if options.program:
-        return (as_command(replace(shared, command=tuple(options.program)), any_python),)
+        return (as_command(records.replace(shared, command=tuple(options.program)), any_python),)
     wanted = getattr(options, "run", None) or ()
     unknown = [name for name in wanted if name not in {one.name for one in told.commands}]
     if unknown:
@@ -176,7 +177,7 @@ def commands(config: Config, options: argparse.Namespace) -> tuple[CommandConfig
     chosen = tuple(one for one in told.commands if not wanted or one.name in wanted)
     if not chosen and not told.command:
         if len(notebook := _only_path(options)) == 1 and notebook[0].endswith(NOTEBOOK):
-            return (as_command(replace(shared, command=tuple(notebook)), any_python),)
+            return (as_command(records.replace(shared, command=tuple(notebook)), any_python),)
         raise Failure("nothing to run: give the program's command behind `--`, or as tool.jaxmigrate.verify.command")
     return tuple(as_command(one, any_python) for one in chosen or (shared,))
 
