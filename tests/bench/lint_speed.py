@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import resource
 import shutil
 import statistics
 import subprocess
@@ -40,12 +41,16 @@ def installed(folder: str) -> dict[str, str]:
 
 def run(command: list[str], folder: str) -> Run:
     """Runs a command to its end, whatever it finds."""
-    before, started = os.times(), time.perf_counter()
+    before, started = spent(), time.perf_counter()
     nothing = subprocess.DEVNULL
     subprocess.run(command, cwd=folder, env=installed(folder), stdout=nothing, stderr=nothing, check=False)
-    after = os.times()
-    processor = after.children_user + after.children_system - before.children_user - before.children_system
-    return Run(time.perf_counter() - started, processor)
+    return Run(time.perf_counter() - started, spent() - before)
+
+
+def spent() -> float:
+    """Seconds of processor time of the processes that have ended; `os.times` has only hundredths of them."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def compare(name: str, ours: list[str], theirs: list[str], pairs: int, folder: str) -> None:
