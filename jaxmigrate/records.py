@@ -113,7 +113,7 @@ def _hash(names: tuple[str, ...]) -> Callable[[Any], int]:
 
 
 def replace(one: _T, **changes: object) -> _T:
-    """A record with some of its fields changed."""
+    """A record with some of its fields changed; `dataclasses.replace` refuses records, which no type checker tells."""
     names: tuple[str, ...] = type(one).__match_args__  # type: ignore[attr-defined]
     return type(one)(**{name: getattr(one, name) for name in names} | changes)
 
