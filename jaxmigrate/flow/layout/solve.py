@@ -11,12 +11,14 @@ from jaxmigrate.flow.layout import bodies, mapped, objects, operations
 from jaxmigrate.flow.layout.buffers import is_result_written
 from jaxmigrate.flow.layout.choices import Choice, Layouts, Name, OpChoice, SiteChoice, Squeeze
 from jaxmigrate.flow.layout.interpreter import Interpreter
+from jaxmigrate.flow.layout.numbers import gives_number
 from jaxmigrate.flow.layout.site_facts import SiteFacts
 from jaxmigrate.flow.layout.state import Key, Op
 from jaxmigrate.flow.layout.values import Cell, describe
 from jaxmigrate.flow.variance import Level, Var
 from jaxmigrate.flow.variance.lattice import OTHERS, Fields
 from jaxmigrate.program.modules import Module
+from jaxmigrate.program.sites import mapped_values
 
 ALIGNED = {"rows", "argument", "output"}
 PARAMETERS = frozenset({"model", "optimizer", "parameters", "params", "target", "weights"})  # what a state is for
@@ -49,7 +51,14 @@ class Solver:
                 self.touching.setdefault(cell.find(), []).append(key)
                 self.of_site.setdefault(key[1], []).append(cell)
 
-        tests = (self._block, self._drop_varying, self._drop_useless, self._drop_mixed, self._drop_moved)
+        tests = (
+            self._block,
+            self._drop_numbers,
+            self._drop_varying,
+            self._drop_useless,
+            self._drop_mixed,
+            self._drop_moved,
+        )
         while any(test() for test in tests):
             pass
 
@@ -225,6 +234,17 @@ class Solver:
         if not fields:
             return Var(Level.NO, kind=kind)
         return Var(Level.MAY, fields=Fields({name: Var(Level.YES) for name, _ in fields} | {OTHERS: Var()}))
+
+    def _drop_numbers(self) -> bool:
+        """Outputs that would be split along an axis that they do not have."""
+        changed = False
+        for node in self.it.sites:
+            values = mapped_values(self.it.sites[node], self.it.resolver)
+            for place, cell in zip(self._places(node), self._outputs(node), strict=True):
+                split = self._layout(cell) == "split"
+                if split and any(gives_number(value, place, self.it.resolver) for value in values):
+                    changed |= self._drop(cell, "is one number on each device")
+        return changed
 
     def _drop_varying(self) -> bool:
         """Outputs that may differ between devices."""

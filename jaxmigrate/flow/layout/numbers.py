@@ -1,0 +1,67 @@
+"""Outputs of mapped functions that are evidently one number: no axis of theirs can be split over the devices."""
+
+from __future__ import annotations
+
+import ast
+
+from jaxmigrate.program.modules import Module
+from jaxmigrate.program.resolve import Resolver, own_statements
+from jaxmigrate.program.values import Application, External, Function, Partial, Value
+
+WRAPPERS = frozenset({"jax.jit", "jax.checkpoint", "jax.remat", "jax.named_call"})
+REDUCTIONS = frozenset(
+    {"all", "any", "max", "mean", "min", "prod", "std", "sum", "var"}
+)  # of all axes, if none is named
+FUNCTIONS = REDUCTIONS | {"amax", "amin", "linalg.norm", "median", "nanmean", "nansum", "vdot"}
+ONE_BY_ONE = frozenset({"abs", "array", "asarray", "exp", "float32", "int32", "log", "log10", "sqrt", "square"})
+COLLECTIVES = frozenset(f"jax.lax.{name}" for name in ("pmax", "pmean", "pmin", "psum", "stop_gradient"))
+AXES = frozenset({"axis", "keepdims"})
+DEEPEST = 6
+
+
+def gives_number(value: Value, place: int | None, resolver: Resolver) -> bool:
+    """Whether what a function returns, or the element of its tuple at a place, is evidently one number somewhere."""
+    match value:
+        case Partial(callee=callee):
+            return gives_number(callee, place, resolver)
+        case Application(callee=External(name=name), arguments=[first, *_]) if name in WRAPPERS:
+            inner = resolver.argument_values(first)
+            return len(inner) == 1 and gives_number(inner[0], place, resolver)
+        case Function(module=module, node=ast.Lambda(body=body)):
+            return _is_number(_element(body, place), module, resolver, DEEPEST)
+        case Function(module=module, node=ast.FunctionDef() | ast.AsyncFunctionDef() as node):
+            found = [n.value for n in own_statements(node) if isinstance(n, ast.Return)]
+            return any(_is_number(_element(one, place), module, resolver, DEEPEST) for one in found)
+    return False
+
+
+def _element(node: ast.expr | None, place: int | None) -> ast.expr | None:
+    if place is None or node is None:
+        return node
+    return node.elts[place] if isinstance(node, ast.Tuple) and place < len(node.elts) else None
+
+
+def _is_number(node: ast.expr | None, module: Module, resolver: Resolver, depth: int) -> bool:
+    def is_number(one: ast.expr | None) -> bool:
+        return depth > 0 and _is_number(one, module, resolver, depth - 1)
+
+    match node:
+        case ast.Constant(value=value):
+            return isinstance(value, int | float)
+        case ast.UnaryOp(operand=operand):
+            return is_number(operand)
+        case ast.BinOp(left=left, right=right):
+            return is_number(left) and is_number(right)
+        case ast.Name() if node in module.table.scope_of:
+            bindings = resolver.bindings(node.id, module.table.scope_of[node])
+            return bool(bindings) and all(b.kind == "assign" and not b.path and is_number(b.value) for b in bindings)
+        case ast.Call(func=func, args=args, keywords=keywords) if AXES.isdisjoint(k.arg for k in keywords):
+            callee = resolver.value(func, module)
+            name = callee.name if isinstance(callee, External) else ""
+            if name:
+                inner = name.removeprefix("jax.numpy.") if name.startswith("jax.numpy.") else ""
+                if inner in FUNCTIONS:
+                    return len(args) == 1 + (inner == "vdot")
+                return (inner in ONE_BY_ONE or name in COLLECTIVES) and bool(args) and is_number(args[0])
+            return isinstance(func, ast.Attribute) and func.attr in REDUCTIONS and not args
+    return False
