@@ -16,6 +16,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from jaxmigrate.program.depth import too_deep
 from jaxmigrate.program.scopes import ScopeTable, build_scopes, walk
 from jaxmigrate.records import record
 from jaxmigrate.sources import JOINED
@@ -109,11 +110,14 @@ def parse_module(path: Path, text: str) -> Module:
         SyntaxError: It cannot be parsed, for whatever reason; a notebook's cell must parse by itself.
     """
     try:
-        if path.suffix in JOINED:
-            return Module(path, text, _parsed_cells(path, text))
-        return Module(path, text, ast.parse(text, filename=str(path)))
+        joined = path.suffix in JOINED
+        module = Module(path, text, _parsed_cells(path, text) if joined else ast.parse(text, filename=str(path)))
     except (ValueError, RecursionError, MemoryError) as error:
         raise SyntaxError(str(error) or "nested too deeply for Python's parser") from error
+    deep = too_deep(module.tree, module.lines)
+    if deep is not None:
+        raise SyntaxError("nested too deeply", (str(path), deep.lineno, deep.col_offset + 1, None))
+    return module
 
 
 def _parsed_cells(path: Path, text: str) -> ast.Module:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -194,6 +196,28 @@ def test_what_is_nested_too_deeply_for_the_parser_is_an_error_of_that_file(shape
     assert list(errors) == ["a.py"]
     assert str(errors["a.py"])
     assert plan.files[0].after == text
+
+
+@pytest.mark.parametrize("shape", ["x = a{} + b", "def f(a):\n    if a{}:\n        return 1", "x = [a{}, 2]"])
+@pytest.mark.parametrize("step", ["+a", ".at", "(1)", " if a else a"])
+def test_what_python_takes_but_is_nested_too_deeply_to_be_followed(
+    shape: str, step: str, request: pytest.FixtureRequest
+) -> None:
+    request.addfinalizer(partial(sys.setrecursionlimit, sys.getrecursionlimit()))
+    sys.setrecursionlimit(10_000)  # as the command line does, or Python's parser gives up before
+    head = "import jax\np = jax.pmap(print)\na = b = 1\n"
+    files = [
+        ("a.py", Path("/project/a.py"), head + shape.format(step * 3000) + "\n"),
+        ("b.py", Path("/project/b.py"), head),
+    ]
+    plan, errors = plan_sources(files)
+    assert {name: (error.msg, error.lineno) for name, error in errors.items()} == {
+        "a.py": ("nested too deeply", 5 if shape.startswith("def") else 4)
+    }
+    assert plan.files[0].after == files[0][2]
+    assert plan.files[1].sites[0].status == "rewritten"
+    wide = head + "x = [\n" + "    a" + step + ",\n" + "    {0: [1]},\n" * 3000 + "]\n"
+    assert plan_sources([("a.py", Path("/project/a.py"), wide)])[1] == {}
 
 
 @pytest.mark.parametrize("layout", ["stacked", "auto"])
