@@ -17,7 +17,7 @@ from jaxmigrate.flow.variance.hidden import TELLING
 from jaxmigrate.flow.variance.methods import KEY
 from jaxmigrate.program.callers import callers_of
 from jaxmigrate.program.modules import Module
-from jaxmigrate.program.resolve import Resolver, own_statements
+from jaxmigrate.program.resolve import Resolver, returned_by
 from jaxmigrate.program.scopes import Binding, FunctionNode, Scope, positional_names
 from jaxmigrate.program.trees import TREE_MAPS
 from jaxmigrate.program.values import Application, External, Function, Parameter, Value, Values
@@ -270,9 +270,7 @@ def _given(call: ast.Call, names: Sequence[str]) -> dict[str, ast.expr]:
 
 def _only_return(node: FunctionNode) -> ast.expr | None:
     """What a function returns in the one place where it does."""
-    if isinstance(node, ast.Lambda):
-        return node.body
-    returns = [statement.value for statement in own_statements(node) if isinstance(statement, ast.Return)]
+    returns = returned_by(node)
     return returns[0] if len(returns) == 1 else None
 
 

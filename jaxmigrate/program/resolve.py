@@ -212,7 +212,7 @@ class Resolver:
         function = self.value(call.func, module)
         if not isinstance(function, Function) or isinstance(function.node, ast.Lambda):
             return (UNKNOWN,)
-        returns = [n.value for n in own_statements(function.node) if isinstance(n, ast.Return)]
+        returns = returned_by(function.node)
         returned = returns[0] if len(returns) == 1 else None
         if not isinstance(returned, ast.Tuple) or index >= len(returned.elts):
             return (UNKNOWN,)
@@ -364,10 +364,8 @@ class Resolver:
 
     def returned(self, function: Function) -> Values:
         """What the function's return expressions can stand for, its parameters left symbolic."""
-        if isinstance(function.node, ast.Lambda):
-            return self.values(function.node.body, function.module)
-        returns = [n for n in own_statements(function.node) if isinstance(n, ast.Return) and n.value is not None]
-        return distinct(v for r in returns if r.value for v in self.values(r.value, function.module))
+        returns = returned_by(function.node)
+        return distinct(v for one in returns if one is not None for v in self.values(one, function.module))
 
 
 TRANSPARENT_DECORATORS = frozenset(
@@ -414,6 +412,13 @@ def own_statements(node: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[ast
         yield current
         if not isinstance(current, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.expr):
             pending += children(current)[::-1]
+
+
+def returned_by(node: FunctionNode) -> list[ast.expr | None]:
+    """What stands behind each `return` of a function, None where nothing does; of a lambda its body."""
+    if isinstance(node, ast.Lambda):
+        return [node.body]
+    return [statement.value for statement in own_statements(node) if isinstance(statement, ast.Return)]
 
 
 def bind(value: Value, receiver: Instance) -> Value:

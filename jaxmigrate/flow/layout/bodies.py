@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from jaxmigrate.program.modules import Module
-from jaxmigrate.program.resolve import Resolver, own_statements
+from jaxmigrate.program.resolve import Resolver, own_statements, returned_by
 from jaxmigrate.program.scopes import FunctionNode, all_parameters
 from jaxmigrate.program.sites import mapped_values
 from jaxmigrate.program.values import Application, External, Function, Partial, Value
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 
 WRAPPERS = frozenset({"jax.vmap", "jax.jit", "jax.checkpoint", "jax.remat", "jax.named_call"})
+DEEPEST = 6
 
 
 def only_function(it: Interpreter, site: ast.expr) -> Function | None:
@@ -85,21 +86,29 @@ def _is_used_elsewhere(it: Interpreter, function: Function, site: ast.expr) -> b
     return bool(decorators) or any(isinstance(s, ast.Global | ast.Nonlocal) for s in own_statements(function.node))
 
 
-def returns_tuple(value: Value, resolver: Resolver, depth: int = 6) -> bool:
+def unwrapped(value: Value, resolver: Resolver, wrappers: frozenset[str] = WRAPPERS) -> Value:
+    """What partials and wrappers were made of; what is wrapped in itself stays a wrapper."""
+    for _ in range(DEEPEST):
+        match value:
+            case Partial(callee=callee):
+                value = callee
+            case Application(callee=External(name=name), arguments=[first, *_]) if name in wrappers:
+                inner = resolver.argument_values(first)
+                if len(inner) != 1:
+                    break
+                value = inner[0]
+            case _:
+                break
+    return value
+
+
+def returns_tuple(value: Value, resolver: Resolver, depth: int = DEEPEST) -> bool:
     """Whether a function certainly returns a tuple: a display in each return, or what another such function gives."""
-    match value:
+    match unwrapped(value, resolver):
         case External(name="jax.lax.scan") | Application(callee=External(name="jax.value_and_grad")):
             return True
-        case Partial(callee=callee):
-            return returns_tuple(callee, resolver, depth)
-        case Application(callee=External(name=name), arguments=[first, *_]) if name in WRAPPERS:
-            inner = resolver.argument_values(first)
-            return depth > 0 and len(inner) == 1 and returns_tuple(inner[0], resolver, depth - 1)
         case Function(module=module, node=node):
-            if isinstance(node, ast.Lambda):
-                found: list[ast.expr | None] = [node.body]
-            else:
-                found = [n.value for n in own_statements(node) if isinstance(n, ast.Return)]
+            found = returned_by(node)
             return bool(found) and all(_is_tuple(one, module, resolver, depth) for one in found)
     return False
 

@@ -4,35 +4,27 @@ from __future__ import annotations
 
 import ast
 
+from jaxmigrate.flow.layout import bodies
 from jaxmigrate.program.modules import Module
-from jaxmigrate.program.resolve import Resolver, own_statements
-from jaxmigrate.program.values import Application, External, Function, Partial, Value
+from jaxmigrate.program.resolve import Resolver, returned_by
+from jaxmigrate.program.values import External, Function, Value
 
-WRAPPERS = frozenset({"jax.jit", "jax.checkpoint", "jax.remat", "jax.named_call"})
-REDUCTIONS = frozenset(
-    {"all", "any", "max", "mean", "min", "prod", "std", "sum", "var"}
-)  # of all axes, if none is named
+WRAPPERS = bodies.WRAPPERS - {"jax.vmap"}  # which makes arrays of numbers
+# Of all axes, if none is named.
+REDUCTIONS = frozenset({"all", "any", "max", "mean", "min", "prod", "std", "sum", "var"})
 FUNCTIONS = REDUCTIONS | {"amax", "amin", "linalg.norm", "median", "nanmean", "nansum", "vdot"}
 ONE_BY_ONE = frozenset({"abs", "array", "asarray", "exp", "float32", "int32", "log", "log10", "sqrt", "square"})
 COLLECTIVES = frozenset(f"jax.lax.{name}" for name in ("pmax", "pmean", "pmin", "psum", "stop_gradient"))
 AXES = frozenset({"axis", "keepdims"})
-DEEPEST = 6
 
 
 def gives_number(value: Value, place: int | None, resolver: Resolver) -> bool:
     """Whether what a function returns, or the element of its tuple at a place, is evidently one number somewhere."""
-    match value:
-        case Partial(callee=callee):
-            return gives_number(callee, place, resolver)
-        case Application(callee=External(name=name), arguments=[first, *_]) if name in WRAPPERS:
-            inner = resolver.argument_values(first)
-            return len(inner) == 1 and gives_number(inner[0], place, resolver)
-        case Function(module=module, node=ast.Lambda(body=body)):
-            return _is_number(_element(body, place), module, resolver, DEEPEST)
-        case Function(module=module, node=ast.FunctionDef() | ast.AsyncFunctionDef() as node):
-            found = [n.value for n in own_statements(node) if isinstance(n, ast.Return)]
-            return any(_is_number(_element(one, place), module, resolver, DEEPEST) for one in found)
-    return False
+    function = bodies.unwrapped(value, resolver, WRAPPERS)
+    if not isinstance(function, Function):
+        return False
+    returned = (_element(one, place) for one in returned_by(function.node))
+    return any(_is_number(one, function.module, resolver, bodies.DEEPEST) for one in returned)
 
 
 def _element(node: ast.expr | None, place: int | None) -> ast.expr | None:
