@@ -10,7 +10,7 @@ from jaxmigrate.flow.axes import expression_calls
 from jaxmigrate.flow.operations import Operation, operations, same_sequence
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver
-from jaxmigrate.program.scopes import children, walk
+from jaxmigrate.program.scopes import children, inner_statements, walk
 from jaxmigrate.program.values import Application, External, Function, Value
 from jaxmigrate.records import record, replace
 
@@ -88,14 +88,8 @@ def _statements(tree: ast.Module) -> list[ast.AST]:
     """The module and all statements in it, and what else can hold statements."""
     found: list[ast.AST] = [tree]
     for node in found:  # which grows as it goes
-        for name in _HOLDING.get(type(node), ()):
-            found += getattr(node, name)
+        found += inner_statements(node)
     return found
-
-
-_PARTS = ("body", "orelse", "finalbody", "handlers", "cases")
-_STATEMENTS: tuple[type[ast.AST], ...] = (ast.Module, *ast.stmt.__subclasses__(), ast.ExceptHandler, ast.match_case)
-_HOLDING = {kind: parts for kind in _STATEMENTS if (parts := tuple(name for name in _PARTS if name in kind._fields))}
 
 
 @record

@@ -140,20 +140,17 @@ class OperationWriter(GlobalFile):
         assert isinstance(op.node, ast.Call)
         method = op.operand is not op.node.args[0]
         sizes = op.node.args if method else op.node.args[1:]
-        alone = ""  # the comma of a tuple with one size
-        if len(sizes) == 1 and isinstance(sizes[0], ast.BinOp):
-            assert isinstance(sizes[0].left, ast.Tuple)
-            end = self.positions.span(sizes[0].left)[1]
-            sizes = sizes[0].left.elts
-            alone = "," if "," not in self.module.text[self.positions.span(sizes[-1])[1] : end] else ""
-            alone = alone if len(sizes) == 2 else ""
-        elif len(sizes) == 1 and isinstance(sizes[0], ast.Tuple):
-            sizes = sizes[0].elts
-        low, high = self.positions.span(sizes[0])[0], self.positions.span(sizes[1])[1]
+        shape = sizes[0] if len(sizes) == 1 else None
+        before = shape.left if isinstance(shape, ast.BinOp) else None
+        if isinstance(whole := before or shape, ast.Tuple):
+            sizes = whole.elts
+        low, high, one = self.positions.span(sizes[0])[0], self.positions.span(sizes[1])[1], "-1"
+        if before is not None and len(sizes) == 2:  # of the tuple one size is left
+            (low, high), one = self.positions.span(before), "(-1,)"
         start, end = self.positions.span(op.node)
         return [
             Edit(start, start, f"{self.names.shard}("),
-            Edit(low, high, f"-1{alone}"),
+            Edit(low, high, one),
             Edit(end, end, f", {self._mesh(op.node)})"),
         ]
 

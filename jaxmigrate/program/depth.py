@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
+
+from jaxmigrate.program.scopes import inner_statements
 
 DEEPEST = 2_000  # levels; what follows expressions takes several calls for each, of 10,000 in all
-BLOCKS = ("body", "handlers", "cases", "orelse", "finalbody")
 LONG = 2 * DEEPEST  # characters that so many levels take at least
 
 
@@ -15,21 +16,13 @@ def too_deep(tree: ast.Module, lines: Sequence[str]) -> ast.stmt | None:
     pending: list[ast.AST] = [*tree.body]
     while pending:
         node = pending.pop()
-        inner = [*_inner(node)]
+        inner = inner_statements(node)
         pending += inner
         if isinstance(node, ast.stmt):
             last = inner[0].lineno if inner and isinstance(inner[0], ast.stmt) else node.end_lineno
             if sum(map(len, lines[node.lineno - 1 : last])) > LONG and _depth_without(node, inner) > DEEPEST:
                 return node
     return None
-
-
-def _inner(node: ast.AST) -> Iterator[ast.AST]:
-    """The statements within a statement, and the handlers and cases that hold some."""
-    for name in BLOCKS:
-        value = getattr(node, name, None)
-        if isinstance(value, list):
-            yield from value
 
 
 def _depth_without(node: ast.AST, inner: Iterable[ast.AST]) -> int:

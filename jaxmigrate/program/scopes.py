@@ -177,6 +177,17 @@ def walk(node: ast.AST) -> list[ast.AST]:
     return found
 
 
+def inner_statements(node: ast.AST) -> list[ast.AST]:
+    """The statements right within one, and the handlers and cases that hold some in their turn."""
+    found: list[ast.AST] = []
+    for name in _HOLDING.get(type(node), ()):
+        found += getattr(node, name)
+    return found
+
+
+_PARTS = ("body", "orelse", "finalbody", "handlers", "cases")
+_STATEMENTS: tuple[type[ast.AST], ...] = (ast.Module, *ast.stmt.__subclasses__(), ast.ExceptHandler, ast.match_case)
+_HOLDING = {kind: parts for kind in _STATEMENTS if (parts := tuple(name for name in _PARTS if name in kind._fields))}
 _KINDS = [kind for kind in vars(ast).values() if isinstance(kind, type) and issubclass(kind, ast.AST)]
 _CHILD_FIELDS = {kind: child_fields(kind) for kind in _KINDS}
 

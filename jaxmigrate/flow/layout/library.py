@@ -92,7 +92,7 @@ def call(it: Interpreter, name: str, given: Given, node: ast.expr, frame: Frame)
     if name in RESTORES and (target := [*values[1:2], *filter(None, [given.named.get("target")])]):
         return target[0] if isinstance(target[0], Plain) and not any(map(is_tracked, given.everything())) else None
     if name in THAWS and len(values) == 1 and isinstance(values[0], Ref):
-        return Ref(values[0].cell, values[0].shape)
+        return values[0]
     if name in MERGES and len(values) == 2 and not given.named:
         return pieces.merged(it, values[0], values[1], node, frame)
     if name in FIELDWISE and len(values) == 1 and isinstance(values[0], Ref):

@@ -141,9 +141,7 @@ def merged(it: Interpreter, tree: Abstract, more: Abstract, node: ast.AST, frame
     if not isinstance(tree, Ref) or not is_tracked(more) or leaves_plain(more):
         it.pin_all([tree, more], MIXED_TREE, node, frame.module)
         return PLAIN
-    cell = it.group([tree, more])
-    assert cell is not None
-    return Ref(cell)
+    return one_cell(it, [tree, more], node, frame)
 
 
 def with_fields(it: Interpreter, cell: Cell, fields: Mapping[str, Abstract], node: ast.AST, frame: Frame) -> Abstract:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from jaxmigrate.flow.layout import survey
 from jaxmigrate.flow.layout.idioms import is_generator
+from jaxmigrate.flow.layout.objects import REPLACES
 from jaxmigrate.flow.layout.onlookers import ROUND_NAMES
 from jaxmigrate.flow.layout.values import Ref
 from jaxmigrate.program.modules import Module
@@ -39,7 +40,6 @@ READING_METHODS = frozenset(
     | {"squeeze", "std", "sum", "tolist", "transpose", "var"}
 )
 SHARING = frozenset({"copy.copy", "dataclasses.replace", "flax.core.copy"})  # their results hold what they are given
-SHARING_METHODS = frozenset({"_replace", "replace"})
 FACTS = frozenset({"dtype", "itemsize", "nbytes", "ndim", "shape", "size", "weak_type"})  # of an array
 
 
@@ -181,7 +181,7 @@ class _Follower:
         """What a call of a method does with what it is a method of."""
         if not isinstance(node, ast.Attribute) or survey.is_method(self.it, node.attr):
             return KEPT
-        if node.attr in SHARING_METHODS:
+        if node.attr in REPLACES:
             return self._use(call)
         return READ if node.attr in READING_METHODS else KEPT
 
@@ -190,7 +190,7 @@ class _Follower:
         before = call.args if isinstance(place, str) else call.args[:place]
         if any(isinstance(a, ast.Starred) for a in before) or place == "out":
             return KEPT
-        if isinstance(call.func, ast.Attribute) and call.func.attr in SHARING_METHODS:
+        if isinstance(call.func, ast.Attribute) and call.func.attr in REPLACES:
             return KEPT if survey.is_method(self.it, call.func.attr) else self._use(call)
         values = self.it.resolver.values(call.func, self.module)
         found = _all_of(_argument(self.it, value, place) for value in values) if values else KEPT

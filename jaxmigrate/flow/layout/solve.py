@@ -239,12 +239,14 @@ class Solver:
         """Outputs that would be split along an axis that they do not have."""
         changed = False
         for node in self.it.sites:
-            values = mapped_values(self.it.sites[node], self.it.resolver)
             for place, cell in zip(self._places(node), self._outputs(node), strict=True):
-                split = self._layout(cell) == "split"
-                if split and any(gives_number(value, place, self.it.resolver) for value in values):
+                if self._layout(cell) == "split" and self._is_number(node, place):
                     changed |= self._drop(cell, "is one number on each device")
         return changed
+
+    def _is_number(self, node: ast.expr, place: int | None) -> bool:
+        values = mapped_values(self.it.sites[node], self.it.resolver)
+        return any(gives_number(value, place, self.it.resolver) for value in values)
 
     def _drop_varying(self) -> bool:
         """Outputs that may differ between devices."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 import ast
 import re
 from collections import defaultdict
+from collections.abc import Iterable
 from functools import cached_property
 
 from jaxmigrate.flow.axes import axis_names, last_name
@@ -125,11 +126,10 @@ class Hidden:
         """Whether reading an attribute of an object, or an operator on it, could tell devices apart over the axes."""
         key = (axes, home)
         if key not in self._implicit:
-            beside = self.loaded.beside(home) if home is not None else self.loaded.everything()
-            own = [u for found in self.units().values() for u in found if u.is_implicit and u.module in beside]
-            own = [u for u in own if u.mentions.isdisjoint(HOST_ONLY)]
+            beside = self._beside(home)
+            own = _on_devices((u for found in self.units().values() for u in found if u.is_implicit), beside)
             reached = own + self._from([name for u in own for name in u.mentions], beside, set())
-            self._implicit[key] = any(self._over(node, module, axes) for u in reached for node, module in u.introducing)
+            self._implicit[key] = self._introduce(reached, axes)
         return self._implicit[key]
 
     def is_defined(self, name: str) -> bool:
@@ -147,13 +147,20 @@ class Hidden:
         key = (name, axes, home)
         if key not in self._answers:
             reached = self.reached(name, home)
-            introducing = any(self._over(node, module, axes) for u in reached for node, module in u.introducing)
-            self._answers[key] = introducing, any(u.reducing for u in reached)
+            self._answers[key] = self._introduce(reached, axes), any(u.reducing for u in reached)
         return self._answers[key]
+
+    def _introduce(self, units: Iterable[Unit], axes: frozenset[str]) -> bool:
+        """Whether some of the units tells devices apart over the axes."""
+        return any(self._over(node, module, axes) for unit in units for node, module in unit.introducing)
+
+    def _beside(self, home: Module | None) -> frozenset[Module]:
+        """The modules of a process that runs a function of one, or of any process."""
+        return self.loaded.beside(home) if home is not None else self.loaded.everything()
 
     def reached(self, name: str, home: Module | None = None) -> list[Unit]:
         """All that may run where something called `name` is called, and is not in sight."""
-        beside = self.loaded.beside(home) if home is not None else self.loaded.everything()
+        beside = self._beside(home)
         if beside not in self._anywhere:
             self._anywhere[beside] = self._started(beside)
         names, reached = self._anywhere[beside]
@@ -176,7 +183,7 @@ class Hidden:
             current = pending.pop()
             if current not in names:
                 names.add(current)
-                found = [u for u in units.get(current, ()) if u.module in beside and u.mentions.isdisjoint(HOST_ONLY)]
+                found = _on_devices(units.get(current, ()), beside)
                 reached += found
                 pending += [m for u in found for m in u.mentions]
         return reached
@@ -424,6 +431,11 @@ def _is_function(node: ast.Name, module: Module) -> bool:
         if binding.kind == "assign" and not isinstance(binding.value, ast.Constant | ast.BinOp | ast.Compare):
             return True
     return False
+
+
+def _on_devices(units: Iterable[Unit], beside: frozenset[Module]) -> list[Unit]:
+    """Those of some units that may run on devices, in the modules of a process."""
+    return [unit for unit in units if unit.module in beside and unit.mentions.isdisjoint(HOST_ONLY)]
 
 
 def _is_super(node: ast.expr) -> bool:

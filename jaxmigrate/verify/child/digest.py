@@ -199,7 +199,7 @@ def wait_for(tree: Any, begun: Begun | None) -> None:
             return
     # One by one then, without those that are deleted.
     for value in jax.tree_util.tree_leaves(tree):
-        if isinstance(value, jax.Array) and not isinstance(value, jax.core.Tracer) and not value.is_deleted():
+        if is_array(type(value)) and not value.is_deleted():
             value.block_until_ready()
 
 
