@@ -205,7 +205,6 @@ def _add_verify(commands: Any) -> None:
         metavar="DIR|GITREF",
         help="what to compare with: another folder, or a git revision (default: PATH itself against its rewrite)",
     )
-    verify.add_argument("--original-python", metavar="EXE", help="the interpreter that runs the original")
     verify.add_argument(
         "--processes", type=_checked(_positive), metavar="N", help="JAX processes that make up the program (default: 1)"
     )
@@ -283,6 +282,7 @@ def _add_run_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--platform", choices=("cpu", "gpu"), help="cpu: devices are simulated; gpu: they are real (default: cpu)"
     )
+    parser.add_argument("--original-python", metavar="EXE", help="the interpreter that runs the original")
     parser.add_argument(
         "--timeout", type=_checked(_seconds), metavar="SECONDS", help="stop a run that takes longer (default: 600)"
     )

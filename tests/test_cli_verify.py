@@ -16,7 +16,16 @@ from jaxmigrate.cli import main
 from jaxmigrate.commands import Failure, verification
 from jaxmigrate.commands.progress import line
 from jaxmigrate.commands.scope import project_root
-from jaxmigrate.verify.model import Coverage, Evidence, Progress, SiteEvidence, Verdict, VerifyError, VerifyRequest
+from jaxmigrate.verify.model import (
+    Coverage,
+    Evidence,
+    Progress,
+    RunSummary,
+    SiteEvidence,
+    Verdict,
+    VerifyError,
+    VerifyRequest,
+)
 
 TRAIN = """\
 import jax
@@ -113,6 +122,88 @@ def test_nothing_is_written_where_the_fault_is_elsewhere(
     assert main(["fix", ".", "--verify", *COMMAND]) == 1
     assert ((program / "train.py").read_text(), (program / "tools.py").read_text()) == (TRAIN, TOOLS)
     assert capsys.readouterr().out.count("JM490 did not verify, so the file was left: the original crashed") == 2
+
+
+def test_each_site_tells_its_own_reason(
+    program: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (program / "train.py").write_text(TRAIN + "other = jax.pmap(lambda x: -x)\n")
+
+    def judged(request: VerifyRequest, progress: object) -> Evidence:
+        found = evidence(request, {"train.py": Verdict.DIFFERENT})
+        sites = [dataclasses.replace(s, verdict=Verdict.EQUAL) if s.site.line == 9 else s for s in found.sites]
+        return dataclasses.replace(found, sites=tuple(sites))
+
+    monkeypatch.setattr(verification, "verify", judged)
+    assert main(["fix", ".", "--verify", *COMMAND]) == 1
+    out = capsys.readouterr().out
+    assert "train.py:6:8 JM490 did not verify, so the file was left: different: told\n" in out
+    assert "train.py:9:9 JM490 was left with its file: train.py:6" in out
+    assert "tools.py: rewrote 1 site" in out
+
+
+def exited(request: VerifyRequest, message: str) -> Evidence:
+    """Evidence of an original that ended with an error."""
+    run = RunSummary("original", 1, "exited", message, 1, "", 1.0, 0, 0, None)
+    found = evidence(request, dict.fromkeys(["train.py", "tools.py"], Verdict.FAILED))
+    return dataclasses.replace(found, message=message, runs=(run,))
+
+
+def test_an_original_that_does_not_run_is_told_of_once_and_run_once(
+    program: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (program / "names.py").write_text("import jax\n\ndouble = jax.tree_map(lambda x: 2 * x, {})\n")
+    made: list[VerifyRequest] = []
+
+    def judged(request: VerifyRequest, progress: object) -> Evidence:
+        made.append(request)
+        return exited(request, "exited with status 1: KeyError: 'HOME'")
+
+    monkeypatch.setattr(verification, "verify", judged)
+    assert main(["fix", ".", "--verify", *COMMAND]) == 1
+    out = capsys.readouterr().out
+    assert len(made) == 1
+    assert out.count("HOME") == 1
+    assert out.count("JM490 was not verified, so it was left: the original program does not run") == 3
+
+
+def test_an_original_that_lacks_a_name_runs_again_with_its_old_names_replaced(
+    program: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (program / "train.py").write_text(TRAIN + "jax.tree_map(print, rows)\n")
+    made: list[VerifyRequest] = []
+
+    def judged(request: VerifyRequest, progress: object) -> Evidence:
+        made.append(request)
+        if b"tree_map" in request.original["train.py"]:
+            return exited(request, "the original exited with status 1: AttributeError: jax.tree_map was removed.")
+        return evidence(request, {"tools.py": Verdict.DIFFERENT} if len(made) == 2 else {})
+
+    monkeypatch.setattr(verification, "verify", judged)
+    assert main(["fix", ".", "--verify", *COMMAND]) == 1
+    first, second, third = made
+    assert second.original["train.py"] == first.original["train.py"].replace(b"tree_map", b"tree.map")
+    assert b"__jaxmigrate_transform__('train.py:6:8', jax.pmap)(" in second.original["train.py"]
+    assert second.migrated == first.migrated
+    assert third.original == second.original
+    out = capsys.readouterr().out
+    assert "note: the original does not run on this JAX" in out
+    assert "1 rewritten, 1 left; 1 old name: 1 replaced, 0 left" in out
+
+
+def test_an_original_of_an_older_jax_is_run_by_its_own_python(
+    program: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (program / "train.py").write_text(TRAIN + "jax.tree_map(print, rows)\n")
+    made: list[VerifyRequest] = []
+
+    def judged(request: VerifyRequest, progress: object) -> Evidence:
+        made.append(request)
+        return exited(request, "the original exited with status 1: AttributeError: jax.tree_map was removed.")
+
+    monkeypatch.setattr(verification, "verify", judged)
+    assert main(["fix", ".", "--original-python", "/py", "--verify", *COMMAND]) == 1
+    assert [request.original_python for request in made] == ["/py"]
 
 
 def test_nothing_is_run_where_nothing_changes(program: Path, requests: list[VerifyRequest]) -> None:
@@ -339,6 +430,19 @@ class TestProjectRoot:
 )
 def test_progress_in_one_line(progress: Progress, shown: str) -> None:
     assert line(progress) == shown
+
+
+def test_a_real_program_that_only_an_older_jax_runs_is_verified(
+    program: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    old = "import jax\n\nhalve = jax.pmap(lambda x: x / 2)\nx = jax.device_put_replicated(3.0, jax.local_devices())\n"
+    (program / "train.py").write_text(old + "print(halve(x)[0])\n")
+    (program / "tools.py").unlink()
+    assert main(["fix", ".", "--devices", "2", "--verify", *COMMAND]) == 0
+    out = capsys.readouterr().out
+    assert "verification: bitwise equal" in out
+    assert "note: the original does not run on this JAX" in out
+    assert "device_put_replicated" not in (program / "train.py").read_text()
 
 
 def test_a_real_program_is_verified_and_what_it_did_not_reach_is_withheld(

@@ -26,6 +26,7 @@ def in_cells(plan: FilePlan, notebook: Container | None) -> FilePlan:
         plan,
         marked_before=_renamed(plan.marked_before, ids),
         marked_after=_renamed(plan.marked_after, ids),
+        marked_renewed=_renamed(plan.marked_renewed, ids),
         sites=sites,
         names=tuple(_name(name, notebook) for name in plan.names),
     )

@@ -12,6 +12,7 @@ from jaxmigrate.commands.cells import remarks
 from jaxmigrate.commands.inputs import Inputs, load, locate
 from jaxmigrate.commands.planning import PlannedFile, plan_files, with_diff
 from jaxmigrate.commands.reporting import write_reports
+from jaxmigrate.commands.withheld import Withheld
 from jaxmigrate.migrate import SitePlan
 from jaxmigrate.reports import fix_html, fix_json, fix_junit, fix_markdown
 from jaxmigrate.reports.diff import shown_diff
@@ -84,26 +85,28 @@ def _fix_group(group: Inputs, options: argparse.Namespace, from_stdin: bool) -> 
 
 def _verified(
     planned: Sequence[PlannedFile], group: Inputs, options: argparse.Namespace
-) -> tuple[Evidence | None, Mapping[str, str]]:
+) -> tuple[Evidence | None, Mapping[str, Withheld]]:
     from jaxmigrate.commands.verification import verify_before_writing
 
     return verify_before_writing(planned, group.config, options)
 
 
 def _fix_file(
-    file: PlannedFile, withheld: Mapping[str, str], options: argparse.Namespace
+    file: PlannedFile, withheld: Mapping[str, Withheld], options: argparse.Namespace
 ) -> tuple[FixedFile, SourceError | None]:
     name = file.source.name
     if not file.plan.changed:
         return FixedFile(name, "unchanged", file.sites, names=file.plan.names), None
     if name in withheld:
-        return _names_left(with_diff(file, "withheld", _as_left(file, withheld[name])), withheld[name]), None
+        held = withheld[name]
+        return _names_left(with_diff(file, "withheld", _as_left(file, held)), held.reason), None
     if options.diff or options.check or file.source.path is None:
         return with_diff(file, "shown", file.sites), None
     try:
         write_source(file.source, file.plan.after)
     except SourceError as error:
-        return _names_left(with_diff(file, "failed", _as_left(file, error.message)), error.message), error
+        failed = _as_left(file, Withheld(error.message, {}))
+        return _names_left(with_diff(file, "failed", failed), error.message), error
     return with_diff(file, "written", file.sites), None
 
 
@@ -116,9 +119,11 @@ def _names_left(file: FixedFile, reason: str) -> FixedFile:
     return dataclasses.replace(file, names=names)
 
 
-def _as_left(file: PlannedFile, reason: str) -> tuple[SitePlan, ...]:
+def _as_left(file: PlannedFile, withheld: Withheld) -> tuple[SitePlan, ...]:
     return tuple(
-        dataclasses.replace(site, status="left", code=WITHHELD, reason=reason) if site.status == "rewritten" else site
+        dataclasses.replace(site, status="left", code=WITHHELD, reason=withheld.of(site.id))
+        if site.status == "rewritten"
+        else site
         for site in file.sites
     )
 
@@ -150,6 +155,8 @@ def _tell(result: FixResult, options: argparse.Namespace, from_stdin: bool) -> N
         say(remark)
     if result.evidence is not None:
         tell(f"verification: {result.evidence.verdict.value}: {result.evidence.message}")
+        for note in result.evidence.notes:
+            tell(f"note: {note}")
     tell(result.summary())
 
 

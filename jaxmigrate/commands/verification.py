@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import stat
 import sys
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -18,36 +19,40 @@ from jaxmigrate.commands.original import Origin
 from jaxmigrate.commands.planning import PlannedFile
 from jaxmigrate.commands.progress import progress_display
 from jaxmigrate.commands.scope import located, project_root
+from jaxmigrate.commands.withheld import Withheld
 from jaxmigrate.config import CommandConfig, Config
 from jaxmigrate.migrate import SitePlan
+from jaxmigrate.program.old_names import old_names
 from jaxmigrate.sources import NOTEBOOK, SourceFile
 from jaxmigrate.terminal import plural, say
 from jaxmigrate.verify.merge import merge
-from jaxmigrate.verify.model import CPU, Evidence, SiteInfo, VerifyError, VerifyRequest
+from jaxmigrate.verify.model import CPU, Evidence, SiteEvidence, SiteInfo, VerifyError, VerifyRequest
 from jaxmigrate.verify.run import verify
+from jaxmigrate.verify.workshop import ProgressCallback
 
 
 def verify_before_writing(
     planned: Sequence[PlannedFile], config: Config, options: argparse.Namespace
-) -> tuple[Evidence | None, Mapping[str, str]]:
+) -> tuple[Evidence | None, Mapping[str, Withheld]]:
     """Verifies the rewrite as a whole and, where a file fails, again without that file, until what is left agrees.
 
     A site that COMMAND did not reach has not been verified, so its file is withheld too.
 
     Returns:
-        The evidence for what may be written (None where nothing changes), and by name the reason for each file that
-        may not.
+        The evidence for what may be written (None where nothing changes), and by name why each file that may not is
+        left.
 
     Raises:
         Failure: There is no command, or the verification could not be carried out.
     """
-    withheld: dict[str, str] = {}
+    withheld: dict[str, Withheld] = {}
     evidence: Evidence | None = None
     while candidates := [file for file in planned if file.plan.changed and file.source.name not in withheld]:
         names = {file.source.name for file in candidates}
         lines = " and ".join(in_words(one.command) for one in commands(config, options))
         say(f"verifying {plural(len(names), 'file')} with: {lines}")
-        evidence = verify_planned(planned, names, config, options)
+        renewed = evidence is not None and evidence.renewed
+        evidence = verify_planned(planned, names, config, options, renewed=renewed)
         refused = _refused(evidence, candidates)
         if not refused:
             return evidence, withheld
@@ -56,9 +61,16 @@ def verify_before_writing(
 
 
 def verify_planned(
-    planned: Sequence[PlannedFile], rewritten: Collection[str], config: Config, options: argparse.Namespace
+    planned: Sequence[PlannedFile],
+    rewritten: Collection[str],
+    config: Config,
+    options: argparse.Namespace,
+    *,
+    renewed: bool = False,
 ) -> Evidence:
     """Runs a program as it was and with some of its files rewritten.
+
+    `renewed` says that the original is known not to run before its old names are replaced.
 
     Raises:
         Failure: There is no command, or the verification could not be carried out.
@@ -71,7 +83,7 @@ def verify_planned(
         sites=tuple(_in_question(planned, rewritten)),
         **_how_to_run(root, options),
     )
-    return _verified(request, config, options, [file.source for file in planned])
+    return _verified(request, config, options, [file.source for file in planned], _renewal(planned, root), renewed)
 
 
 def verify_by_hand(
@@ -100,7 +112,7 @@ def verify_by_hand(
         by_hand=True,
         **_how_to_run(root, options),
     )
-    return _verified(request, config, options, notebooks)
+    return _verified(request, config, options, notebooks, _renewal(origin.planned, root))
 
 
 def _how_to_run(root: Path, options: argparse.Namespace) -> dict[str, Any]:
@@ -126,7 +138,12 @@ def _standard_input() -> bytes:
 
 
 def _verified(
-    request: VerifyRequest, config: Config, options: argparse.Namespace, sources: Sequence[SourceFile]
+    request: VerifyRequest,
+    config: Config,
+    options: argparse.Namespace,
+    sources: Sequence[SourceFile],
+    renewal: Mapping[str, bytes],
+    renewed: bool = False,
 ) -> Evidence:
     """What all commands together show; each runs both programs, which `sources` are read from."""
     found: dict[str, Evidence] = {}
@@ -136,12 +153,55 @@ def _verified(
             if len(chosen) > 1:
                 say(f"verifying with {one.name}: {in_words(one.command)}")
             with progress_display() as progress:
-                found[one.name] = verify(replace(request, **_of_command(one, options)), progress)
+                asked = replace(request, **_of_command(one, options))
+                found[one.name] = _with_an_original_that_runs(asked, renewal, progress, renewed=renewed)
+                renewed = found[one.name].renewed
     except VerifyError as error:
         raise Failure(str(error)) from error
     evidence = merge(found)
     unrun = [note for one in chosen for note in unrun_lines(one.command, {s.name: s for s in sources})]
     return replace(evidence, notes=(*evidence.notes, *unrun))
+
+
+def _renewal(planned: Sequence[PlannedFile], root: Path) -> dict[str, bytes]:
+    """The original's files that have old names, with these replaced, by path."""
+    found: dict[str, bytes] = {}
+    for file in planned:
+        if file.plan.marked_renewed:
+            found |= laid_out(file.source, _inside(file.source, root), file.plan.marked_renewed)
+    return found
+
+
+def _lacks_a_name(evidence: Evidence) -> bool:
+    """Whether the original did not run and what it said about it names something that JAX has renamed or removed."""
+    if not evidence.original_failed or evidence.runs[0].outcome != "exited":
+        return False
+    said = set(re.findall(r"\w+(?:\.\w+)*", evidence.message))
+    lasts = {word.rpartition(".")[2] for word in said}
+    modules = tuple(f"{word}." for word in said if word.startswith("jax."))
+    return any(name.rpartition(".")[2] in lasts or name.startswith(modules) for name in old_names())
+
+
+def _with_an_original_that_runs(
+    request: VerifyRequest, renewal: Mapping[str, bytes], progress: ProgressCallback, *, renewed: bool
+) -> Evidence:
+    """Verifies against the original as it is or, where it does not run on today's JAX, with its old names replaced.
+
+    What takes the place of these names is then on both sides, and not compared; a note says so.
+    """
+    why = ""
+    if not renewed:
+        evidence = verify(request, progress)
+        if request.original_python or not renewal or not _lacks_a_name(evidence):
+            return evidence
+        why = f" ({evidence.message.removesuffix('.')})"
+        say(f"{evidence.message.removesuffix('.')}; running it again with its old names replaced")
+    evidence = verify(replace(request, original={**request.original, **renewal}), progress)
+    note = (
+        f"the original does not run on this JAX{why}, so it ran with its old names replaced as `fix` replaces them: "
+        "what they became was not compared; --original-python EXE runs the original as it is on an older JAX"
+    )
+    return replace(evidence, renewed=True, notes=(*evidence.notes, note))
 
 
 def _of_command(one: CommandConfig, options: argparse.Namespace) -> dict[str, Any]:
@@ -220,19 +280,26 @@ def _site(site: SitePlan) -> SiteInfo:
     )
 
 
-def _refused(evidence: Evidence, candidates: Sequence[PlannedFile]) -> dict[str, str]:
+def _refused(evidence: Evidence, candidates: Sequence[PlannedFile]) -> dict[str, Withheld]:
     """The files that must not be written, with the reason.
 
-    Where what failed lies in none of them, as with an alias that other modules use, all of them are suspect.
+    Where what failed lies in none of them, as with an alias that other modules use, or where the original does not
+    run, all of them are suspect.
     """
     if evidence.ok:
         return {}
-    reasons: dict[str, str] = {}
-    for site in evidence.sites:
-        if not site.verdict.ok:
-            told = f"{site.verdict.value}: {site.message}" if site.message else site.verdict.value
-            reasons.setdefault(site.site.path, f"did not verify, so the file was left: {site.site}: {told}")
     names = [file.source.name for file in candidates]
-    by_file = {name: reasons[name] for name in names if name in reasons}
-    told = next(iter(reasons.values()), f"did not verify, so the file was left: {evidence.message}")
-    return by_file or dict.fromkeys(names, told)
+    if evidence.original_failed:
+        return dict.fromkeys(names, Withheld("was not verified, so it was left: the original program does not run", {}))
+    failed = [site for site in evidence.sites if not site.verdict.ok]
+    reasons: dict[str, str] = {}
+    for site in failed:
+        reasons.setdefault(site.site.path, f"was left with its file: {site.site} did not verify")
+    own = {site.site.id: f"did not verify, so the file was left: {_told(site)}" for site in failed}
+    by_file = {name: Withheld(reasons[name], own) for name in names if name in reasons}
+    told = f"{failed[0].site}: {_told(failed[0])}" if failed else evidence.message
+    return by_file or dict.fromkeys(names, Withheld(f"did not verify, so the file was left: {told}", {}))
+
+
+def _told(site: SiteEvidence) -> str:
+    return f"{site.verdict.value}: {site.message}" if site.message else site.verdict.value

@@ -138,7 +138,8 @@ class NamePlan(Placed):
 class FilePlan:
     """One file: its text before and after, and both with the marks of a verification, where those are asked for.
 
-    `after` equals `before` where nothing is rewritten.
+    `after` equals `before` where nothing is rewritten. `marked_renewed` is `marked_before` with its old names replaced,
+    for an original that today's JAX does not run as it is; empty where there are none.
     """
 
     path: str
@@ -148,6 +149,7 @@ class FilePlan:
     marked_after: str
     sites: tuple[SitePlan, ...]
     names: tuple[NamePlan, ...] = ()
+    marked_renewed: str = ""
 
     @property
     def changed(self) -> bool:

@@ -23,7 +23,7 @@ from jaxmigrate.migrate.global_arrays import global_rewrite
 from jaxmigrate.migrate.global_file import GlobalRewrite
 from jaxmigrate.migrate.imports import imported_names
 from jaxmigrate.migrate.layouts import Chosen, choose
-from jaxmigrate.migrate.neighbours.plans import with_new_names
+from jaxmigrate.migrate.neighbours.plans import with_new_names, with_renewed_originals
 from jaxmigrate.migrate.plan import FilePlan, Plan, SitePlan
 from jaxmigrate.migrate.rewriting import Mark, marked, planned_imports, rewrite
 from jaxmigrate.migrate.sites import Outcome, site_plan
@@ -77,7 +77,9 @@ def plan_sources(
             parse(name, path, text)
     project = Project(modules.values(), lambda path: texts.get(path) or read_utf8(path), texts)
     plan = _plan(sources, modules, project, layout == "auto", marks=marks)
-    return with_new_names(plan, {name: path for name, path, _ in sources if name not in errors}, target, era), errors
+    paths = {name: path for name, path, _ in sources if name not in errors}
+    plan = with_renewed_originals(plan, paths, target, era) if marks else plan
+    return with_new_names(plan, paths, target, era), errors
 
 
 def fix_files(files: Mapping[str, str], layout: str = "stacked") -> dict[str, str]:

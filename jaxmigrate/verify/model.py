@@ -344,7 +344,7 @@ class Evidence:
     """Everything that a verification found out, with enough of how it was run to run it again.
 
     `parts` are the commands where there are several; `command`, `cwd`, `devices`, `processes` and `environment` are
-    then those of the first.
+    then those of the first. `renewed` says that the original ran with its old names replaced.
     """
 
     verdict: Verdict
@@ -363,7 +363,13 @@ class Evidence:
     stdout_difference: str = ""
     notes: tuple[str, ...] = ()
     parts: tuple[Part, ...] = ()
+    renewed: bool = False
     schema_version: int = SCHEMA_VERSION
+
+    @property
+    def original_failed(self) -> bool:
+        """Whether the original itself does not run, so that nothing can be said of any site."""
+        return any(run.side == ORIGINAL and not run.ok for run in self.runs)
 
     @property
     def ok(self) -> bool:

@@ -39,6 +39,18 @@ def with_new_names(plan: Plan, paths: Mapping[str, Path], target: Release | None
     return Plan(tuple(files))
 
 
+def with_renewed_originals(plan: Plan, paths: Mapping[str, Path], target: Release | None, era: Era = "") -> Plan:
+    """The plan with the texts of an original that keeps its maps, and whose old names are replaced."""
+    texts = {paths[file.path]: file.marked_before for file in plan.files if file.path in paths}
+    renewed = {path: one.text for path, one in renew(texts, target, era).items() if one.text != texts[path]}
+    return Plan(
+        tuple(
+            replace(file, marked_renewed=renewed[paths[file.path]]) if paths.get(file.path) in renewed else file
+            for file in plan.files
+        )
+    )
+
+
 def _name_plan(seen: Seen, path: str, lines: LinesBefore) -> NamePlan:
     return NamePlan(
         path=path,
