@@ -13,11 +13,11 @@ def comments_around(text: str, low: int, high: int) -> tuple[list[str], list[str
     """The comments in the text of an expression before a part of it, and those after it."""
     if "#" not in text[:low] + text[high:]:
         return [], []
-    found = list(_comments(text))
+    found = list(comments_of(text))
     return [one for place, one in found if place < low], [one for place, one in found if place >= high]
 
 
-def _comments(text: str) -> Iterator[tuple[int, str]]:
+def comments_of(text: str) -> Iterator[tuple[int, str]]:
     """The comments of an expression, each with its offset, as far as Python's tokenizer gets."""
     starts = Positions(text).starts
     lines = io.StringIO(f"(\n{text}\n)\n", newline="")  # in parentheses, where lines may begin and end anywhere

@@ -11,7 +11,7 @@ from jaxmigrate.flow.layout.idioms import Idioms
 from jaxmigrate.flow.layout.objects import REPLACES
 from jaxmigrate.flow.layout.state import Op
 from jaxmigrate.migrate.edits import Edit
-from jaxmigrate.migrate.global_file import GlobalFile
+from jaxmigrate.migrate.global_file import WIDTH, GlobalFile
 from jaxmigrate.migrate.placement import line_start
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.values import External
@@ -119,7 +119,27 @@ class OperationWriter(GlobalFile):
             inner = outer + self.style.indent
             before += "".join(inner + comment for comment in above) + inner
             after = after[: after.rindex(")")] + "".join(inner + comment for comment in below) + f"{outer})"
+        elif inner := self._own_line(node, operand, before, after):
+            mesh = after.removesuffix(")").removeprefix(", ")
+            before += inner
+            after = (f",{inner}{mesh}," if mesh else "") + f"{self.style.newline}{self._indent(node)})"
         return Edit(start, low, before), Edit(high, end, after)
+
+    def _own_line(self, node: ast.expr, operand: ast.expr, before: str, after: str) -> str:
+        """The line break and indentation of an operand that begins a line and needs it still, else nothing."""
+        start, _ = self.positions.span(node)
+        low, high = self.positions.span(operand)
+        line, _ = self.positions.line_span(operand.lineno)
+        indent = self.module.text[line:low]
+        one_call = before.endswith("(") and before.count("(") == 1 == after.count(")") and after.endswith(")")
+        if node.lineno == operand.lineno or indent.strip() or not one_call:
+            return ""
+        if len(indent) <= len(self._indent(node)):
+            return ""
+        first, _ = self.positions.line_span(node.lineno)
+        joined = f"{self.module.text[first:start]}{before}{self.module.text[low:high]}{after}"
+        fits = operand.lineno == operand.end_lineno and len(joined) < WIDTH
+        return "" if fits else f"{self.style.newline}{indent}"
 
     def _typed(self, op: Op) -> tuple[str, str]:
         """What keeps the dtype of a stack: jnp.stack keeps the weak type of a Python scalar, the others do not."""

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from jaxmigrate.flow.layout.choices import SiteChoice
+from jaxmigrate.migrate.comments import comments_of
 from jaxmigrate.migrate.edits import Edit
 from jaxmigrate.migrate.global_file import WIDTH, GlobalFile
 from jaxmigrate.program.sites import is_decorator, listed
 from jaxmigrate.program.values import Constant
 
 MANY = 4  # outputs, which are easier to read as one where they are alike
+KEYWORDS = {  # of pmap, with what says the same in the rewrite
+    "in_axes": "in_specs",
+    "out_axes": "out_specs",
+    "donate_argnums": "donate_argnums",
+    "static_broadcasted_argnums": "static_argnums",
+}
 
 
 class SiteWriter(GlobalFile):
@@ -128,14 +135,16 @@ class SiteWriter(GlobalFile):
         """What stands before and after the mapped function."""
         unit, newline = self.style.indent, self.style.newline
         indent = self._indent(choice.site.node)
-        comments = self._comments(choice)
+        comments, beside = self._comments(choice)
         if self._is_deferred(choice):
             keywords = self._keywords(choice)
             line = f"{self.names.shard_map}({mapped}, {', '.join(keywords)})"
-            if self._fits(choice.site.node, line) and not comments:
+            if self._fits(choice.site.node, line) and not comments and not beside:
                 return f"{self.names.shard_map}(", f", {', '.join(keywords)})"
             inner = f"{newline}{self._hanging(choice)}"
-            after = "".join(f",{inner}{self._wrapped(keyword, inner)}" for keyword in keywords)
+            after = "".join(
+                f",{inner}{_above(beside, keyword, inner)}{self._wrapped(keyword, inner)}" for keyword in keywords
+            )
             noted = "".join(f"{inner}{comment}" for comment in comments)
             return f"{self.names.shard_map}({noted}{inner}", f"{after},{newline}{indent})"
         in_specs, out_specs = self._specs(choice)
@@ -149,12 +158,17 @@ class SiteWriter(GlobalFile):
         deep = f"{inner}{unit}"
         noted = "".join(f"{inner}{comment}" for comment in comments)
         before = f"{jax}.jit({noted}{inner}{jax}.shard_map({deep}"
-        after = "".join(f",{deep}{self._wrapped(argument, deep)}" for argument in arguments) + f",{inner}),"
-        after += "".join(f"{inner}{option}," for option in options)
+        after = "".join(
+            f",{deep}{_above(beside, argument, deep)}{self._wrapped(argument, deep)}" for argument in arguments
+        )
+        after += f",{inner}),"
+        last = "".join(f"{inner}{_above(beside, option, inner)}{option}," for option in options)
+        after += last
         one = f"{jax}.shard_map({mapped}, {', '.join(arguments)})"
-        if newline not in mapped and len(indent + unit + one) < WIDTH:
+        noted_inside = any(argument.partition("=")[0] in beside for argument in arguments)
+        if newline not in mapped and len(indent + unit + one) < WIDTH and not noted_inside:
             before = f"{jax}.jit({noted}{inner}{jax}.shard_map("
-            after = f", {', '.join(arguments)})," + "".join(f"{inner}{option}," for option in options)
+            after = f", {', '.join(arguments)}),{last}"
         return before, f"{after}{newline}{indent})"
 
     def _wrapped(self, keyword: str, before: str) -> str:
@@ -197,13 +211,41 @@ class SiteWriter(GlobalFile):
                         return name
         return None
 
-    def _comments(self, choice: SiteChoice) -> list[str]:
-        """Comments between the arguments of a call that is written anew."""
-        mapped = choice.site.mapped
-        if mapped is None or mapped.expression is None:
-            return []
-        above, below = self._comments_around(choice.site.node, mapped.expression)
-        return [*above, *below]
+    def _comments(self, choice: SiteChoice) -> tuple[list[str], dict[str, list[str]]]:
+        """Comments between the arguments of a call that is written anew, and those that are about a keyword, by it."""
+        mapped, node = choice.site.mapped, choice.site.node
+        if mapped is None or mapped.expression is None or not isinstance(node, ast.Call):
+            return [], {}
+        start, end = self.positions.span(node)
+        low, high = self.positions.span(mapped.expression)
+        written = {"in_specs", "out_specs"}
+        written |= {"static_argnums"} if self._static(choice) else set()
+        written |= {"donate_argnums"} if self._donated(choice) else set()
+        others: list[str] = []
+        beside: dict[str, list[str]] = {}
+        for offset, comment in comments_of(self.module.text[start:end]):
+            place = start + offset
+            if low <= place < high:
+                continue
+            name = self._noted(node, place) if place >= high else ""
+            if name in written:
+                beside.setdefault(name, []).append(comment)
+            else:
+                others.append(comment)
+        return others, beside
+
+    def _noted(self, call: ast.Call, place: int) -> str:
+        """The keyword of the rewrite that a comment is about, which it follows on its line or stands above."""
+        line = self.positions.line_of(place)
+        spans = [(keyword.arg or "", *self.positions.span(keyword)) for keyword in call.keywords]
+        on_line = [name for name, _, end in spans if end <= place and self.positions.line_of(end) == line]
+        below = [name for name, start, _ in spans if start > place]
+        return KEYWORDS.get(next(iter([*on_line[-1:], *below[:1]]), ""), "")
+
+
+def _above(beside: Mapping[str, Sequence[str]], keyword: str, indent: str) -> str:
+    """The comments about a keyword, each on a line of its own."""
+    return "".join(f"{comment}{indent}" for comment in beside.get(keyword.partition("=")[0], ()))
 
 
 def _parts(display: str) -> list[str]:

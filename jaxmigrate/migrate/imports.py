@@ -18,6 +18,8 @@ from jaxmigrate.program.scopes import Binding
 from jaxmigrate.program.sites import PMAP
 
 IMPORTS = ast.Import | ast.ImportFrom
+STAYING = frozenset({"Mesh", "NamedSharding", "PartitionSpec"})
+WIDTH = 88
 _has_anchor: WeakKeyDictionary[Module, bool] = WeakKeyDictionary()
 WANTED = {
     "Mesh": ("jax.sharding", "Mesh", ("Mesh",)),
@@ -291,7 +293,43 @@ def together(statements: Iterable[str]) -> list[str]:
 
 def insertions(module: Module, positions: Positions, added: Sequence[str], newline: str) -> list[Edit]:
     """Edits that put import statements into the block that imports jax, where its sorting puts them."""
-    return [_insertion(module, positions, statement, newline) for statement in added]
+    return [
+        edit
+        for statement in added
+        for edit in _additions(module, positions, statement) or [_insertion(module, positions, statement, newline)]
+    ]
+
+
+def _additions(module: Module, positions: Positions, statement: str) -> list[Edit]:
+    """Edits that put names into an import of one line that has others of theirs, where they fit."""
+    node = ast.parse(statement).body[0]
+    if not isinstance(node, ast.ImportFrom) or module.cells:
+        return []
+    for there in leading(module):
+        if isinstance(there, ast.ImportFrom) and _takes(there, node, module, positions):
+            return [_addition(there, alias, positions) for alias in node.names]
+    return []
+
+
+def _takes(there: ast.ImportFrom, more: ast.ImportFrom, module: Module, positions: Positions) -> bool:
+    """Whether an import has only names that nothing takes out of it, on a line with room for those of another."""
+    if there.level or there.module != more.module or not {alias.name for alias in there.names} <= STAYING:
+        return False
+    start, end = positions.line_span(there.lineno)
+    line = module.text[start:end].rstrip()
+    names = [ast.unparse(alias) for alias in (*there.names, *more.names)]
+    alone = f"from {there.module} import {', '.join(names[: len(there.names)])}"
+    return line == alone and len(f"from {there.module} import {', '.join(names)}") < WIDTH
+
+
+def _addition(there: ast.ImportFrom, alias: ast.alias, positions: Positions) -> Edit:
+    """The edit that puts one name among those of an import, before the first that sorts below it."""
+    below = next((other for other in there.names if other.name > alias.name), None)
+    if below is None:
+        end = positions.span(there.names[-1])[1]
+        return Edit(end, end, f", {ast.unparse(alias)}")
+    start = positions.span(below)[0]
+    return Edit(start, start, f"{ast.unparse(alias)}, ")
 
 
 def _insertion(module: Module, positions: Positions, statement: str, newline: str) -> Edit:

@@ -30,3 +30,92 @@ def test_hash_in_a_string_begins_no_comment() -> None:
 def _comments(text: str) -> list[str]:
     tokens = tokenize.generate_tokens(io.StringIO(text).readline)
     return sorted(token.string for token in tokens if token.type == tokenize.COMMENT)
+
+
+NOTED = """\
+import jax
+import jax.numpy as jnp
+from flax import jax_utils
+from flax.training.common_utils import shard
+
+
+def step(state, batch, size):
+    return state - jax.lax.pmean(jnp.mean(batch), "batch") / size
+
+
+p_step = jax.pmap(
+    # what is mapped
+    step,
+    axis_name="batch",  # of the data
+    static_broadcasted_argnums=(2,),  # a number
+    # which nobody else has
+    donate_argnums=(0,),
+)
+state = jax_utils.replicate(jnp.ones(3))
+for i in range(2):
+    state = p_step(state, shard(jnp.ones((16, 3))), 4.0)
+print(jax_utils.unreplicate(state))
+"""
+
+
+BESIDE = """\
+p_step = _shard_map(
+    # what is mapped
+    # of the data
+    step,
+    in_specs=(P(), P("batch"), None),
+    out_specs=P(),
+    # a number
+    static_argnums=(2,),
+    # which nobody else has
+    donate_argnums=(0,),
+)
+"""
+
+
+def test_a_comment_about_a_keyword_stays_with_it() -> None:
+    (file,) = plan({"main.py": NOTED}).files
+    assert BESIDE in file.after
+
+
+def test_a_comment_about_a_keyword_that_goes_stays() -> None:
+    (file,) = plan(
+        {"main.py": NOTED.replace("(2,),", "(),").replace(", size)", ", size=4.0)").replace(", 4.0)", ")")}
+    ).files
+    assert "p_step = _shard_map(\n    # what is mapped\n    # of the data\n    # a number\n    step,\n" in file.after
+
+
+def test_comments_stay_beside_the_keywords_of_jit() -> None:
+    lines = NOTED.splitlines()
+    call = next(n for n, line in enumerate(lines) if line.startswith("p_step"))
+    body = [f"    {line}" if line else "" for line in lines[call:]]
+    (file,) = plan({"main.py": "\n".join([*lines[:call], "def main():", *body, "", "", "main()", ""])}).files
+    assert "        # a number\n        static_argnums=(2,),\n" in file.after
+    assert "        # which nobody else has\n        donate_argnums=(0,),\n" in file.after
+
+
+OWN_LINES = """\
+    state = jax_utils.replicate(
+        make(
+            3,
+        ),
+        jax.local_devices(),
+    )
+"""
+LONG = "    state = jax_utils.replicate(\n        make({0} + 3))\n"
+
+
+def test_what_has_lines_of_its_own_keeps_them() -> None:
+    def after(statement: str) -> str:
+        start = NOTED.partition("p_step")[0].replace(", size)", ")").replace(" / size", "")
+        step = 'p_step = jax.pmap(step, axis_name="batch")\n\n\ndef make(n):\n    return jnp.ones(n)\n\n\n'
+        main = f"def main(a):\n{statement}    state = p_step(state, shard(jnp.ones((16, 3))))\n    return state[0]\n"
+        (file,) = plan({"main.py": start + step + main + "\n\nprint(main(0))\n"}).files
+        return file.after
+
+    assert OWN_LINES.replace("jax_utils.replicate", "_replicate").replace("jax.local_devices()", "mesh") in after(
+        OWN_LINES
+    )
+    assert "    state = _replicate(make(0 + 3), mesh)\n" in after(LONG.format("0"))
+    long = " + ".join(["a"] * 20)
+    assert f"    state = _replicate(\n        make({long} + 3),\n        mesh,\n    )\n" in after(LONG.format(long))

@@ -79,7 +79,16 @@ def test_form_feeds_are_no_line_ends() -> None:
             "from flax import linen\nimport jax\nimport jax.numpy as jnp\nimport optax\n",
             "import jax.numpy as jnp\nfrom jax.sharding import Mesh, PartitionSpec as P\nimport optax\n",
         ),
-        ("import jax\nfrom jax.sharding import Mesh\n", "from jax.sharding import Mesh\nfrom jax.sharding import Part"),
+        (
+            "import jax\nfrom jax.sharding import Mesh\n",
+            "import jax\nfrom jax.sharding import Mesh, PartitionSpec as P\n\n",
+        ),
+        ("import jax\nfrom jax.sharding import Mesh  # all\n", "import Mesh  # all\nfrom jax.sharding import Part"),
+        ("import jax\nfrom jax.sharding import AxisType\n", "import AxisType\nfrom jax.sharding import Mesh, Part"),
+        (
+            "import jax\nx = jax.device_put_replicated(1, jax.devices())\n",
+            "from jax.sharding import Mesh, NamedSharding, PartitionSpec as P\n\n",
+        ),
         ("import jax\nfrom jax.sharding import Mesh, PartitionSpec as P\n", "PartitionSpec as P\n\n\ndef _shard"),
         ("import jax.numpy as jnp\nfrom jax import pmap\n", "import jax.numpy as jnp\nimport jax\nfrom jax.sharding"),
     ],
