@@ -124,6 +124,63 @@ def test_nothing_is_written_where_the_fault_is_elsewhere(
     assert capsys.readouterr().out.count("JM490 did not verify, so the file was left: the original crashed") == 2
 
 
+NORMALISE = """\
+import functools
+
+import jax
+import jax.numpy as jnp
+
+
+@functools.partial(jax.pmap, axis_name="i")
+def normalise(tree):
+    total = sum(jnp.sum(x**2) for x in jax.tree.leaves(tree))
+    return jax.tree.map(lambda x: jax.lax.pmean(x / total, "i"), tree)
+"""
+USER = """\
+import jax
+from flax import jax_utils
+
+import norm
+
+state = norm.normalise(jax_utils.replicate({"w": 3.0}))
+print(jax_utils.unreplicate(state))
+"""
+
+
+def test_files_that_share_global_arrays_are_written_all_or_not_at_all(
+    program: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # Without other.py, which still stacks, norm.py would take 8 copies for one array: other numbers without a word.
+    files = {"norm.py": NORMALISE, "train.py": USER, "other.py": USER + 'double = jax.pmap(lambda x: 2 * x, "i")\n'}
+    for name, text in files.items():
+        (program / name).write_text(text)
+
+    def judged(request: VerifyRequest, progress: object) -> Evidence:
+        return evidence(request, {"other.py": Verdict.NOT_EXERCISED})
+
+    monkeypatch.setattr(verification, "verify", judged)
+    assert main(["fix", ".", "--verify", *COMMAND]) == 1
+    assert {name: (program / name).read_text() for name in files} == files
+    assert "shard_map" in (program / "tools.py").read_text()
+    out = capsys.readouterr().out
+    assert "norm.py:7:2 JM490 was left with other.py, whose arrays it shares" in out
+    assert "other.py:8:10 JM490 did not verify, so the file was left: not exercised" in out
+
+
+def test_files_that_share_no_global_array_are_written_alone(program: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (program / "norm.py").write_text(NORMALISE)
+    (program / "other.py").write_text(USER + 'double = jax.pmap(lambda x: 2 * x, "i")\n')
+    (program / "train.py").write_text(USER.replace("norm.normalise", 'jax.pmap(lambda t: t, "i")'))
+
+    def judged(request: VerifyRequest, progress: object) -> Evidence:
+        return evidence(request, {"other.py": Verdict.NOT_EXERCISED})
+
+    monkeypatch.setattr(verification, "verify", judged)
+    assert main(["fix", ".", "--verify", *COMMAND]) == 1
+    assert "_replicate" in (program / "train.py").read_text()
+    assert (program / "norm.py").read_text() == NORMALISE
+
+
 def test_each_site_tells_its_own_reason(
     program: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -139,7 +139,8 @@ class FilePlan:
     """One file: its text before and after, and both with the marks of a verification, where those are asked for.
 
     `after` equals `before` where nothing is rewritten. `marked_renewed` is `marked_before` with its old names replaced,
-    for an original that today's JAX does not run as it is; empty where there are none.
+    for an original that today's JAX does not run as it is; empty where there are none. `together` are the files, this
+    one among them, that make, map and take apart the same global arrays: they are written all or not at all.
     """
 
     path: str
@@ -150,6 +151,7 @@ class FilePlan:
     sites: tuple[SitePlan, ...]
     names: tuple[NamePlan, ...] = ()
     marked_renewed: str = ""
+    together: frozenset[str] = frozenset()
 
     @property
     def changed(self) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from jaxmigrate.flow.layout.choices import SiteChoice
@@ -111,6 +112,7 @@ def _plan(
     for more in chosen.more if chosen is not None else ():
         modules[more.path], sites[more], decisions[more] = more, [], []
     files = []
+    together = _together(chosen, {path: name for name, path, _ in sources})
     for name, path, text in sources:
         module = modules.get(path)
         if module is None:
@@ -118,10 +120,19 @@ def _plan(
         else:
             kept = imported.get(module, frozenset())
             own = (sites[module], decisions[module])
-            files.append(
-                _plan_file(name, module, *own, roots, leaned_on, resolver, around, kept, chosen, with_marks=marks)
-            )
+            file = _plan_file(name, module, *own, roots, leaned_on, resolver, around, kept, chosen, with_marks=marks)
+            files.append(replace(file, together=together[name]) if name in together else file)
     return Plan(tuple(files))
+
+
+def _together(chosen: Chosen | None, names: Mapping[Path, str]) -> dict[str, frozenset[str]]:
+    """By name, the files that change their arrays together, directly or by way of others."""
+    found: dict[str, frozenset[str]] = {}
+    for modules in chosen.layouts.together if chosen is not None else ():
+        group = {names[module.path] for module in modules if module.path in names}
+        whole = frozenset(group.union(*(found.get(name, ()) for name in group)))
+        found |= dict.fromkeys(whole, whole)
+    return found
 
 
 def _alias_modules(modules: Iterable[Module], texts: Mapping[Path, str]) -> set[str]:

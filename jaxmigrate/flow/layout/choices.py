@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Literal
 
 from jaxmigrate.flow.layout.state import Op, SiteCall
+from jaxmigrate.program.modules import Module
 from jaxmigrate.program.sites import MappedSite
 from jaxmigrate.program.values import Function
 
@@ -82,11 +83,15 @@ class OpChoice:
 
 @dataclass
 class Layouts:
-    """The layouts of a project's arrays; `calls` give something by keyword that goes by position from now on."""
+    """The layouts of a project's arrays; `calls` give something by keyword that goes by position from now on.
+
+    `together` are modules that make, map and take apart the same arrays: the rewrite of one needs that of the others.
+    """
 
     sites: dict[ast.expr, SiteChoice] = field(default_factory=dict)
     calls: list[SiteCall] = field(default_factory=list)
     ops: list[OpChoice] = field(default_factory=list)
+    together: list[frozenset[Module]] = field(default_factory=list)
 
     @cached_property
     def replaced(self) -> frozenset[ast.expr]:

@@ -83,7 +83,27 @@ class Solver:
                 method = self._method(op.cell.find()) if fields else ""
                 axis, donated = self._axis_for(op.cell), self._is_donated(op.cell)
                 result.ops.append(OpChoice(op, layout, axis, donated, fields, method))
-        return self._aligned(result)
+        result = self._aligned(result)
+        result.together = self._together(result)
+        return result
+
+    def _together(self, result: Layouts) -> list[frozenset[Module]]:
+        """The modules whose texts change for the same arrays, for each group of arrays and each mapped function."""
+        found: dict[object, set[Module]] = {}
+        for node, choice in result.sites.items():
+            if not choice.is_global:
+                continue
+            module = choice.site.module
+            found[node] = {module, *(s.function.module for s in choice.squeezes)}
+            found[node] |= {call.module for call in result.calls if call.site is node}
+            for cell in (*(self._argument(node, i) for i in range(len(choice.arguments))), *self._outputs(node)):
+                if cell is not None and (self.is_global(cell) or self._is_aligned(cell, result)):
+                    for one in self._family(cell.find()):
+                        found.setdefault(one, set()).add(module)
+        for op in (choice.op for choice in result.ops):
+            for one in self._family(op.cell.find()):
+                found.setdefault(one, set()).add(op.module)
+        return list(dict.fromkeys(frozenset(modules) for modules in found.values() if len(modules) > 1))
 
     def _aligned(self, result: Layouts) -> Layouts:
         """Says of each stacked array whether only mapped functions touch it."""
