@@ -199,6 +199,13 @@ def test_gradients_inside_are_decided_by_what_the_program_was_written_for() -> N
     assert "out_specs=s)" in fixed(INSIDE + "n = jax.typeof(x)\n")[0]
 
 
+def test_an_old_name_that_is_imported_anew_at_once_goes() -> None:
+    before = "import jax\nfrom jax import grad, tree_map\nfrom jax.tree_util import tree_map\n\nprint(tree_map, grad)\n"
+    assert fixed(before)[0] == before.replace("grad, tree_map", "grad")
+    used = before.replace("tree_map\nfrom", "tree_map\ntree_map(abs, {})\nfrom")
+    assert fixed(used)[0] == used
+
+
 def test_what_fix_writes_is_no_evidence_for_a_second_run() -> None:
     mapped = "p = jax.pmap(lambda x: x / jax.lax.psum(1, 'i'), axis_name='i')\n"
     unchecked = "g = shard_map(step, mesh=m, in_specs=s, out_specs=s, check_rep=False)\n"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 from collections.abc import Iterable, Mapping, Sequence
 
 from jaxmigrate.migrate.neighbours.desk import Desk
@@ -57,11 +58,32 @@ def new_imports(desk: Desk, imports: Iterable[OldImport]) -> Mapping[ast.alias, 
             found[use.alias] = f"import {dotted}" if asname is None else f"import {dotted} as {asname}"
             continue
         statement = new_import(use.alias, dotted, desk)
-        if statement is not None:
+        if _is_bound_again(use, desk):
+            found[use.alias] = ""
+        elif statement is not None:
             found[use.alias] = statement
         elif desk.unread(use.alias, use.local):
             found[use.alias] = ""
     return found
+
+
+def _is_bound_again(use: OldImport, desk: Desk) -> bool:
+    """Whether a further import binds the name that an import binds, before anything else runs."""
+    body = desk.module.tree.body
+    if use.statement not in body:
+        return False
+    below = itertools.takewhile(_imports, body[body.index(use.statement) + 1 :])
+    return any(use.local in _bound_by(statement) for statement in below)
+
+
+def _imports(statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.Import | ast.ImportFrom)
+
+
+def _bound_by(statement: ast.stmt) -> set[str]:
+    """The names that an import binds, but for those that it does not tell."""
+    names = statement.names if isinstance(statement, ast.Import | ast.ImportFrom) else []
+    return {alias.asname or alias.name.partition(".")[0] for alias in names}
 
 
 def rename(desk: Desk, imports: Sequence[OldImport], references: Sequence[OldReference]) -> Mapping[ast.alias, str]:
