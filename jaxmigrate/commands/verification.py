@@ -180,7 +180,8 @@ def _lacks_a_name(evidence: Evidence) -> bool:
     said = set(re.findall(r"\w+(?:\.\w+)*", evidence.message))
     lasts = {word.rpartition(".")[2] for word in said}
     modules = tuple(f"{word}." for word in said if word.startswith("jax."))
-    return any(name.rpartition(".")[2] in lasts or name.startswith(modules) for name in old_names())
+    names = (name.partition("(")[0] for name in old_names())
+    return any(name.rpartition(".")[2] in lasts or name.startswith(modules) for name in names)
 
 
 def _with_an_original_that_runs(

@@ -98,6 +98,7 @@ USES: dict[str, str] = {
         "size = lambda v: jax.lax.psum(1, 'i') + 10 * jax.lax.psum(1, axis_name=('i',)) + 0 * v.astype(int)\n"
         "out = jax.pmap(size, axis_name='i')(x[:8])"
     ),
+    "jax.numpy.clip(a_min)": "out = jax.numpy.clip(x - 2, a_min=-1, a_max=x.mean()) + jax.numpy.clip(a=x, a_max=1)",
     "jax.make_mesh.axis_types": (
         "from jax.sharding import PartitionSpec as P\nfrom jax import tree_util\nmesh = jax.make_mesh((8,), ('i',))\n"
         "f = jax.jit(lambda x: x * 2, in_shardings=jax.sharding.NamedSharding(mesh, P('i')))\n"

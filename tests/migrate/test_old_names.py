@@ -141,6 +141,18 @@ def test_rows_below_a_module() -> None:
         ),
         ("import jax\nx = jax.xla.DeviceArray", "import jax\nx = jax.Array"),
         (
+            "import jax.numpy as jnp\ny = jnp.clip(x, a_min=0, a_max=1), jnp.clip(a=x, a_max=a_min), jnp.clip(x, 0, 1)",
+            "import jax.numpy as jnp\ny = jnp.clip(x, min=0, max=1), jnp.clip(x, max=a_min), jnp.clip(x, 0, 1)",
+        ),
+        (
+            "import numpy as np\nfrom jax.numpy import clip\ny = clip(\n    x, 0, a_max=1), np.clip(x, a_min=0)",
+            "import numpy as np\nfrom jax.numpy import clip\ny = clip(\n    x, 0, max=1), np.clip(x, a_min=0)",
+        ),
+        (
+            "import jax.numpy as jnp\ny = jnp.clip(a_min=0, a=x)",
+            "import jax.numpy as jnp\ny = jnp.clip(a_min=0, a=x)",
+        ),
+        (
             "import jax\nn = jax.lax.psum(1, axis_name='i') * jax.lax.psum(x=1, axis_name=a), jax.tree_leaves(x)",
             "import jax\nn = jax.lax.axis_size(axis_name='i') * jax.lax.axis_size(axis_name=a), jax.tree.leaves(x)",
         ),

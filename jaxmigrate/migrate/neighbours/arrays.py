@@ -1,4 +1,4 @@
-"""Arrays and axes: what put arrays on devices by old ways, marked them as varying, or asked for the size of an axis."""
+"""Arrays and axes: what put arrays on devices by old ways, marked them as varying, bounded them, or sized an axis."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from jaxmigrate.migrate.edits import Edit
-from jaxmigrate.migrate.neighbours.calls import add_keyword, given, is_open, ordered
+from jaxmigrate.migrate.neighbours.calls import add_keyword, drop_name, given, is_open, ordered, rename_keyword
 from jaxmigrate.migrate.neighbours.desk import Desk
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.old_names import old_names
@@ -16,6 +16,8 @@ from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.sites import denotes
 
 SUM_OF_ONES = "jax.lax.psum(1)"
+CLIP = "jax.numpy.clip(a_min)"
+BOUNDS = {"a_min": "min", "a_max": "max"}
 PUT = {
     "jax.device_put_replicated": (
         "_put_replicated",
@@ -112,6 +114,34 @@ def name_sizes(desk: Desk) -> None:
             one, axis = ordered(call)
             desk.edits.append(Edit(desk.positions.span(one)[0], desk.positions.span(axis)[0], ""))
             desk.done(call, row)
+
+
+def may_clip(text: str) -> bool:
+    """Whether a text can call `clip` with the old names of its bounds, told without parsing it."""
+    return "clip(" in text and re.search(r"\ba_m(?:in|ax)\s*=(?!=)", text) is not None
+
+
+def old_bounds(module: Module, resolver: Resolver) -> Iterator[ast.Call]:
+    """The calls of `jnp.clip` that give its bounds by their old names."""
+    for call in module.table.calls if may_clip(module.text) else ():
+        if not isinstance(call.func, ast.Name | ast.Attribute) or not any(k.arg in BOUNDS for k in call.keywords):
+            continue
+        if denotes(call.func, resolver, module) == "jax.numpy.clip" and not is_guarded(call, module):
+            yield call
+
+
+def name_bounds(desk: Desk) -> None:
+    """Gives the bounds of `jnp.clip` their names of today; what is clipped has none any more, and comes first."""
+    row = old_names()[CLIP]
+    for call in old_bounds(desk.module, desk.resolver):
+        named = [k for k in call.keywords if k.arg == "a"]
+        if named and ordered(call)[0] is not named[0]:
+            desk.leave(call.func, row, "gives what is clipped by keyword, behind the bounds; give it first, by place")
+            continue
+        drop_name(desk, call, "a")
+        for old, new in BOUNDS.items():
+            rename_keyword(desk, call, old, new)
+        desk.done(call, row)
 
 
 def _counts_devices(call: ast.Call) -> bool:

@@ -11,7 +11,14 @@ from typing import NamedTuple
 from jaxmigrate.migrate.cleanup import without_leftovers
 from jaxmigrate.migrate.edits import apply_edits
 from jaxmigrate.migrate.imports import imported_names, insertions
-from jaxmigrate.migrate.neighbours.arrays import may_sum_ones, name_sizes, sums_of_ones
+from jaxmigrate.migrate.neighbours.arrays import (
+    may_clip,
+    may_sum_ones,
+    name_bounds,
+    name_sizes,
+    old_bounds,
+    sums_of_ones,
+)
 from jaxmigrate.migrate.neighbours.desk import Desk, Seen
 from jaxmigrate.migrate.neighbours.era import era_of
 from jaxmigrate.migrate.neighbours.meshes import EXPLICIT, enter_meshes, keep_axes_auto
@@ -75,7 +82,8 @@ def _is_older_than_explicit(target: Release | None, required: Era) -> bool:
 def _parsed(texts: Mapping[Path, str], touched: Collection[Path], older: bool) -> dict[Path, Module]:
     modules: dict[Path, Module] = {}
     for path, text in texts.items():
-        if path in touched or may_use_old_names(text) or may_sum_ones(text) or (older and "make_mesh" in text):
+        ways = may_sum_ones(text) or may_clip(text) or (older and "make_mesh" in text)
+        if path in touched or may_use_old_names(text) or ways:
             try:
                 modules[path] = parse_module(path, text)
             except SyntaxError:
@@ -86,6 +94,8 @@ def _parsed(texts: Mapping[Path, str], touched: Collection[Path], older: bool) -
 def _has_others(module: Module, resolver: Resolver, older: bool) -> bool:
     """Whether a module has something to replace that is no use of an old name."""
     if mesh_contexts(module, resolver) or any(quoted_names(module)) or any(sums_of_ones(module, resolver)):
+        return True
+    if any(old_bounds(module, resolver)):
         return True
     return older and any(untyped_meshes(module, resolver))
 
@@ -110,6 +120,7 @@ def _renewed(desk: Desk, uses: Uses, by_row: Mapping[str, Subject], texts: Texts
     enter_meshes(desk)
     keep_axes_auto(desk, texts)
     name_sizes(desk)
+    name_bounds(desk)
     for unknown in unknown_names(desk.module):
         desk.lack(unknown)
     return Renewed(_text_of(desk), tuple(sorted(set(desk.seen), key=lambda s: (s.line, s.column, s.name))))
