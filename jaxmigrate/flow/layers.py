@@ -54,8 +54,9 @@ def _layers_in(module: Module, resolver: Resolver) -> Iterator[Layer]:
 
 
 def _layer(call: ast.Call, module: Module, resolver: Resolver) -> str:
-    """What a call makes, if it is a library's layer, or a partial of one."""
+    """What a call makes, if it is a library's layer, or a partial of one; `nn.vmap` makes none, but binds its axis."""
     values = list(resolver.values(call.func, module))
     values += [v.callee for v in resolver.values(call, module) if isinstance(v, Partial)]
     names = [v.name for v in values if isinstance(v, External) and v.name.startswith(LIBRARIES)]
-    return names[0].rpartition(".")[2] if names else ""
+    name = names[0].rpartition(".")[2] if names else ""
+    return name if name[:1].isupper() else ""

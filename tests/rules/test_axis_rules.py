@@ -102,6 +102,8 @@ p = jax.pmap(step, axis_name='batch')
         ("norm = partial(nn.BatchNorm, axis_name='device')", "AXIS = 'device'", []),
         ("norm = partial(nn.BatchNorm, axis_name='j')", "def q(f, n): return jax.pmap(f, axis_name=n)", ["JM105"]),
         ("norm = partial(mine, axis_name='device')", "", []),
+        ("norm = nn.vmap(Frame, variable_axes={}, axis_name='time')", "", []),  # binds it
+        ("norm = nn.vmap(partial(nn.BatchNorm, axis_name='time'), axis_name='time')", "", []),
     ],
 )
 def test_layers(layer: str, more: str, expected: list[str]) -> None:
