@@ -42,7 +42,7 @@ class Facts:
         self.resolver = resolver
         self.names = names
         self._confirmed: dict[DeviceMap, Reading] = {}
-        self._equal: dict[DeviceMap, frozenset[int]] = {}
+        self._given: dict[DeviceMap, tuple[frozenset[int], frozenset[str]]] = {}
         self._by_name: dict[Module, dict[str, list[ast.Call]]] = {}
 
     @cached_property
@@ -104,10 +104,15 @@ class Facts:
         return [(found, self._read(found, trusting=True)) for found in maps]
 
     def _read(self, found: DeviceMap, *, trusting: bool) -> Reading:
-        """Reads the body of a map, with arguments equal that its calls replicate."""
-        if found not in self._equal:
-            self._equal[found] = self._replicated.arguments(found) if found.name == PMAP else frozenset()
-        return read_map(found, self.resolver, trusting=trusting, equal=self._equal[found])
+        """Reads the body of a map, with arguments equal that its calls replicate, and without those they leave out."""
+        if found not in self._given:
+            calls = self._replicated
+            mapped = found.name == PMAP
+            self._given[found] = (
+                (calls.arguments(found), calls.omitted(found)) if mapped else (frozenset(), frozenset())
+            )
+        equal, omitted = self._given[found]
+        return read_map(found, self.resolver, trusting=trusting, equal=equal, omitted=omitted)
 
     @cached_property
     def _replicated(self) -> Replicated:

@@ -67,10 +67,21 @@ def is_scan(value: Value) -> bool:
     return isinstance(value, Partial) and value.callee == External("jax.lax.scan") and len(value.arguments) == 1
 
 
-def read_map(found: DeviceMap, resolver: Resolver, *, trusting: bool, equal: Collection[int] = frozenset()) -> Reading:
-    """Reads the body of a map, whose arguments at the positions `equal` are taken for equal on all devices."""
+def read_map(
+    found: DeviceMap,
+    resolver: Resolver,
+    *,
+    trusting: bool,
+    equal: Collection[int] = frozenset(),
+    omitted: Collection[str] = frozenset(),
+) -> Reading:
+    """Reads the body of a map.
+
+    Its arguments at the positions `equal` are taken for equal on all devices; those that are `omitted` have
+    their defaults.
+    """
     values = [EQUAL if n in equal else value for n, value in enumerate(arguments(found, resolver))]
-    given = dict(zip(found.parameters(), values, strict=True))
+    given = {k: v for k, v in zip(found.parameters(), values, strict=True) if k not in omitted}
     return read(found.mapped, [], found.axes or frozenset(), resolver, given, trusting=trusting, lenient=True)
 
 

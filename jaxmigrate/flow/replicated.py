@@ -18,7 +18,7 @@ from jaxmigrate.flow.variance.methods import KEY
 from jaxmigrate.program.callers import callers_of
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver, returned_by
-from jaxmigrate.program.scopes import Binding, FunctionNode, Scope, positional_names
+from jaxmigrate.program.scopes import Binding, FunctionNode, Scope, defaults_of, positional_names
 from jaxmigrate.program.trees import TREE_MAPS
 from jaxmigrate.program.values import Application, External, Function, Parameter, Value, Values
 from jaxmigrate.records import made, record, replace
@@ -29,11 +29,16 @@ DEEPEST = 5
 
 @record
 class Replicated:
-    """Answers for the maps of some modules; `some`: one call that replicates is enough, whatever the others do."""
+    """Answers for the maps of some modules.
+
+    `some`: one call that replicates is enough, whatever the others do. `tests`: calls in tests count; what they give to
+    all devices alike says nothing of a program whose own calls are out of sight.
+    """
 
     modules: Sequence[Module]
     resolver: Resolver
     some: bool = False
+    tests: bool = True
     _made: dict[Module, dict[ast.expr, list[ast.Call]]] = made(factory=dict)
     _with_stem: dict[str, list[Module]] = made(factory=dict)
     _by_name: dict[Module, dict[str, list[ast.Call]]] = made(factory=dict)
@@ -42,18 +47,27 @@ class Replicated:
     def arguments(self, found: DeviceMap) -> frozenset[int]:
         """The positions of the arguments that every call in sight replicates, or has back from a mapped function.
 
-        Of keys, which no call should give to all devices alike, it takes one call.
+        Of keys, which no call should give to all devices alike, it takes one call, but for a test's of something else.
         """
         names = found.parameters()
-        calls = [(_given(call, names), module) for call, module in self._calls(found)]
-        some = self if self.some else replace(self, some=True)
-        return frozenset(
-            n for n, name in enumerate(names) if (some if KEY.search(name) else self).start_equal(name, calls)
-        )
+        some = replace(self, some=True, tests=found.application.module.is_test)
+        calls = [(_given(call, names), module) for call, module in self._calls(found) if not _is_starred(call)]
+        theirs = [(given, module) for given, module in calls if some.counts(module)]
+        equal = (some.start_equal(k, theirs) if KEY.search(k) else self.start_equal(k, calls) for k in names)
+        return frozenset(n for n, one in enumerate(equal) if one)
+
+    def omitted(self, found: DeviceMap) -> frozenset[str]:
+        """The parameters with a default that no call in sight passes, where there are calls in sight."""
+        calls = [call for call, _ in self._calls(found)]
+        if not calls or any(_is_starred(call) or any(k.arg is None for k in call.keywords) for call in calls):
+            return frozenset()
+        names = found.parameters()
+        passed = {name for call in calls for name in _given(call, names)}
+        return frozenset(name for name, _ in defaults_of(found.function.node.args) if name not in passed)
 
     def repeats(self, node: ast.expr, module: Module) -> bool:
         """Whether an expression gives equal slices wherever it comes from last."""
-        return replace(self, some=True).start_equal("key", [({"key": node}, module)])
+        return replace(self, some=True, tests=module.is_test).start_equal("key", [({"key": node}, module)])
 
     def start_equal(self, name: str, calls: Sequence[tuple[Mapping[str, ast.expr], Module]]) -> bool:
         """Whether calls give equal slices for a parameter."""
@@ -67,6 +81,10 @@ class Replicated:
         if True in found and (self.some or False not in found):
             return True
         return False if False in found or not found else None
+
+    def counts(self, module: Module) -> bool:
+        """Whether a module's calls count."""
+        return self.tests or not module.is_test
 
     def _calls(self, found: DeviceMap) -> Iterator[tuple[ast.Call, Module]]:
         most, node = len(found.parameters()), found.application.node
@@ -84,8 +102,7 @@ class Replicated:
             known = self._made[module] = {}
             for call in module.table.calls:
                 plain = isinstance(call.func, ast.Name | ast.Attribute) and bool(call.args or call.keywords)
-                starred = any(isinstance(one, ast.Starred) for one in call.args)
-                if plain and not starred and self._may_hold(call.func, module):
+                if plain and self._may_hold(call.func, module):
                     for node in self._makers(call.func, module):
                         known.setdefault(node, []).append(call)
         return self._made[module]
@@ -190,7 +207,7 @@ class Replicated:
 
     def _named_calls(self, function: ast.FunctionDef) -> Iterator[tuple[ast.Call, Module]]:
         for module in self.modules:
-            if function.name in module.text:
+            if function.name in module.text and self.counts(module):
                 if module not in self._by_name:
                     self._by_name[module] = by_last_name(module.table.calls)
                 yield from ((call, module) for call in self._by_name[module].get(function.name, ()))
@@ -201,7 +218,7 @@ class Replicated:
         if not isinstance(factory, ast.FunctionDef):
             return
         for module in self.modules:
-            for call in self._calls_of_names(module) if factory.name in module.text else ():
+            for call in self._calls_of_names(module) if factory.name in module.text and self.counts(module) else ():
                 values = self.resolver.values(call.func, module)
                 if any(self._is_made_in(value, factory, function) for value in values):
                     yield call, module
@@ -254,6 +271,11 @@ class Replicated:
             case [ast.ListComp(elt=ast.Name(id=one), generators=[ast.comprehension(target=ast.Name(id=each))])]:
                 return name in STACKS and one != each
         return False
+
+
+def _is_starred(call: ast.Call) -> bool:
+    """Whether a call hides what it passes behind a star."""
+    return any(isinstance(one, ast.Starred) for one in call.args)
 
 
 def _nearest_before(node: ast.Name, bindings: Sequence[Binding]) -> Sequence[Binding]:

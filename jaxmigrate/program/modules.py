@@ -90,7 +90,10 @@ class Module:
         """Whether this is a test, by its name or its folder."""
         name = self.path.stem
         return (
-            name.startswith(("test_", "conftest")) or name.endswith(("_test", "_tests")) or "tests" in self.path.parts
+            name.startswith(("test_", "conftest"))
+            or name.endswith(("_test", "_tests"))
+            or name == "test"
+            or "tests" in self.path.parts
         )
 
     def segment(self, node: ast.expr) -> str:

@@ -207,6 +207,134 @@ def test_ways_by_which_one_key_reaches_all_devices(
     assert found(PASSED.format(body=body, maps=maps, keys=keys, call=call)) == codes
 
 
+SMOKE = """
+import jax, jax.numpy as jnp
+from {home} import p
+def smoke(params, x):
+    return p(params, jnp.stack([jax.random.PRNGKey(0)] * 8), x)
+"""
+
+
+@pytest.mark.parametrize(
+    ("home", "caller", "codes"),
+    [
+        ("a", "b", ["JM205"]),
+        ("a", "test_b", []),
+        ("a", "test", []),
+        ("a", "b_test", []),
+        ("a_test", "b_test", ["JM205"]),
+    ],
+)
+def test_key_that_only_a_test_gives_to_all_devices(home: str, caller: str, codes: list[str]) -> None:
+    """A program's own caller, which may be a framework, splits it."""
+    texts = {home: f"{PRELUDE}\ndef f(params, key, x): return {DRAWN}\np = jax.pmap(f)\n", caller: SMOKE}
+    sources = [
+        decode(text.replace("{home}", home).encode(), f"{name}.py", Path(f"/project/{name}.py"))
+        for name, text in texts.items()
+    ]
+    assert [finding.code for finding in lint(sources, Config()) if finding.code.startswith("JM2")] == codes
+
+
+ONE = "def f(w, x):\n    k, other = jax.random.split(w)\n    mine = jax.random.fold_in(k, lax.axis_index('i'))\n"
+
+
+@pytest.mark.parametrize(
+    ("body", "codes"),
+    [
+        # one number for the whole batch, as a program of one device draws it
+        ("return x * jax.random.uniform(k)", []),
+        ("return x * jax.random.uniform(k, ())", []),
+        ("return x * jax.random.uniform(k, shape=[1])", []),
+        ("return x * jax.random.beta(k, 0.2, 0.2)", []),
+        ("return x * jax.random.bernoulli(k, 0.5)", []),
+        ("return x * jax.random.bernoulli(k, x)", ["JM205"]),
+        ("return x * jax.random.uniform(k, (4,))", ["JM205"]),
+        ("return jax.vmap(lambda k, v: v * jax.random.uniform(k))(jax.random.split(k, 4), x)", ["JM205"]),
+        # one key told apart beside another that is not
+        ("return x + net.apply(x, rngs={'dropout': mine, 'codebook': other})", []),
+        ("return x + net.apply(x, rngs={'dropout': k, 'codebook': other})", ["JM205", "JM205"]),
+        ("return mine[0] + net.apply(x, rngs={'dropout': other})", ["JM205"]),
+    ],
+)
+def test_draws_that_are_one_for_all_devices_on_purpose(body: str, codes: list[str]) -> None:
+    assert sorted(found(f"{ONE}    {body}\n{PMAP}")) in (codes, codes[:1])
+
+
+LEFT_OUT = """
+def f(key, x, sizes=(3, 4)):
+    rows = x.shape[-1]
+    return [jax.random.normal(key, (rows, size)) for size in (rows,) + sizes]
+p = jax.pmap(f)
+def main(key, x):
+    return p(jnp.stack([key] * 8), {passed})
+"""
+
+
+@pytest.mark.parametrize(
+    ("passed", "codes"),
+    [("x", []), ("x, sizes=x", ["JM205"]), ("x, x", ["JM205"]), ("x)\n    p(*x", ["JM205"]), ("**x", ["JM205"])],
+)
+def test_parameters_that_no_call_passes_have_their_defaults(passed: str, codes: list[str]) -> None:
+    """Parameters are started alike on all devices; nothing here differs between them, unless `sizes` does."""
+    assert found(LEFT_OUT.format(passed=passed)) == codes
+
+
+ACCUMULATED = """
+def accumulated(state, g, apply=None):
+    if apply is None:
+        apply = lambda s, g: s.apply_gradients(grads=g)
+    return lax.cond(state.step % 4 == 0, lambda: apply(state, g), lambda: state)
+def step(state, x):
+    g = jax.grad(lambda w: jnp.mean(w * x))(state.params)
+    return accumulated(state, g{given})
+p = jax.pmap(step, axis_name='i')
+"""
+
+
+@pytest.mark.parametrize(
+    ("given", "codes"),
+    [
+        ("", ["JM201"]),
+        (", None", ["JM201"]),
+        (", lambda s, g: s.apply_gradients(grads=lax.pmean(g, 'i'))", []),
+        (", averaged", []),
+        (", functools.partial(averaged)", []),
+        (", apart", ["JM201"]),
+    ],
+)
+def test_default_function_in_place_of_one_that_is_given(given: str, codes: list[str]) -> None:
+    helpers = """
+def averaged(s, g): return s.apply_gradients(grads=lax.pmean(g, 'i'))
+def apart(s, g): return s.apply_gradients(grads=g)
+"""
+    assert found(helpers + ACCUMULATED.format(given=given)) == codes
+
+
+NUMBER = """
+opt = optax.adam(1.)
+def step(p, s, x):
+    slope = jax.grad(lambda v: jnp.mean(p * v))(x)
+    penalty = {penalty}
+    g = lax.pmean(jax.grad(lambda p: jnp.mean(p * x))(p), 'i')
+    u, s = opt.update(s.prepare(g, penalty), s, p)
+    return optax.apply_updates(p, u), s
+p = jax.pmap(step, axis_name='i')
+"""
+
+
+@pytest.mark.parametrize(
+    ("penalty", "codes"),
+    [
+        ("jnp.sum(slope ** 2)", []),
+        ("jnp.linalg.norm(slope)", []),
+        ("jnp.mean(slope, axis=0)", ["JM201"]),
+        ("slope ** 2", ["JM201"]),
+    ],
+)
+def test_a_number_made_of_gradients_is_no_gradient(penalty: str, codes: list[str]) -> None:
+    assert found(NUMBER.format(penalty=penalty)) == codes
+
+
 def test_written_out_where_no_map_leads() -> None:
     """A loss that a library's user maps: what is wrong whoever calls it."""
     assert found("def norm(x): return lax.pmean(lax.pmean(x, 'b'), axis_name='b')") == ["JM202"]

@@ -265,7 +265,16 @@ def enter(run: Run, closure: Closure, arguments: Arguments) -> Var:
     node = closure.function.node
     if len(run.active) > DEEPEST or node in run.active or run.work > MOST_WORK:
         return _anything(run, EQUAL if closure.receiver is None else closure.receiver, arguments)
-    key = (closure, arguments.given, arguments.named, arguments.rest, run.clearing, run.shadowed, run.doubt > 0)
+    key = (
+        closure,
+        arguments.given,
+        arguments.named,
+        arguments.rest,
+        run.clearing,
+        run.shadowed,
+        run.doubt > 0,
+        run.batched > 0,
+    )
     if closure.frame is None and key in run.memo:
         result, customs, cleared = run.memo[key]
         run.customs += customs

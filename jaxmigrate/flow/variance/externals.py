@@ -11,6 +11,7 @@ from jaxmigrate.flow.variance.callees import Bound, Pure, Transformed
 from jaxmigrate.flow.variance.frames import Arguments, Frame
 from jaxmigrate.flow.variance.lattice import (
     EQUAL,
+    GIVEN,
     OTHERS,
     STARTED,
     Level,
@@ -135,7 +136,8 @@ def _pure(run: Run, name: str, arguments: Arguments, node: ast.Call | None, fram
         key = arguments.find(0, "key") if name == "jax.random.fold_in" else None
         result = replace(result, host=key is not None and key.host)  # a key has one shape, whatever number is in it
     if name.startswith(library.ARRAYS) and name not in library.NOT_ARRAYS:
-        return replace(result, kind="array")
+        number = name in library.NUMBERS and len(arguments.given) == 1 and not arguments.named
+        return replace(result, kind="array", gradient=result.gradient and not number)  # of gradients, but none itself
     if name.startswith(("numpy.", "jax.numpy.", "jax.lax.")):
         return calls.fresh(certainly(result), node, arguments)
     return calls.fresh(replace(result, callee=Pure(result.level, hidden=_holds_code(arguments))), node, arguments)
@@ -149,8 +151,20 @@ def _holds_code(arguments: Arguments) -> bool:
 
 def _draw(run: Run, name: str, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> None:
     key = arguments.find(0, "key")
-    if key is not None and node is not None and frame is not None and not run.quiet():
+    one = not run.batched and _is_one_number(name, arguments)  # for the whole batch, as on a single device
+    if key is not None and node is not None and frame is not None and not run.quiet() and not one:
         run.reading.draws.append(Draw(frame.module, node, name, key))
+
+
+def _is_one_number(name: str, arguments: Arguments) -> bool:
+    """Whether a draw is of a single number: by its shape, or where it has none by what it is drawn from."""
+    position = library.DRAWN_SHAPES.get(name.rpartition(".")[2])
+    if position is None:
+        return False
+    shape = arguments.find(position, "shape")
+    if shape is not None and shape.static != Constant(None):
+        return shape.parts is not None and all(part.static == Constant(1) for part in shape.parts)
+    return position == 1 or all(GIVEN not in one.marks for one in list(arguments.all())[1:])
 
 
 # Classes of the project that libraries know

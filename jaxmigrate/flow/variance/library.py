@@ -92,6 +92,7 @@ PRESERVING = frozenset(
     }
 )  # fmt: skip
 ARRAYS = ("jax.numpy.", "jax.nn.", "jax.random.", "jax.scipy.", "math.", "jax.ops.", "jax.image.", "jax.lax.")
+NUMBERS = frozenset(f"jax.numpy.{n}" for n in ("sum", "mean", "max", "min", "linalg.norm"))  # of all axes, unless told
 NOT_ARRAYS = frozenset(
     {
         *(
@@ -151,6 +152,11 @@ DRAWS = frozenset(
         "randint", "shuffle", "truncated_normal", "uniform",
     )
 )  # fmt: skip
+
+DRAWN_SHAPES = {  # where each takes the shape of what it draws: that of its other arguments, or (), by default
+    "bits": 1, "cauchy": 1, "exponential": 1, "gumbel": 1, "laplace": 1, "logistic": 1, "normal": 1, "rademacher": 1,
+    "randint": 1, "uniform": 1, "bernoulli": 2, "gamma": 2, "poisson": 2, "beta": 3, "truncated_normal": 3,
+}  # fmt: skip
 
 
 def is_pure(name: str) -> bool:

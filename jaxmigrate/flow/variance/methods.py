@@ -180,8 +180,10 @@ def note_keys(run: Run, arguments: Arguments, node: ast.Call | None, frame: Fram
     still = any(n in arguments.named and arguments.named[n].static == Constant(v) for n, v in STILL)
     if given is None or still:
         return
-    for name, key in (given.fields or {"": given}).items():
-        if name != "params":
+    keys = given.fields or {"": given}
+    apart = any(key.level == Level.YES for key in keys.values())  # then what is one for all is so on purpose
+    for name, key in keys.items():
+        if name != "params" and not apart:
             run.reading.draws.append(Draw(frame.module, node, f"rngs {name}".strip(), key))
 
 

@@ -68,10 +68,11 @@ class Run:
 
     `clearing`: whether reductions make values equal; off while a gradient's dependence is asked for. `shadowed`: axes
     that an inner vmap binds again, None standing for unknown ones. `doubt`: how many branches deep that processes may
-    not agree on. `spilled`: whether something outside of what is read was changed, so that what is read from there is
-    not known. `trusting`: what is out of sight is taken for a function of its arguments, without a look at the program.
-    `lenient`: processes agree on what Python tests. `home`: the module of what is read. `customs` and `cleared` count
-    the functions called that have a derivative of their own, and the reductions that have made something equal.
+    not agree on. `batched`: how many vmaps deep. `spilled`: whether something outside of what is read was changed, so
+    that what is read from there is not known. `trusting`: what is out of sight is taken for a function of its
+    arguments, without a look at the program. `lenient`: processes agree on what Python tests. `home`: the module of
+    what is read. `customs` and `cleared` count the functions called that have a derivative of their own, and the
+    reductions that have made something equal.
     """
 
     axes: frozenset[str]
@@ -90,6 +91,7 @@ class Run:
     clearing: bool = True
     shadowed: frozenset[str | None] = frozenset()
     doubt: int = 0
+    batched: int = 0
     changes: int = 0
     customs: int = 0
     cleared: int = 0

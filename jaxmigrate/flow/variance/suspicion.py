@@ -13,11 +13,12 @@ from collections.abc import Iterator, Sequence
 
 from jaxmigrate.flow.axes import last_name
 from jaxmigrate.flow.variance import expressions
+from jaxmigrate.flow.variance.callees import Bound, Closure, Transformed
 from jaxmigrate.flow.variance.frames import Frame, Names
 from jaxmigrate.flow.variance.lattice import replace
 from jaxmigrate.flow.variance.run import Run
 from jaxmigrate.program.scopes import walk
-from jaxmigrate.program.values import Constant
+from jaxmigrate.program.values import Class, Constant, Function
 
 ABOUT_MAPS = re.compile(
     "axis|axes|pmap|sync|distribut|device|replica|parallel|multi|shard|host|cross|pmean|psum|reduce", re.IGNORECASE
@@ -47,7 +48,17 @@ def known_truth(run: Run, test: ast.expr, frame: Frame) -> bool | None:
 
 def _agree(run: Run, left: ast.expr, right: ast.expr, frame: Frame) -> bool | None:
     one, other = _constant(run, left, frame), _constant(run, right, frame)
-    return None if one is None or other is None else one == other
+    if one is not None and other is not None:
+        return one == other
+    return False if other == Constant(None) and _is_function(run, left, frame) else None
+
+
+def _is_function(run: Run, node: ast.expr, frame: Frame) -> bool:
+    """Whether a variable holds a function for certain."""
+    if not isinstance(node, ast.Name) or frame.holder(node.id) is None:
+        return False
+    value = expressions.evaluate(run, node, frame)
+    return isinstance(value.callee, Closure | Bound | Transformed) or isinstance(value.static, Function | Class)
 
 
 def _constant(run: Run, node: ast.expr, frame: Frame) -> Constant | None:

@@ -45,10 +45,12 @@ def _mapped(run: Run, made: Transformed, arguments: Arguments, node: ast.Call | 
             hidden = frozenset()
     before = run.shadowed
     run.shadowed = before | hidden
+    run.batched += 1
     try:
         return calls.apply(run, made.callee, arguments, node, frame)
     finally:
         run.shadowed = before
+        run.batched -= 1
 
 
 def unreduced(run: Run, callee: Var, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> Var:
