@@ -242,7 +242,7 @@ ONE = "def f(w, x):\n    k, other = jax.random.split(w)\n    mine = jax.random.f
     ("body", "codes"),
     [
         # one number for the whole batch, as a program of one device draws it
-        ("return x * jax.random.uniform(k)", []),
+        ("return x * jax.random.uniform(k)", ["JM205"]),
         ("return x * jax.random.uniform(k, ())", []),
         ("return x * jax.random.uniform(k, shape=[1])", []),
         ("return x * jax.random.beta(k, 0.2, 0.2)", []),

@@ -157,14 +157,17 @@ def _draw(run: Run, name: str, arguments: Arguments, node: ast.Call | None, fram
 
 
 def _is_one_number(name: str, arguments: Arguments) -> bool:
-    """Whether a draw is of a single number: by its shape, or where it has none by what it is drawn from."""
+    """Whether a draw is of a single number: by its shape, or by numbers of the host's that it is drawn from.
+
+    `normal(key)` alone is as likely to be noise on a number of the device's own.
+    """
     position = library.DRAWN_SHAPES.get(name.rpartition(".")[2])
     if position is None:
         return False
     shape = arguments.find(position, "shape")
     if shape is not None and shape.static != Constant(None):
         return shape.parts is not None and all(part.static == Constant(1) for part in shape.parts)
-    return position == 1 or all(GIVEN not in one.marks for one in list(arguments.all())[1:])
+    return position > 1 and all(GIVEN not in one.marks for one in list(arguments.all())[1:])
 
 
 # Classes of the project that libraries know
