@@ -16,13 +16,19 @@ def too_deep(tree: ast.Module, lines: Sequence[str]) -> ast.stmt | None:
     pending: list[ast.AST] = [*tree.body]
     while pending:
         node = pending.pop()
+        if isinstance(node, ast.stmt) and not _is_long(lines, node.lineno, node.end_lineno):
+            continue  # and nothing in it is
         inner = inner_statements(node)
         pending += inner
         if isinstance(node, ast.stmt):
             last = inner[0].lineno if inner and isinstance(inner[0], ast.stmt) else node.end_lineno
-            if sum(map(len, lines[node.lineno - 1 : last])) > LONG and _depth_without(node, inner) > DEEPEST:
+            if _is_long(lines, node.lineno, last) and _depth_without(node, inner) > DEEPEST:
                 return node
     return None
+
+
+def _is_long(lines: Sequence[str], first: int, last: int | None) -> bool:
+    return sum(map(len, lines[first - 1 : last])) > LONG
 
 
 def _depth_without(node: ast.AST, inner: Iterable[ast.AST]) -> int:

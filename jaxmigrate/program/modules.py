@@ -56,7 +56,7 @@ class Module:
     @cached_property
     def lines(self) -> list[str]:
         """Its lines as the parser counts them."""
-        return re.split(r"\r\n|\r|\n", self.text)
+        return self.text.split("\n") if "\r" not in self.text else re.split(r"\r\n|\r|\n", self.text)
 
     @cached_property
     def _ended_lines(self) -> list[bytes]:
