@@ -6,9 +6,10 @@ its own decoder for each value on the way.
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -61,13 +62,6 @@ class Document(NamedTuple):
     language: str
 
 
-class _Member(NamedTuple):
-    key: str
-    start: int
-    end: int
-    value: Any
-
-
 def read_document(text: str) -> Document:
     """Reads the JSON of a notebook of nbformat 4.
 
@@ -94,9 +88,17 @@ def content_of(text: str) -> Any:
 
 def spans_of(text: str) -> dict[int, Span]:
     """Where the source of each code cell stands, by the cell's number, in the text of a notebook that has been read."""
-    cells = [member for member in _members(text, _past_space(text, 0)) if member.key == "cells"][-1]
-    starts = enumerate(_elements(text, cells.start), 1)
-    return {number: _span_of(text, at) for number, at in starts if cells.value[number - 1]["cell_type"] == "code"}
+    found: dict[int, Span] = {}
+
+    def past_member(key: str, at: int) -> int:
+        if key != "cells":
+            return _past_value(text, at)
+        found.clear()
+        numbers = itertools.count(1)
+        return _past_elements(text, at, lambda cell: _past_cell(text, cell, next(numbers), found))
+
+    _past_members(text, _past_space(text, 0), past_member)
+    return found
 
 
 def _check(content: Any) -> None:
@@ -150,18 +152,41 @@ def _may_fail(metadata: Any) -> bool:
     return isinstance(tags, list) and "raises-exception" in tags
 
 
-def _span_of(text: str, cell: int) -> Span:
-    """Where the source of the cell stands that begins at an offset; nowhere in one of another language without any."""
-    found = [member for member in _members(text, cell) if member.key == "source"]
-    if not found:
-        return Span(cell, cell, ())
-    _, start, end, value = found[-1]
-    if isinstance(value, str):
+def _past_cell(text: str, cell: int, number: int, found: dict[int, Span]) -> int:
+    """Notes where the source stands of a code cell that begins at an offset: nowhere where it has none."""
+    span, kind = Span(cell, cell, ()), ""
+
+    def past_member(key: str, at: int) -> int:
+        nonlocal span, kind
+        if key == "source":
+            span = _span_of(text, at)
+            return span.end
+        if key != "cell_type":
+            return _past_value(text, at)
+        kind, at = _DECODER.raw_decode(text, at)
+        return at
+
+    end = _past_members(text, cell, past_member)
+    if kind == "code":
+        found[number] = span
+    return end
+
+
+def _span_of(text: str, start: int) -> Span:
+    """Where a source stands that begins at an offset: a string, or a list of some."""
+    if text[start] != "[":
+        end = _past_value(text, start)
         return Span(start, end, ((start, end),))
-    return Span(start, end, tuple((at, _DECODER.raw_decode(text, at)[1]) for at in _elements(text, start)))
+    items: list[tuple[int, int]] = []
+
+    def past_item(at: int) -> int:
+        items.append((at, _past_value(text, at)))
+        return items[-1][1]
+
+    return Span(start, _past_elements(text, start, past_item), tuple(items))
 
 
-# The walks below take it that the text is valid JSON, as it was read before
+# The walks below take it that the text is valid JSON, as it was read before; each value on the way is read once
 
 
 def _past_space(text: str, at: int) -> int:
@@ -169,24 +194,26 @@ def _past_space(text: str, at: int) -> int:
     return found.end() if found is not None else at
 
 
-def _members(text: str, at: int) -> Iterator[_Member]:
-    """The members of the object that begins at an offset."""
+def _past_value(text: str, at: int) -> int:
+    return _DECODER.raw_decode(text, at)[1]
+
+
+def _past_members(text: str, at: int, past: Callable[[str, int], int]) -> int:
+    """Goes through the object that begins at an offset; `past` tells where the value of a key ends."""
     at = _past_space(text, at + 1)
     while text[at] != "}":
         key, at = _DECODER.raw_decode(text, at)
-        start = _past_space(text, _past_space(text, at) + 1)
-        value, end = _DECODER.raw_decode(text, start)
-        yield _Member(key, start, end, value)
-        at = _past_space(text, end)
+        at = _past_space(text, past(key, _past_space(text, _past_space(text, at) + 1)))
         if text[at] == ",":
             at = _past_space(text, at + 1)
+    return at + 1
 
 
-def _elements(text: str, at: int) -> Iterator[int]:
-    """The offsets at which the elements of the list that begins at an offset begin."""
+def _past_elements(text: str, at: int, past: Callable[[int], int]) -> int:
+    """Goes through the list that begins at an offset; `past` tells where an element ends."""
     at = _past_space(text, at + 1)
     while text[at] != "]":
-        yield at
-        at = _past_space(text, _DECODER.raw_decode(text, at)[1])
+        at = _past_space(text, past(at))
         if text[at] == ",":
             at = _past_space(text, at + 1)
+    return at + 1

@@ -17,6 +17,7 @@ HEADER_MARK = "#jaxmigrate-cell"
 _END = "\0"  # of what is shown; no source can have it
 ANY_ORDER = " any-order"
 _HEADER = re.compile(rf"(?:^|(?<=[\r\n]))(?:if 1:)? {HEADER_MARK} (\d+) (\d+)(?:{ANY_ORDER})?\n")
+_ENDS = re.compile(r"\r\n|\r|\n")
 
 
 def lines_named(path: str) -> re.Pattern[str]:
@@ -66,8 +67,9 @@ def cell_starts(text: str) -> tuple[CellStart, ...]:
         return ()
     found = []
     line, done = 1, 0
+    ends = _ENDS if "\r" in text else None
     for header in _HEADER.finditer(text):
-        line += len(re.findall(r"\r\n|\r|\n", text[done : header.start()]))
+        line += len(ends.findall(text, done, header.start())) if ends else text.count("\n", done, header.start())
         done = header.start()
         found.append(CellStart(line, line + int(header[2])))
     return tuple(found)

@@ -54,6 +54,11 @@ _SHELL_WORDS = re.compile(
 )
 _RUN_WORDS = re.compile(r"(?:time|timeit|prun|memit|lprun)[ \t]+[-A-Za-z_]")
 _INTERPOLATED = re.compile(r"\{([^{}]+)\}|(?<!\$)\$([A-Za-z_]\w*)")
+_SIMPLE = re.compile(r"[^#()\[\]{}\"'%!?\\]*")  # a logical line by itself, and no magic
+_NO_EXPRESSION = re.compile(
+    r"[ \t]|(?:async|class|def|del|for|from|global|if|import|pass|raise|return|try|while|with)\b"
+    r"|[A-Za-z_][\w.]*(?:[ \t]*,[ \t]*[A-Za-z_][\w.]*)*[ \t]*[-+*/]?=(?!=)"
+)
 _CAPTURE = re.compile(r"%%capture\b(?:\s+--?[\w-]+)*\s+([A-Za-z_]\w*)\s*$")
 
 
@@ -102,6 +107,7 @@ class _Masker:
         self.shows = shows
         self.found = Masked()
         self.done: list[str] = []
+        self.last = 0  # where the last logical line of Python begins
 
     def run(self) -> Masked:
         self._cell_magics()
@@ -165,11 +171,16 @@ class _Masker:
         line, _ = content_of(self.lines[len(self.done)])
         body = line.lstrip()
         indent = line[: len(line) - len(body)]
+        first = len(self.done)
+        if body and body[0] != "#":
+            self.last = first
         if body[:1] in ("%", "!", "?", "/", ",", ";") or _is_bare_magic(body):
             self._magic(indent, body)
             return
+        if _SIMPLE.fullmatch(line):
+            self.done.append(self.lines[first])
+            return
         scan = Scan()
-        first = len(self.done)
         scan.take(line)
         if scan.assigned is not None:
             self._assigned(line, scan.assigned)
@@ -206,6 +217,9 @@ class _Masker:
 
     def _show(self) -> None:
         """Calls `display` with the expression that a cell ends in, or with all of a doctest."""
+        last = "".join(self.done[self.last :])
+        if self.shows == "last" and ";" not in last and _NO_EXPRESSION.match(last):
+            return  # without a look at all of the cell
         try:
             statements = ast.parse("".join(self.done)).body
         except (SyntaxError, ValueError, RecursionError, MemoryError):
