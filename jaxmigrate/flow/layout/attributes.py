@@ -51,7 +51,7 @@ def attribute_of(it: Interpreter, owner: Abstract, name: str, node: ast.Attribut
                 result = it.join(result, _item_attribute(it, item, name, node, frame), node, frame.module)
             return result
         case Obj(cls=cls):
-            return _object_attribute(it, cls, name, node, frame)
+            return of_object(it, cls, name, node, frame)
         case Ref():
             return _tree_attribute(it, owner, name, node, frame)
         case Seq() | Dct() | Tup():
@@ -77,11 +77,11 @@ def _item_attribute(it: Interpreter, item: object, name: str, node: ast.Attribut
         case Mod(module=module):
             return module_names.module_attribute(it, module, name)
         case Obj(cls=cls):
-            return _object_attribute(it, cls, name, node, frame)
+            return of_object(it, cls, name, node, frame)
         case Class() if name == "create" and (made := _instance_attribute(it, item, name, node)) is not None:
             return made
         case Class():
-            return _object_attribute(it, item, name, node, frame)
+            return of_object(it, item, name, node, frame)
         case Unknown():
             it.loads.discard(node)  # as for any object
             return PLAIN
@@ -90,9 +90,10 @@ def _item_attribute(it: Interpreter, item: object, name: str, node: ast.Attribut
     return PLAIN
 
 
-def _object_attribute(it: Interpreter, cls: Class, name: str, node: ast.Attribute, frame: Frame) -> Abstract:
+def of_object(it: Interpreter, cls: Class, name: str, node: ast.expr, frame: Frame) -> Abstract:
+    """An attribute of an object of a class, or of one that derives from it."""
     result: Abstract = it.load(("attribute", it.root(cls), name))
-    for holder in [*it.resolver.lineage(cls), *_descendants(it, cls)]:
+    for holder in survey.holders(it, cls, name):
         scope = holder.module.table.own_scope[holder.node]
         for binding in scope.bindings.get(name, []):
             if binding.kind != "def" or not isinstance(binding.node, ast.FunctionDef | ast.AsyncFunctionDef):
@@ -116,19 +117,13 @@ def _instance_attribute(it: Interpreter, cls: Class, name: str, node: ast.Attrib
         for binding in holder.module.table.own_scope[holder.node].bindings.get(name, []):
             plain = isinstance(binding.node, ast.FunctionDef) and not binding.node.decorator_list
             return func(Function(holder.module, binding.node, Instance(cls))) if plain else None  # type: ignore[arg-type]
-    if name not in MAKES_ANOTHER or _descendants(it, cls):
+    if name not in MAKES_ANOTHER or survey.descendants(it, cls):
         return None
     it.receivers[node] = Plain(cls)
     return func(Method(node))
 
 
-def _descendants(it: Interpreter, cls: Class) -> list[Class]:
-    """Classes of the modules in sight that derive from this one: `self.m` in a base may be theirs."""
-    line = it.resolver.lineage(cls)
-    return [c for c in survey.family(it, it.root(cls)) if c not in line]
-
-
-def _method(it: Interpreter, method: Function, node: ast.Attribute, frame: Frame) -> Abstract:
+def _method(it: Interpreter, method: Function, node: ast.expr, frame: Frame) -> Abstract:
     assert not isinstance(method.node, ast.Lambda)
     names = {it.idioms.called(d, method.module) or ast.unparse(d) for d in method.node.decorator_list}
     names -= {"staticmethod", "classmethod", "builtins.staticmethod", "builtins.classmethod", "abc.abstractmethod"}

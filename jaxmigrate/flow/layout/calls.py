@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from jaxmigrate.flow.layout import (
+    attributes,
     bodies,
     classes,
     containers,
@@ -151,10 +152,9 @@ def call_value(it: Interpreter, callee: Abstract, given: Given, node: ast.expr, 
 
 
 def _call_object(it: Interpreter, owner: Obj, given: Given, node: ast.expr, frame: Frame) -> Abstract:
-    for cls in it.resolver.lineage(owner.cls):
-        for binding in cls.module.table.own_scope[cls.node].bindings.get("__call__", []):
-            if isinstance(binding.node, ast.FunctionDef):
-                return call_function(it, Function(cls.module, binding.node, Instance(owner.cls)), given, node, frame)
+    called = attributes.of_object(it, owner.cls, "__call__", node, frame)
+    if isinstance(called, Func) or (isinstance(called, Nothing) and not it.final):
+        return call_value(it, called, given, node, frame)
     it.pin_all([owner, *given.everything()], "is given to an object that is not followed", node, frame.module)
     return PLAIN
 

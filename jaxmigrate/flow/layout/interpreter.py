@@ -61,6 +61,8 @@ class Interpreter(State):
         self.readings: dict[tuple[ast.expr, tuple[Var, ...], bool], tuple[Values, Var | None]] = {}
         self.runs = 0
         self.survey: Survey | None = None
+        for module in self.modules:
+            self.join_families(module)
 
     def run(self) -> bool:
         """Interprets everything until nothing changes; says whether that came to an end."""
@@ -111,6 +113,7 @@ class Interpreter(State):
             return
         self.known_modules.add(module)
         self.modules.append(module)
+        self.join_families(module)
         self.shared |= module_names.shared_names(module)
         self.rebound |= module_names.rebound_names(module)
         imported = module_names.imported_names(module)

@@ -149,6 +149,7 @@ class State:
         self.reads: set[object] = set()
         self.dirty: set[object] = set()
         self._roots: dict[ast.ClassDef, ast.ClassDef] = {}
+        self._families: dict[ast.ClassDef, ast.ClassDef] = {}
 
     def touch(self, key: object) -> None:
         """Says that what a key stands for has changed, so that whoever read it runs again."""
@@ -236,10 +237,34 @@ class State:
                 self.pin(self.variables[key], pin)
 
     def root(self, cls: Class) -> ast.ClassDef:
-        """The class that stands for its whole family: the farthest base that the project holds."""
+        """The class that stands for its whole family: one for all the bases of any class in sight."""
         if cls.node not in self._roots:
             self._roots[cls.node] = self.resolver.lineage(cls)[-1].node
-        return self._roots[cls.node]
+        root = self._roots[cls.node]
+        while root in self._families:
+            root = self._families[root]
+        return root
+
+    def join_families(self, module: Module) -> None:
+        """Makes one family of the bases of each class of a module: its objects have what any of them gives `self`."""
+        for node in module.table.own_scope:
+            if isinstance(node, ast.ClassDef):
+                cls = Class(module, node)
+                for base in self.resolver.lineage(cls):
+                    self._join_family(cls, base)
+
+    def _join_family(self, cls: Class, base: Class) -> None:
+        root, other = self.root(cls), self.root(base)
+        if root is other:
+            return
+        self._families[other] = root
+        self.attributes.pop(other, None)
+        for key in [k for k in self.variables if k[0] == "attribute" and k[1] is other]:
+            self.touch(key)
+            self.store((key[0], root, *key[2:]), self.variables.pop(key), cls.node, cls.module)
+        pin = self.pinned_classes.get(other) or self.pinned_classes.pop(root, None)
+        if pin is not None:
+            self.pin_class(cls, pin)
 
     def escape(self, item: object, pin: Pin) -> None:
         """Something callable goes where its calls cannot be seen."""
@@ -315,13 +340,20 @@ class State:
                 return Tup(tuple(self.join(x, y, node, module) for x, y in zip(a, b, strict=True)))
             case (Seq(), Seq()) | (Dct(), Dct()):
                 return self._join_boxes(one, other, node, module)
-            case Obj(cls=a), Obj(cls=b) if self.root(a) is self.root(b):
-                return one
+            case Obj(cls=a), Obj(cls=b) if base := self._common_base(a, b):
+                return Obj(base)
             case (Func() | Obj(), Func() | Obj()):
                 return Func(_items(one) | _items(other))
             case Plain(), Plain():
                 return one if one == other else PLAIN
         return self._join_unlike(one, other, node, module)
+
+    def _common_base(self, one: Class, other: Class) -> Class | None:
+        """The nearest class that two derive from, or are."""
+        if one == other:
+            return one
+        others = self.resolver.lineage(other)
+        return next((cls for cls in self.resolver.lineage(one) if cls in others), None)
 
     def _join_unlike(self, one: Abstract, other: Abstract, node: ast.AST, module: Module) -> Abstract:
         """A container and a tree of arrays stay one group; functions are followed still, anything else no longer."""

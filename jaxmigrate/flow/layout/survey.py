@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from jaxmigrate.program.values import Class
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 class Survey:
     """The classes of so many modules: names of methods, of computed and assigned attributes, families by root.
 
-    `declared` are the annotated names of classes, with the lines that declare them.
+    `declared` are the annotated names of classes, with the lines that declare them; `holders` are remembered.
     """
 
     modules: int
@@ -26,6 +26,7 @@ class Survey:
     assigned: set[str]
     families: dict[ast.ClassDef, list[Class]]
     declared: dict[str, list[ast.AnnAssign]]
+    holders: dict[tuple[ast.ClassDef, str], list[Class]] = field(default_factory=dict)
 
 
 def _survey(it: Interpreter) -> Survey:
@@ -71,6 +72,31 @@ def _declared(classes: Iterable[Class]) -> dict[str, list[ast.AnnAssign]]:
 def family(it: Interpreter, root: ast.ClassDef) -> list[Class]:
     """The classes in sight that descend from one."""
     return _survey(it).families.get(root, [])
+
+
+def descendants(it: Interpreter, cls: Class) -> list[Class]:
+    """The classes in sight that derive from one."""
+    return [one for one in family(it, it.root(cls)) if one != cls and cls in it.resolver.lineage(one)]
+
+
+def holders(it: Interpreter, cls: Class, name: str) -> list[Class]:
+    """The classes whose attribute of a name the objects of a class have, or those of one that derives from it."""
+    known, key = _survey(it).holders, (cls.node, name)
+    if key not in known:
+        lines = (it.resolver.lineage(one) for one in (cls, *descendants(it, cls)))
+        known[key] = list(dict.fromkeys(holder for line in lines for holder in _nearest(line, name)))
+    return known[key]
+
+
+def _nearest(line: Sequence[Class], name: str) -> Iterator[Class]:
+    """The classes of a lineage from which an attribute may come: the first that has it, of one line of bases."""
+    is_one_line = all(len(cls.node.bases) <= 1 for cls in line)
+    for cls in line:
+        bindings = cls.module.table.own_scope[cls.node].bindings.get(name, [])
+        if bindings:
+            yield cls
+            if is_one_line and any(binding.node in cls.node.body for binding in bindings):
+                return
 
 
 def _look_for(it: Interpreter, name: str) -> None:
