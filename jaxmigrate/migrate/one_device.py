@@ -56,12 +56,21 @@ def _any_alone(
 ) -> bool:
     uses = _Uses(resolver)
     uses.follow(start, level)
+    if places is not None and _is_of_method(start):
+        places = {*places, *(place - 1 for place in places)}  # a call on an object does not name it among the rest
     return any(
         uses.lies_alone(node, module, changed)
         for arguments, module in uses.given
         for i, node in enumerate(arguments)
         if places is None or i in places or isinstance(node, ast.Starred)
     )
+
+
+def _is_of_method(place: Place) -> bool:
+    """Whether an expression is the decorator of a method."""
+    node, module = place
+    parent = module.table.parents.get(node)
+    return isinstance(parent, Named) and module.table.scope_of[parent].kind == "class"
 
 
 class _Uses:

@@ -32,7 +32,10 @@ def assign(it: Interpreter, target: ast.expr, value: Abstract, node: ast.AST, fr
         case ast.Starred(value=inner):
             assign(it, inner, value, node, frame)
         case ast.Attribute(value=owner, attr=name):
-            _assign_attribute(it, expressions.evaluate(it, owner, frame), name, value, node, frame)
+            holder = expressions.evaluate(it, owner, frame)
+            if isinstance(holder, Obj | Func):
+                it.known_targets.add(target)
+            _assign_attribute(it, holder, name, value, node, frame)
         case ast.Subscript(value=owner, slice=index):
             holder = expressions.evaluate(it, owner, frame)
             expressions.evaluate(it, index, frame)

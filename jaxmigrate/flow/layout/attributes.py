@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from jaxmigrate.flow.layout import calls, devices, module_names, survey
+from jaxmigrate.flow.layout import calls, classes, devices, methods, module_names, survey
 from jaxmigrate.flow.layout.objects import MAKES_ANOTHER
 from jaxmigrate.flow.layout.values import (
     NOTHING,
@@ -21,6 +21,7 @@ from jaxmigrate.flow.layout.values import (
     Plain,
     Ref,
     Seq,
+    Super,
     Tup,
     Unknown,
     func,
@@ -44,6 +45,7 @@ SAME_FOR_BOTH = frozenset({"dtype", "weak_type"})
 def attribute_of(it: Interpreter, owner: Abstract, name: str, node: ast.Attribute, frame: Frame) -> Abstract:
     """An attribute of a value."""
     it.loads.add(node)
+    it.run_reads.add(node)
     match owner:
         case Func(items=items):
             result: Abstract = NOTHING
@@ -78,10 +80,12 @@ def _item_attribute(it: Interpreter, item: object, name: str, node: ast.Attribut
             return module_names.module_attribute(it, module, name)
         case Obj(cls=cls):
             return of_object(it, cls, name, node, frame)
+        case Super(cls=cls):
+            return _above(it, cls, name, node, frame)
         case Class() if name == "create" and (made := _instance_attribute(it, item, name, node)) is not None:
             return made
         case Class():
-            return of_object(it, item, name, node, frame)
+            return of_object(it, item, name, node, frame, of_class=True)
         case Unknown():
             it.loads.discard(node)  # as for any object
             return PLAIN
@@ -90,24 +94,56 @@ def _item_attribute(it: Interpreter, item: object, name: str, node: ast.Attribut
     return PLAIN
 
 
-def of_object(it: Interpreter, cls: Class, name: str, node: ast.expr, frame: Frame) -> Abstract:
-    """An attribute of an object of a class, or of one that derives from it."""
+def of_object(
+    it: Interpreter, cls: Class, name: str, node: ast.expr, frame: Frame, *, of_class: bool = False
+) -> Abstract:
+    """An attribute of an object of a class, or of one that derives from it; or of the class itself."""
     result: Abstract = it.load(("attribute", it.root(cls), name))
     for holder in survey.holders(it, cls, name):
-        scope = holder.module.table.own_scope[holder.node]
-        for binding in scope.bindings.get(name, []):
-            if binding.kind != "def" or not isinstance(binding.node, ast.FunctionDef | ast.AsyncFunctionDef):
-                continue
-            if any(d in it.sites for d in binding.node.decorator_list):
-                return PLAIN
-            receiver = None if is_static(binding.node) else Instance(cls)
-            method = Function(holder.module, binding.node, receiver)
-            result = it.join(result, _method(it, method, node, frame), node, frame.module)
+        found = _of_class(it, holder, cls, name, node, frame, of_class)
+        if found is None:
+            return PLAIN
+        result = it.join(result, found, node, frame.module)
     if name in ("__dict__", "__getstate__", "__reduce__"):
         it.pin_all([Obj(cls)], f"is read through {name}", node, frame.module)
         return PLAIN
     if isinstance(result, Nothing) and not survey.is_assigned(it, name):
         return PLAIN
+    return result
+
+
+def _of_class(
+    it: Interpreter, holder: Class, cls: Class, name: str, node: ast.expr, frame: Frame, of_class: bool
+) -> Abstract | None:
+    """The methods of a name that a class defines, for objects of another that derives from it; None if not followed."""
+    result: Abstract = NOTHING
+    for binding in holder.module.table.own_scope[holder.node].bindings.get(name, []):
+        if binding.kind != "def" or not isinstance(binding.node, ast.FunctionDef | ast.AsyncFunctionDef):
+            continue
+        if any(d in it.sites for d in binding.node.decorator_list):
+            found = methods.attribute(it, cls, binding.node, holder.module, of_class)
+            if found is None:
+                return None
+        else:
+            receiver = None if is_static(binding.node) else Instance(cls)
+            found = _method(it, Function(holder.module, binding.node, receiver), node, frame)
+        result = it.join(result, found, node, frame.module)
+    return result
+
+
+def _above(it: Interpreter, cls: Class, name: str, node: ast.Attribute, frame: Frame) -> Abstract:
+    """An attribute of `super()` in a method of a class: a method of what it derives from."""
+    lines = [it.resolver.lineage(one) for one in (cls, *survey.descendants(it, cls))]
+    holders = survey.holders_above(it, cls, name)
+    if not holders or any(classes.foreign_base(it, one) for line in lines for one in line):
+        it.loads.discard(node)  # as for any object
+        return PLAIN
+    result = it.load(("attribute", it.root(cls), name))
+    for holder in holders:
+        found = _of_class(it, holder, cls, name, node, frame, of_class=False)
+        if found is None:
+            return PLAIN
+        result = it.join(result, found, node, frame.module)
     return result
 
 

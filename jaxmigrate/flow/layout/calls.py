@@ -17,6 +17,7 @@ from jaxmigrate.flow.layout import (
     library,
     loans,
     mapped,
+    methods,
     operations,
     pieces,
     reading,
@@ -33,6 +34,7 @@ from jaxmigrate.flow.layout.values import (
     Ext,
     Func,
     Method,
+    MethodSite,
     Nothing,
     Obj,
     Pin,
@@ -165,6 +167,8 @@ def _call_item(it: Interpreter, one: object, given: Given, node: ast.expr, frame
             return call_function(it, one, given, node, frame)
         case Site(node=site):
             return mapped.call_site(it, site, given, node, frame)
+        case MethodSite():
+            return methods.call(it, one, given, node, frame)
         case Class():
             return construct(it, one, given, node, frame)
         case Obj():

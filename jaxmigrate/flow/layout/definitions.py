@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from jaxmigrate.flow.layout import calls, devices, expressions, frames, module_names
-from jaxmigrate.flow.layout.values import PLAIN, Abstract, Ext, Func, Mod, Pin, Site, func
+from jaxmigrate.flow.layout import calls, devices, expressions, frames, methods, module_names
+from jaxmigrate.flow.layout.values import PLAIN, Abstract, Ext, Func, Mod, Site, func
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import canonical
 from jaxmigrate.program.values import Function
@@ -31,10 +31,7 @@ def define(it: Interpreter, node: ast.FunctionDef | ast.AsyncFunctionDef, frame:
     function = Function(frame.module, node)
     value: Abstract = func(function)
     if frame.scope.kind == "class":
-        for decorator in node.decorator_list:
-            if decorator in it.sites:
-                it.escape(Site(decorator), Pin("maps a method", frame.module, decorator))
-            expressions.evaluate(it, decorator, frame)
+        methods.define(it, node, frame)
         return
     for decorator in reversed(node.decorator_list):
         value = _decorated(it, decorator, value, frame)

@@ -27,15 +27,19 @@ from jaxmigrate.flow.layout.values import (
     Ext,
     Func,
     Nothing,
+    Obj,
     Plain,
     Ref,
     Seq,
+    Super,
     Tup,
     cells_in,
+    func,
     is_tracked,
     leaves_plain,
 )
-from jaxmigrate.program.values import Function
+from jaxmigrate.program.resolve import is_classmethod, is_static
+from jaxmigrate.program.values import Class, Function
 
 if TYPE_CHECKING:
     from jaxmigrate.flow.layout.frames import Frame
@@ -143,12 +147,25 @@ def _of_python(  # noqa: C901 - one case a function
         case "builtins.dict" | "builtins.list" | "collections.deque" | "collections.defaultdict" if not values:
             return Seq(it.box(node))
         case "builtins.super":
-            return None
+            return _super(given, frame)
         case "itertools.chain":
             box = it.box(node)
             for value in values:
                 it.fill(box, pieces.element(it, value, node, frame), node, frame.module)
             return Seq(box)
+    return None
+
+
+def _super(given: Given, frame: Frame) -> Abstract | None:
+    """`super()` in a method, or the same in the old way; None elsewhere."""
+    match given.positional:
+        case (Func(items=items), Obj()) if len(items) == 1 and isinstance(cls := next(iter(items)), Class):
+            return func(Super(cls))
+        case () if frame.function is not None and isinstance(frame.function.node, ast.FunctionDef):
+            node = frame.function.node
+            owner = frame.module.table.scope_of[node].node
+            if isinstance(owner, ast.ClassDef) and not (is_static(node) or is_classmethod(node)):
+                return func(Super(Class(frame.module, owner)))
     return None
 
 

@@ -14,6 +14,7 @@ from jaxmigrate.flow.layout.values import (
     Abstract,
     Func,
     Nothing,
+    Obj,
     Pin,
     Ref,
     Site,
@@ -124,6 +125,9 @@ def _give(it: Interpreter, site: ast.expr, index: int, value: Abstract, node: as
     """Arrays that reach a mapped function in one position share a representation."""
     if isinstance(value, Nothing) or (is_empty(value) and not it.final):
         return
+    if index == 0 and site in it.methods and isinstance(value, Obj):
+        it.store(("tree", site, index), PLAIN, node, frame.module)
+        return  # which the map gets as it is; what it reads of its attributes is looked for where they are named
     known = isinstance(value, Ref) and value.is_array
     if not known and ("tree", site, index) not in it.variables:
         it.store(("tree", site, index), PLAIN, node, frame.module)

@@ -14,7 +14,20 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from jaxmigrate.flow.layout.values import Abstract, Bound, Dct, Func, Method, Mixed, Obj, Seq, Site, Tup, is_tracked
+from jaxmigrate.flow.layout.values import (
+    Abstract,
+    Bound,
+    Dct,
+    Func,
+    Method,
+    MethodSite,
+    Mixed,
+    Obj,
+    Seq,
+    Site,
+    Tup,
+    is_tracked,
+)
 from jaxmigrate.program.imports import imported_files
 from jaxmigrate.program.modules import Module, Project, import_name
 from jaxmigrate.program.sites import mapped_values
@@ -236,7 +249,7 @@ class _Leading:
 
     def _item_leads(self, item: object, seen: set[int]) -> bool:
         match item:
-            case Site() | Method():
+            case Site() | MethodSite() | Method():
                 return True
             case Function(node=node):
                 return node in self.functions

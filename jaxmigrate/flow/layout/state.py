@@ -20,6 +20,7 @@ from jaxmigrate.flow.layout.values import (
     Func,
     Item,
     Method,
+    MethodSite,
     Mixed,
     Nothing,
     Obj,
@@ -28,6 +29,7 @@ from jaxmigrate.flow.layout.values import (
     Ref,
     Seq,
     Site,
+    Super,
     Tup,
     cells_in,
     is_tracked,
@@ -47,6 +49,7 @@ if TYPE_CHECKING:
 
 Key: TypeAlias = tuple[object, ...]
 Env: TypeAlias = dict[str, Abstract]
+OF_CLASSES = frozenset({"attribute", "class attribute"})  # what variables are, by the family of their object's class
 
 
 @dataclass(slots=True, eq=False)
@@ -125,6 +128,9 @@ class State:
         self.calls: dict[tuple[ast.expr, ast.Call, int], SiteCall] = {}
         self.by_keyword: dict[ast.expr, tuple[str, ...]] = {}  # what a site is given so, the last of its arguments
         self.escaped: dict[ast.expr, Pin] = {}
+        self.methods: dict[ast.expr, Class] = {}  # the classes of the sites that map methods
+        self.run_reads: set[ast.expr] = set()  # attributes that were read while the program was followed
+        self.known_targets: set[ast.AST] = set()  # attributes that are set, of objects that are known
         self.mapped: dict[ast.expr, Abstract] = {}
         self.bound: dict[ast.expr, tuple[Abstract, Given]] = {}
         self.gone: set[object] = set()
@@ -259,7 +265,7 @@ class State:
             return
         self._families[other] = root
         self.attributes.pop(other, None)
-        for key in [k for k in self.variables if k[0] == "attribute" and k[1] is other]:
+        for key in [k for k in self.variables if k[0] in OF_CLASSES and k[1] is other]:
             self.touch(key)
             self.store((key[0], root, *key[2:]), self.variables.pop(key), cls.node, cls.module)
         pin = self.pinned_classes.get(other) or self.pinned_classes.pop(root, None)
@@ -277,11 +283,14 @@ class State:
                 if node not in self.escaped:
                     self.escaped[node] = pin
                     self.changed = True
+            case MethodSite(node=node, cls=cls):
+                self.escape(Site(node), pin)
+                self.pin_class(cls, pin)
             case Function():
                 self.call_unseen(item, pin)
             case Class():
                 self.pin_class(item, pin)
-            case Obj(cls=cls):
+            case Obj(cls=cls) | Super(cls=cls):
                 self.pin_class(cls, pin)
             case Method(node=node):
                 self.pin(self.receivers.get(node, NOTHING), pin)

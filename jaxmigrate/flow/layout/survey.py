@@ -88,9 +88,25 @@ def holders(it: Interpreter, cls: Class, name: str) -> list[Class]:
     return known[key]
 
 
+def holders_above(it: Interpreter, cls: Class, name: str) -> list[Class]:
+    """The same of what `super()` gives in a method of a class: of the next class in line, for any of its objects."""
+    lines = [it.resolver.lineage(one) for one in (cls, *descendants(it, cls))]
+    if not all(_is_one_line(line) for line in lines):
+        return [one for one in dict.fromkeys(c for line in lines for c in line) if one != cls and _has(one, name)]
+    return list(_nearest(it.resolver.lineage(cls)[1:], name))
+
+
+def _has(cls: Class, name: str) -> bool:
+    return name in cls.module.table.own_scope[cls.node].bindings
+
+
+def _is_one_line(line: Sequence[Class]) -> bool:
+    return all(len(cls.node.bases) <= 1 for cls in line)
+
+
 def _nearest(line: Sequence[Class], name: str) -> Iterator[Class]:
     """The classes of a lineage from which an attribute may come: the first that has it, of one line of bases."""
-    is_one_line = all(len(cls.node.bases) <= 1 for cls in line)
+    is_one_line = _is_one_line(line)
     for cls in line:
         bindings = cls.module.table.own_scope[cls.node].bindings.get(name, [])
         if bindings:

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from jaxmigrate.flow.layout import methods
 from jaxmigrate.flow.layout.onlookers import ROUND_NAMES
 from jaxmigrate.flow.layout.values import Abstract, Pin, is_tracked
 from jaxmigrate.program.modules import Module
@@ -34,7 +36,10 @@ def start_uncalled(it: Interpreter, names: set[str]) -> None:
     naming = Counter(name for f in waiting for name in it.names_in(f.node))
     free = [f for f in waiting if naming[_name_of(f)] <= (_name_of(f) in it.names_in(f.node))]
     kept = {name for module in it.modules for name in _kept_in(it, module)}
-    for function in [f for f in free if _name_of(f) not in kept] or free or waiting[:1]:
+    chosen = [f for f in free if _name_of(f) not in kept] or free or waiting[:1]
+    if _join_callers(it, chosen):
+        return
+    for function in chosen:
         reason = "is returned by a function that nothing in sight calls"
         it.call_unseen(function, Pin(reason, function.module, function.node))
     if waiting:
@@ -43,6 +48,18 @@ def start_uncalled(it: Interpreter, names: set[str]) -> None:
         if ("unseen", function.node) not in it.variables and _never_given(it, function):
             pin = Pin("comes from a function that is not called", function.module, function.node)
             it.call_unseen(function, pin)
+
+
+def _join_callers(it: Interpreter, functions: Iterable[Function]) -> bool:
+    """Takes in the modules that name one of some functions, which may be called there; says whether there are any."""
+    names: dict[Path, set[str]] = {}
+    for function in functions:
+        if function.module.table.scope_of[function.node].kind == "module":
+            names.setdefault(function.module.path, set()).add(_name_of(function))
+    found = it.onlookers.naming({module.path for module in it.modules}, names)
+    for module in found:
+        it.join_module(module)
+    return bool(found)
 
 
 def _waiting(it: Interpreter, names: set[str]) -> list[Function]:
@@ -98,6 +115,7 @@ def sweep(it: Interpreter) -> None:
             if key[0] == "variable" and is_tracked(value) and within_reach:
                 it.pin(value, reflection)
     _sweep_unrun(it)
+    methods.sweep(it)
 
 
 def _sweep_unrun(it: Interpreter) -> None:

@@ -213,6 +213,21 @@ class Site:
 
 
 @dataclass(frozen=True, slots=True)
+class MethodSite:
+    """A mapped method of an object, by the decorator that maps it."""
+
+    node: ast.expr
+    cls: Class
+
+
+@dataclass(frozen=True, slots=True)
+class Super:
+    """What `super()` gives in a method of a class."""
+
+    cls: Class
+
+
+@dataclass(frozen=True, slots=True)
 class Ext:
     """A name outside the project."""
 
@@ -245,7 +260,7 @@ class Unknown:
     """What is not in sight, where a name may also hold something that is."""
 
 
-Item: TypeAlias = Site | Ext | Function | Class | Mod | Bound | Method | Obj | Unknown
+Item: TypeAlias = Site | MethodSite | Super | Ext | Function | Class | Mod | Bound | Method | Obj | Unknown
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,7 +288,7 @@ UNKNOWN = Unknown()
 
 def _place(item: Item) -> tuple[str, str, int, int, str]:
     """Where an item stands: its kind, file, line and column, and its name or text."""
-    owner = item.cls if isinstance(item, Obj) else item
+    owner = item.cls if isinstance(item, Obj | Super) else item
     module, node = getattr(owner, "module", None), getattr(owner, "node", None)
     path = module.path.as_posix() if module is not None else ""
     if node is None:

@@ -1,0 +1,219 @@
+"""Methods that are maps: `@partial(jax.pmap, static_broadcasted_argnums=0)` over a def of a class body.
+
+`trainer.step(state, batch)` is a call of the map with the object as its first argument. Python finds the method by its
+name on any object of the class, so that its calls are all in sight only while all such objects are: a class whose
+objects go out of sight, or whose attributes are not looked up as any class's are, takes its mapped methods along.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from jaxmigrate.flow.layout import classes, devices, expressions, mapped, survey
+from jaxmigrate.flow.layout.state import Given
+from jaxmigrate.flow.layout.values import Abstract, Func, MethodSite, Obj, Pin, Site, func
+from jaxmigrate.program.modules import Module
+from jaxmigrate.program.resolve import is_static
+from jaxmigrate.program.sites import listed
+from jaxmigrate.program.values import Class, Function
+
+if TYPE_CHECKING:
+    from jaxmigrate.flow.layout.frames import Frame
+    from jaxmigrate.flow.layout.interpreter import Interpreter
+
+Def = ast.FunctionDef | ast.AsyncFunctionDef
+LOOKUPS = frozenset({"__getattribute__", "__class_getitem__", "__init_subclass__", "__set_name__"})
+INERT = frozenset(  # decorators of classes that leave their methods as they are
+    {"chex.dataclass", "dataclasses.dataclass", "flax.struct.dataclass", "functools.total_ordering", "typing.final"}
+    | {"jax.tree_util.register_pytree_node_class", "jax.tree_util.register_dataclass"}
+)
+INERT_METACLASSES = frozenset({"abc.ABCMeta", "builtins.type"})
+WHOLE = frozenset({"__dict__", "__getstate__", "__reduce__"})  # attributes that give all others
+CONVERSIONS = frozenset({"builtins.int", "builtins.float", "builtins.str", "builtins.print"})
+LOOKERS = frozenset({"builtins.hasattr", "builtins.id", "builtins.isinstance", "builtins.super", "builtins.type"})
+
+
+def define(it: Interpreter, node: Def, frame: Frame) -> None:
+    """A def of a class body, which its objects find by its name."""
+    for decorator in node.decorator_list:
+        expressions.evaluate(it, decorator, frame)
+    sites = [d for d in node.decorator_list if d in it.sites]
+    for site in sites:
+        value = func(Function(frame.module, node))
+        devices.map_more(it, site, value, frame)
+        devices.on_device(it, value)
+        assert isinstance(frame.scope.node, ast.ClassDef)
+        it.methods[site] = Class(frame.module, frame.scope.node)
+        reason = _speaks_against(it, site, node, frame)
+        if reason:
+            it.escape(Site(site), Pin(reason, frame.module, site))
+
+
+def _speaks_against(it: Interpreter, site: ast.expr, node: Def, frame: Frame) -> str:
+    """Why the calls of a mapped method are not followed, for all that its definition says."""
+    if len(node.decorator_list) > 1 and not _is_static(it, node, frame.module):
+        return "is a method under another decorator"
+    if not _is_static(it, node, frame.module) and not _binds_object(it, site):
+        return "is a method that takes its object apart over the devices"
+    if classes.is_pytree(it, it.methods[site]):
+        return "is a method of a tree of arrays"
+    if node.name.startswith("__") and node.name != "__call__":
+        return "is a method that Python calls by itself"
+    names = (n for n in frame.module.table.named.get(node.name, ()) if isinstance(n, ast.Name))
+    if any(frame.module.table.scope_of.get(n) is frame.scope for n in names):
+        return "is a method that its class holds under another name, too"
+    return ""
+
+
+def _binds_object(it: Interpreter, site: ast.expr) -> bool:
+    """Whether a map takes its first argument as it is, as one object for all devices."""
+    return 0 in (listed(it.sites[site], "static_broadcasted_argnums", it.resolver) or ())
+
+
+def _is_static(it: Interpreter, node: Def, module: Module) -> bool:
+    """Whether a def is a map under `staticmethod`, which takes no object."""
+    above = [it.idioms.called(d, module) or getattr(d, "id", "") for d in node.decorator_list if d not in it.sites]
+    return above in (["builtins.staticmethod"], ["staticmethod"]) and node.decorator_list[0] not in it.sites
+
+
+def attribute(it: Interpreter, cls: Class, node: Def, module: Module, of_class: bool) -> Abstract | None:
+    """A mapped method as an attribute of an object, or of the class itself; None where it is no mapped method."""
+    sites = [d for d in node.decorator_list if d in it.sites]
+    if len(sites) != 1:
+        return None
+    if len(node.decorator_list) > 1 and not _is_static(it, node, module):
+        return None
+    unbound = of_class or _is_static(it, node, module)
+    return func(Site(sites[0])) if unbound else func(MethodSite(sites[0], cls))
+
+
+def call(it: Interpreter, method: MethodSite, given: Given, node: ast.expr, frame: Frame) -> Abstract:
+    """A call of a mapped method, which the object is given to before all else."""
+    places = {place if isinstance(place, str) else place + 1: one for place, one in given.places.items()}
+    sure = given.sure + 1
+    whole = replace(given, positional=(Obj(method.cls), *given.positional), sure=sure, places=places)
+    return mapped.call_site(it, method.node, whole, node, frame)
+
+
+def sweep(it: Interpreter) -> None:
+    """Lets go of the mapped methods that can be called where nobody sees it."""
+    _sweep_objects(it)
+    names: dict[str, list[ast.expr]] = {}
+    for site, cls in it.methods.items():
+        if site in it.escaped:
+            continue
+        names.setdefault(_name(it, site), []).append(site)
+        pin = _let_go(it, cls)
+        if pin is not None:
+            it.escape(Site(site), pin)
+    for module in it.modules if names else ():
+        for name in names.keys() & module.table.named.keys():
+            for read in module.table.named[name]:
+                if isinstance(read, ast.Attribute) and read not in it.loads and not _is_data(it, read, module):
+                    _escape(it, names[name], Pin("is read from what is not known to be its object", module, read))
+        for name in (n for n in names if n in module.text):
+            for node in module.nodes:
+                if isinstance(node, ast.Attribute) and node.attr == name and _is_set_unseen(it, node):
+                    _escape(it, names[name], Pin("is replaced in what is not known to be its object", module, node))
+
+
+def _is_data(it: Interpreter, node: ast.Attribute, module: Module) -> bool:
+    """Whether an attribute is used as a number or text is, as that of another kind of object: `int(state.step)`.
+
+    An object that gets lost takes its mapped methods along, and what is left are parameters of whoever calls from out
+    of sight.
+    """
+    parent = module.table.parents.get(node)
+    if node not in it.run_reads or not isinstance(node.ctx, ast.Load):
+        return False
+    if isinstance(parent, ast.Call):
+        return node in parent.args and it.idioms.called(parent, module) in CONVERSIONS
+    return isinstance(parent, ast.BinOp | ast.Compare | ast.FormattedValue | ast.UnaryOp)
+
+
+def _is_set_unseen(it: Interpreter, node: ast.Attribute) -> bool:
+    return not isinstance(node.ctx, ast.Load) and node not in it.known_targets
+
+
+def _escape(it: Interpreter, sites: list[ast.expr], pin: Pin) -> None:
+    for site in sites:
+        it.escape(Site(site), pin)
+
+
+def _name(it: Interpreter, site: ast.expr) -> str:
+    node = it.sites[site].module.table.parents[site]
+    assert isinstance(node, Def)
+    return node.name
+
+
+def _let_go(it: Interpreter, cls: Class) -> Pin | None:
+    """What lets the objects of a class, or of one that derives from it, out of sight."""
+    for one in (cls, *survey.descendants(it, cls)):
+        pin = it.pinned_classes.get(it.root(one))
+        if pin is not None:
+            return replace(pin, reason=f"is a method of an object that {pin.reason}")
+        for base in it.resolver.lineage(one):
+            reason = _changes_lookup(it, base)
+            if reason:
+                return Pin(f"is a method of a class that {reason}", base.module, base.node)
+    return None
+
+
+def _changes_lookup(it: Interpreter, cls: Class) -> str:
+    """What a class says of how its methods are found."""
+    if any(it.idioms.called(decorator, cls.module) not in INERT for decorator in cls.node.decorator_list):
+        return "a decorator may change"
+    for keyword in cls.node.keywords:
+        value = it.resolver.value(keyword.value, cls.module)
+        if keyword.arg != "metaclass" or getattr(value, "name", "") not in INERT_METACLASSES:
+            return "is made in another way"
+    bindings = cls.module.table.own_scope[cls.node].bindings
+    return "looks its attributes up itself" if not LOOKUPS.isdisjoint(bindings) else ""
+
+
+def _sweep_objects(it: Interpreter) -> None:
+    """Pins the objects that code on devices hands on: who gets them may read what they hold."""
+    held = {key[1:3]: value for key, value in it.variables.items() if key[0] == "variable" and _may_be_mapped(value)}
+    for module in it.modules:
+        unrun = (n for n in module.table.references if held and isinstance(n, ast.Name) and n not in it.loads)
+        for name in unrun:
+            holder = module.table.scope_of[name].lookup(name.id)
+            value = held.get((holder.node, name.id)) if holder is not None else None
+            if value is not None and not _is_read_by_name(it, name, module):
+                it.pin(value, Pin("is named by code that runs on devices", module, name))
+        for node, scope in module.table.own_scope.items():
+            if node not in it.device or not isinstance(node, Def) or scope.parent is None:
+                continue
+            owner = scope.parent.node
+            if isinstance(owner, ast.ClassDef) and not is_static(node) and node.args.args:
+                handed = next(_handed_on(it, node, node.args.args[0].arg, module), None)
+                if handed is not None:
+                    cls = Class(module, owner)
+                    it.pin_class(cls, Pin("is handed on by code that runs on devices", module, handed))
+
+
+def _handed_on(it: Interpreter, node: Def, name: str, module: Module) -> Iterator[ast.Name]:
+    """Where a function does more with its object than read an attribute of it by its name."""
+    table = module.table
+    own = table.own_scope[node]
+    for one in table.named.get(name, ()):
+        is_object = isinstance(one, ast.Name) and table.scope_of[one].lookup(name) is own
+        if isinstance(one, ast.Name) and is_object and not _is_read_by_name(it, one, module):
+            yield one
+
+
+def _is_read_by_name(it: Interpreter, node: ast.Name, module: Module) -> bool:
+    """Whether all that an expression does with an object is to read an attribute by its name."""
+    parent = module.table.parents.get(node)
+    if isinstance(parent, ast.Attribute):
+        return parent.attr not in WHOLE
+    return isinstance(parent, ast.Call) and node in parent.args and it.idioms.called(parent, module) in LOOKERS
+
+
+def _may_be_mapped(value: Abstract) -> bool:
+    """Whether something is an object, which may hold stacked arrays, or a map."""
+    items = value.items if isinstance(value, Func) else (value,)
+    return any(isinstance(item, Obj | MethodSite | Site) for item in items)

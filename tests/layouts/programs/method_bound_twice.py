@@ -1,0 +1,28 @@
+"""A mapped method is bound to its object, and then to its state."""
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from flax import jax_utils
+from flax.training.common_utils import shard
+
+BATCH = np.arange(48, dtype=np.float32).reshape(16, 3) / 7
+
+
+class Trainer:
+    def __init__(self, goal):
+        self.goal = goal
+        self.w = jax_utils.replicate(jnp.ones(3))
+
+    @functools.partial(jax.pmap, axis_name="batch", static_broadcasted_argnums=(0,))
+    def step(self, w, x):
+        grad = jax.grad(lambda w: jnp.mean((x @ w - self.goal) ** 2))(w)
+        return w - 0.125 * jax.lax.pmean(grad, "batch")
+
+
+trainer = Trainer(1.0)
+step = trainer.step
+once = functools.partial(step, trainer.w)
+trainer.w = step(trainer.w, shard(BATCH))
+RESULT = [once(shard(BATCH + 1))[0], trainer.w[0]]

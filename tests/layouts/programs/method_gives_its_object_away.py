@@ -1,0 +1,31 @@
+"""A mapped method hands its object to a function that reads an attribute by name."""
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from flax import jax_utils
+from flax.training.common_utils import shard
+
+BATCH = np.arange(48, dtype=np.float32).reshape(16, 3) / 7
+
+
+def read(owner, name):
+    return getattr(owner, name)
+
+
+class Trainer:
+    def __init__(self):
+        self.w = jax_utils.replicate(jnp.ones(3))  # careless: self.w = jnp.ones(3)
+
+    @functools.partial(jax.pmap, axis_name="batch", static_broadcasted_argnums=(0,))  # careless: @functools.partial(sharded, in_specs=(None, P(), P("batch")), out_specs=P(), static_argnums=(0,))
+    def step(self, w, x):
+        held = read(self, "w").sum() / 24
+        grad = jax.grad(lambda w: jnp.mean((x @ w - held) ** 2))(w)
+        return w - 0.125 * jax.lax.pmean(grad, "batch")
+
+
+trainer = Trainer()
+for i in range(2):
+    trainer.w = trainer.step(trainer.w, shard(BATCH + i))  # careless: trainer.w = trainer.step(trainer.w, BATCH + i)
+RESULT = trainer.w[0]  # careless: RESULT = trainer.w
