@@ -32,6 +32,7 @@ INERT = frozenset(  # decorators of classes that leave their methods as they are
 )
 INERT_METACLASSES = frozenset({"abc.ABCMeta", "builtins.type"})
 WHOLE = frozenset({"__dict__", "__getstate__", "__reduce__"})  # attributes that give all others
+CONSTRUCTORS = frozenset({"__init__", "__new__", "__post_init__"})
 CONVERSIONS = frozenset({"builtins.int", "builtins.float", "builtins.str", "builtins.print"})
 LOOKERS = frozenset({"builtins.hasattr", "builtins.id", "builtins.isinstance", "builtins.super", "builtins.type"})
 
@@ -106,7 +107,7 @@ def sweep(it: Interpreter) -> None:
         if site in it.escaped:
             continue
         names.setdefault(_name(it, site), []).append(site)
-        pin = _let_go(it, cls)
+        pin = _let_go(it, cls) or _traces_anew(it, cls)
         if pin is not None:
             it.escape(Site(site), pin)
     for module in it.modules if names else ():
@@ -160,6 +161,47 @@ def _let_go(it: Interpreter, cls: Class) -> Pin | None:
             if reason:
                 return Pin(f"is a method of a class that {reason}", base.module, base.node)
     return None
+
+
+def _traces_anew(it: Interpreter, cls: Class) -> Pin | None:
+    """What a mapped method reads while it is traced and the program sets again: when JAX traces, layouts decide."""
+    family = {base.node for one in (cls, *survey.descendants(it, cls)) for base in it.resolver.lineage(one)}
+    methods = [f for f in it.device if isinstance(f, Def) and f.args.args]
+    read: set[str] = set()
+    for module in it.modules:
+        table = module.table
+        own = [f for f in methods if f in table.own_scope and table.scope_of[f].node in family]
+        read |= {name for f in own for name in _named_below(f, f.args.args[0].arg)}
+    return next((pin for module in it.modules if read for pin in _set_again(module, read)), None)
+
+
+def _named_below(node: Def, name: str) -> Iterator[str]:
+    """The attributes of a function's object that it reads, and theirs."""
+    for one in ast.walk(node):
+        names: list[str] = []
+        inner: ast.AST = one
+        while isinstance(inner, ast.Attribute):
+            names.append(inner.attr)
+            inner = inner.value
+        if isinstance(inner, ast.Name) and inner.id == name:
+            yield from names
+
+
+def _set_again(module: Module, names: set[str]) -> Iterator[Pin]:
+    """Where attributes of some names are set but in constructors."""
+    if not any(name in module.text for name in names):
+        return
+    for node in module.nodes:
+        inner: ast.AST = node
+        while isinstance(inner, ast.Subscript):
+            inner = inner.value
+        is_set = isinstance(node, ast.Attribute | ast.Subscript) and not isinstance(node.ctx, ast.Load)
+        if is_set and isinstance(inner, ast.Attribute) and inner.attr in names:
+            holder = module.table.scope_of.get(inner) or module.table.scope_of.get(inner.value)
+            function = holder.function() if holder is not None else None
+            if getattr(getattr(function, "node", None), "name", "") not in CONSTRUCTORS:
+                reason = f"is a method that reads .{inner.attr} while it is traced, which is set again"
+                yield Pin(reason, module, node)
 
 
 def _changes_lookup(it: Interpreter, cls: Class) -> str:
