@@ -95,7 +95,7 @@ class OperationWriter(GlobalFile):
                 return self._sorted(op)
             case "merge":
                 return self._around(op.node, op.operand, *_parentheses(op.operand, self.module, op.node))
-            case "split" if op.form == "sizes":
+            case "split" if op.form in ("sizes", "product"):
                 return self._sized(op)
             case "split":
                 return self._around(op.node, op.operand, f"{self.names.shard}(", f", {self._mesh(op.node)})")
@@ -162,17 +162,25 @@ class OperationWriter(GlobalFile):
         sizes = op.node.args if method else op.node.args[1:]
         shape = sizes[0] if len(sizes) == 1 else None
         before = shape.left if isinstance(shape, ast.BinOp) else None
-        if isinstance(whole := before or shape, ast.Tuple):
+        whole = before or shape
+        if isinstance(whole, ast.Tuple | ast.List):
             sizes = whole.elts
         low, high, one = self.positions.span(sizes[0])[0], self.positions.span(sizes[1])[1], "-1"
-        if before is not None and len(sizes) == 2:  # of the tuple one size is left
-            (low, high), one = self.positions.span(before), "(-1,)"
+        if op.form == "product":
+            one = " * ".join(self._factor(size) for size in sizes[:2])
+        elif before is not None and len(sizes) == 2:  # of the tuple one size is left
+            (low, high), one = self.positions.span(before), "[-1]" if isinstance(before, ast.List) else "(-1,)"
         start, end = self.positions.span(op.node)
         return [
             Edit(start, start, f"{self.names.shard}("),
             Edit(low, high, one),
             Edit(end, end, f", {self._mesh(op.node)})"),
         ]
+
+    def _factor(self, size: ast.expr) -> str:
+        """A size as a factor of a product."""
+        text = self.module.segment(size)
+        return text if isinstance(size, (*ATOMS, ast.Constant)) else f"({text})"
 
     def _metrics(self, node: ast.expr) -> Sequence[Edit]:
         """`get_metrics(m)` without its `x[0]`."""

@@ -5,20 +5,13 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from jaxmigrate.flow.layout import expressions, frames, pieces
-from jaxmigrate.flow.layout.values import Abstract, Dct, Ext, Func, Mod, Nothing, Obj, Pin, Seq, Unknown
-from jaxmigrate.flow.variance.library import change
-from jaxmigrate.program.values import Class, Function
+from jaxmigrate.flow.layout import expressions, frames, pieces, replaced
+from jaxmigrate.flow.layout.values import PLAIN, Abstract, Dct, Func, Mod, Nothing, Obj, Seq
+from jaxmigrate.program.values import Class
 
 if TYPE_CHECKING:
     from jaxmigrate.flow.layout.frames import Frame
     from jaxmigrate.flow.layout.interpreter import Interpreter
-
-TOLD = frozenset({"__doc__", "__name__", "__qualname__"})  # what a function says of itself, and does not depend on
-INTERPRETED = frozenset(  # the libraries whose functions are known by name
-    {"builtins", "chex", "collections", "contextlib", "copy", "dataclasses", "flax", "functools", "itertools", "jax"}
-    | {"jaxlib", "numpy", "operator", "threading", "tqdm", "tree"}
-)
 
 
 def assign(it: Interpreter, target: ast.expr, value: Abstract, node: ast.AST, frame: Frame) -> None:
@@ -36,6 +29,7 @@ def assign(it: Interpreter, target: ast.expr, value: Abstract, node: ast.AST, fr
             if isinstance(holder, Obj | Func):
                 it.known_targets.add(target)
             _assign_attribute(it, holder, name, value, node, frame)
+            replaced.note_stored(it, holder, name, value, node, frame)
         case ast.Subscript(value=owner, slice=index):
             holder = expressions.evaluate(it, owner, frame)
             expressions.evaluate(it, index, frame)
@@ -57,24 +51,13 @@ def _assign_attribute(
                     it.store(("variable", item.module.tree, name), value, node, frame.module)
                 elif isinstance(item, Class):
                     it.store(("attribute", it.root(item), name), value, node, frame.module)
+                    it.store(("class attribute", it.root(item), name), PLAIN, node, frame.module)
                 elif isinstance(item, Obj):
                     _assign_attribute(it, item, name, value, node, frame)
                 else:
                     it.pin_all([value], "is stored in an attribute that is not followed", node, frame.module)
-                    if not isinstance(item, Unknown):
-                        _change_library(it, item, name, node, frame)
         case _:
             it.pin_all([owner, value], "is stored in an attribute that is not followed", node, frame.module)
-
-
-def _change_library(it: Interpreter, item: object, name: str, node: ast.AST, frame: Frame) -> None:
-    """Sets an attribute of something outside the project: what goes by that name is not what it was."""
-    if isinstance(item, Function) and (not name.startswith("__") or name in TOLD):
-        return  # a note on a function of the project, which runs as before
-    if isinstance(item, Ext) and item.name.partition(".")[0] not in INTERPRETED:
-        change(it.resolver, f"{item.name}.{name}")
-    else:
-        it.beyond.setdefault(node, Pin("may depend on a library that is changed", frame.module, node))
 
 
 def _assign_item(

@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from jaxmigrate.flow.layout import calls, classes, devices, methods, module_names, survey
+from jaxmigrate.flow.layout import calls, classes, devices, hidden_methods, methods, module_names, survey
+from jaxmigrate.flow.layout.hidden_methods import Reads
 from jaxmigrate.flow.layout.objects import MAKES_ANOTHER
 from jaxmigrate.flow.layout.values import (
     NOTHING,
@@ -98,8 +99,9 @@ def of_object(
     it: Interpreter, cls: Class, name: str, node: ast.expr, frame: Frame, *, of_class: bool = False
 ) -> Abstract:
     """An attribute of an object of a class, or of one that derives from it; or of the class itself."""
-    result: Abstract = it.load(("attribute", it.root(cls), name))
-    for holder in survey.holders(it, cls, name):
+    reads = _of_class_itself(it, cls, name) if of_class else hidden_methods.reads(it, cls, name, node)
+    result: Abstract = NOTHING if reads is Reads.METHOD else it.load(("attribute", it.root(cls), name))
+    for holder in survey.holders(it, cls, name) if reads is not Reads.ATTRIBUTE else ():
         found = _of_class(it, holder, cls, name, node, frame, of_class)
         if found is None:
             return PLAIN
@@ -110,6 +112,15 @@ def of_object(
     if isinstance(result, Nothing) and not survey.is_assigned(it, name):
         return PLAIN
     return result
+
+
+def _of_class_itself(it: Interpreter, cls: Class, name: str) -> Reads:
+    """What an attribute of a class gives: what its objects are given by that name is not the class's."""
+    given = it.load(("class attribute", it.root(cls), name))
+    scopes = [one.module.table.own_scope[one.node] for one in survey.holders(it, cls, name)]
+    kinds = [binding.kind for scope in scopes for binding in scope.bindings.get(name, ())]
+    of_methods = isinstance(given, Nothing) and kinds and all(kind == "def" for kind in kinds)
+    return Reads.METHOD if of_methods else Reads.EITHER
 
 
 def _of_class(

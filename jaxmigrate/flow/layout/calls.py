@@ -21,6 +21,7 @@ from jaxmigrate.flow.layout import (
     operations,
     pieces,
     reading,
+    replaced,
 )
 from jaxmigrate.flow.layout.idioms import Idiom, is_none
 from jaxmigrate.flow.layout.state import Given
@@ -60,9 +61,12 @@ DEEPEST_PARTIAL = 3
 REFLECTION = frozenset(
     {"builtins.locals", "builtins.globals", "builtins.vars", "builtins.eval", "builtins.exec", "builtins.__import__"}
     | {"importlib.import_module", "runpy.run_path", "runpy.run_module", "importlib.reload"}
+    | {"inspect.getmodule", "pkgutil.resolve_name"}
 )
 RUNS_MAIN = frozenset({"absl.app.run"})
-OF_MODULES = frozenset({"builtins.globals", "importlib.import_module", "importlib.reload"})  # not of functions
+OF_MODULES = frozenset(  # not of functions
+    {"builtins.globals", "importlib.import_module", "importlib.reload", "inspect.getmodule", "pkgutil.resolve_name"}
+)
 INSPECTION = frozenset(
     {"inspect.currentframe", "inspect.stack", "inspect.trace", "inspect.getouterframes", "inspect.getinnerframes"}
     | {"sys._getframe", "gc.get_objects", "gc.get_referrers", "sys.settrace", "sys.setprofile"}
@@ -190,7 +194,10 @@ def _call_bound(it: Interpreter, made: ast.Call, given: Given, node: ast.expr, f
     """Calls what a partial binds; a partial of itself, or of too many others, is not followed."""
     it.reads.add(("bound", made))
     inner, before = it.bound[made]
-    joined = Given((*before.positional, *given.positional), {**before.named, **given.named}, before.open or given.open)
+    first = len(before.positional)
+    places = {p if isinstance(p, str) else p + first: argument for p, argument in given.places.items()}
+    opened = before.open or given.open
+    joined = Given((*before.positional, *given.positional), {**before.named, **given.named}, opened, places=places)
     if made in it.inside or len(it.inside) >= DEEPEST_PARTIAL:
         it.pin_all([inner, *joined.everything()], "is bound again and again", node, frame.module)
         return PLAIN
@@ -381,7 +388,9 @@ def call_external(it: Interpreter, name: str, given: Given, node: ast.expr, fram
     """Calls something outside of the project."""
     if name in PARTIALS and given.positional and isinstance(node, ast.Call):
         return _bind_partial(it, given, node, frame)
-    _note_reflection(it, name, node, frame)
+    if name != "builtins.vars" or not _is_of_object(given):
+        _note_reflection(it, name, node, frame)
+    replaced.note_call(it, name, given, node, frame)
     if name in RUNS_MAIN and not given.open:
         return _run_main(it, [*given.everything()], f"is given to {name}", node, frame)
     result = library.call(it, name, given, node, frame)
@@ -432,6 +441,14 @@ def _bind_partial(it: Interpreter, given: Given, node: ast.Call, frame: Frame) -
         if Bound(node) in it.gone:
             it.pin_all([inner, *bound[1].everything()], "is bound to a function that escapes", node, frame.module)
     return func(Bound(node)) if isinstance(inner, Func) else PLAIN
+
+
+def _is_of_object(given: Given) -> bool:
+    """Whether `vars(x)` is of what has attributes of its own; a module in sight, and a class, are functions' values.
+
+    A module that is not in sight was reached by what is itself a reflection.
+    """
+    return len(given.positional) == 1 and not given.open and not isinstance(given.positional[0], Func)
 
 
 def _note_reflection(it: Interpreter, name: str, node: ast.expr, frame: Frame) -> None:

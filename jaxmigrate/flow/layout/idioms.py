@@ -40,6 +40,7 @@ ARRAYS = frozenset(
     | {"zeros_like", "concatenate", "stack", "dot", "matmul", "float32", "int32", "broadcast_to", "reshape"}
 )
 KEYS = frozenset({"PRNGKey", "bernoulli", "fold_in", "key", "normal", "randint", "split", "uniform"})
+OF_OTHER_SIZES = frozenset({"sizes", "product", "same"})  # reshapes to sizes that do not come from the array itself
 RESHAPES = frozenset({"jax.numpy.reshape", "numpy.reshape"})
 FLAX_FILES = {"flax/jax_utils.py": "flax.jax_utils", "flax/training/common_utils.py": "flax.training.common_utils"}
 
@@ -197,9 +198,11 @@ class Idioms:
 
     def _reshape(self, array: ast.expr, shape: ast.expr, module: Module) -> Idiom | None:
         match shape:
-            case ast.BinOp(left=ast.Tuple(elts=leading), op=ast.Add(), right=rest):
+            case ast.BinOp(left=ast.Tuple(elts=leading) | ast.List(elts=leading), op=ast.Add(), right=rest):
                 pass
-            case ast.Tuple(elts=[*leading, ast.Starred(value=rest)]):
+            case (
+                ast.Tuple(elts=[*leading, ast.Starred(value=rest)]) | ast.List(elts=[*leading, ast.Starred(value=rest)])
+            ):
                 pass
             case _:
                 return self._reshape_to(array, shape, module)
@@ -208,19 +211,20 @@ class Idioms:
             return Idiom("split", array, "reshape")
         if start == 2 and len(leading) == 1 and _is_whole(leading[0], array):
             return Idiom("merge", array, "reshape")
-        if len(leading) >= 2 and self.is_count(leading[0], module) and _is_minus_one(leading[1]):
-            return Idiom("split", array, "sizes") if not _mentions(rest, array) else None  # no other size is -1
+        if len(leading) >= 2 and self.is_count(leading[0], module):
+            return Idiom("split", array, "sizes" if _is_minus_one(leading[1]) else "product")
         return None
 
     def _reshape_to(self, array: ast.expr, shape: ast.expr, module: Module) -> Idiom | None:
-        """A reshape to sizes that do not come from the array itself."""
-        sizes = shape.elts if isinstance(shape, ast.Tuple) else [shape]
-        if any(isinstance(s, ast.Starred) or _mentions(s, array) for s in sizes):
+        """A reshape to so many sizes."""
+        sizes = shape.elts if isinstance(shape, ast.Tuple | ast.List) else [shape]
+        if any(isinstance(s, ast.Starred) for s in sizes):
             return None
         if len(sizes) >= 2 and self.is_count(sizes[0], module):
-            fits = not any(_is_minus_one(s) for s in sizes[2:])
-            return Idiom("split", array, "sizes") if fits else None
-        return Idiom("merge", array, "same") if len(sizes) >= 2 and _is_minus_one(sizes[0]) else None
+            rest_is_open = any(_is_minus_one(s) for s in sizes[2:])
+            return Idiom("split", array, "product" if rest_is_open else "sizes")
+        merges = len(sizes) >= 2 and _is_minus_one(sizes[0]) and not any(_mentions(s, array) for s in sizes)
+        return Idiom("merge", array, "same") if merges else None
 
     # Functions
 
@@ -233,7 +237,7 @@ class Idioms:
         found = self.of_array(returned, function.module)
         if found is None or not (isinstance(found.operand, ast.Name) and found.operand.id == name):
             return None
-        return None if found.form in ("sizes", "same") else found
+        return None if found.form in OF_OTHER_SIZES else found
 
     def of_helper(self, function: Function) -> Idiom | None:
         """The idiom that a function of one tree is, whatever it is called: `get_first`, `bcast_local_devices`."""
@@ -249,7 +253,7 @@ class Idioms:
 
     def _of_helper_body(self, returned: ast.Call, name: str, function: Function) -> Idiom | None:
         found = self.of_array(returned, function.module)
-        if found is not None and found.form in ("sizes", "same"):
+        if found is not None and found.form in OF_OTHER_SIZES:
             return None
         if found is None and len(returned.args) == 2 and not returned.keywords:
             mapped, tree = returned.args
@@ -332,8 +336,10 @@ def _same(one: ast.expr, other: ast.expr) -> bool:
 
 
 def _shape_from(node: ast.expr, array: ast.expr) -> int | None:
-    """k where a node is `array.shape[k:]`."""
+    """k where a node is `array.shape[k:]`, as it is or as a list."""
     match node:
+        case ast.Call(func=ast.Name(id="list" | "tuple"), args=[ast.Subscript() as inner], keywords=[]):
+            return _shape_from(inner, array)
         case ast.Subscript(
             value=ast.Attribute(value=owner, attr="shape"),
             slice=ast.Slice(lower=ast.Constant(value=int(k)), upper=None, step=None),

@@ -79,9 +79,7 @@ class Interpreter(State):
                     self._again(function, before, context)
             before = self.dirty
             if not self.changed:
-                names, holders = leading_names(self)
-                for module in self.onlookers.naming({m.path for m in self.modules}, holders):
-                    self.join_module(module)
+                names = self._join_onlookers()
                 if not self.changed:
                     unseen.start_uncalled(self, names)
                 if not self.changed:
@@ -92,6 +90,14 @@ class Interpreter(State):
                 self.final = True
                 self.units.clear()
         return False
+
+    def _join_onlookers(self) -> set[str]:
+        """Takes in modules that can reach what is stacked, by names that it gives, or change what it depends on."""
+        names, holders = leading_names(self)
+        joined = {m.path for m in self.modules}
+        for module in [*self.onlookers.naming(joined, holders), *self.onlookers.replacing(joined)]:
+            self.join_module(module)
+        return names
 
     def _again(self, unit: Module | Function, before: set[object], context: ast.Call | None = None) -> None:
         """Runs a module or a function unless nothing that it read has changed."""

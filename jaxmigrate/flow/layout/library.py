@@ -192,13 +192,14 @@ def tree_map(it: Interpreter, given: Given, node: ast.expr, frame: Frame) -> Abs
     function, *trees = given.positional
     alone = len(trees) == 1 and not given.named
     mapped = next(iter(function.items)) if isinstance(function, Func) and len(function.items) == 1 else None
-    if alone and isinstance(mapped, Function):
+    operand = given.places.get(1)  # none where a partial binds the tree itself
+    if alone and operand is not None and isinstance(mapped, Function):
         idiom = it.idioms.of_function(mapped) or it.idioms.of_helper(mapped)
         if idiom is not None:
-            whole = type(idiom)(idiom.kind, node.args[1], "fetched" if idiom.form == "fetched" else "tree")
+            whole = type(idiom)(idiom.kind, operand, "fetched" if idiom.form == "fetched" else "tree")
             return operations.apply(it, whole, trees[0], node, frame)
-    if alone and isinstance(mapped, Ext) and mapped.name in FIRSTS:
-        return operations.first(it, trees[0], node, node.args[1], "tree", frame)
+    if alone and operand is not None and isinstance(mapped, Ext) and mapped.name in FIRSTS:
+        return operations.first(it, trees[0], node, operand, "tree", frame)
     if isinstance(mapped, Ext) and mapped.name in FETCHES:
         it.on_host.update(cell for tree in trees for cell in cells_in(tree))
     if isinstance(mapped, Ext) and mapped.name in COPIES | UNCHANGED and alone:

@@ -196,9 +196,9 @@ def returned(it: Interpreter, site: ast.expr, given: Sequence[Var], trusting: bo
     mapped = it.sites[site]
     axis = axis_of(mapped, it.resolver)
     axes = frozenset({axis.value}) if isinstance(axis, Constant) and isinstance(axis.value, str) else frozenset()
-    if len(functions) == 1 and (axes or axis is None):
-        names = it.by_keyword.get(site, ())
-        first = len(given) - len(names)
+    names = it.by_keyword.get(site, ())
+    first = len(given) - len(names)  # below 0 where its calls do not give as many
+    if len(functions) == 1 and first >= 0 and (axes or axis is None):
         named = dict(zip(names, given[first:], strict=True))
         outer = axes or frozenset({" unnamed "})
         found = read(functions[0], given[:first], outer, it.resolver, named, trusting=trusting).returned

@@ -43,6 +43,8 @@ ROUND_NAMES = frozenset(
 )
 _WORD = re.compile(r"[^\W\d]\w*")
 _COMPUTED = re.compile(r"\b(?:getattr|setattr)\(\s*([\w.]+)\s*,\s*(?![rbf]?[\"'])")
+_STORED = re.compile(r"^[ \t]*([^\W\d]\w*)(?:\.\w+)*\.\w+[ \t]*=(?!=)", re.MULTILINE)
+_SETTING = re.compile(r"\b(?:setattr|__setattr__|patch\.object)\(\s*([^\W\d]\w*)")
 _STARRED = re.compile(r"^[ \t]*from\b.*\bimport[ \t]+\*", re.MULTILINE)
 _METHOD = re.compile(r"^[ \t]+(?:async[ \t]+)?def[ \t]+(\w+)", re.MULTILINE)
 
@@ -75,13 +77,23 @@ class Onlookers:
 
     def defining(self, joined: Collection[Path], name: str) -> list[Module]:
         """The modules imported by those that take part, directly or not, in which a class has a method of a name."""
+        self._look_beneath(joined)
+        return self._parsed(p for p in self._beneath if p not in joined and name in self._methods_of(p))
+
+    def replacing(self, joined: Collection[Path]) -> list[Module]:
+        """Those among them that may set an attribute of what they import: of a module, or of a class."""
+        self._look_beneath(joined)
+        found = self._parsed(p for p in self._beneath if p not in joined and _setting(self._text(p)))
+        return [module for module in found if any(_is_imported(n, module) for n in _setting(module.text))]
+
+    def _look_beneath(self, joined: Collection[Path]) -> None:
+        """Finds the files that some import, directly or not."""
         pending = [path for path in joined if path not in self._beneath]
         while pending:
             path = pending.pop()
             if path not in self._beneath:
                 self._beneath.add(path)
                 pending += imported_files(path, self._text(path), self._project)
-        return self._parsed(p for p in self._beneath if p not in joined and name in self._methods_of(p))
 
     def _parsed(self, paths: Iterable[Path]) -> list[Module]:
         return [module for path in sorted({*paths}) if (module := self._project.module(path)) is not None]
@@ -125,6 +137,15 @@ class Onlookers:
         if path not in self._methods:
             self._methods[path] = frozenset(_METHOD.findall(self._text(path)))
         return self._methods[path]
+
+
+def _setting(text: str) -> set[str]:
+    """The names of what a file sets attributes of, but for objects that do it themselves."""
+    return {*_STORED.findall(text), *_SETTING.findall(text)} - {"self", "cls"}
+
+
+def _is_imported(name: str, module: Module) -> bool:
+    return any(binding.kind in ("import", "from") for binding in module.table.root.bindings.get(name, ()))
 
 
 def names_in(node: ast.AST) -> set[str]:

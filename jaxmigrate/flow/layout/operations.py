@@ -118,7 +118,7 @@ def make(
     record(it, kind, node, operand, cell, form, frame)
     if node in it.twice:
         it.changed |= cell.pin(beside)
-    written = form in ("reshape", "sizes") or "numpy." in form
+    written = form in ("reshape", "sizes", "product") or "numpy." in form
     leaf = written or it.idioms.makes_array(operand, frame.module)
     if kind != "replicate" or not is_object(Ref(cell, leaf=leaf), node, operand, frame.module):
         it.changed |= cell.flatten()

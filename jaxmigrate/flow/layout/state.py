@@ -238,7 +238,7 @@ class State:
         root = self.root(cls)
         if root not in self.pinned_classes:
             self.pinned_classes[root] = pin
-            self.changed = True
+            self.touch(("pinned class", root))
             for key in list(self.attributes.get(root, ())):
                 self.pin(self.variables[key], pin)
 

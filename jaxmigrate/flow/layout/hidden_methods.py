@@ -1,0 +1,157 @@
+"""Methods that an attribute of the same name hides: `self.step = jax.pmap(self.step)` in a constructor.
+
+From there on `trainer.step` is the mapped function, and before it the method, which the class goes on to have: what the
+one is given is not given to the other. Python looks for an object's own attributes first, but for properties.
+"""
+
+from __future__ import annotations
+
+import ast
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from jaxmigrate.flow.layout import classes, survey
+from jaxmigrate.program.modules import Module
+from jaxmigrate.program.resolve import own_statements
+from jaxmigrate.program.values import Class
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from jaxmigrate.flow.layout.interpreter import Interpreter
+
+WRAPS = frozenset(  # what runs no function that it is given
+    {"functools.partial", "jax.checkpoint", "jax.grad", "jax.jit", "jax.pmap", "jax.value_and_grad", "jax.vmap"}
+)
+WRAPPERS = frozenset({"staticmethod", "classmethod"})  # what they make lets an object's own attribute go before it
+HOOKS = frozenset(  # by which a class makes objects, or finds their attributes, in another way
+    {"__new__", "__getattribute__", "__setattr__", "__delattr__", "__getstate__", "__setstate__", "__slots__"}
+    | {"__reduce__", "__reduce_ex__", "__copy__", "__deepcopy__", "__init_subclass__", "__getnewargs__"}
+)
+
+
+class Reads(Enum):
+    """What reading a name of an object gives, where a class has a method and its objects an attribute of that name."""
+
+    EITHER = 0
+    METHOD = 1
+    ATTRIBUTE = 2
+
+
+def reads(it: Interpreter, cls: Class, name: str, node: ast.AST) -> Reads:
+    """What the attribute `node` of an object of a class, or of one that derives from it in sight, gives."""
+    root = it.root(cls)
+    it.reads.add(("pinned class", root))
+    if ("attribute", root, name) not in it.variables or root in it.pinned_classes:
+        return Reads.EITHER
+    if not survey.is_method(it, name) or _is_deleted(it, name):
+        return Reads.EITHER
+    makers = [_setting(it, one, name) for one in (cls, *survey.descendants(it, cls))]
+    if any(maker is None for maker in makers):
+        return Reads.EITHER
+    within = [before for before in makers if before is not None and any(node in ast.walk(s) for s in before)]
+    return Reads.METHOD if within else Reads.ATTRIBUTE
+
+
+def _is_deleted(it: Interpreter, name: str) -> bool:
+    """Whether some module in sight deletes an attribute of that name."""
+    nodes = (n for module in it.modules if name in module.text for n in module.nodes)
+    return any(isinstance(n, ast.Attribute) and n.attr == name and isinstance(n.ctx, ast.Del) for n in nodes)
+
+
+def _setting(it: Interpreter, cls: Class, name: str) -> Sequence[ast.AST] | None:
+    """What an object's constructor runs until it has set an attribute; None where the object may be used before."""
+    line = it.resolver.lineage(cls)
+    if not all(_is_plain(it, one, name) for one in line):
+        return None
+    for index, one in enumerate(line):
+        bindings = one.module.table.own_scope[one.node].bindings.get("__init__", [])
+        if not bindings:
+            continue
+        made = bindings[0].node
+        if len(bindings) > 1 or not isinstance(made, ast.FunctionDef) or made.decorator_list or not made.args.args:
+            return None
+        receiver = made.args.args[0].arg
+        if _calls_next(made, receiver) and line[index + 1 :]:
+            continue  # the next class's constructor runs before all else
+        return _before(it, made, receiver, name, one.module)
+    return None
+
+
+def _is_plain(it: Interpreter, cls: Class, name: str) -> bool:
+    """Whether a class makes its objects as any does, and all that it has of a name are methods."""
+    node, bindings = cls.node, cls.module.table.own_scope[cls.node].bindings
+    if node.keywords or node.decorator_list or len(node.bases) > 1 or classes.foreign_base(it, cls):
+        return False
+    own = [binding.node for binding in bindings.get(name, [])]
+    return HOOKS.isdisjoint(bindings) and all(
+        isinstance(one, ast.FunctionDef) and {ast.unparse(d) for d in one.decorator_list} <= WRAPPERS for one in own
+    )
+
+
+def _calls_next(made: ast.FunctionDef, receiver: str) -> bool:
+    """Whether a constructor begins with the one of its base, and hands it nothing of the new object's."""
+    first = next((s for s in made.body if not _is_docstring(s)), None)
+    if not isinstance(first, ast.Expr) or not isinstance(first.value, ast.Call):
+        return False
+    call = first.value
+    given = [*call.args, *(k.value for k in call.keywords)]
+    named = {n.id for one in given for n in ast.walk(one) if isinstance(n, ast.Name)}
+    return ast.unparse(call.func) == "super().__init__" and receiver not in named
+
+
+def _is_docstring(statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+
+
+def _before(
+    it: Interpreter, made: ast.FunctionDef, receiver: str, name: str, module: Module
+) -> Sequence[ast.AST] | None:
+    """The statements of a constructor until it sets an attribute; None where it does not, or is not known to."""
+    if any(isinstance(s, ast.Return) for s in own_statements(made)):
+        return None
+    seen: list[ast.AST] = []
+    for statement in made.body:
+        value = _set_by(statement, receiver, name)
+        seen.append(statement if value is None else value)
+        if not _is_quiet(it, seen[-1], receiver, name, module):
+            return None
+        if value is not None:
+            return seen
+    return None
+
+
+def _set_by(statement: ast.stmt, receiver: str, name: str) -> ast.expr | None:
+    """The value that a statement gives the attribute of a name and nothing else."""
+    match statement:
+        case ast.Assign(targets=[ast.Attribute(value=ast.Name(id=owner), attr=attr)], value=value):
+            return value if owner == receiver and attr == name else None
+        case ast.AnnAssign(target=ast.Attribute(value=ast.Name(id=owner), attr=attr), value=ast.expr() as value):
+            return value if owner == receiver and attr == name else None
+    return None
+
+
+def _is_quiet(it: Interpreter, code: ast.AST, receiver: str, name: str, module: Module) -> bool:
+    """Whether code runs no method of the new object, hands it to nobody and leaves the attribute alone.
+
+    Methods may be wrapped, which does not run them: `jax.pmap(self.step)`.
+    """
+    parents = module.table.parents
+    for one in (n for n in ast.walk(code) if isinstance(n, ast.Name) and n.id == receiver):
+        attribute = parents.get(one)
+        if not isinstance(attribute, ast.Attribute) or isinstance(attribute.ctx, ast.Del):
+            return False
+        call = parents.get(attribute)
+        wrapped = isinstance(call, ast.Call) and attribute in call.args and it.idioms.called(call, module) in WRAPS
+        if survey.is_property(it, attribute.attr):
+            return False
+        method = isinstance(attribute.ctx, ast.Load) and survey.is_method(it, attribute.attr)
+        if (method or attribute.attr == name) and not (wrapped and _is_at_once(code, attribute)):
+            return False
+    return not any(isinstance(n, ast.Name) and n.id in ("super", "locals", "vars") for n in ast.walk(code))
+
+
+def _is_at_once(code: ast.AST, node: ast.AST) -> bool:
+    """Whether a part of some code is evaluated where it stands, and by no function that the code makes."""
+    inner = (n for n in ast.walk(code) if isinstance(n, ast.Lambda | ast.FunctionDef | ast.AsyncFunctionDef))
+    return not any(node in ast.walk(function) for function in inner)

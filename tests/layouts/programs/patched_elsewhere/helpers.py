@@ -1,0 +1,2 @@
+def scale(w):
+    return w * 2
