@@ -57,7 +57,7 @@ class Resolver:
     def __init__(self, project: Project) -> None:
         self.project = project
         self._values: dict[ast.expr, Values] = {}
-        self._bound: dict[tuple[int, str], Values] = {}
+        self._bound: dict[tuple[int, str, int], Values] = {}
         self._active: set[object] = set()
         self.names: dict[str, frozenset[str]] = {}
         self.remembered: dict[str, object] = {}  # what the rooms above find out about the whole program, once
@@ -88,7 +88,8 @@ class Resolver:
             case ast.Constant(value=value):
                 return (Constant(value),)
             case ast.Name():
-                return self.name_values(node.id, module.table.scope_of[node], module)
+                scope = module.table.scope_of[node]
+                return self.name_values(node.id, scope, module, later=scope.function() is not None)
             case ast.Attribute():
                 return (v for owner in self.values(node.value, module) for v in self.attribute(owner, node.attr))
             case ast.Call():
@@ -154,23 +155,58 @@ class Resolver:
         holder = scope.lookup(name)
         return holder.bindings[name] if holder is not None else []
 
-    def name_values(self, name: str, scope: Scope, module: Module) -> Values:
-        """What `name` can stand for, seen from `scope`."""
+    def name_values(self, name: str, scope: Scope, module: Module, later: bool = False) -> Values:
+        """What `name` can stand for, seen from `scope`; `later` than the statements of the module have run."""
         holder = scope.lookup(name)
         if holder is None:
             return self._starred(name, module)
-        key = (id(holder), name)
+        bindings = holder.bindings[name]
+        if later and holder is module.table.root:
+            bindings = self.standing(bindings, module)
+        key = (id(holder), name, len(bindings))
         if key in self._bound:
             return self._bound[key]
         if key in self._active:
             return (UNKNOWN,)
         self._active.add(key)
         try:
-            found = distinct(v for binding in holder.bindings[name] for v in self.binding_values(binding, module))
+            found = distinct(v for binding in bindings for v in self.binding_values(binding, module))
         finally:
             self._active.discard(key)
         self._bound[key] = found
         return found
+
+    def standing(self, bindings: list[Binding], module: Module) -> list[Binding]:
+        """The last of a module's bindings of a name alone, where nothing can have used those before it.
+
+        A def for the reader, of which the next line makes something else, is not what the name stands for.
+        """
+        if len(bindings) < 2:
+            return bindings
+        body = module.tree.body
+        places = [_place(binding, module) for binding in bindings]
+        if any(place is None for place in places) or places != sorted(set(places), key=body.index):  # type: ignore[arg-type]
+            return bindings
+        between = body[body.index(places[0]) + 1 : body.index(places[-1]) + 1]  # type: ignore[arg-type]
+        return bindings[-1:] if all(self._runs_nothing(s, module) for s in between) else bindings
+
+    def _runs_nothing(self, statement: ast.stmt, module: Module) -> bool:
+        """Whether a statement of a module runs no code of the project but its own line."""
+        match statement:
+            case ast.Expr(value=ast.Constant()):
+                return True
+            case ast.Import(names=names):
+                return all(self.project.imported(module, alias.name) is None for alias in names)
+            case ast.ImportFrom():
+                return self.project.imported(module, statement.module or "", statement.level) is None
+            case ast.FunctionDef(decorator_list=[]):
+                run: list[ast.AST] = [*statement.args.defaults, *filter(None, statement.args.kw_defaults)]
+            case ast.Assign() | ast.AnnAssign():
+                run = [statement.value] if statement.value is not None else []
+            case _:
+                return False
+        calls = [n for one in run for n in ast.walk(one) if isinstance(n, ast.Call)]
+        return all(isinstance(v, External) for call in calls for v in self.values(call.func, module))
 
     def _starred(self, name: str, module: Module) -> Values:
         for node in module.table.star_imports:
@@ -247,7 +283,7 @@ class Resolver:
     def module_attribute(self, module: Module, name: str) -> Values:
         """What `module.name` can stand for: a name bound there, or a submodule."""
         if name in module.table.root.bindings:
-            return self.name_values(name, module.table.root, module)
+            return self.name_values(name, module.table.root, module, later=True)
         if module.is_package:
             submodule = self.project.imported(module, name, level=1)
             if submodule is not None:
@@ -366,6 +402,17 @@ class Resolver:
         """What the function's return expressions can stand for, its parameters left symbolic."""
         returns = returned_by(function.node)
         return distinct(v for one in returns if one is not None for v in self.values(one, function.module))
+
+
+def _place(binding: Binding, module: Module) -> ast.stmt | None:
+    """The statement of a module that certainly binds a name; None where a condition or a function may."""
+    node: ast.AST | None = binding.node
+    if binding.kind not in ("def", "class", "assign", "import", "from"):
+        return None
+    while node is not None and not isinstance(node, ast.stmt):
+        node = module.table.parents.get(node)
+    simple = isinstance(node, ast.FunctionDef | ast.ClassDef | ast.Assign | ast.AnnAssign | ast.Import | ast.ImportFrom)
+    return node if simple and node in module.tree.body else None
 
 
 TRANSPARENT_DECORATORS = frozenset(

@@ -61,6 +61,10 @@ SIMPLE = {
     "table_of_transforms": "T = {'pmap': jax.pmap, 'vmap': jax.vmap}\ndef main(): return T['pmap'](lambda x: x - 1)(X)",
     "local_alias": "mapper = functools.partial(jax.pmap, axis_name='i')\np = mapper(step, donate_argnums=(0,))\n"
     "def main(): return p(X, Y)",
+    "defined_for_readers": "def mapper(f, *args, **kwargs): return jax.pmap(f, *args, **kwargs, axis_name='i')\n"
+    "mapper = functools.partial(jax.pmap, axis_name='i')\ndef main(): return mapper(step)(X, Y)",
+    "defined_twice": "def mapper(f): return jax.pmap(f, axis_name='i')\np = mapper(step)\n"
+    "mapper = functools.partial(jax.pmap, axis_name='i')\ndef main(): return p(X, Y), mapper(step)(Y, X)",
     "walrus": "def main():\n    return (p := jax.pmap(lambda x: x + 1))(X), p(Y)",
     "loop": "def main():\n    x = X\n    p = jax.pmap(step, 'i')\n"
     "    for _ in range(3): x, s = p(x, Y)\n    return x, s",
@@ -149,6 +153,11 @@ NAMED = {
                           "p = jax.pmap(model.apply, 'i')\ndef main(): return p(np.arange(8.0))\n"},
     "names_taken": {"main.py": "import jax\nimport numpy as np\nP = 3\nMesh = 'net'\n_shard_map_stacked = 2\n"
                     "def main(): return jax.pmap(lambda x: x * P)(np.ones((8, 2))), len(Mesh), _shard_map_stacked\n"},
+    "defined_for_readers_elsewhere": {"tools.py": "import functools\nimport jax\n"
+                                      "def spread(f, **kw): return jax.pmap(f, **kw)\nspread = functools.partial(jax.pmap, axis_name='i')\n",
+                                      "main.py": "import jax, numpy as np\nfrom tools import spread\n"
+                                      "p = spread(lambda x: jax.lax.psum(x, 'i'))\n"
+                                      "def main(): return p(np.ones((8, 2)))\n"},
     "optional_jax": {"main.py": "import numpy as np\ntry:\n    import jax\nexcept ImportError:\n    jax = None\n"
                      "def main(): return jax.pmap(lambda x: x * 2)(np.ones((8, 2)))\n"},
 }  # fmt: skip

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from jaxmigrate.flow.axes import by_last_name, last_name
 from jaxmigrate.flow.variance.library import is_host_source
@@ -66,26 +66,32 @@ class Hosts:
         self._steps += 1
         if self._steps > MOST_STEPS:
             return True
-        for inner in _evaluated(node):
+        for inner in _evaluated(node, lambda call: self._counts_devices(call, module)):
             if isinstance(inner, ast.Call | ast.Attribute | ast.Name) and self._node(inner, module, seen):
                 return True
         return False
+
+    def _counts_devices(self, call: ast.Call, module: Module) -> bool:
+        """Whether a call is `len(jax.local_devices())`, which is as many on every process as pmap's are."""
+        if not (isinstance(call.func, ast.Name) and call.func.id == "len" and len(call.args) == 1):
+            return False
+        values = self.resolver.values(call.args[0], module)
+        callees = [v.callee if isinstance(v, Application) and not v.arguments else None for v in values]
+        return bool(callees) and all(isinstance(c, External) and c.name == "jax.local_devices" for c in callees)
 
     def _node(self, node: ast.Call | ast.Attribute | ast.Name, module: Module, seen: set[object]) -> bool:
         if isinstance(node, ast.Call):
             if node.args and any(_is_seeded(v) for v in self.resolver.values(node.func, module)):
                 return False  # what it is seeded with is among its arguments, and asked about for itself
             return any(self._callee(v, seen) for v in self.resolver.values(node.func, module))
-        if any(_is_source(v) and not _is_seeded(v) for v in self.resolver.values(node, module)):
-            return True
-        if isinstance(node, ast.Attribute):
-            return False
         scope = module.table.scope_of.get(node)
-        holder = scope.lookup(node.id) if scope is not None else None
-        if holder is None or (id(holder), node.id) in seen:
-            return False
-        seen.add((id(holder), node.id))
-        return any(self._binding(b, module, seen) for b in holder.bindings[node.id])
+        holder = scope.lookup(node.id) if scope is not None and isinstance(node, ast.Name) else None
+        if holder is None or isinstance(node, ast.Attribute):
+            return any(_is_source(v) and not _is_seeded(v) for v in self.resolver.values(node, module))
+        bindings = [b for b in holder.bindings[node.id] if scope is not holder or _may_reach(b, node, module)]
+        bindings = [b for b in bindings if b not in seen]
+        seen.update(bindings)
+        return any(self._binding(b, module, seen) for b in bindings)
 
     def _callee(self, value: Value, seen: set[object]) -> bool:
         """Whether calling something gives what processes may not agree on."""
@@ -99,6 +105,8 @@ class Hosts:
     def _binding(self, binding: Binding, module: Module, seen: set[object]) -> bool:
         if binding.kind == "param" and isinstance(binding.scope.node, ast.FunctionDef | ast.Lambda):
             return self._parameter(binding.name, binding.scope.node, module, seen)
+        if binding.kind in ("import", "from"):
+            return any(_is_source(v) and not _is_seeded(v) for v in self.resolver.binding_values(binding, module))
         value = binding.value or _iterated(binding, module)
         return value is not None and self._expression(value, module, seen)
 
@@ -148,11 +156,13 @@ def _is_source(value: Value) -> bool:
     return isinstance(value, External) and is_host_source(value.name)
 
 
-def _evaluated(node: ast.expr) -> Iterator[ast.AST]:
+def _evaluated(node: ast.expr, is_known: Callable[[ast.Call], bool]) -> Iterator[ast.AST]:
     """The expressions that are evaluated for one; bodies of lambdas are not, nor what a stored function hangs on."""
     pending: list[ast.AST] = [node]
     while pending:
         current = pending.pop()
+        if isinstance(current, ast.Call) and is_known(current):
+            continue
         yield current
         stored = isinstance(current, ast.Attribute) and (current.attr.endswith("_fn") or current.attr in STORED)
         if not isinstance(current, ast.Lambda) and not stored:
@@ -169,13 +179,35 @@ def _returned(function: FunctionNode) -> Iterator[ast.expr]:
 
 
 def _iterated(binding: Binding, module: Module) -> ast.expr | None:
-    """What a loop or with statement binds a name from."""
+    """What a loop, a with statement, a match or an operator like += binds a name from."""
     current: ast.AST | None = binding.node
     while current is not None and not isinstance(current, ast.stmt | ast.comprehension | ast.withitem):
         current = module.table.parents.get(current)
     if isinstance(current, ast.For | ast.AsyncFor | ast.comprehension):
         return current.iter
+    if isinstance(current, ast.AugAssign):
+        return current.value
+    if isinstance(current, ast.Match):
+        return current.subject
     return current.context_expr if isinstance(current, ast.withitem) else None
+
+
+def _may_reach(binding: Binding, use: ast.Name, module: Module) -> bool:
+    """Whether what a function binds a name to can be what it reads from it: not what comes later, out of all loops."""
+    node, parents = binding.node, module.table.parents
+    if binding.scope.kind != "function" or not isinstance(node, ast.stmt | ast.expr) or node.lineno < use.lineno:
+        return True
+    current: ast.AST | None = use
+    own: ast.AST = node
+    while not isinstance(own, ast.stmt) and own in parents:
+        own = parents[own]
+    within = False
+    while current is not None and current is not binding.scope.node:
+        if isinstance(current, ast.For | ast.AsyncFor | ast.While) and node.lineno <= (current.end_lineno or 0):
+            return True
+        within |= current is own
+        current = parents.get(current)
+    return node.lineno == use.lineno and not within
 
 
 def _is_method(function: FunctionNode, module: Module) -> bool:

@@ -1,0 +1,85 @@
+"""What a mapped function captures: where processes may not agree on it, its outputs are not one array for all."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from jaxmigrate.migrate.project import plan_sources
+
+PROGRAM = """import jax
+import jax.numpy as jnp
+import numpy as np
+from flax import jax_utils
+from flax.training.common_utils import shard
+
+
+def helper(x):
+    return x
+
+
+def main():
+    {}
+
+    def step(w, x):
+        return w * scale - jax.lax.pmean(jnp.mean(x), "batch")
+
+    p_step = jax.pmap(step, axis_name="batch")
+    w = jax_utils.replicate(jnp.ones(3))
+    for i in range(3):
+        w = p_step(w, shard(np.ones((16, 3))))
+    print(w[0])
+
+
+main()
+"""
+INDEX = "jax.process_index()"
+
+
+def layout(text: str) -> str:
+    """The layout of what the step returns, where main begins with a text."""
+    lines = text.replace("INDEX", INDEX).replace("\n", "\n    ")
+    plan, _ = plan_sources([("main.py", Path("/nowhere/main.py"), PROGRAM.format(lines))], layout="auto")
+    return plan.sites[0].outputs[0].layout
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "scale = INDEX",
+        "scale = 1.0\nscale += INDEX",
+        "scale, other = INDEX, 1",
+        "scale, other = helper((INDEX, 1))",
+        "(scale := INDEX)",
+        "for scale in [INDEX]:\n    pass",
+        "with helper(INDEX) as scale:\n    pass",
+        "match INDEX:\n    case scale:\n        pass",
+        "scale = 1.0\ndef inner():\n    nonlocal scale\n    scale = INDEX\ninner()",
+        "key = jax.random.PRNGKey(INDEX)\nscale = jax.random.normal(key)",
+        "n = INDEX; scale = n",
+        "n = 0\nfor i in range(2):\n    scale = n\n    n = INDEX",
+        "n = 0\nwhile n < 1:\n    scale = n + 1\n    n = n + INDEX",
+        "n = 0\ndef inner():\n    return n\nn = INDEX\nscale = inner()",
+        "scale = len([v for v in jax.local_devices() if v.id > 3])",
+        "scale = jax.local_devices()[0].id",
+    ],
+)
+def test_processes_may_not_agree(text: str) -> None:
+    assert layout(text) == "stacked"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "scale = 1.0",
+        "n = 0\nscale = n\nn = n + INDEX",
+        "key = jax.random.PRNGKey(0)\nscale = jax.random.normal(key)\nkey = key + INDEX",
+        "key = jax.random.PRNGKey(0)\nkey, other = jax.random.split(key)\nscale = other.sum()\nkey = key + INDEX",
+        "scale = len(jax.local_devices())",
+        "devices = jax.local_devices()\nscale = 2 * len(devices)",
+        "rng = np.random.RandomState(0)\nscale = rng.rand()",
+    ],
+)
+def test_processes_agree(text: str) -> None:
+    assert layout(text) == "replicated"
