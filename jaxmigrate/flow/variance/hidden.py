@@ -189,7 +189,10 @@ class Hidden:
         return reached
 
     def _over(self, node: ast.expr, module: Module, axes: frozenset[str]) -> bool:
-        """Whether a mention of an introducer can be one over the mapped axes."""
+        """Whether a mention of an introducer can be one over the mapped axes, and no namesake in the project."""
+        values = self.resolver.values(node, module)
+        if values and all(isinstance(value, Function) for value in values):
+            return False  # what it mentions itself is asked about
         call = module.table.parents.get(node)
         name = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
         position = AXIS_POSITIONS.get(f"jax.lax.{name}")
