@@ -21,7 +21,7 @@ from jaxmigrate.program.collectives import AXIS_POSITIONS
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver, is_static
 from jaxmigrate.program.scopes import Scope, all_parameters, positional_names, walk
-from jaxmigrate.program.values import Class, Function, Instance
+from jaxmigrate.program.values import Class, External, Function, Instance
 from jaxmigrate.records import made, record
 
 INTRODUCERS = frozenset(
@@ -65,6 +65,18 @@ HOST_ONLY = frozenset(
         "device_get", "block_until_ready", "sync_global_devices", "ArgumentParser", "make_mesh",
     }
 )  # fmt: skip
+
+
+# The same of libraries' functions, whose names a project may well give to functions of its own.
+HOST_LIBRARIES = frozenset(
+    {
+        "flax.training.common_utils.get_metrics", "flax.training.checkpoints.save_checkpoint",
+        "flax.training.checkpoints.save_checkpoint_multiprocess", "flax.training.checkpoints.restore_checkpoint",
+        "tensorflow.io.gfile.GFile", "tensorflow.summary.create_file_writer",
+        "clu.metric_writers.create_default_writer",
+    }
+)  # fmt: skip
+HOST_NAMES = frozenset(name.rpartition(".")[2] for name in HOST_LIBRARIES)
 
 
 @record(eq=False, frozen=False)
@@ -292,6 +304,8 @@ class Hidden:
                 continue  # that of a class before it in line, which each class mentions itself
             if name == "__subclasses__":
                 owner.mentions.add(CONSTRUCTOR)
+            if name in HOST_NAMES and self._is_host_library(node, module):
+                owner.mentions |= HOST_ONLY
             if isinstance(node, ast.Attribute) or _is_function(node, module):
                 owner.mentions.add(name)
                 self._mentions.append(_Mention(name, node, module, owner))
@@ -302,6 +316,10 @@ class Hidden:
                 unit.reducing |= not words.isdisjoint(REDUCERS)
                 if "axis_index_groups" in words and last_name(call.func) not in GROUPED:
                     unit.introducing.append((call, module))
+
+    def _is_host_library(self, node: ast.expr, module: Module) -> bool:
+        value = self.resolver.value(node, module)
+        return isinstance(value, External) and value.name in HOST_LIBRARIES
 
     def _place(self, mention: _Mention) -> None:
         """Notes a mention of a function that stores it, or hands it out."""

@@ -49,6 +49,13 @@ HOST_SOURCES = (
     "jax.distributed",
 )  # fmt: skip
 
+FLAGS = "absl.flags.FLAGS."  # strings, numbers and configurations, which every process is given alike
+FLAG_METHODS = frozenset(
+    {
+        "copy_and_resolve_references", "count", "endswith", "format", "get", "items", "join", "keys", "lower",
+        "replace", "split", "startswith", "strip", "title", "to_dict", "upper", "values",
+    }
+)  # fmt: skip
 SHARED = frozenset({"jax.lax.all_gather", "jax.lax.all_gather_invariant"})  # every device gets the same
 SPREADING = frozenset(f"jax.lax.{name}" for name in ("all_to_all", "ppermute", "pshuffle", "pswapaxes", "psum_scatter"))
 
@@ -163,6 +170,8 @@ def is_pure(name: str) -> bool:
     """Whether a function outside the project is a function of its arguments alone."""
     if name.startswith(IMPURE):
         return False
+    if name.startswith(FLAGS):
+        return name.rpartition(".")[2] in FLAG_METHODS
     return name in PURE_NAMES or name.startswith(PURE) or name.startswith("builtins.")
 
 

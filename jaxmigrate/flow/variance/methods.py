@@ -84,6 +84,8 @@ def _unseen(
     handed.run_all(run, held)
     everything = replace(union(held), callee=None)
     note_keys(run, arguments, node, frame)
+    if isinstance(receiver.static, Constant) and hasattr(receiver.static.value, name) and not receiver.host:
+        return replace(everything, kind="unknown")  # a string's, a number's or a tuple's, which cannot change
     if name in IMPURE_METHODS or receiver.host or _is_stateful(run, receiver):
         looks = name in LOOKS and not run.defines(name)
         for one in held if not looks else ():
