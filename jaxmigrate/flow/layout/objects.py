@@ -39,7 +39,8 @@ def copied_by(it: Interpreter, site: ast.expr, index: int, count: int) -> set[st
         and isinstance(node.func.value, ast.Name)
         and node.func.value.id == name
     }
-    return found | {COPIED_BY[mark] for cls in _classes(it, function, name) for mark in _marks(it, cls)}
+    kinds = [*_classes(it, function, name), *_made_anew(it, function, name)]
+    return found | {COPIED_BY[mark] for cls in kinds for mark in _marks(it, cls)}
 
 
 def may_be_static(it: Interpreter, field: str) -> bool:
@@ -78,6 +79,20 @@ def _classes(it: Interpreter, function: Function, name: str) -> list[Class | Ext
             values = it.resolver.values(parameter.annotation, function.module)
             return [v for v in values if isinstance(v, Class | External)]
     return []
+
+
+def _made_anew(it: Interpreter, function: Function, name: str) -> list[Class]:
+    """The class of which a function makes a new object that takes the place of a parameter: `state = State(...)`."""
+    calls = [
+        node.value.func
+        for node in ast.walk(function.node)
+        if isinstance(node, ast.Assign)
+        and isinstance(node.value, ast.Call)
+        and any(isinstance(target, ast.Name) and target.id == name for target in node.targets)
+        and node.value.func in function.module.table.scope_of
+    ]
+    values = [it.resolver.value(call, function.module) for call in calls]
+    return [value for value in values if isinstance(value, Class)]
 
 
 def _marks(it: Interpreter, cls: Class | External) -> set[str]:
