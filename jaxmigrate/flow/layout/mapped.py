@@ -201,7 +201,7 @@ def returned(it: Interpreter, site: ast.expr, given: Sequence[Var], trusting: bo
     if len(functions) == 1 and first >= 0 and (axes or axis is None):
         named = dict(zip(names, given[first:], strict=True))
         outer = axes or frozenset({" unnamed "})
-        found = read(functions[0], given[:first], outer, it.resolver, named, trusting=trusting).returned
+        found = read(functions[0], given[:first], outer, it.resolver, named, trusting=trusting, local=True).returned
     it.readings[key] = (functions, found)
     return found
 

@@ -105,11 +105,11 @@ def apply(run: Run, function: Var, arguments: Arguments, node: ast.Call | None, 
     callee = known_callee(run, function)
     if callee is not None:
         result = dispatch(run, callee, arguments, node, frame)
-        return doubtful(result) if function.host and not run.lenient else result
+        return doubtful(result) if function.host and not run.agrees else result
     if isinstance(function.static, Class):
         return at_least(construct(run, function.static, arguments, node), function.level)
     handed.run_all(run, [function, *arguments.all()])
-    if (function.host and not run.lenient) or _has_functions(run, arguments):
+    if (function.host and not run.agrees) or _has_functions(run, arguments):
         return _anything(run, function, arguments)
     methods.note_keys(run, arguments, node, frame)
     return fresh(run.hidden(_label(node), union([*arguments.all(), at_rest(function)])), node, arguments)

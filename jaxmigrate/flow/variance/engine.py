@@ -10,6 +10,7 @@ from jaxmigrate.flow.variance.frames import Arguments
 from jaxmigrate.flow.variance.hidden import Hidden
 from jaxmigrate.flow.variance.hosts import Hosts
 from jaxmigrate.flow.variance.lattice import GIVEN, Fields, Level, Var, mapped, replace, union, unsure
+from jaxmigrate.flow.variance.library import HOST_IDENTITIES as IDENTITIES
 from jaxmigrate.flow.variance.loaded import Loaded
 from jaxmigrate.flow.variance.reading import Reading
 from jaxmigrate.flow.variance.run import Run, Shared
@@ -28,6 +29,7 @@ def read(
     *,
     trusting: bool = False,
     lenient: bool = False,
+    local: bool = False,
 ) -> Reading:
     """Reads a function called with these arguments on every device of a map over `axes`.
 
@@ -37,17 +39,19 @@ def read(
     taken to be at its level in every leaf. What is not understood is at MAY; nothing is raised. A `trusting` reading
     saves the look at the whole program that calls of stored functions need, and proves nothing where it says `assumed`.
     A `lenient` one is for rules, which tell of what is wrong rather than prove what is right: processes agree on all
-    that Python tests, and an error on one of several ways is one.
+    that Python tests, and an error on one of several ways is one. A `local` one is about the devices of one process:
+    what Python tests, draws or reads from a file while the function is traced is one thing for all of those.
     """
     shared = _share(resolver)
     given = Arguments(
         tuple(_argument(value, index) for index, value in enumerate(arguments)),
         Fields({name: _argument(value, name) for name, value in named.items()}),
     )
-    run = _read(function, given, axes, resolver, shared, spilled=False, trusting=trusting, lenient=lenient)
+    modes = {"trusting": trusting, "lenient": lenient, "local": local}
+    run = _read(function, given, axes, resolver, shared, spilled=False, **modes)
     if run.spills and not lenient:
         # something outside was changed: read again, trusting nothing that can have been changed
-        run = _read(function, given, axes, resolver, shared, spilled=True, trusting=trusting, lenient=lenient)
+        run = _read(function, given, axes, resolver, shared, spilled=True, **modes)
     return run.reading
 
 
@@ -60,7 +64,9 @@ def _share(resolver: Resolver) -> Shared:
     found = resolver.remembered.get("variance")
     if not isinstance(found, Shared):
         loaded = Loaded(resolver)
-        shared = Shared(Hidden(resolver, loaded), Hosts(resolver, loaded), callers_of(resolver))
+        shared = Shared(
+            Hidden(resolver, loaded), Hosts(resolver, loaded), callers_of(resolver), Hosts(resolver, loaded, IDENTITIES)
+        )
         found = resolver.remembered["variance"] = shared
     return found
 
@@ -75,8 +81,9 @@ def _read(
     spilled: bool,
     trusting: bool,
     lenient: bool,
+    local: bool,
 ) -> Run:
-    run = Run(axes, resolver, shared, spilled, trusting, lenient, _home(function))
+    run = Run(axes, resolver, shared, spilled, trusting, lenient, local, _home(function))
     try:
         run.reading.returned = calls.apply(run, Var(static=function), given, None)
     except RecursionError:

@@ -46,7 +46,7 @@ def evaluate(run: Run, node: ast.expr, frame: Frame) -> Var:
         return unsure(EQUAL)
     handler = HANDLERS.get(type(node))
     found = handler(run, node, frame) if handler is not None else _operands(run, node, frame)
-    return replace(found, host=False) if run.lenient and found.host else found
+    return replace(found, host=False) if found.host and run.agrees else found
 
 
 def _operands(run: Run, node: ast.expr, frame: Frame) -> Var:

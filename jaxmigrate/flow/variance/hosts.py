@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterator
 
 from jaxmigrate.flow.axes import by_last_name, last_name
-from jaxmigrate.flow.variance.library import is_host_source
+from jaxmigrate.flow.variance.library import HOST_SOURCES
 from jaxmigrate.flow.variance.loaded import Loaded
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver, own_statements
@@ -27,10 +27,14 @@ MOST_STEPS = 3000
 
 
 class Hosts:
-    """Answers by following bindings backwards, callers in the same process included; answers are kept."""
+    """Answers by following bindings backwards, callers in the same process included; answers are kept.
 
-    def __init__(self, resolver: Resolver, loaded: Loaded) -> None:
+    `sources` begin the names of what processes may not agree on.
+    """
+
+    def __init__(self, resolver: Resolver, loaded: Loaded, sources: tuple[str, ...] = HOST_SOURCES) -> None:
         self.resolver = resolver
+        self.sources = sources
         self.loaded = loaded
         self._beside: frozenset[Module] = frozenset()
         self._answers: dict[ast.AST, bool] = {}
@@ -87,7 +91,7 @@ class Hosts:
         scope = module.table.scope_of.get(node)
         holder = scope.lookup(node.id) if scope is not None and isinstance(node, ast.Name) else None
         if holder is None or isinstance(node, ast.Attribute):
-            return any(_is_source(v) and not _is_seeded(v) for v in self.resolver.values(node, module))
+            return any(self._is_source(v) and not _is_seeded(v) for v in self.resolver.values(node, module))
         bindings = [b for b in holder.bindings[node.id] if scope is not holder or _may_reach(b, node, module)]
         bindings = [b for b in bindings if b not in seen]
         seen.update(bindings)
@@ -100,13 +104,13 @@ class Hosts:
         if isinstance(value, Function) and value.node not in seen:
             seen.add(value.node)
             return any(self._expression(r, value.module, seen) for r in _returned(value.node))
-        return _is_source(value)
+        return self._is_source(value)
 
     def _binding(self, binding: Binding, module: Module, seen: set[object]) -> bool:
         if binding.kind == "param" and isinstance(binding.scope.node, ast.FunctionDef | ast.Lambda):
             return self._parameter(binding.name, binding.scope.node, module, seen)
         if binding.kind in ("import", "from"):
-            return any(_is_source(v) and not _is_seeded(v) for v in self.resolver.binding_values(binding, module))
+            return any(self._is_source(v) and not _is_seeded(v) for v in self.resolver.binding_values(binding, module))
         value = binding.value or _iterated(binding, module)
         return value is not None and self._expression(value, module, seen)
 
@@ -124,6 +128,11 @@ class Hosts:
             for call, where in self._calls(function.name)
             for given in _given(call, name, position - method)
         )
+
+    def _is_source(self, value: Value) -> bool:
+        while isinstance(value, Application):
+            value = value.callee
+        return isinstance(value, External) and value.name.startswith(self.sources)
 
     def _calls(self, name: str) -> Iterator[tuple[ast.Call, Module]]:
         for module in self.resolver.project.named:
@@ -148,12 +157,6 @@ def _is_seeded(value: Value) -> bool:
     while isinstance(value, Application) and value.arguments:
         value = value.callee
     return isinstance(value, External) and value.name.startswith("numpy.random.") and value.name.endswith(SEEDED)
-
-
-def _is_source(value: Value) -> bool:
-    while isinstance(value, Application):
-        value = value.callee
-    return isinstance(value, External) and is_host_source(value.name)
 
 
 def _evaluated(node: ast.expr, is_known: Callable[[ast.Call], bool]) -> Iterator[ast.AST]:

@@ -49,6 +49,12 @@ HOST_SOURCES = (
     "jax.distributed",
 )  # fmt: skip
 
+HOST_IDENTITIES = (  # of those, what tells which process it is, whatever else it does
+    "jax.process_index", "jax.host_id", "jax.process_indices", "jax.lib.xla_bridge.process_index", "jax.local_devices",
+    "jax.host_ids", "jax.lib.xla_bridge.host_id", "os.getpid", "os.environ", "os.getenv", "uuid.", "socket.",
+    "jax.pure_callback", "jax.experimental.io_callback", "jax.experimental.host_callback",
+    "jax.experimental.multihost_utils", "jax.distributed",
+)  # fmt: skip
 FLAGS = "absl.flags.FLAGS."  # strings, numbers and configurations, which every process is given alike
 FLAG_METHODS = frozenset(
     {

@@ -123,7 +123,7 @@ def _of_values(run: Run, owner: Value, name: str, values: tuple[Value, ...]) -> 
         return None
     if run.spilled and isinstance(values[0], Constant):
         return unsure(EQUAL)  # what was stored may have been stored there
-    hosts = run.shared.hosts
+    hosts = run.hosts
     cls = owner.cls if isinstance(owner, Instance) else owner if isinstance(owner, Class) else None
     module = owner.module if isinstance(owner, ModuleValue) else None
 

@@ -58,6 +58,7 @@ class Shared:
     hidden: Hidden
     hosts: Hosts
     callers: Callers
+    identities: Hosts  # of hosts' sources those alone that tell which process it is
     storing: dict[ast.AST, bool] = made(factory=dict)  # whether a function changes what is not its own
     free: dict[ast.AST, tuple[tuple[str, bool], ...]] = made(factory=dict)  # names that functions capture
 
@@ -70,9 +71,9 @@ class Run:
     that an inner vmap binds again, None standing for unknown ones. `doubt`: how many branches deep that processes may
     not agree on. `batched`: how many vmaps deep. `spilled`: whether something outside of what is read was changed, so
     that what is read from there is not known. `trusting`: what is out of sight is taken for a function of its
-    arguments, without a look at the program. `lenient`: processes agree on what Python tests. `home`: the module of
-    what is read. `customs` and `cleared` count the functions called that have a derivative of their own, and the
-    reductions that have made something equal.
+    arguments, without a look at the program. `lenient`: processes agree on what Python tests. `local`: so do the
+    devices of one, which are all that is asked about. `home`: the module of what is read. `customs` and `cleared` count
+    the functions called that have a derivative of their own, and the reductions that have made something equal.
     """
 
     axes: frozenset[str]
@@ -81,6 +82,7 @@ class Run:
     spilled: bool = False
     trusting: bool = False
     lenient: bool = False
+    local: bool = False
     home: Module | None = None
     reading: Reading = made(factory=Reading)
     active: list[ast.AST] = made(factory=list)
@@ -100,6 +102,16 @@ class Run:
     spills: bool = False
     gave_up: bool = False
 
+    @property
+    def agrees(self) -> bool:
+        """Whether all devices that are asked about go one way where Python tests something."""
+        return self.lenient or self.local
+
+    @property
+    def hosts(self) -> Hosts:
+        """What says whether a value that is captured may differ between the devices that are asked about."""
+        return self.shared.identities if self.local else self.shared.hosts
+
     def quiet(self) -> bool:
         """Whether events are not recorded: a body is being read a second time, for its gradient."""
         return not self.clearing
@@ -112,7 +124,7 @@ class Run:
         if node not in self.outside:
             self.outside[node] = unsure(EQUAL)  # for `step = partial(step, rng)`, which leads back to itself
             found = self._captured(node, module)
-            self.outside[node] = replace(found, host=False) if self.lenient else found
+            self.outside[node] = replace(found, host=False) if self.agrees else found
         return self.outside[node]
 
     def _captured(self, node: ast.Name, module: Module) -> Var:
@@ -128,7 +140,7 @@ class Run:
         listed = isinstance(value, Constant) and isinstance(value.value, tuple)
         if listed and holder is not None and any(isinstance(b.value, ast.List) for b in holder.bindings[node.id]):
             return self.kept(Var(static=value), key)
-        return self.static(value, key, lambda: self.shared.hosts.differs(node, module))
+        return self.static(value, key, lambda: self.hosts.differs(node, module))
 
     def _any_of(self, values: Values, key: object) -> Callee | None:
         """One of several functions that a name may stand for."""
@@ -171,7 +183,7 @@ class Run:
 
     def hidden(self, name: str, inputs: Var) -> Var:
         """The result of a function of its inputs whose code is somewhere in the program, or in a library."""
-        if inputs.host and not self.lenient:
+        if inputs.host and not self.agrees:
             return unsure(inputs)
         level = inputs.level
         if self.trusting:

@@ -245,7 +245,7 @@ def _interrupted(run: Run, body: Sequence[ast.stmt], handlers: Sequence[Callable
         if handler():
             ends.append(frame.names)
     frame.names = joined(ends) if ends else dict(start)
-    if run.hosted > hosted and not run.lenient:  # processes may not agree on whether it was interrupted
+    if run.hosted > hosted and not run.agrees:  # processes may not agree on whether it was interrupted
         frame.names = {n: v if start.get(n) is v else doubtful(v) for n, v in frame.names.items()}
         frame.doubtful |= bool(frame.returned)
     return bool(ends) or not handlers
