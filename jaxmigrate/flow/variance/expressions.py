@@ -214,7 +214,7 @@ def _conditional(run: Run, node: ast.IfExp, frame: Frame) -> Var:
 def uncertain(run: Run, test: ast.expr, frame: Frame) -> bool:
     """Whether processes may not agree on a test; arrays cannot be tested, so that what is tested is of the host."""
     value = evaluate(run, test, frame)
-    if run.lenient:
+    if run.agrees:
         return False
     return value.host or (value.level == Level.MAY and value.parts is None and value.fields is None)
 

@@ -1,4 +1,8 @@
-"""What a mapped function captures: where processes may not agree on it, its outputs are not one array for all."""
+"""What a mapped function captures: what tells one process from another keeps its outputs from being one array for all.
+
+What is drawn, or read from a file, while the function is traced is one thing for all devices of a process, and each of
+them goes on to read its own copy of an array that is said to be on all.
+"""
 
 from __future__ import annotations
 
@@ -79,6 +83,9 @@ def test_processes_may_not_agree(text: str) -> None:
         "scale = len(jax.local_devices())",
         "devices = jax.local_devices()\nscale = 2 * len(devices)",
         "rng = np.random.RandomState(0)\nscale = rng.rand()",
+        "scale = np.random.rand()",  # drawn once, where the function is traced, for all devices of a process
+        "with open('rate') as file:\n    scale = float(file.read())",
+        "import time\nscale = 2.0 if time.time() > 3 else 1.0",
     ],
 )
 def test_processes_agree(text: str) -> None:

@@ -46,18 +46,18 @@ SUMMED = """def f(p, x, o):
 LOGGER = "def note(v):\n if jax.process_index() == 0:\n"
 
 
-def reading(text: str, axes: tuple[str, ...] = ("i",)) -> Reading:
+def reading(text: str, axes: tuple[str, ...] = ("i",), local: bool = False) -> Reading:
     """Reads the function `f` of a module."""
     module = parse_module(Path("/nowhere/a.py"), PRELUDE + text)
     resolver = Resolver(Project([module]))
     node = next(n for n in module.tree.body if isinstance(n, ast.FunctionDef) and n.name == "f")
     given = [Var(Level.YES) if a.arg[0] in "xyz" else MAY if a.arg[0] == "m" else EQUAL for a in node.args.args]
-    return read(Function(module, node), given, frozenset(axes), resolver)
+    return read(Function(module, node), given, frozenset(axes), resolver, local=local)
 
 
-def levels(text: str, axes: tuple[str, ...] = ("i",)) -> str:
+def levels(text: str, axes: tuple[str, ...] = ("i",), local: bool = False) -> str:
     """N, M or Y for each element of what `f` returns, or for all of it."""
-    returned = reading(text, axes).returned
+    returned = reading(text, axes, local).returned
     return "".join("NMY"[v.level] for v in (returned.parts if returned.parts is not None else [returned]))
 
 
@@ -198,6 +198,25 @@ def test_expressions(expression: str, expected: str) -> None:
 )  # fmt: skip
 def test_bodies(text: str, expected: str) -> None:
     assert levels(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "of_all", "of_one"),
+    [
+        ("def f(p):\n if time.time() > 3:\n  p = p + 1\n return p", "M", "N"),
+        ("def f(p):\n for k in range(np.random.randint(3)):\n  p = p + 1\n return p", "M", "N"),
+        ("def f(p):\n try:\n  open('a')\n  q = p\n except OSError:\n  q = p + 1\n return q", "M", "N"),
+        ("def f(p, x):\n if time.time() > 3:\n  p = p + x\n return p", "M", "M"),
+        ("def f(p):\n return p + jax.process_index(), p + time.time()", "MM", "MM"),
+        ("def f(p):\n return jax.pure_callback(abs, p, p), io_callback(abs, p, p)", "MM", "MM"),
+        ("def f(p):\n return elsewhere.f(p) if os.path.exists('a') else p", "M", "M"),
+        ("def f(p, x):\n return lax.cond(x[0] > 0, lambda: p, lambda: 2 * p)", "M", "M"),
+    ],
+)
+def test_devices_of_one_process(text: str, of_all: str, of_one: str) -> None:
+    """What Python tests while it traces a function, it tests once for all devices of its process."""
+    assert levels(text) == of_all
+    assert levels(text, local=True) == of_one
 
 
 @pytest.mark.parametrize(
