@@ -154,7 +154,8 @@ NAMED = {
     "names_taken": {"main.py": "import jax\nimport numpy as np\nP = 3\nMesh = 'net'\n_shard_map_stacked = 2\n"
                     "def main(): return jax.pmap(lambda x: x * P)(np.ones((8, 2))), len(Mesh), _shard_map_stacked\n"},
     "defined_for_readers_elsewhere": {"tools.py": "import functools\nimport jax\n"
-                                      "def spread(f, **kw): return jax.pmap(f, **kw)\nspread = functools.partial(jax.pmap, axis_name='i')\n",
+                                      "def spread(f, **kw): return jax.pmap(f, **kw)\n"
+                                      "spread = functools.partial(jax.pmap, axis_name='i')\n",
                                       "main.py": "import jax, numpy as np\nfrom tools import spread\n"
                                       "p = spread(lambda x: jax.lax.psum(x, 'i'))\n"
                                       "def main(): return p(np.ones((8, 2)))\n"},
