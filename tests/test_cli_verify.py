@@ -167,6 +167,21 @@ def test_files_that_share_global_arrays_are_written_all_or_not_at_all(
     assert "other.py:8:10 JM490 did not verify, so the file was left: not exercised" in out
 
 
+def test_a_file_that_cannot_be_written_holds_those_that_share_its_arrays(
+    program: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    files = {"norm.py": NORMALISE, "train.py": USER, "other.py": USER}
+    for name, text in files.items():
+        (program / name).write_text(text)
+    (program / "other.py").chmod(0o444)
+    assert main(["fix", "."]) == 2
+    assert {name: (program / name).read_text() for name in files} == files
+    assert "shard_map" in (program / "tools.py").read_text()
+    out, err = capsys.readouterr()
+    assert "norm.py:7:2 JM490 was left with other.py, whose arrays it shares" in out
+    assert "other.py: is read-only" in err
+
+
 def test_files_that_share_no_global_array_are_written_alone(program: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (program / "norm.py").write_text(NORMALISE)
     (program / "other.py").write_text(USER + 'double = jax.pmap(lambda x: 2 * x, "i")\n')

@@ -12,14 +12,14 @@ from jaxmigrate.commands.cells import remarks
 from jaxmigrate.commands.inputs import Inputs, load, locate
 from jaxmigrate.commands.planning import PlannedFile, plan_files, with_diff
 from jaxmigrate.commands.reporting import write_reports
-from jaxmigrate.commands.withheld import Withheld
+from jaxmigrate.commands.withheld import Withheld, left_with
 from jaxmigrate.migrate import SitePlan
 from jaxmigrate.reports import fix_html, fix_json, fix_junit, fix_markdown
 from jaxmigrate.reports.diff import shown_diff
 from jaxmigrate.reports.fix_result import FixedFile, FixResult
 from jaxmigrate.reports.site_layouts import is_global, reasons, summary
 from jaxmigrate.requirements import project_of, target_jax, written_for
-from jaxmigrate.sources import SourceError, write_source
+from jaxmigrate.sources import SourceError, is_writable, write_source
 from jaxmigrate.terminal import is_terminal, plural, printable, say, wants_colour
 from jaxmigrate.verify.model import Evidence
 
@@ -74,6 +74,8 @@ def _fix_group(group: Inputs, options: argparse.Namespace, from_stdin: bool) -> 
     target = target_jax(group.config, root, options.target_jax)
     planned, broken = plan_files(group.sources, layout, target, written_for(root), marks=options.verify)
     evidence, withheld = _verified(planned, group, options) if options.verify else (None, {})
+    if not (options.diff or options.check or from_stdin):
+        withheld = {**withheld, **_left_with_unwritable(planned, withheld)}
     files = [_fix_file(file, withheld, options) for file in planned]
     if from_stdin and not (options.diff or options.check):
         sys.stdout.buffer.write(b"".join(file.after for file in planned) or group.sources[0].raw)
@@ -89,6 +91,13 @@ def _verified(
     from jaxmigrate.commands.verification import verify_before_writing
 
     return verify_before_writing(planned, group.config, options)
+
+
+def _left_with_unwritable(planned: Sequence[PlannedFile], withheld: Mapping[str, Withheld]) -> dict[str, Withheld]:
+    """The files that are not written because others, which share their global arrays, cannot be."""
+    shared = [file for file in planned if file.plan.changed and file.plan.together]
+    names = {file.source.name for file in shared if file.source.name not in withheld and not is_writable(file.source)}
+    return left_with(names, [file.plan for file in shared if file.source.name not in withheld])
 
 
 def _fix_file(

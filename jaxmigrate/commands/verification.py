@@ -19,7 +19,7 @@ from jaxmigrate.commands.original import Origin
 from jaxmigrate.commands.planning import PlannedFile
 from jaxmigrate.commands.progress import progress_display
 from jaxmigrate.commands.scope import located, project_root
-from jaxmigrate.commands.withheld import Withheld
+from jaxmigrate.commands.withheld import Withheld, left_with
 from jaxmigrate.config import CommandConfig, Config
 from jaxmigrate.migrate import SitePlan
 from jaxmigrate.program.old_names import old_names
@@ -57,7 +57,7 @@ def verify_before_writing(
         if not refused:
             return evidence, withheld
         withheld |= refused
-        withheld |= _left_with(withheld, planned)
+        withheld |= left_with(withheld, [file.plan for file in planned])
     return evidence, withheld
 
 
@@ -301,17 +301,6 @@ def _refused(evidence: Evidence, candidates: Sequence[PlannedFile]) -> dict[str,
     by_file = {name: Withheld(reasons[name], own) for name in names if name in reasons}
     told = f"{failed[0].site}: {_told(failed[0])}" if failed else evidence.message
     return by_file or dict.fromkeys(names, Withheld(f"did not verify, so the file was left: {told}", {}))
-
-
-def _left_with(withheld: Mapping[str, Withheld], planned: Sequence[PlannedFile]) -> dict[str, Withheld]:
-    """The files that cannot be written without others that may not: they make or take the same global arrays."""
-    found: dict[str, Withheld] = {}
-    for file in planned:
-        others = sorted(name for name in file.plan.together if name in withheld)
-        if file.plan.changed and file.source.name not in withheld and others:
-            reason = f"was left with {others[0]}, whose arrays it shares: a command that reaches both verifies both"
-            found[file.source.name] = Withheld(reason, {})
-    return found
 
 
 def _told(site: SiteEvidence) -> str:

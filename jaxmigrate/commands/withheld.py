@@ -1,9 +1,11 @@
-"""Why `fix --verify` leaves a file that it could rewrite."""
+"""Why `fix` leaves a file that it could rewrite."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple
+
+from jaxmigrate.migrate import FilePlan
 
 
 class Withheld(NamedTuple):
@@ -15,3 +17,14 @@ class Withheld(NamedTuple):
     def of(self, site: str) -> str:
         """The reason to tell of a site: its own, else that of the file that it stands in."""
         return self.sites.get(site, self.reason)
+
+
+def left_with(names: Collection[str], plans: Iterable[FilePlan]) -> dict[str, Withheld]:
+    """The files that cannot be written without those of some names: they make or take the same global arrays."""
+    found: dict[str, Withheld] = {}
+    for plan in plans:
+        others = sorted(plan.together.intersection(names))
+        if plan.changed and plan.path not in names and others:
+            told = f"was left with {others[0]}, whose arrays it shares: both are written, or neither is"
+            found[plan.path] = Withheld(told, {})
+    return found

@@ -13,7 +13,7 @@ from jaxmigrate.sources.decoding import (
 )
 from jaxmigrate.sources.discovery import STDIN, Discovery, Kind, Location, discover
 from jaxmigrate.sources.patterns import matches
-from jaxmigrate.sources.writing import replace_bytes, write_source
+from jaxmigrate.sources.writing import is_writable, replace_bytes, write_source
 
 __all__ = [
     "JOINED",
@@ -27,6 +27,7 @@ __all__ = [
     "decode",
     "discover",
     "error_in",
+    "is_writable",
     "matches",
     "read_source",
     "replace_bytes",

@@ -23,6 +23,22 @@ def write_source(source: SourceFile, text: str) -> None:
     replace_bytes(source.path, source.encode(text), expected=source.raw, name=source.name)
 
 
+def is_writable(source: SourceFile) -> bool:
+    """Whether a source file is there, as it was read, and open to us, so that nothing is known to keep us from it."""
+    try:
+        return source.path is not None and _may_be_replaced(source.path.resolve(strict=True), source.raw)
+    except OSError:
+        return False
+
+
+def _may_be_replaced(target: Path, expected: bytes) -> bool:
+    return _is_open_to_us(target) and os.access(target.parent, os.W_OK) and target.read_bytes() == expected
+
+
+def _is_open_to_us(target: Path) -> bool:
+    return bool(target.stat().st_mode & stat.S_IWUSR) and os.access(target, os.W_OK)
+
+
 def replace_bytes(path: Path, data: bytes, expected: bytes | None = None, name: str | None = None) -> None:
     """Replaces an existing file's bytes atomically.
 
@@ -39,7 +55,7 @@ def replace_bytes(path: Path, data: bytes, expected: bytes | None = None, name: 
     try:
         target = path.resolve(strict=True)
         status = target.stat()
-        if not status.st_mode & stat.S_IWUSR or not os.access(target, os.W_OK):
+        if not _is_open_to_us(target):
             raise SourceError(shown, "is read-only, so it was left as it is")
         with _temporary(target) as temporary:
             _fill(temporary, data, status, shown)
