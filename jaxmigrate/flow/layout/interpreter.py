@@ -97,6 +97,7 @@ class Interpreter(State):
         joined = {m.path for m in self.modules}
         for module in [*self.onlookers.naming(joined, holders), *self.onlookers.replacing(joined)]:
             self.join_module(module)
+        unseen.use_from_unread(self)
         return names
 
     def _again(self, unit: Module | Function, before: set[object], context: ast.Call | None = None) -> None:

@@ -30,6 +30,7 @@ from jaxmigrate.flow.layout.values import (
 )
 from jaxmigrate.program.imports import imported_files
 from jaxmigrate.program.modules import Module, Project, import_name
+from jaxmigrate.program.newer import may_be_newer
 from jaxmigrate.program.sites import mapped_values
 from jaxmigrate.program.values import Class, Function, Partial
 
@@ -50,7 +51,11 @@ _METHOD = re.compile(r"^[ \t]+(?:async[ \t]+)?def[ \t]+(\w+)", re.MULTILINE)
 
 
 class Onlookers:
-    """The files of a project that import, directly or not, what takes part; `texts` are those that may change."""
+    """The files of a project that import, directly or not, what takes part; `texts` are those that may change.
+
+    `unread` are those that may take part and that only a later Python than this one parses: by path, the files whose
+    names each can use, with these names.
+    """
 
     def __init__(self, project: Project, texts: Mapping[Path, str]) -> None:
         self._project = project
@@ -60,20 +65,31 @@ class Onlookers:
         self._beneath: set[Path] = set()
         self._importers: dict[Path, set[Path]] | None = None
         self._by_string: list[Path] = []
+        self.unread: dict[Path, dict[Path, Collection[str]]] = {}
 
     def naming(self, joined: Collection[Path], names: Mapping[Path, Collection[str]]) -> list[Module]:
         """The modules that import one of those that take part and name something of it that leads to stacked arrays."""
-        found = {
-            path
-            for source, leading in names.items()
-            if leading
-            for path in self._above(source)
-            if path not in joined and self._names_one(path, leading)
-        }
+        found: set[Path] = set()
+        for source, leading in names.items():
+            above = self._above(source) if leading else ()
+            naming = {path for path in above if path not in joined and self._names_one(path, leading)}
+            found |= naming
+            self._note_unread(naming, source, leading)
         for source in (path for path, leading in names.items() if leading):
             quoted = re.compile(rf"""["'][^"'\n]*\b{re.escape(import_name(source))}\b""")
-            found |= {p for p in self._by_string if p not in joined and quoted.search(self._text(p))}
+            by_string = {p for p in self._by_string if p not in joined and quoted.search(self._text(p))}
+            found |= by_string
+            self._note_unread(by_string, source, names[source])
         return self._parsed(found)
+
+    def _note_unread(self, paths: Iterable[Path], source: Path, names: Collection[str]) -> None:
+        """Keeps what files that only a later Python parses can use of another one: what they say, or else all of it."""
+        for path in paths:
+            if self._project.module(path) is None and may_be_newer(self._text(path)):
+                words = self._words_of(path)
+                every = not words.isdisjoint(ROUND_NAMES | {"getattr", "setattr"})
+                held = self.unread.setdefault(path, {})
+                held[source] = {*held.get(source, ()), *(names if every else words.intersection(names))}
 
     def defining(self, joined: Collection[Path], name: str) -> list[Module]:
         """The modules imported by those that take part, directly or not, in which a class has a method of a name."""

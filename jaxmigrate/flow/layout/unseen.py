@@ -17,7 +17,7 @@ from jaxmigrate.flow.layout.onlookers import ROUND_NAMES
 from jaxmigrate.flow.layout.values import Abstract, Pin, is_tracked
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.scopes import FunctionNode
-from jaxmigrate.program.values import Function
+from jaxmigrate.program.values import Class, Function
 
 if TYPE_CHECKING:
     from jaxmigrate.flow.layout.interpreter import Interpreter
@@ -60,6 +60,34 @@ def _join_callers(it: Interpreter, functions: Iterable[Function]) -> bool:
     for module in found:
         it.join_module(module)
     return bool(found)
+
+
+def use_from_unread(it: Interpreter) -> None:
+    """What files that do not parse can use stays as it is: another Python than this one may run them."""
+    modules = {module.path: module for module in it.modules}
+    for path, used in it.onlookers.unread.items():
+        reason = f"may be used in {path.name}, which this Python cannot parse"
+        for source, names in used.items():
+            if source in modules and names:
+                _use_names(it, modules[source], frozenset(names), reason)
+
+
+def _use_names(it: Interpreter, module: Module, names: frozenset[str], reason: str) -> None:
+    """Pins what a module has under some names, attributes of its objects included, as code out of sight may use it."""
+    pin = Pin(reason, module, module.tree)
+    for node in module.table.own_scope:
+        name = getattr(node, "name", "")
+        if name in names and isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node not in it.device:
+            it.escape(Function(module, node), pin)
+        elif name in names and isinstance(node, ast.ClassDef):
+            it.escape(Class(module, node), pin)
+    for key, value in list(it.variables.items()):
+        mine = key[0] == "variable" and key[1] is module.tree
+        if key[2:3] and key[2] in names and (mine or key[0] == "attribute") and is_tracked(value):
+            it.pin(value, pin)
+    for name, values in it.globals.get(module.tree, {}).items():
+        for value in values if name in names else ():
+            it.pin(value, pin)
 
 
 def _waiting(it: Interpreter, names: set[str]) -> list[Function]:

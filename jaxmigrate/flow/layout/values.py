@@ -33,7 +33,9 @@ Pins: TypeAlias = dict[tuple[str, ast.AST], Pin]
 
 
 def describe(pin: Pin, module: Module) -> str:
-    """A pin in words, with its line, and its file where that is another one."""
+    """A pin in words, with its line where it has one, and its file where that is another one."""
+    if isinstance(pin.node, ast.Module):
+        return pin.reason
     line = getattr(pin.node, "lineno", 0)
     where = f"line {line}" if pin.module is module else f"{pin.module.path.name}:{line}"
     return f"{pin.reason} ({where})"
