@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,6 +29,7 @@ MARKED = "jaxmigrate:"
 _LIBRARIES = tuple(word.encode() for word in LIBRARIES)
 
 
+@lru_cache(maxsize=1)  # for who asks again about the text at hand
 def concerns(text: str) -> bool:
     """Whether a file can be of interest to a rule by itself; what it is imported for is another matter."""
     if not any(word in text for word in LIBRARIES):

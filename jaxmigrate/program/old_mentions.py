@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache, lru_cache
 from typing import NamedTuple
 
@@ -41,6 +41,9 @@ _FROM = re.compile(rf"{_GAP}([\w.]*(?:{_GAP}\.+)?){_GAP}\bmorf(?!\w)")  # backwa
 _IMPORTED = re.compile(r"([\w.]+|\*)(?:\s+as\s+(\w+))?")
 _COMMENT = re.compile(r"#[^\n]*")
 _UNUSUAL = re.compile(r".*[^_]_+[^_]|.+[A-Z]")
+_TAIL = re.compile(r"(?:[\s\\]*\.[\s\\]*\w+)+")
+_WORD = re.compile(r"\w+")
+_SELDOM = 8
 _FARTHEST = 200  # characters before `import` in which its statement begins
 
 
@@ -77,14 +80,33 @@ def mentions(text: str) -> Mentions:
         elif not near and not _is_foreign(full):
             near = full.rpartition(".")[2] in _words() or _has_unusual(local, text)
     for local, names in bound.items():
-        for below in set(_dotted(local).findall(text)) if local else ():
+        for below in set(_tails(local, text)) if local else ():
             found |= dict.fromkeys(name + re.sub(r"[\s\\]", "", below) for name in names)
     judged = [_judged(full) for full in found]
     return Mentions(near or any(one.old for one in judged), any(one.lacking for one in judged))
 
 
+def _tails(local: str, text: str) -> Iterable[str]:
+    """What stands behind a name wherever it begins a dotted one; where it stands seldom, no pattern is made for it."""
+    return dotted(local).findall(text) if text.count(local) > _SELDOM else tails_of_few(local, text)
+
+
+def tails_of_few(local: str, text: str) -> Iterator[str]:
+    """What the pattern finds; to make one costs more than this where a name stands seldom."""
+    at = text.find(local)
+    while at >= 0:
+        end = at + len(local)
+        apart = at == 0 or not (
+            text[at - 1].isalnum() or text[at - 1] in "_." or text.startswith("://", max(0, at - 3))
+        )
+        found = _TAIL.match(text, end) if apart else None
+        if found is not None:
+            yield found[0]
+        at = text.find(local, at + 1 if found is None else found.end())
+
+
 @lru_cache(maxsize=1_000)
-def _dotted(local: str) -> re.Pattern[str]:
+def dotted(local: str) -> re.Pattern[str]:
     """What stands behind a name that begins a dotted one: behind no dot, no letter and no `https://`."""
     local = re.escape(local)
     return re.compile(rf"{local}(?<![\w.]{local})(?<!://{local})((?:[\s\\]*\.[\s\\]*\w+)+)")
@@ -100,12 +122,13 @@ def _judged(full: str) -> Mentions:
 
 def _has_unusual(local: str, text: str) -> bool:
     """Whether one of the old names that are no words of every program stands behind a name and a dot."""
-    return f"{local}." in text and not _words().isdisjoint(_last_behind(local).findall(text))
-
-
-@lru_cache(maxsize=1_000)
-def _last_behind(local: str) -> re.Pattern[str]:
-    return re.compile(rf"{re.escape(local)}\.(\w+)")
+    dotted, at = f"{local}.", text.find(f"{local}.")
+    while at >= 0:
+        found = _WORD.match(text, at + len(dotted))
+        if found is not None and found[0] in _words():
+            return True
+        at = text.find(dotted, at + 1 if found is None else found.end())
+    return False
 
 
 def _imports(text: str) -> Iterator[_Import]:

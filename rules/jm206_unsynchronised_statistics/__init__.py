@@ -27,7 +27,7 @@ ONE_DEVICE = re.compile(r"\b(unreplicate|get_first|unshard|first_replica)\w*\(|l
 
 def check(facts: Facts) -> Iterator[Finding]:
     """Networks whose statistics come back unreduced, in programs that average none and keep those of one device."""
-    if not facts.readings:
+    if not any(reading.statistics for _, reading in facts.readings):
         return iter(())
     texts = [module.text for module in facts.resolver.project.named]
     if not any("batch_stats" in text for text in texts) or not any("BatchNorm" in text for text in texts):

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import importlib.resources
+import random
 from pathlib import Path
 
 import pytest
 
-from jaxmigrate.program.old_mentions import Mentions, mentions
+from jaxmigrate.program.old_mentions import Mentions, dotted, mentions, tails_of_few
 from jaxmigrate.rule_pages import rule_titles
 
 OLD, NOTHING = True, False
@@ -52,3 +53,12 @@ def test_what_a_rule_reports_is_mentioned(code: str) -> None:
         f for f in Path(str(importlib.resources.files("jaxmigrate.rules"))).iterdir() if code.lower() in f.name
     )
     assert any(mentions((folder / "bad.py").read_text()))
+
+
+def test_names_that_stand_seldom_are_found_as_by_the_pattern() -> None:
+    parts = ["a", "aa", ".", "a.", " ", "\\\n", "_", "://", "é", "b", "\n", '"']
+    draw = random.Random(1)
+    for _ in range(3_000):
+        text = "".join(draw.choices(parts, k=draw.randrange(14)))
+        for local in ("a", "aa", "é", "a_"):
+            assert list(tails_of_few(local, text)) == dotted(local).findall(text), text
