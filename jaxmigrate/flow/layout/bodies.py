@@ -10,7 +10,7 @@ from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver, own_statements, returned_by
 from jaxmigrate.program.scopes import FunctionNode, all_parameters
 from jaxmigrate.program.sites import mapped_values
-from jaxmigrate.program.values import Application, External, Function, Partial, Value
+from jaxmigrate.program.values import Application, External, Function, Member, Partial, Value
 
 if TYPE_CHECKING:
     from jaxmigrate.flow.layout.interpreter import Interpreter
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 WRAPPERS = frozenset({"jax.vmap", "jax.jit", "jax.checkpoint", "jax.remat", "jax.named_call"})
 DEEPEST = 6
+PAIR_MAKERS = frozenset({"haiku.transform_with_state", "haiku.multi_transform_with_state"})
 
 
 def only_function(it: Interpreter, site: ast.expr) -> Function | None:
@@ -107,9 +108,24 @@ def returns_tuple(value: Value, resolver: Resolver, depth: int = DEEPEST) -> boo
     match unwrapped(value, resolver):
         case External(name="jax.lax.scan") | Application(callee=External(name="jax.value_and_grad")):
             return True
+        case Member(name="init", owner=Application(callee=External(name=name))):
+            return name in PAIR_MAKERS
         case Function(module=module, node=node):
             found = returned_by(node)
             return bool(found) and all(_is_tuple(one, module, resolver, depth) for one in found)
+    return False
+
+
+def gives_pair(value: Value, resolver: Resolver) -> bool:
+    """Whether a function gives the parameters and the state of a network of haiku's, whose code is not in sight."""
+    match unwrapped(value, resolver):
+        case Member(name="init", owner=Application(callee=External(name=name))):
+            return name in PAIR_MAKERS
+        case Function(module=module, node=node):
+            calls = [one.func for one in returned_by(node) if isinstance(one, ast.Call)]
+            inner = [one for func in calls for one in resolver.values(func, module)]
+            known = [isinstance(one, Member) and gives_pair(one, resolver) for one in inner]
+            return bool(known) and all(known) and len(calls) == len(returned_by(node))
     return False
 
 

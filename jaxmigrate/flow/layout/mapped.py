@@ -25,6 +25,7 @@ from jaxmigrate.flow.layout.values import (
     leaves_plain,
 )
 from jaxmigrate.flow.variance import Var, read
+from jaxmigrate.flow.variance.lattice import replace
 from jaxmigrate.program.sites import MappedSite, axis_of, listed, literal_of, mapped_values
 from jaxmigrate.program.values import Constant, Function, Partial, Value
 
@@ -202,6 +203,8 @@ def returned(it: Interpreter, site: ast.expr, given: Sequence[Var], trusting: bo
         named = dict(zip(names, given[first:], strict=True))
         outer = axes or frozenset({" unnamed "})
         found = read(functions[0], given[:first], outer, it.resolver, named, trusting=trusting, local=True).returned
+        if found.parts is None and bodies.gives_pair(functions[0], it.resolver):
+            found = replace(found, parts=(found, found))
     it.readings[key] = (functions, found)
     return found
 
