@@ -33,8 +33,14 @@ KEYWORDS = frozenset(
 PROCESS_WORDS = re.compile(
     r"\b(process_index|process_count|host_id|host_count|local_device_count|local_devices|multihost_utils"
     r"|make_array_from_process_local_data|jax\.distributed)\b"
+    r"|^\s*(from|import)\s+jaxline\b",  # which asks itself
+    re.MULTILINE,
 )
-GUARD_WORDS = re.compile(r"\b(process_index|process_count|host_id|host_count|multihost_utils|jax\.distributed)\b")
+GUARD_WORDS = re.compile(
+    r"\b(process_index|process_count|host_id|host_count|multihost_utils|jax\.distributed)\b"
+    r"|^\s*(from|import)\s+jaxline\b",
+    re.MULTILINE,
+)
 LOWER_CALL = re.compile(r"\.lower\(\s*[^)\s]")  # with arguments, which str.lower does not take
 
 

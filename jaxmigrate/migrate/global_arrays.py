@@ -9,6 +9,7 @@ from jaxmigrate.flow.layout.choices import Layouts, SiteChoice
 from jaxmigrate.migrate import global_helpers as helpers
 from jaxmigrate.migrate import state_helper
 from jaxmigrate.migrate.edits import Edit
+from jaxmigrate.migrate.global_checkpoints import CheckpointWriter
 from jaxmigrate.migrate.global_file import GlobalRewrite, Program
 from jaxmigrate.migrate.global_helpers import MapNeeds
 from jaxmigrate.migrate.global_operations import OperationWriter
@@ -45,7 +46,7 @@ def _given_alone(sites: Sequence[SiteChoice], choices: Layouts, resolver: Resolv
     return {site.node: places[site.node] for site in alone}
 
 
-class _Writer(SiteWriter, OperationWriter):
+class _Writer(SiteWriter, OperationWriter, CheckpointWriter):
     """Writes one file."""
 
     def write(self) -> GlobalRewrite:
@@ -53,8 +54,10 @@ class _Writer(SiteWriter, OperationWriter):
         for choice in self.sites:
             self._site(choice)
         for op in self.ops:
-            self.result.edits += self._operation(op)
+            if op.op.kind != "checkpoint":
+                self.result.edits += self._operation(op)
             self.result.uses.append(op.op.node)
+        self.result.edits += self._checkpoints()
         self.result.helpers = [list(lines) for lines in self._helpers()]
         return self.result
 
@@ -113,7 +116,7 @@ class _Writer(SiteWriter, OperationWriter):
             yield lines(self.names, needs, self._double(deferred[0].axis))
         used = {self._helper_of(c) for c in self.ops}
         if "replicate" in used:
-            yield helpers.replicate_lines(self.names)
+            yield helpers.replicate_lines(self.names, weakly=self.weakly)
         if "shard" in used:
             axes = {*(c.axis for c in self.ops), *(c.axis for c in self.sites)}
             axis = self._double(axes.pop()) if len(axes) == 1 else "*mesh.axis_names"

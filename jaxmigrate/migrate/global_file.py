@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from jaxmigrate.flow.layout.choices import OpChoice, SiteChoice
+from jaxmigrate.flow.layout.idioms import Idioms
 from jaxmigrate.migrate import global_helpers as helpers
 from jaxmigrate.migrate.comments import comments_around
 from jaxmigrate.migrate.edits import Edit, Positions
@@ -69,11 +70,12 @@ class GlobalFile:
         self.wanted |= {"PartitionSpec"} if sites else set()
         if alone or any(self._helper_of(c) for c in ops):
             self.wanted |= {"NamedSharding", "PartitionSpec"}
-        if any(c.op.kind == "stack" for c in ops):
+        if any(c.op.kind in ("stack", "checkpoint") for c in ops):
             self.wanted |= {"Mesh", "NamedSharding", "PartitionSpec"}
         if program.processes and any(self._needs_host_local(c) for c in sites):
             self.wanted.add("multihost_utils")
-        numpy = any(c.op.kind == "replicate" for c in ops)
+        self.weakly = any(self._is_of_jaxline(c) for c in ops)
+        numpy = any(self._helper_of(c) == "replicate" for c in ops) and not self.weakly
         self.names, self.result.added = names_for(module, self.wanted, numpy, taken)
 
     def _axis_text(self, axis: str) -> str:
@@ -129,15 +131,21 @@ class GlobalFile:
 
     def _mesh_users(self) -> list[ast.expr]:
         direct = [c.site.node for c in self.sites if not self._is_deferred(c)]
-        return [*direct, *(c.op.node for c in self.ops if self._helper_of(c))]
+        helped = [c.op.node for c in self.ops if self._helper_of(c) and c.op.kind != "checkpoint"]
+        return [*direct, *helped]
 
     def _helper_of(self, choice: OpChoice) -> str:
         """Which helper an operation calls, an empty string for none."""
-        if choice.op.kind == "replicate":
+        if choice.op.kind in ("replicate", "checkpoint"):
             return "replicate"
         if choice.op.kind in ("split", "rows"):
             return "shard"
         return ""
+
+    def _is_of_jaxline(self, choice: OpChoice) -> bool:
+        """Whether jaxline replicates what an operation replicates: it keeps the weak dtypes of Python's numbers."""
+        called = Idioms(self.resolver).called(choice.op.node, self.module)
+        return choice.op.kind == "checkpoint" or called == "jaxline.utils.bcast_local_devices"
 
     def _mesh(self, node: ast.expr) -> str:
         return self._mesh_text([node]) if node in self.inline else self.names.mesh

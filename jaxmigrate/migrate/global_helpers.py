@@ -65,15 +65,23 @@ def mesh_text(names: GlobalNames, axis: str, processes: bool) -> str:
     return f"{names.mesh_class}({devices(names, processes)}, ({axis},))"
 
 
-def replicate_lines(names: GlobalNames) -> Iterator[str]:
-    """Copies, since `device_put` may alias its operand, which a later donation would delete."""
+def replicate_lines(names: GlobalNames, *, weakly: bool) -> Iterator[str]:
+    """Copies, since `device_put` may alias its operand, which a later donation would delete.
+
+    `weakly`: Python's numbers keep their weak dtypes, as they do in jaxline's function.
+    """
     jax = names.jax
     yield f"def {names.replicate}(tree, mesh):"
     yield '    """Copies every array to all devices of the mesh."""'
-    if names.numpy_import:
+    if names.numpy_import and not weakly:
         yield f"    {names.numpy_import}"
         yield ""
     yield f"    sharding = {names.sharding}(mesh, {names.spec}())"
+    if weakly:
+        yield f"    return {jax}.tree.map("
+        yield f"        lambda x: {jax}.device_put({jax}.numpy.array(x), sharding), tree"
+        yield "    )"
+        return
     yield ""
     yield "    def put(x):"
     yield f"        x = {jax}.numpy.copy(x) if isinstance(x, {jax}.Array) else {names.numpy}.array(x)"

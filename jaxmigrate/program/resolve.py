@@ -396,7 +396,18 @@ class Resolver:
             return ast.literal_eval(argument.expression)
         except ValueError:
             found = self.value(argument.expression, argument.module)
-            return found.value if isinstance(found, Constant) else ...
+            return found.value if isinstance(found, Constant) else self._ranged(argument.expression, argument.module)
+
+    def _ranged(self, node: ast.expr, module: Module) -> object:
+        """The numbers of `list(range(1, 4))`, `...` for anything else."""
+        match node:
+            case ast.Call(func=outer, args=[ast.Call(func=inner, args=[*bounds], keywords=[])], keywords=[]):
+                made, ranged = self.value(outer, module), self.value(inner, module)
+                numbers = [one.value for one in bounds if isinstance(one, ast.Constant) and type(one.value) is int]
+                known = isinstance(made, External) and made.name in ("builtins.list", "builtins.tuple")
+                if known and ranged == External("builtins.range") and len(numbers) == len(bounds) in (1, 2):
+                    return [*range(*numbers)]
+        return ...
 
     def returned(self, function: Function) -> Values:
         """What the function's return expressions can stand for, its parameters left symbolic."""

@@ -13,6 +13,7 @@ from jaxmigrate.flow.layout import (
     classes,
     containers,
     devices,
+    experiments,
     expressions,
     library,
     loans,
@@ -393,6 +394,9 @@ def call_external(it: Interpreter, name: str, given: Given, node: ast.expr, fram
     replaced.note_call(it, name, given, node, frame)
     if name in RUNS_MAIN and not given.open:
         return _run_main(it, [*given.everything()], f"is given to {name}", node, frame)
+    if experiments.runs(it, name, given):
+        it.pin_all([*given.positional[1:], *given.named.values()], f"is given to {name}", node, frame.module)
+        return PLAIN
     result = library.call(it, name, given, node, frame)
     if result is not None:
         return result

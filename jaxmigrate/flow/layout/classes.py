@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 INERT_BASES = frozenset(
     {"builtins.object", "abc.ABC", "typing.Generic", "typing.Protocol", "enum.Enum", "builtins.Exception"}
     | {"typing.NamedTuple", "dataclasses.dataclass", "builtins.ValueError", "builtins.RuntimeError"}
+    | {"jaxline.experiment.AbstractExperiment"}  # of which `experiments` knows what it reads
 )
 PYTREE_MARKS = frozenset(
     {"flax.struct.dataclass", "chex.dataclass", "jax.tree_util.register_pytree_node_class"}

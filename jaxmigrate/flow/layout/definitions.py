@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 INERT_DECORATORS = frozenset(
     {"builtins.staticmethod", "builtins.classmethod", "functools.wraps", "typing.no_type_check", "typing.override"}
     | {"abc.abstractmethod", "typing.final", "typing.overload"}
+    | {"jaxline.utils.disable_pmap_jit", "jaxline.utils.debugger_fallback"}  # which change nothing but by their flags
 )
 
 

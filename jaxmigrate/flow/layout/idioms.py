@@ -11,12 +11,12 @@ from jaxmigrate.program.scopes import FunctionNode, positional_names
 from jaxmigrate.program.values import Application, External, Function, Value
 from jaxmigrate.records import record
 
-Kind = Literal["replicate", "split", "first", "merge", "metrics", "prefetch", "rows", "stack"]
+Kind = Literal["replicate", "split", "first", "merge", "metrics", "prefetch", "rows", "stack", "checkpoint"]
 
-REPLICATES = frozenset({"flax.jax_utils.replicate", "jax.device_put_replicated"})
+REPLICATES = frozenset({"flax.jax_utils.replicate", "jax.device_put_replicated", "jaxline.utils.bcast_local_devices"})
 SPLITS = frozenset({"flax.training.common_utils.shard"})
 KEY_SPLITS = frozenset({"flax.training.common_utils.shard_prng_key"})
-FIRSTS = frozenset({"flax.jax_utils.unreplicate"})
+FIRSTS = frozenset({"flax.jax_utils.unreplicate", "jaxline.utils.get_first"})
 METRICS = frozenset({"flax.training.common_utils.get_metrics"})
 PREFETCHES = frozenset({"flax.jax_utils.prefetch_to_device"})
 TREE_MAPS = frozenset(

@@ -148,6 +148,11 @@ def _of_python(  # noqa: C901 - one case a function
             return Seq(it.box(node))
         case "builtins.super":
             return _super(given, frame)
+        case "jaxline.utils.py_prefetch" if values and not any(map(is_tracked, [*values[1:], *given.named.values()])):
+            made = calls.call_value(it, values[0], calls.given_of([]), node, frame)
+            if isinstance(made, Seq | Tup | Nothing) or is_tracked(made):
+                return _seq(it, pieces.element(it, made, node, frame), node, frame)
+            return PLAIN
         case "itertools.chain":
             box = it.box(node)
             for value in values:

@@ -91,6 +91,20 @@ class Onlookers:
                 held = self.unread.setdefault(path, {})
                 held[source] = {*held.get(source, ()), *(names if every else words.intersection(names))}
 
+    def saying(self, words: re.Pattern[str], source: Path) -> list[Module | None]:
+        """The modules with some words in them that may run together with one, None for each that is not parsed.
+
+        Programs that import it hold it, and all that they import; by a string anything may be imported.
+        """
+        pending = [source, *self._above(source), *self._by_string]
+        together: set[Path] = set()
+        while pending:
+            path = pending.pop()
+            if path not in together:
+                together.add(path)
+                pending += imported_files(path, self._text(path), self._project)
+        return [self._project.module(path) for path in sorted(together) if words.search(self._text(path))]
+
     def defining(self, joined: Collection[Path], name: str) -> list[Module]:
         """The modules imported by those that take part, directly or not, in which a class has a method of a name."""
         self._look_beneath(joined)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal, cast
 
-from jaxmigrate.flow.layout import bodies, mapped, objects, operations
+from jaxmigrate.flow.layout import bodies, experiments, mapped, objects, operations
 from jaxmigrate.flow.layout.buffers import is_result_written
 from jaxmigrate.flow.layout.choices import Choice, Layouts, Name, OpChoice, SiteChoice, Squeeze
 from jaxmigrate.flow.layout.interpreter import Interpreter
@@ -22,7 +22,7 @@ from jaxmigrate.program.sites import mapped_values
 
 ALIGNED = {"rows", "argument", "output"}
 PARAMETERS = frozenset({"model", "optimizer", "parameters", "params", "target", "weights"})  # what a state is for
-REPLICABLE = {"replicate", "output", "argument", "first", "metrics", "numpy", "written", "stack"}
+REPLICABLE = {"replicate", "output", "argument", "first", "metrics", "numpy", "written", "stack", "checkpoint"}
 
 
 class Solver:
@@ -45,6 +45,7 @@ class Solver:
         for root in dict.fromkeys(roots):  # in the order of the program, so that reasons are the same in each run
             for cell in root.fields.values():
                 self.owners.setdefault(cell.find(), {})[root] = None
+        self.alike = experiments.alike(it)
         self.on_host = {cell.find() for cell in it.on_host}  # what the program asks for there
         for key, cell in it.cells.items():
             if key[0] in ("argument", "output"):
@@ -141,7 +142,7 @@ class Solver:
             if op.kind == "first" and is_result_written(op.node, op.module, self.it.resolver):
                 found[op.cell.find()].add("written")
         for key, cell in self.it.cells.items():
-            if key[0] in ("output", "argument", "rows"):
+            if key[0] in ("output", "argument", "rows", "handed over"):
                 found.setdefault(cell.find(), set()).add(str(key[0]))
         return found
 
@@ -238,7 +239,7 @@ class Solver:
     def _is_full(self, cell: Cell) -> bool:
         kinds = self._kinds_of(cell.find())
         makers = [key[1] for key in self._keys(cell.find()) if key[0] == "output"]
-        made = bool(kinds & {"replicate", "split", "rows"}) or bool(makers)
+        made = bool(kinds & {"replicate", "split", "rows", "checkpoint", "handed over"}) or bool(makers)
         return made and not any(self.blocked[cast("ast.expr", maker)] for maker in makers)
 
     def _given(self, node: ast.expr) -> list[Var]:
@@ -249,7 +250,8 @@ class Solver:
         kind: Literal["array", "unknown"] = "unknown" if ("tree", node, index) in self.it.variables else "array"
         cell = self._argument(node, index)
         if axis is not None and self._layout(cell) != "replicated":
-            return Var(Level.YES, kind=kind)
+            alike = ("plain", node, index) not in self.it.variables and cell in self.alike
+            return Var(Level.NO if alike else Level.YES, kind=kind)
         fields = self._stacked_fields(cell, self.it.sites[node].module) if axis is not None else ()
         if not fields:
             return Var(Level.NO, kind=kind)

@@ -151,6 +151,7 @@ class State:
         self.followed_once: dict[FunctionNode, bool] = {}
         self.contexts: dict[FunctionNode, dict[ast.Call | None, bool]] = {}
         self.pinned_classes: dict[ast.ClassDef, Pin] = {}
+        self.mentioned: dict[Module, list[tuple[Module, ast.AST, str]]] = {}  # by `experiments`
         self.changed = False
         self.reads: set[object] = set()
         self.dirty: set[object] = set()
@@ -299,8 +300,11 @@ class State:
                 for value in (callee, *given.everything()):
                     self.pin(value, pin)
 
-    def call_unseen(self, function: Function, pin: Pin) -> None:
-        """A function that anything may call with anything that is the same in both programs."""
+    def call_unseen(self, function: Function, pin: Pin, handed: Mapping[str, Abstract] | None = None) -> None:
+        """A function that anything may call with anything that is the same in both programs.
+
+        `handed` are parameters of which more is known.
+        """
         self.reach(function)
         unseen = ("unseen", function.node)
         if unseen not in self.variables:
@@ -312,7 +316,7 @@ class State:
             for index, parameter in enumerate(every):
                 if not (skip and index == 0):
                     key = ("parameter", function.node, parameter.arg, None)
-                    self.store(key, PLAIN, function.node, function.module)
+                    self.store(key, (handed or {}).get(parameter.arg, PLAIN), function.node, function.module)
         self.contexts.setdefault(function.node, {})[None] = True
         self.store(("returns pinned", function.node), PLAIN, function.node, function.module)
         self.pin(self.load(("return", function.node, None)), pin)

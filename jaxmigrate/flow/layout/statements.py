@@ -9,7 +9,16 @@ import ast
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from jaxmigrate.flow.layout import assignments, classes, conditions, definitions, expressions, frames, pieces
+from jaxmigrate.flow.layout import (
+    assignments,
+    classes,
+    conditions,
+    definitions,
+    experiments,
+    expressions,
+    frames,
+    pieces,
+)
 from jaxmigrate.flow.layout.frames import Frame
 from jaxmigrate.flow.layout.state import Env
 from jaxmigrate.flow.layout.values import NONE, NOTHING, PLAIN, Abstract, Func, Nothing, Pin, Ref, Seq, func, same
@@ -267,6 +276,7 @@ def _define_class(it: Interpreter, node: ast.ClassDef, frame: Frame) -> None:
     for name in inner.scope.bindings:
         if inner.env is not None and name in inner.env and any(b.kind != "def" for b in inner.scope.bindings[name]):
             it.store(("attribute", it.root(cls), name), inner.env[name], node, frame.module)
+    experiments.define(it, cls, frame)
     outside = classes.foreign_base(it, cls)
     if outside:
         it.pin_class(

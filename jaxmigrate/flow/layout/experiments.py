@@ -1,0 +1,212 @@
+"""What jaxline does with an experiment, a class of the program that it makes objects of and calls.
+
+By its source (0.0.8, and no other release runs on a JAX that has `jax.shard_map`): the base class reads and writes the
+attributes that two tables name and no others. Those of `CHECKPOINT_ATTRS` hold a slice for each device: a checkpoint
+takes the first, and what is restored is copied to all. Those of `NON_BROADCAST_CHECKPOINT_ATTRS` are taken and set as
+they are, so that an attribute whose arrays lose their device axis moves there. The train loop hands `step` and
+`evaluate` one number of the step and one key for each device, whatever becomes of the rest.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from jaxmigrate.flow.layout import operations, survey
+from jaxmigrate.flow.layout.state import Given
+from jaxmigrate.flow.layout.values import Abstract, Cell, Func, Pin, Ref
+from jaxmigrate.program.modules import Module
+from jaxmigrate.program.values import Class, External, Function, Instance
+
+if TYPE_CHECKING:
+    from jaxmigrate.flow.layout.frames import Frame
+    from jaxmigrate.flow.layout.interpreter import Interpreter
+
+BASE = "jaxline.experiment.AbstractExperiment"
+LOOPS = frozenset({"jaxline.platform.main", "jaxline.train.train", "jaxline.train.evaluate"})
+SLICES, WHOLES = "CHECKPOINT_ATTRS", "NON_BROADCAST_CHECKPOINT_ATTRS"
+TABLES = frozenset({SLICES, WHOLES})
+HANDED_OVER = frozenset({"global_step", "rng"})
+STEPS = frozenset({"step", "evaluate"})
+LOOP = frozenset({"train_loop", "initialize_train_step_rng"})
+CHECKPOINTS = frozenset({"snapshot_state", "restore_from_snapshot"})
+CALLED = STEPS | LOOP | CHECKPOINTS | {"__init__", "should_run_step", "on_new_best_model"}
+HOLDERS = frozenset(  # by which a program gets at jaxline's own object
+    {"experiment_module", "get_experiment_state", "GLOBAL_CHECKPOINT_DICT.active"}
+)
+UNREAD = "a file that this Python does not parse"
+WORDS = re.compile(f"{SLICES}|experiment_module|get_experiment_state|GLOBAL_CHECKPOINT_DICT")
+
+
+def is_experiment(it: Interpreter, cls: Class) -> bool:
+    """Whether objects of a class are experiments of jaxline."""
+    bases = ((base, one.module) for one in it.resolver.lineage(cls) for base in one.node.bases)
+    return any(it.resolver.value(base, module) == External(BASE) for base, module in bases)
+
+
+def runs(it: Interpreter, name: str, given: Given) -> bool:
+    """Whether a call has jaxline run experiments of which all is known that it does with them."""
+    value = given.positional[0] if given.positional and not given.open else None
+    items = value.items if name in LOOPS and isinstance(value, Func) else ()
+    return bool(items) and all(isinstance(item, Class) and is_experiment(it, item) for item in items)
+
+
+def define(it: Interpreter, cls: Class, frame: Frame) -> None:
+    """Has jaxline do to a class, once its body has run, what it does to experiments."""
+    if not is_experiment(it, cls):
+        return
+    _call(it, cls, frame)
+    family = [one for one in survey.family(it, it.root(cls)) if is_experiment(it, one)]
+    if (seen := _looked_at(it, cls)) is not None:
+        it.pin_class(cls, seen)
+    for one in family:
+        for name, table in _tables(one):
+            if table is None:
+                it.pin_class(cls, Pin(f"may be named in {name}, which is not a plain dictionary", one.module, one.node))
+                continue
+            for key in table.keys:
+                assert isinstance(key, ast.Constant)
+                _name(it, cls, name, key, one, frame)
+
+
+def _call(it: Interpreter, cls: Class, frame: Frame) -> None:
+    """Calls the methods that jaxline calls."""
+    line = it.resolver.lineage(cls)
+    loops = any(name in LOOP for one in line for name in one.module.table.own_scope[one.node].bindings)
+    handed = {} if loops else {name: _handed_over(it, cls, name, frame) for name in sorted(HANDED_OVER)}
+    for one in line:
+        for name, bindings in one.module.table.own_scope[one.node].bindings.items():
+            for binding in bindings:
+                if name in CALLED and isinstance(binding.node, ast.FunctionDef):
+                    method = Function(one.module, binding.node, Instance(cls))
+                    pin = Pin("is returned to jaxline", one.module, binding.node)
+                    it.call_unseen(method, pin, handed if name in STEPS else {})
+
+
+def _handed_over(it: Interpreter, cls: Class, name: str, frame: Frame) -> Abstract:
+    cell = it.cell("handed over", it.root(cls), name)
+    it.changed |= cell.pin(Pin("is handed over by jaxline with a slice for each device", frame.module, cls.node))
+    return Ref(cell, leaf=True)
+
+
+def alike(it: Interpreter) -> set[Cell]:
+    """The cells of stacked arrays whose slices are equal: the number of the step, where nothing else flows into it."""
+    roots = {cell.find() for key, cell in it.cells.items() if key[0] == "handed over" and key[2] == "global_step"}
+    for key, cell in it.cells.items():
+        if key[0] != "argument" and not (key[0] == "handed over" and key[2] == "global_step"):
+            roots.discard(cell.find())
+    return {cell for cell in it.cells.values() if cell.find() in roots}
+
+
+def _tables(cls: Class) -> Iterator[tuple[str, ast.Dict | None]]:
+    """The tables of attributes that a class body holds; None for one that is not a plain dictionary of strings."""
+    scope = cls.module.table.own_scope[cls.node]
+    for name in sorted(TABLES & scope.bindings.keys()):
+        found = [s for s in cls.node.body if isinstance(s, ast.Assign | ast.AnnAssign) and name in _targets(s)]
+        alone = len(scope.bindings[name]) == 1 and len(found) == 1 and len(_targets(found[0])) == 1
+        value = found[0].value if alone else None
+        yield name, value if isinstance(value, ast.Dict) and _is_plain(value) else None
+
+
+def _targets(statement: ast.Assign | ast.AnnAssign) -> list[str]:
+    targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+    return [target.id if isinstance(target, ast.Name) else "" for target in targets]
+
+
+def _is_plain(table: ast.Dict) -> bool:
+    """Whether a dictionary is of strings, no key of it twice, and stands on one line or with one entry on each."""
+    parts = [*table.keys, *table.values]
+    if not all(isinstance(part, ast.Constant) and isinstance(part.value, str) for part in parts):
+        return False
+    keys = [key.value for key in table.keys if isinstance(key, ast.Constant)]
+    lines = [table.lineno, *(key.lineno for key in table.keys if key is not None)]
+    apart = len({*lines}) == len(lines) and table.end_lineno not in lines
+    on_its_own = all(k is not None and k.lineno == v.end_lineno for k, v in zip(table.keys, table.values, strict=True))
+    return len(keys) == len({*keys}) and on_its_own and (apart or table.lineno == table.end_lineno)
+
+
+def _name(it: Interpreter, cls: Class, table: str, key: ast.Constant, holder: Class, frame: Frame) -> None:
+    """An attribute that a table names."""
+    attribute, root = ("attribute", it.root(cls), key.value), it.root(cls)
+    if table == WHOLES:
+        reason = f"is saved and restored by jaxline as it is, as {WHOLES} says"
+        _keep(it, attribute, Pin(reason, holder.module, key))
+        return
+    cell = it.cell("checkpoint", key)
+    it.changed |= cell.flatten()
+    operations.record(it, "checkpoint", key, key, cell, "", frame)
+    if (against := _speaks_against(it, cls)) is not None:
+        it.changed |= cell.pin(against)
+    it.store(attribute, Ref(cell), key, holder.module)
+    if root in it.pinned_classes:
+        it.pin(it.load(attribute), it.pinned_classes[root])
+
+
+def _keep(it: Interpreter, attribute: tuple[object, ...], pin: Pin) -> None:
+    """Pins all that an attribute ever holds: it runs again when that changes."""
+    it.pin(it.load(attribute), pin)
+
+
+def _speaks_against(it: Interpreter, cls: Class) -> Pin | None:
+    """Why no attribute can move from one table to the other."""
+    family = survey.family(it, it.root(cls))
+    tables = [one for one in family if SLICES in one.module.table.own_scope[one.node].bindings]
+    if len(tables) > 1:
+        return Pin(f"is named in one {SLICES} of several", tables[-1].module, tables[-1].node)
+    for one in family:
+        scope = one.module.table.own_scope[one.node]
+        if own := sorted(CHECKPOINTS & scope.bindings.keys()):
+            return Pin(f"may be read by {one.node.name}'s own {own[0]}", one.module, one.node)
+        if tables and one is not tables[0] and WHOLES in scope.bindings:
+            return Pin(f"is named in the {SLICES} of one class, and another has the {WHOLES}", one.module, one.node)
+    return None
+
+
+def _looked_at(it: Interpreter, cls: Class) -> Pin | None:
+    """A place where the program gets at the object that jaxline made, or at a table of what jaxline reads."""
+    for module, node, word in _mentions(it, cls.module):
+        if word in HOLDERS or word == UNREAD:
+            return Pin(f"is kept in an experiment that can be reached by {word}", module, node)
+        if not _is_table(it, module, node):
+            return Pin(f"may be read by the names that {word} holds", module, node)
+    return None
+
+
+def _mentions(it: Interpreter, source: Module) -> list[tuple[Module, ast.AST, str]]:
+    """Where any code that may run with a module names a table of attributes, or what holds the experiment."""
+    if source not in it.mentioned:
+        found = it.onlookers.saying(WORDS, source.path)
+        it.mentioned[source] = [(source, source.tree, UNREAD)] if None in found else []
+        it.mentioned[source] += [
+            (module, node, word)
+            for module in found
+            if module is not None
+            for node in module.nodes
+            if (word := _word(node, module)) in TABLES | HOLDERS
+        ]
+    return it.mentioned[source]
+
+
+def _word(node: ast.AST, module: Module) -> str:
+    match node:
+        case ast.Attribute(attr="active") if "GLOBAL_CHECKPOINT_DICT" in module.text:
+            return "GLOBAL_CHECKPOINT_DICT.active"
+        case (
+            ast.Name(id=word)
+            | ast.Attribute(attr=word)
+            | ast.keyword(arg=str(word))
+            | ast.Constant(value=str(word))
+            | ast.FunctionDef(name=word)
+        ):
+            return word
+    return ""
+
+
+def _is_table(it: Interpreter, module: Module, node: ast.AST) -> bool:
+    """Whether a name is the target of a statement of an experiment's body."""
+    statement = module.table.parents.get(node)
+    holder = module.table.parents.get(statement) if statement is not None else None
+    is_target = isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+    return is_target and isinstance(holder, ast.ClassDef) and is_experiment(it, Class(module, holder))
