@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Sequence
 
-from jaxmigrate.flow.layout import assignments, expressions, frames, module_names, statements, unseen
+from jaxmigrate.flow.layout import assignments, expressions, frames, module_names, replaced, statements, unseen
 from jaxmigrate.flow.layout.frames import Frame
 from jaxmigrate.flow.layout.idioms import Idioms
 from jaxmigrate.flow.layout.onlookers import Onlookers, leading_names, names_in
@@ -95,8 +95,10 @@ class Interpreter(State):
         """Takes in modules that can reach what is stacked, by names that it gives, or change what it depends on."""
         names, holders = leading_names(self)
         joined = {m.path for m in self.modules}
-        for module in [*self.onlookers.naming(joined, holders), *self.onlookers.replacing(joined)]:
+        for module in self.onlookers.naming(joined, holders):
             self.join_module(module)
+        for module in self.onlookers.replacing(joined):
+            replaced.note_in(self, module)
         unseen.use_from_unread(self)
         return names
 

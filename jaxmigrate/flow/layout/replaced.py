@@ -9,8 +9,10 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from jaxmigrate.flow.axes import last_name
 from jaxmigrate.flow.layout import survey
 from jaxmigrate.flow.layout.values import (
+    PLAIN,
     Abstract,
     Bound,
     Ext,
@@ -24,7 +26,8 @@ from jaxmigrate.flow.layout.values import (
     Site,
 )
 from jaxmigrate.flow.variance.library import change
-from jaxmigrate.program.values import Class, Function
+from jaxmigrate.program.modules import Module
+from jaxmigrate.program.values import Class, Function, ModuleValue, Partial
 
 if TYPE_CHECKING:
     from jaxmigrate.flow.layout.frames import Frame
@@ -44,12 +47,8 @@ def note_stored(it: Interpreter, owner: Abstract, name: str, value: Abstract, no
     """An attribute of something is set: of the project's own what may have been a function, or becomes one."""
     for item in owner.in_order() if isinstance(owner, Func) else (owner,):
         match item:
-            case Class():
-                bindings = [b for one in survey.family(it, it.root(item)) for b in _bindings(one, name)]
-                replaces = any(b in ("def", "class") for b in bindings) or (bool(bindings) and _has_function(value))
-            case Mod(module=module):
-                kinds = [b.kind for b in module.table.root.bindings.get(name, [])]
-                replaces = any(k in ("def", "class") for k in kinds) or (bool(kinds) and _has_function(value))
+            case Class() | Mod():
+                replaces = _replaces(it, item, name, _has_function(value))
             case Ext() | Function() | Site() | MethodSite() | Bound() | Method():
                 _in_library(it, item, name, node, frame)
                 continue
@@ -58,14 +57,45 @@ def note_stored(it: Interpreter, owner: Abstract, name: str, value: Abstract, no
             case _:
                 replaces = _has_function(value) and survey.is_method(it, name)
         if replaces:
-            _note(it, f"may depend on {name}, which is replaced", node, frame)
+            _note(it, name, node, frame)
+
+
+def note_in(it: Interpreter, module: Module) -> None:
+    """The same of a module that is only imported, whose statements are not followed, for what it names itself."""
+    resolver = it.resolver
+    for stored in module.table.attributes:
+        made = resolver.values(stored.value, module)
+        function = any(isinstance(value, Function | Partial) for value in made)
+        owners = resolver.values(stored.target, module)
+        if any(_replaces(it, owner, stored.attr, function) for owner in owners):
+            it.replaced.setdefault(stored.node, _pin(stored.attr, module, stored.node))
+    for call in module.table.calls:
+        if last_name(call.func) not in SETS or len(call.args) < 3:
+            continue
+        key, owners = call.args[-2], resolver.values(call.args[-3], module)
+        known = key.value if isinstance(key, ast.Constant) and isinstance(key.value, str) else None
+        of_project = any(isinstance(owner, Class | ModuleValue) for owner in owners)
+        if of_project if known is None else any(_replaces(it, owner, known, function=True) for owner in owners):
+            it.replaced.setdefault(call, _pin(known or "a function", module, call))
+
+
+def _replaces(it: Interpreter, owner: object, name: str, function: bool) -> bool:
+    """Whether setting an attribute of a class or module of the project may put something in a function's place."""
+    match owner:
+        case Class():
+            kinds = [kind for one in survey.family(it, it.root(owner)) or [owner] for kind in _bindings(one, name)]
+        case Mod(module=module) | ModuleValue(module=module):
+            kinds = [b.kind for b in module.table.root.bindings.get(name, [])]
+        case _:
+            return False
+    return any(kind in ("def", "class") for kind in kinds) or (bool(kinds) and function)
 
 
 def note_call(it: Interpreter, name: str, given: Given, node: ast.expr, frame: Frame) -> None:
     """A call that sets an attribute by its name, or lets a test put something in a function's place."""
     values = given.everything()
-    if name.startswith(PATCHES):
-        _note(it, "may depend on a function that is replaced", node, frame)
+    if name.startswith(PATCHES) and isinstance(node, ast.Call):
+        _note_patch(it, node, values[0] if values else PLAIN, frame)
     if name.rpartition(".")[2] not in SETS or len(values) < 3:
         return
     owner, value = values[-3], values[-1]
@@ -74,8 +104,24 @@ def note_call(it: Interpreter, name: str, given: Given, node: ast.expr, frame: F
     of_project = isinstance(owner, Func) and any(isinstance(item, Class | Mod) for item in owner.items)
     if known is not None and not isinstance(owner, Obj):
         note_stored(it, owner, known, value, node, frame)
-    elif _has_function(value) or (known is None and of_project) or (known is not None and survey.is_method(it, known)):
-        _note(it, f"may depend on {known or 'a function'}, which is replaced", node, frame)
+    elif (known is None and of_project) or (known is not None and survey.is_method(it, known)):
+        _note(it, known or "a function", node, frame)
+
+
+def _note_patch(it: Interpreter, node: ast.Call, owner: Abstract, frame: Frame) -> None:
+    """`mock.patch("module.name")` and `mock.patch.object(owner, "name")`: what it replaces, of the project or not."""
+    words = [a.value for a in node.args[:2] if isinstance(a, ast.Constant) and isinstance(a.value, str)]
+    last = words[-1].rpartition(".")[2] if words else ""
+    libraries = [item for item in owner.items if isinstance(item, Ext)] if isinstance(owner, Func) else []
+    if words and isinstance(node.args[0], ast.Constant):
+        libraries.append(Ext(words[0].rpartition(".")[0]))
+    parent = frame.module.table.parents.get(node)
+    lasts = not (isinstance(parent, ast.FunctionDef) and node in parent.decorator_list)  # beyond one call of a test
+    for library in libraries if last and lasts else ():
+        _in_library(it, library, last, node, frame)
+    defined = (n for module in it.resolver.project.named if last in module.text for n in module.table.own_scope)
+    if not last or any(getattr(n, "name", "") == last for n in defined):
+        _note(it, last or "a function", node, frame)
 
 
 def _bindings(cls: Class, name: str) -> list[str]:
@@ -99,8 +145,12 @@ def _in_library(it: Interpreter, item: object, name: str, node: ast.AST, frame: 
     if isinstance(item, Ext) and item.name.partition(".")[0] not in INTERPRETED:
         change(it.resolver, f"{item.name}.{name}")
     else:
-        _note(it, "may depend on a library that is changed", node, frame)
+        it.beyond.setdefault(node, Pin("may depend on a library that is changed", frame.module, node))
 
 
-def _note(it: Interpreter, reason: str, node: ast.AST, frame: Frame) -> None:
-    it.beyond.setdefault(node, Pin(reason, frame.module, node))
+def _note(it: Interpreter, name: str, node: ast.AST, frame: Frame) -> None:
+    it.replaced.setdefault(node, _pin(name, frame.module, node))
+
+
+def _pin(name: str, module: Module, node: ast.AST) -> Pin:
+    return Pin(f"may depend on {name}, which is replaced", module, node)

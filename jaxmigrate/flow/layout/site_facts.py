@@ -6,7 +6,9 @@ import ast
 
 from jaxmigrate.flow.layout import mapped
 from jaxmigrate.flow.layout.interpreter import Interpreter
-from jaxmigrate.flow.layout.values import describe
+from jaxmigrate.flow.layout.values import Pin, describe
+from jaxmigrate.flow.variance import loaded_beside
+from jaxmigrate.program.modules import Module
 from jaxmigrate.program.sites import axis_of, listed, literal_of
 from jaxmigrate.program.values import Argument, Constant
 
@@ -31,8 +33,9 @@ class SiteFacts:
     def blocked(self, node: ast.expr) -> str:
         """Why a site cannot be a shard_map over global arrays at all; empty where it may."""
         site = self.it.sites[node]
-        if node in self.it.escaped:
-            return f"the mapped function {describe(self.it.escaped[node], site.module)}"
+        pin = self.it.escaped.get(node) or self._replaced_beside(site.module)
+        if pin is not None:
+            return f"the mapped function {describe(pin, site.module)}"
         if self.counts.get(node, 0) == -1:
             return "it is called with a different number of arguments in different places"
         if node not in self.counts:
@@ -56,6 +59,13 @@ class SiteFacts:
         if self.positions(node, "donate_argnums") is None:
             return "what it donates is only known at run time"
         return ""
+
+    def _replaced_beside(self, module: Module) -> Pin | None:
+        """Where a process that runs the functions of a module replaces functions of the project."""
+        if not self.it.replaced:
+            return None
+        beside = loaded_beside(self.it.resolver, module)
+        return next((pin for pin in self.it.replaced.values() if pin.module in beside), None)
 
     def _has_usual_outputs(self, node: ast.expr) -> bool:
         """Whether each output has its device axis in front, or none."""

@@ -134,6 +134,8 @@ class State:
         self.mapped: dict[ast.expr, Abstract] = {}
         self.bound: dict[ast.expr, tuple[Abstract, Given]] = {}
         self.gone: set[object] = set()
+        self._let_go: dict[Method, Abstract] = {}
+        self.replaced: dict[ast.AST, Pin] = {}  # functions of the project, where they are
         self.of_modules: set[ast.expr] = set()
         self.twice: set[ast.expr] = set()
         self.waited_for: dict[FunctionNode, frozenset[str]] = {}
@@ -277,8 +279,13 @@ class State:
         """Something callable goes where its calls cannot be seen."""
         if item in self.gone:
             return
-        if not isinstance(item, Method):
-            self.gone.add(item)
+        if isinstance(item, Method):  # what it is a method of may come to be more
+            receiver = self.receivers.get(item.node, NOTHING)
+            if self._let_go.get(item) is not receiver:
+                self._let_go[item] = receiver
+                self.pin(receiver, pin)
+            return
+        self.gone.add(item)
         match item:
             case Site(node=node):
                 if node not in self.escaped:
@@ -293,8 +300,6 @@ class State:
                 self.pin_class(item, pin)
             case Obj(cls=cls) | Super(cls=cls):
                 self.pin_class(cls, pin)
-            case Method(node=node):
-                self.pin(self.receivers.get(node, NOTHING), pin)
             case Bound(node=node) if node in self.bound:
                 callee, given = self.bound[node]
                 for value in (callee, *given.everything()):

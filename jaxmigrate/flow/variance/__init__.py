@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jaxmigrate.flow.variance.engine import introduces_variance, read
+from jaxmigrate.flow.variance.engine import introduces_variance, loaded_beside, read
 from jaxmigrate.flow.variance.lattice import EQUAL, MAY, OTHERS, Fields, Level, Var, dict_of, tuple_of
 from jaxmigrate.flow.variance.reading import Divergence, Draw, Reading, Reduction
 
@@ -19,6 +19,7 @@ __all__ = [
     "Var",
     "dict_of",
     "introduces_variance",
+    "loaded_beside",
     "read",
     "tuple_of",
 ]

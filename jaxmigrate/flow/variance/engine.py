@@ -60,6 +60,11 @@ def introduces_variance(resolver: Resolver, axes: frozenset[str], name: str = ""
     return _share(resolver).hidden.introduces_variance(name, axes)
 
 
+def loaded_beside(resolver: Resolver, module: Module) -> frozenset[Module]:
+    """The modules that may be loaded in a process that runs a function of one, itself included."""
+    return _share(resolver).hidden.loaded.beside(module)
+
+
 def _share(resolver: Resolver) -> Shared:
     found = resolver.remembered.get("variance")
     if not isinstance(found, Shared):
