@@ -165,11 +165,11 @@ class OperationWriter(GlobalFile):
         whole = before or shape
         if isinstance(whole, ast.Tuple | ast.List):
             sizes = whole.elts
-        low, high, one = self.positions.span(sizes[0])[0], self.positions.span(sizes[1])[1], "-1"
-        if op.form == "product":
-            one = " * ".join(self._factor(size) for size in sizes[:2])
-        elif before is not None and len(sizes) == 2:  # of the tuple one size is left
-            (low, high), one = self.positions.span(before), "[-1]" if isinstance(before, ast.List) else "(-1,)"
+        one = " * ".join(self._factor(size) for size in sizes[:2]) if op.form == "product" else "-1"
+        low, high = self.positions.span(sizes[0])[0], self.positions.span(sizes[1])[1]
+        if before is not None and len(sizes) == 2:  # of the tuple one size is left
+            low, high = self.positions.span(before)
+            one = f"[{one}]" if isinstance(before, ast.List) else f"({one},)"
         start, end = self.positions.span(op.node)
         return [
             Edit(start, start, f"{self.names.shard}("),
