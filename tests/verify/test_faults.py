@@ -132,5 +132,18 @@ def test_a_process_that_dies_ends_the_others(tmp_path: Path) -> None:
     assert evidence.runs[-1].seconds < 60
 
 
-def test_lines_of_the_library_that_connects_processes_are_not_the_programs() -> None:
-    assert printed("[Gloo] Rank 0 is connected\nloss 1\n") == ["loss 1"]
+_MESSAGE = "[Gloo] Rank 0 is connected to 1 peer ranks. Expected number of connected peer ranks is : 1"
+
+
+@pytest.mark.parametrize(
+    "messages",
+    [
+        f"{_MESSAGE}\n",
+        f"{_MESSAGE}\n{_MESSAGE}\n",
+        f"{_MESSAGE}{_MESSAGE}\n\n",
+        f"{_MESSAGE[:13]}{_MESSAGE}\n{_MESSAGE[13:]}\n",
+        f"{_MESSAGE}{_MESSAGE[:-1]}{_MESSAGE[:12]}\n1\n{_MESSAGE[12:]}\n",
+    ],
+)
+def test_lines_of_the_library_that_connects_processes_are_not_the_programs(messages: str) -> None:
+    assert printed(f"\n8\n{messages}\n8\nloss 1\n") == ["", "8", "", "8", "loss 1"]
