@@ -57,7 +57,7 @@ def note_stored(it: Interpreter, owner: Abstract, name: str, value: Abstract, no
             case _:
                 replaces = _has_function(value) and survey.is_method(it, name)
         if replaces:
-            _note(it, name, node, frame)
+            _note(it, name, node, frame.module)
 
 
 def note_in(it: Interpreter, module: Module) -> None:
@@ -68,15 +68,14 @@ def note_in(it: Interpreter, module: Module) -> None:
         function = any(isinstance(value, Function | Partial) for value in made)
         owners = resolver.values(stored.target, module)
         if any(_replaces(it, owner, stored.attr, function) for owner in owners):
-            it.replaced.setdefault(stored.node, _pin(stored.attr, module, stored.node))
+            _note(it, stored.attr, stored.node, module)
     for call in module.table.calls:
         if last_name(call.func) not in SETS or len(call.args) < 3:
             continue
-        key, owners = call.args[-2], resolver.values(call.args[-3], module)
-        known = key.value if isinstance(key, ast.Constant) and isinstance(key.value, str) else None
+        known, owners = _known_name(call), resolver.values(call.args[-3], module)
         of_project = any(isinstance(owner, Class | ModuleValue) for owner in owners)
         if of_project if known is None else any(_replaces(it, owner, known, function=True) for owner in owners):
-            it.replaced.setdefault(call, _pin(known or "a function", module, call))
+            _note(it, known or "a function", call, module)
 
 
 def _replaces(it: Interpreter, owner: object, name: str, function: bool) -> bool:
@@ -99,13 +98,18 @@ def note_call(it: Interpreter, name: str, given: Given, node: ast.expr, frame: F
     if name.rpartition(".")[2] not in SETS or len(values) < 3:
         return
     owner, value = values[-3], values[-1]
-    key = node.args[-2] if isinstance(node, ast.Call) and len(node.args) >= 3 else None
-    known = key.value if isinstance(key, ast.Constant) and isinstance(key.value, str) else None
+    known = _known_name(node)
     of_project = isinstance(owner, Func) and any(isinstance(item, Class | Mod) for item in owner.items)
     if known is not None and not isinstance(owner, Obj):
         note_stored(it, owner, known, value, node, frame)
     elif (known is None and of_project) or (known is not None and survey.is_method(it, known)):
-        _note(it, known or "a function", node, frame)
+        _note(it, known or "a function", node, frame.module)
+
+
+def _known_name(node: ast.expr) -> str | None:
+    """The name that `setattr(owner, name, value)` sets, where it is written out."""
+    key = node.args[-2] if isinstance(node, ast.Call) and len(node.args) >= 3 else None
+    return key.value if isinstance(key, ast.Constant) and isinstance(key.value, str) else None
 
 
 def _note_patch(it: Interpreter, node: ast.Call, owner: Abstract, frame: Frame) -> None:
@@ -121,7 +125,7 @@ def _note_patch(it: Interpreter, node: ast.Call, owner: Abstract, frame: Frame) 
         _in_library(it, library, last, node, frame)
     defined = (n for module in it.resolver.project.named if last in module.text for n in module.table.own_scope)
     if not last or any(getattr(n, "name", "") == last for n in defined):
-        _note(it, last or "a function", node, frame)
+        _note(it, last or "a function", node, frame.module)
 
 
 def _bindings(cls: Class, name: str) -> list[str]:
@@ -148,9 +152,5 @@ def _in_library(it: Interpreter, item: object, name: str, node: ast.AST, frame: 
         it.beyond.setdefault(node, Pin("may depend on a library that is changed", frame.module, node))
 
 
-def _note(it: Interpreter, name: str, node: ast.AST, frame: Frame) -> None:
-    it.replaced.setdefault(node, _pin(name, frame.module, node))
-
-
-def _pin(name: str, module: Module, node: ast.AST) -> Pin:
-    return Pin(f"may depend on {name}, which is replaced", module, node)
+def _note(it: Interpreter, name: str, node: ast.AST, module: Module) -> None:
+    it.replaced.setdefault(node, Pin(f"may depend on {name}, which is replaced", module, node))
