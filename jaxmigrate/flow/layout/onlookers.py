@@ -62,6 +62,7 @@ class Onlookers:
         self._texts = texts
         self._words: dict[Path, frozenset[str]] = {}
         self._methods: dict[Path, frozenset[str]] = {}
+        self._settings: dict[Path, frozenset[str]] = {}
         self._beneath: set[Path] = set()
         self._importers: dict[Path, set[Path]] | None = None
         self._by_string: list[Path] = []
@@ -76,8 +77,10 @@ class Onlookers:
             found |= naming
             self._note_unread(naming, source, leading)
         for source in (path for path, leading in names.items() if leading):
-            quoted = re.compile(rf"""["'][^"'\n]*\b{re.escape(import_name(source))}\b""")
-            by_string = {p for p in self._by_string if p not in joined and quoted.search(self._text(p))}
+            name = import_name(source)
+            quoted = re.compile(rf"""["'][^"'\n]*\b{re.escape(name)}\b""")
+            others = (path for path in self._by_string if path not in joined)
+            by_string = {p for p in others if name in self._text(p) and quoted.search(self._text(p))}
             found |= by_string
             self._note_unread(by_string, source, names[source])
         return self._parsed(found)
@@ -113,8 +116,15 @@ class Onlookers:
     def replacing(self, joined: Collection[Path]) -> list[Module]:
         """Those among them that may set an attribute of what they import: of a module, or of a class."""
         self._look_beneath(joined)
-        found = self._parsed(p for p in self._beneath if p not in joined and _setting(self._text(p)))
-        return [module for module in found if any(_is_imported(n, module) for n in _setting(module.text))]
+        found = self._parsed(p for p in self._beneath if p not in joined and self._setting_in(p))
+        return [module for module in found if any(_is_imported(n, module) for n in self._setting_in(module.path))]
+
+    def _setting_in(self, path: Path) -> frozenset[str]:
+        """The names of what a file sets attributes of, but for objects that do it themselves."""
+        if path not in self._settings:
+            text = self._text(path)
+            self._settings[path] = frozenset(_STORED.findall(text) + _SETTING.findall(text)) - {"self", "cls"}
+        return self._settings[path]
 
     def _look_beneath(self, joined: Collection[Path]) -> None:
         """Finds the files that some import, directly or not."""
@@ -167,11 +177,6 @@ class Onlookers:
         if path not in self._methods:
             self._methods[path] = frozenset(_METHOD.findall(self._text(path)))
         return self._methods[path]
-
-
-def _setting(text: str) -> set[str]:
-    """The names of what a file sets attributes of, but for objects that do it themselves."""
-    return {*_STORED.findall(text), *_SETTING.findall(text)} - {"self", "cls"}
 
 
 def _is_imported(name: str, module: Module) -> bool:

@@ -151,9 +151,7 @@ class Hidden:
     def is_overridden(self, cls: str, method: str) -> bool:
         """Whether a class that derives from one of this name has a method of this name of its own."""
         self.units()
-        return any(
-            method in methods and name != cls and cls in self._line(name) for name, methods in self._methods.items()
-        )
+        return method in self._overridden.get(cls, ())
 
     def _answer(self, name: str, axes: frozenset[str], home: Module | None) -> tuple[bool, bool]:
         key = (name, axes, home)
@@ -273,6 +271,15 @@ class Hidden:
                 line.add(current)
                 pending.extend(self._bases.get(current, ()))
         return line
+
+    @cached_property
+    def _overridden(self) -> dict[str, set[str]]:
+        """The names of the methods that classes have which derive from one, by its name."""
+        found: dict[str, set[str]] = defaultdict(set)
+        for name, methods in self._methods.items():
+            for base in self._line(name) - {name}:
+                found[base] |= methods
+        return found
 
     def _owner(self, scope: Scope | None, module: Module) -> Unit:
         """The unit that a scope belongs to; the module's own statements are in one that nothing names."""
