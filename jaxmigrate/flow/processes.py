@@ -10,7 +10,7 @@ from jaxmigrate.flow.axes import expression_calls
 from jaxmigrate.flow.operations import Operation, operations, same_sequence
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver
-from jaxmigrate.program.scopes import children, inner_statements, walk
+from jaxmigrate.program.scopes import children, inner_statements, is_docstring, walk
 from jaxmigrate.program.values import Application, External, Function, Value
 from jaxmigrate.records import record, replace
 
@@ -76,7 +76,7 @@ def _helpers(resolver: Resolver) -> frozenset[str]:
 
 def _tested(function: ast.FunctionDef) -> ast.expr | None:
     """What a function returns, if it is nothing but a test that mentions the process index."""
-    body = [s for s in function.body if not (isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant))]
+    body = [s for s in function.body if not is_docstring(s)]
     value = body[0].value if len(body) == 1 and isinstance(body[0], ast.Return) else None
     if value is None or isinstance(value, ast.Call | ast.Name | ast.Constant):
         return None

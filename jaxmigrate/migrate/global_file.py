@@ -16,6 +16,7 @@ from jaxmigrate.migrate.placement import holder_of, line_start
 from jaxmigrate.migrate.style import Style, style_of
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver
+from jaxmigrate.program.scopes import is_docstring
 from jaxmigrate.program.sites import is_decorator
 from jaxmigrate.program.values import Constant, Function
 
@@ -113,7 +114,7 @@ class GlobalFile:
         """Where a statement goes before a function's first one, and its indentation."""
         body = function.node.body
         assert isinstance(body, list)
-        first = body[1] if _is_docstring(body[0]) and len(body) > 1 else body[0]
+        first = body[1] if is_docstring(body[0]) and len(body) > 1 else body[0]
         return line_start(first, function.module, Positions(function.module.text))
 
     def _needs_host_local(self, choice: SiteChoice) -> bool:
@@ -172,7 +173,3 @@ class GlobalFile:
     def _fits(self, node: ast.expr, text: str) -> bool:
         start, _ = self.positions.line_span(node.lineno)
         return self.positions.span(node)[0] - start + len(text) < WIDTH and "\n" not in text
-
-
-def _is_docstring(statement: ast.stmt) -> bool:
-    return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)

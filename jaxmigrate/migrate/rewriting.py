@@ -15,6 +15,7 @@ from jaxmigrate.migrate.imports import Imports, insertions, leading, plan_import
 from jaxmigrate.migrate.nested_code import inner_axis_lines, inside_lines, inside_names, nested_lines
 from jaxmigrate.migrate.style import Style, style_of
 from jaxmigrate.program.modules import Module
+from jaxmigrate.program.scopes import is_docstring
 
 TRANSFORM_MARK, MAPPED_MARK = "__jaxmigrate_transform__", "__jaxmigrate_mapped__"
 _CODING = re.compile(r"coding[:=][ \t]*[-\w.]")
@@ -173,8 +174,7 @@ def _last_import_line(module: Module, uses: Sequence[ast.expr]) -> int:
         end = statement.end_lineno or statement.lineno
         if statement.lineno >= first_use or end >= first_use:
             break
-        docstring = index == 0 and isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
-        if docstring or _imports_only(statement):
+        if (index == 0 and is_docstring(statement)) or _imports_only(statement):
             last = end
     return last
 

@@ -147,6 +147,11 @@ def defaults_of(arguments: ast.arguments) -> list[tuple[str, ast.expr]]:
     return found + [(parameter.arg, default) for parameter, default in named if default is not None]
 
 
+def is_docstring(statement: ast.stmt) -> bool:
+    """Whether a statement says something to readers and does nothing: a docstring, or another constant by itself."""
+    return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+
+
 def child_fields(kind: type[ast.AST]) -> tuple[str, ...]:
     """The fields of a kind of node that can hold other nodes; contexts and operators, which all nodes share, do not."""
     return tuple(

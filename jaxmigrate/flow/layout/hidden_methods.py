@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from jaxmigrate.flow.layout import classes, survey
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import own_statements
+from jaxmigrate.program.scopes import is_docstring
 from jaxmigrate.program.values import Class
 
 if TYPE_CHECKING:
@@ -91,17 +92,13 @@ def _is_plain(it: Interpreter, cls: Class, name: str) -> bool:
 
 def _calls_next(made: ast.FunctionDef, receiver: str) -> bool:
     """Whether a constructor begins with the one of its base, and hands it nothing of the new object's."""
-    first = next((s for s in made.body if not _is_docstring(s)), None)
+    first = next((s for s in made.body if not is_docstring(s)), None)
     if not isinstance(first, ast.Expr) or not isinstance(first.value, ast.Call):
         return False
     call = first.value
     given = [*call.args, *(k.value for k in call.keywords)]
     named = {n.id for one in given for n in ast.walk(one) if isinstance(n, ast.Name)}
     return ast.unparse(call.func) == "super().__init__" and receiver not in named
-
-
-def _is_docstring(statement: ast.stmt) -> bool:
-    return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
 
 
 def _before(

@@ -7,7 +7,7 @@ from typing import Literal
 
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver
-from jaxmigrate.program.scopes import FunctionNode, positional_names
+from jaxmigrate.program.scopes import FunctionNode, is_docstring, positional_names
 from jaxmigrate.program.values import Application, External, Function, Value
 from jaxmigrate.records import record
 
@@ -290,7 +290,7 @@ def single_return(node: FunctionNode) -> ast.expr | None:
     """The expression that a function returns, where that is all it does beside defining functions for it."""
     if isinstance(node, ast.Lambda):
         return node.body
-    body = node.body[1:] if _is_docstring(node.body[0]) else node.body
+    body = node.body[1:] if is_docstring(node.body[0]) else node.body
     if node.decorator_list or isinstance(node, ast.AsyncFunctionDef) or not body:
         return None
     *before, last = body
@@ -320,10 +320,6 @@ def only_parameter(node: FunctionNode, skip: bool = False) -> str | None:
     names = positional_names(spec)[1 if skip else 0 :]
     alone = len(names) == 1 and not (spec.vararg or spec.kwarg or spec.kwonlyargs)
     return names[0] if alone else None
-
-
-def _is_docstring(statement: ast.stmt) -> bool:
-    return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
 
 
 def is_none(node: ast.expr) -> bool:
