@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from jaxmigrate.flow.layout import calls, classes, devices, hidden_methods, methods, module_names, survey
@@ -100,12 +101,12 @@ def of_object(
 ) -> Abstract:
     """An attribute of an object of a class, or of one that derives from it; or of the class itself."""
     reads = _of_class_itself(it, cls, name) if of_class else hidden_methods.reads(it, cls, name, node)
-    result: Abstract = NOTHING if reads is Reads.METHOD else it.load(("attribute", it.root(cls), name))
-    for holder in survey.holders(it, cls, name) if reads is not Reads.ATTRIBUTE else ():
-        found = _of_class(it, holder, cls, name, node, frame, of_class)
-        if found is None:
-            return PLAIN
-        result = it.join(result, found, node, frame.module)
+    given: Abstract = NOTHING if reads is Reads.METHOD else it.load(("attribute", it.root(cls), name))
+    holders = survey.holders(it, cls, name) if reads is not Reads.ATTRIBUTE else ()
+    found = (_of_class(it, holder, cls, name, node, frame, of_class) for holder in holders)
+    result = _with_methods(it, given, found, node, frame)
+    if result is None:
+        return PLAIN
     if name in ("__dict__", "__getstate__", "__reduce__"):
         it.pin_all([Obj(cls)], f"is read through {name}", node, frame.module)
         return PLAIN
@@ -121,6 +122,17 @@ def _of_class_itself(it: Interpreter, cls: Class, name: str) -> Reads:
     kinds = [binding.kind for scope in scopes for binding in scope.bindings.get(name, ())]
     of_methods = isinstance(given, Nothing) and kinds and all(kind == "def" for kind in kinds)
     return Reads.METHOD if of_methods else Reads.EITHER
+
+
+def _with_methods(
+    it: Interpreter, given: Abstract, found: Iterable[Abstract | None], node: ast.expr, frame: Frame
+) -> Abstract | None:
+    """What an attribute is given, or any of the methods found by its name; None where one of these is not followed."""
+    for methods_of_one in found:
+        if methods_of_one is None:
+            return None
+        given = it.join(given, methods_of_one, node, frame.module)
+    return given
 
 
 def _of_class(
@@ -149,13 +161,10 @@ def _above(it: Interpreter, cls: Class, name: str, node: ast.Attribute, frame: F
     if not holders or any(classes.foreign_base(it, one) for line in lines for one in line):
         it.loads.discard(node)  # as for any object
         return PLAIN
-    result = it.load(("attribute", it.root(cls), name))
-    for holder in holders:
-        found = _of_class(it, holder, cls, name, node, frame, of_class=False)
-        if found is None:
-            return PLAIN
-        result = it.join(result, found, node, frame.module)
-    return result
+    given = it.load(("attribute", it.root(cls), name))
+    found = (_of_class(it, holder, cls, name, node, frame, of_class=False) for holder in holders)
+    result = _with_methods(it, given, found, node, frame)
+    return PLAIN if result is None else result
 
 
 def _instance_attribute(it: Interpreter, cls: Class, name: str, node: ast.Attribute) -> Abstract | None:
