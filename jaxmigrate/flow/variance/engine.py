@@ -10,7 +10,7 @@ from jaxmigrate.flow.variance.frames import Arguments
 from jaxmigrate.flow.variance.hidden import Hidden
 from jaxmigrate.flow.variance.hosts import Hosts
 from jaxmigrate.flow.variance.lattice import GIVEN, Fields, Level, Var, mapped, replace, union, unsure
-from jaxmigrate.flow.variance.library import HOST_IDENTITIES as IDENTITIES
+from jaxmigrate.flow.variance.library import HOST_IDENTITIES
 from jaxmigrate.flow.variance.loaded import Loaded
 from jaxmigrate.flow.variance.reading import Reading
 from jaxmigrate.flow.variance.run import Run, Shared
@@ -69,10 +69,9 @@ def _share(resolver: Resolver) -> Shared:
     found = resolver.remembered.get("variance")
     if not isinstance(found, Shared):
         loaded = Loaded(resolver)
-        shared = Shared(
-            Hidden(resolver, loaded), Hosts(resolver, loaded), callers_of(resolver), Hosts(resolver, loaded, IDENTITIES)
-        )
-        found = resolver.remembered["variance"] = shared
+        identities = Hosts(resolver, loaded, HOST_IDENTITIES)
+        found = Shared(Hidden(resolver, loaded), Hosts(resolver, loaded), callers_of(resolver), identities)
+        resolver.remembered["variance"] = found
     return found
 
 

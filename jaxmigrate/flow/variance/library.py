@@ -40,20 +40,15 @@ IMPURE = (
     "jax.lax.rng_bit_generator_unsafe", "jax.lax.rng_uniform", "flax.jax_utils.prefetch", "flax.training.checkpoints",
     "flax.training.prefetch", "jax.debug.key_reuse", "flax.linen.Module", "collections.abc",
 )  # fmt: skip
-HOST_SOURCES = (
-    "jax.process_index", "jax.host_id", "jax.process_indices", "jax.lib.xla_bridge.process_index", "jax.local_devices",
-    "jax.host_ids", "jax.lib.xla_bridge.host_id", "time.", "random.", "numpy.random.", "os.getpid", "os.urandom",
-    "os.environ", "os.getenv", "uuid.", "socket.", "secrets.", "datetime.", "builtins.id",
-    "builtins.hash", "builtins.input", "builtins.open", "builtins.next", "jax.pure_callback",
-    "jax.experimental.io_callback", "jax.experimental.host_callback", "jax.experimental.multihost_utils",
-    "jax.distributed",
-)  # fmt: skip
-
-HOST_IDENTITIES = (  # of those, what tells which process it is, whatever else it does
+HOST_IDENTITIES = (  # what tells which process it is, whatever else it does
     "jax.process_index", "jax.host_id", "jax.process_indices", "jax.lib.xla_bridge.process_index", "jax.local_devices",
     "jax.host_ids", "jax.lib.xla_bridge.host_id", "os.getpid", "os.environ", "os.getenv", "uuid.", "socket.",
     "jax.pure_callback", "jax.experimental.io_callback", "jax.experimental.host_callback",
     "jax.experimental.multihost_utils", "jax.distributed",
+)  # fmt: skip
+HOST_SOURCES = (  # what processes may not agree on
+    *HOST_IDENTITIES, "time.", "random.", "numpy.random.", "os.urandom", "secrets.", "datetime.", "builtins.id",
+    "builtins.hash", "builtins.input", "builtins.open", "builtins.next",
 )  # fmt: skip
 FLAGS = "absl.flags.FLAGS."  # strings, numbers and configurations, which every process is given alike
 FLAG_METHODS = frozenset(
