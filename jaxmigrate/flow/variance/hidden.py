@@ -90,6 +90,7 @@ class Unit:
     reducing: bool = False
     is_network: bool = False
     is_implicit: bool = False  # it runs without being called: a property, an operator
+    is_host: bool = False  # it uses what only the host can, whatever else it mentions
 
 
 @record(eq=False)
@@ -312,7 +313,7 @@ class Hidden:
             if name == "__subclasses__":
                 owner.mentions.add(CONSTRUCTOR)
             if name in HOST_NAMES and self._is_host_library(node, module):
-                owner.mentions |= HOST_ONLY
+                owner.is_host = True
             if isinstance(node, ast.Attribute) or _is_function(node, module):
                 owner.mentions.add(name)
                 self._mentions.append(_Mention(name, node, module, owner))
@@ -463,7 +464,8 @@ def _is_function(node: ast.Name, module: Module) -> bool:
 
 def _on_devices(units: Iterable[Unit], beside: frozenset[Module]) -> list[Unit]:
     """Those of some units that may run on devices, in the modules of a process."""
-    return [unit for unit in units if unit.module in beside and unit.mentions.isdisjoint(HOST_ONLY)]
+    found = [unit for unit in units if unit.module in beside and not unit.is_host]
+    return [unit for unit in found if unit.mentions.isdisjoint(HOST_ONLY)]
 
 
 def _is_super(node: ast.expr) -> bool:
