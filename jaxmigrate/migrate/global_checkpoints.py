@@ -44,11 +44,11 @@ class CheckpointWriter(GlobalFile):
         else:
             yield from self._without(table, entries, rest)
             if other is None:
-                added = f"{WHOLES} = {self._display(entries, self._indent_of(after))}"
+                added = f"{WHOLES} = {self._display(entries, self._indent(after))}"
             else:
                 yield self._extended(other, entries)
         start = self.positions.line_span(after.end_lineno or after.lineno)[1]
-        indent, newline = self._indent_of(after), self.style.newline
+        indent, newline = self._indent(after), self.style.newline
         text = f"{indent}{added}{newline}" if added else ""
         lines = [*self._methods(entries, choices)]
         text += "".join(f"{indent}{line}".rstrip() + newline for line in self.style.render(lines).splitlines())
@@ -123,10 +123,6 @@ class CheckpointWriter(GlobalFile):
     def _entry(self, key: ast.expr | None, value: ast.expr) -> str:
         assert key is not None
         return f"{self.module.segment(key)}: {self.module.segment(value)}"
-
-    def _indent_of(self, statement: ast.stmt) -> str:
-        line = self._text_of(statement.lineno)
-        return line[: len(line) - len(line.lstrip(" \t"))]
 
 
 def _names(statement: ast.stmt) -> list[str]:

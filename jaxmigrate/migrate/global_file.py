@@ -160,7 +160,7 @@ class GlobalFile:
         start, end = self.positions.line_span(line)
         return self.module.text[start:end]
 
-    def _indent(self, node: ast.expr) -> str:
+    def _indent(self, node: ast.expr | ast.stmt) -> str:
         line = self._text_of(node.lineno)
         return line[: len(line) - len(line.lstrip(" \t"))]
 
