@@ -30,15 +30,15 @@ KEYWORDS = frozenset(
         "donate_argnums",
     }
 )
+IMPORTS_JAXLINE = r"^\s*(from|import)\s+jaxline\b"  # which asks for the process itself
 PROCESS_WORDS = re.compile(
     r"\b(process_index|process_count|host_id|host_count|local_device_count|local_devices|multihost_utils"
-    r"|make_array_from_process_local_data|jax\.distributed)\b"
-    r"|^\s*(from|import)\s+jaxline\b",  # which asks itself
+    rf"|make_array_from_process_local_data|jax\.distributed)\b|{IMPORTS_JAXLINE}",
     re.MULTILINE,
 )
 GUARD_WORDS = re.compile(
     r"\b(process_index|process_count|host_id|host_count|multihost_utils|jax\.distributed)\b"
-    r"|^\s*(from|import)\s+jaxline\b",
+    rf"|{IMPORTS_JAXLINE}",
     re.MULTILINE,
 )
 LOWER_CALL = re.compile(r"\.lower\(\s*[^)\s]")  # with arguments, which str.lower does not take
