@@ -41,16 +41,13 @@ def _assign_attribute(
 ) -> None:
     match owner:
         case Obj(cls=cls):
-            root = it.root(cls)
-            it.store(("attribute", root, name), value, node, frame.module)
-            if root in it.pinned_classes:
-                it.pin(value, it.pinned_classes[root])
+            it.set_attribute(cls, name, value, node, frame.module)
         case Func(items=items):
             for item in items:
                 if isinstance(item, Mod):
                     it.store(("variable", item.module.tree, name), value, node, frame.module)
                 elif isinstance(item, Class):
-                    it.store(("attribute", it.root(item), name), value, node, frame.module)
+                    it.set_attribute(item, name, value, node, frame.module)
                     it.store(("class attribute", it.root(item), name), PLAIN, node, frame.module)
                 elif isinstance(item, Obj):
                     _assign_attribute(it, item, name, value, node, frame)

@@ -367,7 +367,6 @@ def _record(it: Interpreter, cls: Class, given: Given, node: ast.expr, frame: Fr
 def _dataclass_fields(it: Interpreter, cls: Class, given: Given, node: ast.expr, frame: Frame) -> None:
     """The generated constructor of a dataclass; of anything else what it does is not known."""
     annotated = [s.target.id for s in cls.node.body if isinstance(s, ast.AnnAssign) and isinstance(s.target, ast.Name)]
-    root = it.root(cls)
     marks = {ast.unparse(d.func if isinstance(d, ast.Call) else d) for d in cls.node.decorator_list}
     is_record = any(mark.rpartition(".")[2] == "dataclass" for mark in marks) and len(given.positional) <= len(
         annotated
@@ -377,9 +376,7 @@ def _dataclass_fields(it: Interpreter, cls: Class, given: Given, node: ast.expr,
         return
     values = dict(zip(annotated, given.positional, strict=False)) | dict(given.named)
     for name, value in values.items():
-        it.store(("attribute", root, name), value, node, frame.module)
-        if root in it.pinned_classes:
-            it.pin(value, it.pinned_classes[root])
+        it.set_attribute(cls, name, value, node, frame.module)
 
 
 # Libraries

@@ -210,6 +210,13 @@ class State:
             if key[0] == "attribute":
                 self.attributes.setdefault(key[1], set()).add(key)
 
+    def set_attribute(self, cls: Class, name: str, value: Abstract, node: ast.AST, module: Module) -> None:
+        """Adds to what an attribute of the objects of a class can hold, which stays as it is where they do."""
+        root = self.root(cls)
+        self.store(("attribute", root, name), value, node, module)
+        if root in self.pinned_classes:
+            self.pin(value, self.pinned_classes[root])
+
     # Pins
 
     def pin(self, value: Abstract, pin: Pin, seen: set[int] | None = None) -> None:

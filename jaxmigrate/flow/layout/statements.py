@@ -275,7 +275,7 @@ def _define_class(it: Interpreter, node: ast.ClassDef, frame: Frame) -> None:
     block(it, node.body, inner)
     for name in inner.scope.bindings:
         if inner.env is not None and name in inner.env and any(b.kind != "def" for b in inner.scope.bindings[name]):
-            it.store(("attribute", it.root(cls), name), inner.env[name], node, frame.module)
+            it.set_attribute(cls, name, inner.env[name], node, frame.module)
     experiments.define(it, cls, frame)
     outside = classes.foreign_base(it, cls)
     if outside:
