@@ -129,24 +129,17 @@ def _is_plain(table: ast.Dict) -> bool:
 
 def _name(it: Interpreter, cls: Class, table: str, key: ast.Constant, holder: Class, frame: Frame) -> None:
     """An attribute that a table names."""
-    attribute, root = ("attribute", it.root(cls), key.value), it.root(cls)
-    if table == WHOLES:
+    name = str(key.value)
+    if table == WHOLES:  # whatever the attribute ever holds: this runs again when that changes
         reason = f"is saved and restored by jaxline as it is, as {WHOLES} says"
-        _keep(it, attribute, Pin(reason, holder.module, key))
+        it.pin(it.load(("attribute", it.root(cls), name)), Pin(reason, holder.module, key))
         return
     cell = it.cell("checkpoint", key)
     it.changed |= cell.flatten()
     operations.record(it, "checkpoint", key, key, cell, "", frame)
     if (against := _speaks_against(it, cls)) is not None:
         it.changed |= cell.pin(against)
-    it.store(attribute, Ref(cell), key, holder.module)
-    if root in it.pinned_classes:
-        it.pin(it.load(attribute), it.pinned_classes[root])
-
-
-def _keep(it: Interpreter, attribute: tuple[object, ...], pin: Pin) -> None:
-    """Pins all that an attribute ever holds: it runs again when that changes."""
-    it.pin(it.load(attribute), pin)
+    it.set_attribute(cls, name, Ref(cell), key, holder.module)
 
 
 def _speaks_against(it: Interpreter, cls: Class) -> Pin | None:
