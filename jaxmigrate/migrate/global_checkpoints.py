@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
 from jaxmigrate.flow.layout.choices import OpChoice
-from jaxmigrate.flow.layout.experiments import SLICES, WHOLES
+from jaxmigrate.flow.layout.experiments import SLICES, WHOLES, targets
 from jaxmigrate.migrate.edits import Edit
 from jaxmigrate.migrate.global_file import WIDTH, GlobalFile
 
@@ -30,7 +30,8 @@ class CheckpointWriter(GlobalFile):
             yield from self._experiment(holder, sorted(choices, key=lambda c: c.op.node.lineno))
 
     def _experiment(self, holder: ast.ClassDef, choices: Sequence[OpChoice]) -> Iterator[Edit]:
-        statements = {name: s for s in holder.body for name in (SLICES, WHOLES) if name in _names(s)}
+        assigned = [s for s in holder.body if isinstance(s, ast.Assign | ast.AnnAssign)]
+        statements = {name: s for s in assigned for name in (SLICES, WHOLES) if name in targets(s)}
         slices, wholes = statements[SLICES], statements.get(WHOLES)
         table, other = _table(slices), _table(wholes) if wholes is not None else None
         keys = [choice.op.node for choice in choices]
@@ -125,15 +126,9 @@ class CheckpointWriter(GlobalFile):
         return f"{self.module.segment(key)}: {self.module.segment(value)}"
 
 
-def _names(statement: ast.stmt) -> list[str]:
-    targets = statement.targets if isinstance(statement, ast.Assign) else [getattr(statement, "target", None)]
-    return [target.id for target in targets if isinstance(target, ast.Name)]
-
-
-def _table(statement: ast.stmt) -> ast.Dict:
-    value = getattr(statement, "value", None)
-    assert isinstance(value, ast.Dict)
-    return value
+def _table(statement: ast.Assign | ast.AnnAssign) -> ast.Dict:
+    assert isinstance(statement.value, ast.Dict)
+    return statement.value
 
 
 def _text(node: ast.expr | None) -> str:

@@ -104,15 +104,16 @@ def _tables(cls: Class) -> Iterator[tuple[str, ast.Dict | None]]:
     """The tables of attributes that a class body holds; None for one that is not a plain dictionary of strings."""
     scope = cls.module.table.own_scope[cls.node]
     for name in sorted(TABLES & scope.bindings.keys()):
-        found = [s for s in cls.node.body if isinstance(s, ast.Assign | ast.AnnAssign) and name in _targets(s)]
-        alone = len(scope.bindings[name]) == 1 and len(found) == 1 and len(_targets(found[0])) == 1
+        found = [s for s in cls.node.body if isinstance(s, ast.Assign | ast.AnnAssign) and name in targets(s)]
+        alone = len(scope.bindings[name]) == 1 and len(found) == 1 and len(targets(found[0])) == 1
         value = found[0].value if alone else None
         yield name, value if isinstance(value, ast.Dict) and _is_plain(value) else None
 
 
-def _targets(statement: ast.Assign | ast.AnnAssign) -> list[str]:
-    targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
-    return [target.id if isinstance(target, ast.Name) else "" for target in targets]
+def targets(statement: ast.Assign | ast.AnnAssign) -> list[str]:
+    """The names that an assignment binds, an empty one for a target that is none."""
+    bound = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+    return [target.id if isinstance(target, ast.Name) else "" for target in bound]
 
 
 def _is_plain(table: ast.Dict) -> bool:
