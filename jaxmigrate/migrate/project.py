@@ -283,15 +283,10 @@ def _is_partial(call: ast.Call, module: Module, resolver: Resolver) -> bool:
 
 def _bound_value(node: ReferenceNode, module: Module, resolver: Resolver) -> tuple[ast.expr, Module] | None:
     if isinstance(node, ast.Name):
-        scope = module.table.scope_of[node]
-        bindings = resolver.bindings(node.id, scope)
-        if scope.lookup(node.id) is module.table.root and scope.function() is not None:
-            bindings = resolver.standing(bindings, module)
-        return _follow(bindings, module, resolver)
+        return _follow(resolver.bindings_at(node, module), module, resolver)
     owner = resolver.value(node.value, module)
     if isinstance(owner, ModuleValue):
-        bindings = owner.module.table.root.bindings.get(node.attr, [])
-        return _follow(resolver.standing(bindings, owner.module), owner.module, resolver)
+        return _follow(resolver.standing(node.attr, owner.module), owner.module, resolver)
     return None
 
 
@@ -309,5 +304,5 @@ def _follow(bindings: Sequence[Binding], module: Module, resolver: Resolver) -> 
         source = resolver.project.imported(module, statement.module or "", statement.level)
         if source is None:
             return None
-        bindings, module = resolver.standing(source.table.root.bindings.get(binding.node.name, []), source), source
+        bindings, module = resolver.standing(binding.node.name, source), source
     return None

@@ -59,6 +59,7 @@ class Resolver:
         self._values: dict[ast.expr, Values] = {}
         self._bound: dict[tuple[int, str, int], Values] = {}
         self._active: set[object] = set()
+        self._between: dict[tuple[Module, str], list[ast.stmt] | None] = {}
         self.names: dict[str, frozenset[str]] = {}
         self.remembered: dict[str, object] = {}  # what the rooms above find out about the whole program, once
 
@@ -160,9 +161,7 @@ class Resolver:
         holder = scope.lookup(name)
         if holder is None:
             return self._starred(name, module)
-        bindings = holder.bindings[name]
-        if later and holder is module.table.root:
-            bindings = self.standing(bindings, module)
+        bindings = self._visible(name, holder, module, later=later)
         key = (id(holder), name, len(bindings))
         if key in self._bound:
             return self._bound[key]
@@ -176,19 +175,31 @@ class Resolver:
         self._bound[key] = found
         return found
 
-    def standing(self, bindings: list[Binding], module: Module) -> list[Binding]:
-        """The last of a module's bindings of a name alone, where nothing can have used those before it.
+    def bindings_at(self, node: ast.Name, module: Module) -> list[Binding]:
+        """The bindings that a name can have where it stands: in a function, once the module's statements have run."""
+        scope = module.table.scope_of[node]
+        holder = scope.lookup(node.id)
+        return [] if holder is None else self._visible(node.id, holder, module, later=scope.function() is not None)
+
+    def _visible(self, name: str, holder: Scope, module: Module, *, later: bool) -> list[Binding]:
+        return self.standing(name, module) if later and holder is module.table.root else holder.bindings[name]
+
+    def standing(self, name: str, module: Module) -> list[Binding]:
+        """A module's bindings of a name; the last alone, where nothing can have used those before it.
 
         A def for the reader, of which the next line makes something else, is not what the name stands for.
         """
+        bindings = module.table.root.bindings.get(name, [])
         if len(bindings) < 2:
             return bindings
-        body = module.tree.body
-        places = [_place(binding, module) for binding in bindings]
-        if any(place is None for place in places) or places != sorted(set(places), key=body.index):  # type: ignore[arg-type]
+        key = (module, name)
+        if key not in self._between:
+            self._between[key] = _between(bindings, module)
+        between = self._between[key]
+        if between is None or not all(self._runs_nothing(s, module) for s in between):
             return bindings
-        between = body[body.index(places[0]) + 1 : body.index(places[-1]) + 1]  # type: ignore[arg-type]
-        return bindings[-1:] if all(self._runs_nothing(s, module) for s in between) else bindings
+        self._between[key] = []  # which goes for all of them from here on
+        return bindings[-1:]
 
     def _runs_nothing(self, statement: ast.stmt, module: Module) -> bool:
         """Whether a statement of a module runs no code of the project but its own line."""
@@ -413,6 +424,15 @@ class Resolver:
         """What the function's return expressions can stand for, its parameters left symbolic."""
         returns = returned_by(function.node)
         return distinct(v for one in returns if one is not None for v in self.values(one, function.module))
+
+
+def _between(bindings: list[Binding], module: Module) -> list[ast.stmt] | None:
+    """A module's statements after its first binding of a name, up to the last; None if they may bind it otherwise."""
+    body = module.tree.body
+    places = [place for binding in bindings if (place := _place(binding, module)) is not None]
+    if len(places) < len(bindings) or places != sorted(set(places), key=body.index):
+        return None
+    return body[body.index(places[0]) + 1 : body.index(places[-1]) + 1]
 
 
 def _place(binding: Binding, module: Module) -> ast.stmt | None:
