@@ -437,11 +437,9 @@ def _between(bindings: list[Binding], module: Module) -> list[ast.stmt] | None:
 
 def _place(binding: Binding, module: Module) -> ast.stmt | None:
     """The statement of a module that certainly binds a name; None where a condition or a function may."""
-    node: ast.AST | None = binding.node
     if binding.kind not in ("def", "class", "assign", "import", "from"):
         return None
-    while node is not None and not isinstance(node, ast.stmt):
-        node = module.table.parents.get(node)
+    node = module.table.statement_of(binding.node)
     simple = isinstance(node, ast.FunctionDef | ast.ClassDef | ast.Assign | ast.AnnAssign | ast.Import | ast.ImportFrom)
     return node if simple and node in module.tree.body else None
 

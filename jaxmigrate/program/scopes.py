@@ -103,6 +103,13 @@ class ScopeTable:
     imports: list[Binding]
     import_statements: list[ast.Import | ast.ImportFrom]
 
+    def statement_of(self, node: ast.AST) -> ast.stmt | None:
+        """The statement that a node is, or stands in."""
+        current: ast.AST | None = node
+        while current is not None and not isinstance(current, ast.stmt):
+            current = self.parents.get(current)
+        return current
+
 
 def build_scopes(tree: ast.Module, text: str | None = None) -> ScopeTable:
     """The scope table of a module's tree; the text, where it is at hand, spares a search for declarations."""

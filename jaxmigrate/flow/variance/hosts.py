@@ -201,9 +201,7 @@ def _may_reach(binding: Binding, use: ast.Name, module: Module) -> bool:
     if binding.scope.kind != "function" or not isinstance(node, ast.stmt | ast.expr) or node.lineno < use.lineno:
         return True
     current: ast.AST | None = use
-    own: ast.AST = node
-    while not isinstance(own, ast.stmt) and own in parents:
-        own = parents[own]
+    own = module.table.statement_of(node)
     within = False
     while current is not None and current is not binding.scope.node:
         if isinstance(current, ast.For | ast.AsyncFor | ast.While) and node.lineno <= (current.end_lineno or 0):
