@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 
 from jaxmigrate.flow.axes import AxisUse, last_name
+from jaxmigrate.flow.truth import truth
 from jaxmigrate.flow.variance.suspicion import is_about_maps
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver
@@ -60,34 +61,24 @@ def _is_within(node: ast.AST, body: list[ast.stmt] | ast.expr) -> bool:
 
 def _may_be_passed_by(branch: ast.If | ast.IfExp, way: ast.AST, use: AxisUse, resolver: Resolver) -> bool:
     """Whether a branch may take the other way."""
-    truth = _truth(branch.test, use, resolver)
-    if truth is not None:
-        return truth != _is_within(way, branch.body)
+    holds = _holds(branch.test, use, resolver)
+    if holds is not None:
+        return holds != _is_within(way, branch.body)
     return is_about_maps(branch.test)
 
 
-def _truth(test: ast.expr, use: AxisUse, resolver: Resolver) -> bool | None:
+def _holds(test: ast.expr, use: AxisUse, resolver: Resolver) -> bool | None:
     """Whether a condition holds on the way of the use, None where that is not known."""
-    match test:
-        case ast.UnaryOp(op=ast.Not(), operand=operand):
-            inner = _truth(operand, use, resolver)
-            return None if inner is None else not inner
-        case ast.BoolOp(op=op, values=values):
-            decisive = isinstance(op, ast.Or)
-            known = [_truth(value, use, resolver) for value in values]
-            return decisive if decisive in known else None if None in known else not decisive
-        case ast.Compare(left=left, ops=[ast.Is() | ast.Eq()], comparators=[right]):
-            return _agree(left, right, use, resolver)
-        case ast.Compare(left=left, ops=[ast.IsNot() | ast.NotEq()], comparators=[right]):
-            agree = _agree(left, right, use, resolver)
-            return None if agree is None else not agree
-    known_value = _constant(test, use, resolver)
-    return None if known_value is None else bool(known_value.value)
 
+    def known(node: ast.expr) -> bool | None:
+        constant = _constant(node, use, resolver)
+        return None if constant is None else bool(constant.value)
 
-def _agree(left: ast.expr, right: ast.expr, use: AxisUse, resolver: Resolver) -> bool | None:
-    one, other = _constant(left, use, resolver), _constant(right, use, resolver)
-    return None if one is None or other is None else one == other
+    def agree(left: ast.expr, right: ast.expr) -> bool | None:
+        one, other = _constant(left, use, resolver), _constant(right, use, resolver)
+        return None if one is None or other is None else one == other
+
+    return truth(test, known, agree)
 
 
 def _constant(node: ast.expr, use: AxisUse, resolver: Resolver) -> Constant | None:

@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from jaxmigrate.flow.axes import last_name
+from jaxmigrate.flow.truth import truth
 from jaxmigrate.flow.variance import expressions
 from jaxmigrate.flow.variance.callees import Bound, Closure, Transformed
 from jaxmigrate.flow.variance.frames import Frame, Names
@@ -27,23 +28,12 @@ ABOUT_MAPS = re.compile(
 
 def known_truth(run: Run, test: ast.expr, frame: Frame) -> bool | None:
     """How a test of parameters and local variables turns out; None where that is not known."""
-    match test:
-        case ast.UnaryOp(op=ast.Not(), operand=operand):
-            inner = known_truth(run, operand, frame)
-            return None if inner is None else not inner
-        case ast.BoolOp(op=op, values=values):
-            decisive = isinstance(op, ast.Or)
-            known = [known_truth(run, value, frame) for value in values]
-            return decisive if decisive in known else None if None in known else not decisive
-        case ast.Compare(left=left, ops=[ast.Is() | ast.Eq()], comparators=[right]):
-            return _agree(run, left, right, frame)
-        case ast.Compare(left=left, ops=[ast.IsNot() | ast.NotEq()], comparators=[right]):
-            agree = _agree(run, left, right, frame)
-            return None if agree is None else not agree
-        case ast.Name():
-            known_value = _constant(run, test, frame)
-            return None if known_value is None else bool(known_value.value)
-    return None
+
+    def known(node: ast.expr) -> bool | None:
+        constant = _constant(run, node, frame) if isinstance(node, ast.Name) else None
+        return None if constant is None else bool(constant.value)
+
+    return truth(test, known, lambda left, right: _agree(run, left, right, frame))
 
 
 def _agree(run: Run, left: ast.expr, right: ast.expr, frame: Frame) -> bool | None:
