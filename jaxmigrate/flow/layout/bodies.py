@@ -21,15 +21,21 @@ DEEPEST = 6
 PAIR_MAKERS = frozenset({"haiku.transform_with_state", "haiku.multi_transform_with_state"})
 
 
-def only_function(it: Interpreter, site: ast.expr) -> Function | None:
-    """The def that a site maps, if no other map and no call of the program runs it."""
+def mapped_function(it: Interpreter, site: ast.expr) -> Function | None:
+    """The one function that a site maps, some of whose arguments may be bound by keyword; None if that is not known."""
     values = mapped_values(it.sites[site], it.resolver)
     value = values[0] if len(values) == 1 else None
     if isinstance(value, Partial) and value.is_by_name:
         value = value.callee
-    if not isinstance(value, Function) or not isinstance(value.node, ast.FunctionDef):
+    return value if isinstance(value, Function) else None
+
+
+def only_function(it: Interpreter, site: ast.expr) -> Function | None:
+    """The def that a site maps, if no other map and no call of the program runs it."""
+    function = mapped_function(it, site)
+    if function is None or not isinstance(function.node, ast.FunctionDef):
         return None
-    function, node = value, value.node
+    node = function.node
     if not it.editable(function.module) or node.body[0].lineno == node.lineno or node in it.functions:
         return None
     return None if _is_used_elsewhere(it, function, site) else function

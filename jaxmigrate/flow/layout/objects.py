@@ -6,8 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from jaxmigrate.flow.layout import bodies, classes, survey
-from jaxmigrate.program.sites import mapped_values
-from jaxmigrate.program.values import Class, External, Function, Partial
+from jaxmigrate.program.values import Class, External, Function
 
 if TYPE_CHECKING:
     from jaxmigrate.flow.layout.interpreter import Interpreter
@@ -61,14 +60,9 @@ def _makes_static(keyword: ast.keyword) -> bool:
 
 def _parameter(it: Interpreter, site: ast.expr, index: int, count: int) -> tuple[Function | None, str]:
     """The function that a site maps and the name of its parameter that an argument becomes."""
-    values = mapped_values(it.sites[site], it.resolver)
-    value = values[0] if len(values) == 1 else None
-    if isinstance(value, Partial) and value.is_by_name:
-        value = value.callee
-    if not isinstance(value, Function):
-        return None, ""
-    names = bodies.parameters(it, site, value, count)
-    return (value, names[index]) if index in names else (None, "")
+    function = bodies.mapped_function(it, site)
+    names = bodies.parameters(it, site, function, count) if function is not None else {}
+    return (function, names[index]) if index in names else (None, "")
 
 
 def _classes(it: Interpreter, function: Function, name: str) -> list[Class | External]:
