@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from jaxmigrate.flow.layout import attributes, calls, frames, pieces
@@ -224,18 +224,19 @@ def comprehension(
 ) -> Abstract:
     """A list or iterator of what its element expression gives."""
     box = it.box(node)
-    for _ in range(_rounds(node)):
-        before = dict(frame.env or {})
-        _generators(it, generators, frame)
+    for _ in _rounds(it, node, generators, frame):
         it.fill(box, evaluate(it, elt, frame), elt, frame.module)
-        _restore(before, generators, frame)
-        frame.env = it.join_env(before, frame.env, node, frame.module)
     return Seq(box)
 
 
-def _rounds(node: ast.expr) -> int:
-    """How often a comprehension runs until what it assigns has come round."""
-    return 4 if any(isinstance(n, ast.NamedExpr) for n in ast.walk(node)) else 1
+def _rounds(it: Interpreter, node: ast.expr, generators: Sequence[ast.comprehension], frame: Frame) -> Iterator[None]:
+    """Runs the generators of a comprehension for its elements, until what these assign has come round."""
+    for _ in range(4 if any(isinstance(n, ast.NamedExpr) for n in ast.walk(node)) else 1):
+        before = dict(frame.env or {})
+        _generators(it, generators, frame)
+        yield
+        _restore(before, generators, frame)
+        frame.env = it.join_env(before, frame.env, node, frame.module)
 
 
 def _dict_comprehension(
@@ -247,13 +248,9 @@ def _dict_comprehension(
     frame: Frame,
 ) -> Abstract:
     box = it.box(node)
-    for _ in range(_rounds(node)):
-        before = dict(frame.env or {})
-        _generators(it, generators, frame)
+    for _ in _rounds(it, node, generators, frame):
         it.pin_all([evaluate(it, key, frame)], "is a dictionary's key", key, frame.module)
         it.fill(box, evaluate(it, value, frame), value, frame.module)
-        _restore(before, generators, frame)
-        frame.env = it.join_env(before, frame.env, node, frame.module)
     return Dct(box)
 
 
