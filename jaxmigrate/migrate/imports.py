@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import itertools
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
@@ -58,17 +58,9 @@ def plan_imports(module: Module, needs: Needs, default_axis: str) -> Imports:
     used = used_names(module)
     taken = set(used)
     jax, added = _jax_name(module, taken)
-    chosen: dict[str, str] = {}
     wanted = ["Mesh", *(["NamedSharding"] if needs.alone else []), "PartitionSpec"]
     wanted += ["multihost_utils"] if needs.processes else []
-    missing: list[tuple[str, str, str]] = []
-    for key in wanted:
-        source, name, proposals = WANTED[key]
-        present = bound_name(module, f"{source}.{name}")
-        chosen[key] = present or free_name(proposals, taken)
-        taken.add(chosen[key])
-        if present is None:
-            missing.append((source, name, chosen[key]))
+    chosen, missing = _choose(module, wanted, taken, {})
     numpy, numpy_import = _numpy_name(module, needs, taken)
     statements = (*added, *_statements(missing))
     local = _jax_import(module) is None
@@ -87,6 +79,25 @@ def plan_imports(module: Module, needs: Needs, default_axis: str) -> Imports:
     return Imports(names, () if local else statements)
 
 
+def _choose(
+    module: Module, wanted: Iterable[str], taken: set[str], bound: Mapping[str, str]
+) -> tuple[dict[str, str], list[tuple[str, str, str]]]:
+    """What a module calls the parts of JAX that are wanted, each name `taken` from then on, and those to be imported.
+
+    `bound` are the names by which imports that are to be added bind some of them.
+    """
+    chosen: dict[str, str] = {}
+    missing: list[tuple[str, str, str]] = []
+    for key in wanted:
+        source, name, proposals = WANTED[key]
+        present = bound.get(f"{source}.{name}") or bound_name(module, f"{source}.{name}")
+        chosen[key] = present or free_name(proposals, taken)
+        taken.add(chosen[key])
+        if present is None:
+            missing.append((source, name, chosen[key]))
+    return chosen, missing
+
+
 def has_jax_import(module: Module) -> bool:
     """Whether a module imports something among its first statements, beside which imports can be added."""
     if module not in _has_anchor:  # asked for each array that might be global
@@ -101,15 +112,7 @@ def names_for(
     bound = dict(_bound_by(one) for statement in planned for one in _each(statement))
     taken = set(used_names(module)) | set(bound.values())
     jax, added = (bound["jax"], ()) if "jax" in bound else _jax_name(module, taken)
-    chosen: dict[str, str] = {}
-    missing: list[tuple[str, str, str]] = []
-    for key in sorted(wanted):
-        source, name, proposals = WANTED[key]
-        present = bound.get(f"{source}.{name}") or bound_name(module, f"{source}.{name}")
-        chosen[key] = present or free_name(proposals, taken)
-        taken.add(chosen[key])
-        if present is None:
-            missing.append((source, name, chosen[key]))
+    chosen, missing = _choose(module, sorted(wanted), taken, bound)
     present_numpy = bound_name(module, "numpy")
     local = "" if present_numpy or not numpy else "import numpy as np" if "np" not in taken else "import numpy as _np"
     names = GlobalNames(
