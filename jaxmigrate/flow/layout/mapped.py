@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from jaxmigrate.flow.layout import bodies, devices, expressions
 from jaxmigrate.flow.layout.state import Given, SiteCall
 from jaxmigrate.flow.layout.values import (
+    NONE,
     NOTHING,
     PLAIN,
     Abstract,
@@ -26,6 +27,7 @@ from jaxmigrate.flow.layout.values import (
 )
 from jaxmigrate.flow.variance import Var, read
 from jaxmigrate.flow.variance.lattice import replace
+from jaxmigrate.program.modules import Module
 from jaxmigrate.program.sites import MappedSite, axis_of, listed, literal_of, mapped_values
 from jaxmigrate.program.values import Constant, Function, Partial, Value
 
@@ -68,6 +70,8 @@ def call_site(it: Interpreter, site: ast.expr, given: Given, node: ast.expr, fra
     placed = _in_place(it, site, given, node, frame)
     if placed is not None:
         given = placed
+    if _raises(it, site, given, node, frame):
+        return NONE  # no value, ever: unlike NOTHING it is not waited for
     names = tuple(sorted(given.named))
     known = it.by_keyword.setdefault(site, names)
     hides = not isinstance(node, ast.Call) or given.open or any(k.arg is None for k in node.keywords)
@@ -110,6 +114,35 @@ def _in_place(it: Interpreter, site: ast.expr, given: Given, node: ast.expr, fra
     if not all(_is_alike_by_name(it, site, index) for index in range(start, start + len(names))):
         return None
     return Given((*given.positional, *(given.named[name] for name in names)), {})
+
+
+def _raises(it: Interpreter, site: ast.expr, given: Given, node: ast.expr, frame: Frame) -> bool:
+    """Whether a call gives a mapped function more or fewer arguments than it takes, and nobody handles that.
+
+    Where one call stands for several functions, some of them cannot be what it calls.
+    """
+    it.reads.add(("site", site))
+    functions = _functions(it, site)
+    function = functions[0] if len(functions) == 1 else None
+    if given.open or given.named or not isinstance(function, Function) or _is_tried(node, frame.module):
+        return False
+    if any(decorator is not site for decorator in getattr(function.node, "decorator_list", ())):
+        return False
+    spec, count = function.node.args, len(given.positional)
+    most = len(function.passed_names())
+    least = most - len(spec.defaults)
+    needs_more = any(default is None for default in spec.kw_defaults)
+    return needs_more or count < least or (count > most and spec.vararg is None)
+
+
+def _is_tried(node: ast.AST, module: Module) -> bool:
+    """Whether a function handles what an expression in it raises."""
+    above = module.table.parents.get(node)
+    while above is not None and not isinstance(above, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+        if isinstance(above, ast.Try | ast.TryStar):
+            return True
+        above = module.table.parents.get(above)
+    return False
 
 
 def _is_alike_by_name(it: Interpreter, site: ast.expr, index: int) -> bool:
