@@ -37,6 +37,16 @@ def is_guarded(use: AxisUse, resolver: Resolver) -> bool:
     return False
 
 
+def is_tried(node: ast.AST, module: Module) -> bool:
+    """Whether a function handles what an expression in it raises."""
+    above = module.table.parents.get(node)
+    while above is not None and not isinstance(above, _DEFINITIONS):
+        if isinstance(above, ast.Try | ast.TryStar):
+            return True
+        above = module.table.parents.get(above)
+    return False
+
+
 def is_expected_to_fail(use: AxisUse) -> bool:
     """Whether a test says that what stands on the way raises."""
     return any(_is_within_raises(step.node, step.module) for step in use.way)

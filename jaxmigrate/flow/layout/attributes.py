@@ -112,6 +112,7 @@ def of_object(
         return PLAIN
     if isinstance(result, Nothing) and not survey.is_assigned(it, name):
         return PLAIN
+    it.note_bound(result)
     return result
 
 

@@ -6,7 +6,8 @@ import ast
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from jaxmigrate.flow.layout import attributes, calls, frames, pieces
+from jaxmigrate.flow.guards import is_tried
+from jaxmigrate.flow.layout import attributes, calls, classes, frames, pieces, survey
 from jaxmigrate.flow.layout.values import (
     NONE,
     NOTHING,
@@ -95,6 +96,9 @@ def _evaluate(it: Interpreter, node: ast.expr, frame: Frame) -> Abstract:  # noq
         case ast.YieldFrom(value=value):
             _yielded(it, pieces.element(it, evaluate(it, value, frame), node, frame), node, frame)
             return PLAIN
+        case ast.UnaryOp(op=ast.Not(), operand=operand):
+            test(it, operand, frame)
+            return PLAIN
         case ast.Compare():
             return _compare(it, node, frame)
         case ast.JoinedStr(values=values):
@@ -113,9 +117,24 @@ def _evaluate(it: Interpreter, node: ast.expr, frame: Frame) -> Abstract:  # noq
 
 
 def test(it: Interpreter, node: ast.expr, frame: Frame) -> None:
-    """A condition: an array's truth depends on how many elements it has, a list's does not."""
-    value = evaluate(it, node, frame)
-    if isinstance(value, Ref):
+    """A condition, of which only the truth is asked for."""
+    if isinstance(node, ast.BoolOp):
+        for value in node.values:
+            test(it, value, frame)
+    else:
+        tested(it, evaluate(it, node, frame), node, frame)
+
+
+def tested(it: Interpreter, value: Abstract, node: ast.expr, frame: Frame) -> None:
+    """A value whose truth is asked for.
+
+    A tree of arrays that is no array alone is true in any layout or in none, and one array with a slice for each of
+    several devices has no truth at all; what a class of the project says of its objects may depend on their shapes.
+    """
+    if not isinstance(value, Ref):
+        return
+    own = any(classes.is_pytree(it, cls) for cls in survey.measured(it))
+    if value.is_array or own or is_tried(node, frame.module):
         it.pin_all([value], "is used as a condition", node, frame.module)
 
 
@@ -185,8 +204,8 @@ def _either(it: Interpreter, values: Sequence[ast.expr], node: ast.expr, frame: 
     result: Abstract = NOTHING
     for index, value in enumerate(values):
         one = evaluate(it, value, frame)
-        if index + 1 < len(values) and isinstance(one, Ref):
-            it.pin_all([one], "is used as a condition", value, frame.module)
+        if index + 1 < len(values):
+            tested(it, one, value, frame)
         result = it.join(result, one, node, frame.module)
     return result
 

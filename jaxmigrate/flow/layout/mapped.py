@@ -6,6 +6,7 @@ import ast
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from jaxmigrate.flow.guards import is_tried
 from jaxmigrate.flow.layout import bodies, devices, expressions
 from jaxmigrate.flow.layout.state import Given, SiteCall
 from jaxmigrate.flow.layout.values import (
@@ -27,7 +28,6 @@ from jaxmigrate.flow.layout.values import (
 )
 from jaxmigrate.flow.variance import Var, read
 from jaxmigrate.flow.variance.lattice import replace
-from jaxmigrate.program.modules import Module
 from jaxmigrate.program.sites import MappedSite, axis_of, listed, literal_of, mapped_values
 from jaxmigrate.program.values import Constant, Function, Partial, Value
 
@@ -124,25 +124,17 @@ def _raises(it: Interpreter, site: ast.expr, given: Given, node: ast.expr, frame
     it.reads.add(("site", site))
     functions = _functions(it, site)
     function = functions[0] if len(functions) == 1 else None
-    if given.open or given.named or not isinstance(function, Function) or _is_tried(node, frame.module):
+    if given.open or given.named or not isinstance(function, Function) or is_tried(node, frame.module):
         return False
     if any(decorator is not site for decorator in getattr(function.node, "decorator_list", ())):
         return False
     spec, count = function.node.args, len(given.positional)
     most = len(function.passed_names())
     least = most - len(spec.defaults)
-    needs_more = any(default is None for default in spec.kw_defaults)
-    return needs_more or count < least or (count > most and spec.vararg is None)
-
-
-def _is_tried(node: ast.AST, module: Module) -> bool:
-    """Whether a function handles what an expression in it raises."""
-    above = module.table.parents.get(node)
-    while above is not None and not isinstance(above, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
-        if isinstance(above, ast.Try | ast.TryStar):
-            return True
-        above = module.table.parents.get(above)
-    return False
+    if any(default is None for default in spec.kw_defaults) or (count > most and spec.vararg is None):
+        return True
+    own = int(site in it.bound_sites)  # the object, where a class holds the mapped function
+    return count + own < least
 
 
 def _is_alike_by_name(it: Interpreter, site: ast.expr, index: int) -> bool:
@@ -182,6 +174,9 @@ def _give(it: Interpreter, site: ast.expr, index: int, value: Abstract, node: as
 
 def outputs(it: Interpreter, site: ast.expr, count: int) -> Abstract:
     """What a mapped call gives: a tuple where the mapped function certainly returns one."""
+    if isinstance(it.mapped.get(site), Nothing) and not it.final:
+        it.reads.add(("site", site))
+        return NOTHING  # what the map is given comes from a function that has not been followed yet
     shape = _shape(it, site, count)
     if shape is not None and shape.parts is not None and returns_tuple(it, site):
         axes = [axis_of_output(it, site, i) for i in range(len(shape.parts))]

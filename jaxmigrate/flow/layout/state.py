@@ -128,6 +128,7 @@ class State:
         self.calls: dict[tuple[ast.expr, ast.Call, int], SiteCall] = {}
         self.by_keyword: dict[ast.expr, tuple[str, ...]] = {}  # what a site is given so, the last of its arguments
         self.escaped: dict[ast.expr, Pin] = {}
+        self.bound_sites: set[ast.expr] = set()  # that objects have as attributes: a call may give them the object
         self.methods: dict[ast.expr, Class] = {}  # the classes of the sites that map methods
         self.run_reads: set[ast.expr] = set()  # attributes that were read while the program was followed
         self.known_targets: set[ast.AST] = set()  # attributes that are set, of objects that are known
@@ -311,6 +312,13 @@ class State:
                 callee, given = self.bound[node]
                 for value in (callee, *given.everything()):
                     self.pin(value, pin)
+
+    def note_bound(self, value: Abstract) -> None:
+        """An attribute of an object: of a mapped function that its class holds, the object is the first argument."""
+        for item in value.items if isinstance(value, Func) else ():
+            if isinstance(item, Site) and item.node not in self.bound_sites:
+                self.bound_sites.add(item.node)
+                self.touch(("site", item.node))
 
     def call_unseen(self, function: Function, pin: Pin, handed: Mapping[str, Abstract] | None = None) -> None:
         """A function that anything may call with anything that is the same in both programs.

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 class Survey:
     """The classes of so many modules: names of methods, of computed and assigned attributes, families by root.
 
-    `declared` are the annotated names of classes, with the lines that declare them; `holders` are remembered.
+    `declared` are the annotated names of classes, with the lines that declare them; `measured` are the classes that
+    say themselves whether their objects are true; `holders` are remembered.
     """
 
     modules: int
@@ -26,6 +27,7 @@ class Survey:
     assigned: set[str]
     families: dict[ast.ClassDef, list[Class]]
     declared: dict[str, list[ast.AnnAssign]]
+    measured: list[Class]
     holders: dict[tuple[ast.ClassDef, str], list[Class]] = field(default_factory=dict)
 
 
@@ -43,7 +45,8 @@ def _survey(it: Interpreter) -> Survey:
         for cls in classes:
             assigned |= set(cls.module.table.own_scope[cls.node].bindings)
             families.setdefault(it.root(cls), []).append(cls)
-        it.survey = Survey(len(it.modules), methods, properties, assigned, families, _declared(classes))
+        measured = [cls for cls in classes if _has(cls, "__bool__") or _has(cls, "__len__")]
+        it.survey = Survey(len(it.modules), methods, properties, assigned, families, _declared(classes), measured)
     return it.survey
 
 
@@ -138,6 +141,11 @@ def is_property(it: Interpreter, name: str) -> bool:
     """Whether some class in sight computes an attribute of that name."""
     _look_for(it, name)
     return name in _survey(it).properties
+
+
+def measured(it: Interpreter) -> list[Class]:
+    """The classes in sight that say themselves whether their objects are true, and those that derive from them."""
+    return [one for cls in _survey(it).measured for one in (cls, *descendants(it, cls))]
 
 
 def declarations(it: Interpreter, name: str) -> list[ast.AnnAssign]:
