@@ -42,6 +42,7 @@ ARRAY_ATTRIBUTES = frozenset(
     | {"strides", "base", "data", "ctypes", "flags", "device", "traceback"}
 )
 SAME_FOR_BOTH = frozenset({"dtype", "weak_type"})
+DEEPEST_NAME = 10  # of a library: `while isinstance(f, partial): f = f.func` goes down for ever
 
 
 def attribute_of(it: Interpreter, owner: Abstract, name: str, node: ast.Attribute, frame: Frame) -> Abstract:
@@ -77,7 +78,7 @@ def _item_attribute(it: Interpreter, item: object, name: str, node: ast.Attribut
             if found == "sys.modules":
                 it.of_modules.add(node)
                 it.reflections[node] = calls.pin("can be reached through sys.modules", node, frame)
-            return func(Ext(found))
+            return func(Ext(found)) if found.count(".") < DEEPEST_NAME else PLAIN
         case Mod(module=module):
             return module_names.module_attribute(it, module, name)
         case Obj(cls=cls):
