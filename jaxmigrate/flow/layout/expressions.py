@@ -28,6 +28,7 @@ from jaxmigrate.flow.layout.values import (
 from jaxmigrate.program.values import Class, Function
 
 OF_TYPES = frozenset({"typing", "typing_extensions", "collections", "collections.abc"})
+DEEPEST_TUPLE = 5  # `head = (item, head)` in a loop goes on for ever
 GENERIC = frozenset({"dict", "frozenset", "list", "set", "tuple", "type"})
 
 if TYPE_CHECKING:
@@ -149,7 +150,14 @@ def _tuple(it: Interpreter, elements: Sequence[ast.expr], frame: Frame) -> Abstr
             it.pin_all([value], "is unpacked into a tuple", one, frame.module)
             return PLAIN if not any(is_tracked(p) for p in parts) else _pinned(it, parts, one, frame)
         parts.append(evaluate(it, one, frame))
+    if max(map(_depth, parts), default=0) >= DEEPEST_TUPLE:
+        return _pinned(it, parts, elements[0], frame)
     return Tup(tuple(parts))
+
+
+def _depth(value: Abstract) -> int:
+    """How many tuples lie within one another."""
+    return 1 + max(map(_depth, value.parts), default=0) if isinstance(value, Tup) else 0
 
 
 def _pinned(it: Interpreter, parts: Sequence[Abstract], node: ast.expr, frame: Frame) -> Abstract:
