@@ -15,6 +15,7 @@ class GlobalNames:
     """What a file calls the things that rewritten code uses."""
 
     jax: str = "jax"
+    jax_numpy: str = "jax.numpy"
     numpy: str = "np"
     mesh_class: str = "Mesh"
     spec: str = "P"
@@ -33,14 +34,17 @@ class GlobalNames:
 class MapNeeds:
     """What the sites of a file ask of its `_shard_map`.
 
-    Stacked arguments or outputs, donation, static arguments, several processes, devices ordered by process, and a name
-    for the axis where sites differ in it; `everywhere`: arguments that one device holds; `keywords`: arguments that are
-    given by keyword, which come last everywhere else; `copies` are the methods that copy objects of which some fields
-    are stacked, and `state_outputs` and `whole_state` say that functions return such objects, among others or alone.
+    Stacked arguments; stacked outputs, and whether they are all that a function gives or some of it; donation, static
+    arguments, several processes, devices ordered by process, and a name for the axis where sites differ in it;
+    `everywhere`: arguments that one device holds; `keywords`: arguments that are given by keyword, which come last
+    everywhere else; `copies` are the methods that copy objects of which some fields are stacked, and `state_outputs`
+    and `whole_state` say that functions return such objects, among others or alone.
     """
 
     stacked: bool = False
     stacked_outputs: bool = False
+    stacked_whole: bool = False
+    stacked_parts: bool = False
     donate: bool = False
     static: bool = False
     everywhere: bool = False
@@ -79,12 +83,12 @@ def replicate_lines(names: GlobalNames, *, weakly: bool) -> Iterator[str]:
     yield f"    sharding = {names.sharding}(mesh, {names.spec}())"
     if weakly:
         yield f"    return {jax}.tree.map("
-        yield f"        lambda x: {jax}.device_put({jax}.numpy.array(x), sharding), tree"
+        yield f"        lambda x: {jax}.device_put({names.jax_numpy}.array(x), sharding), tree"
         yield "    )"
         return
     yield ""
     yield "    def put(x):"
-    yield f"        x = {jax}.numpy.copy(x) if isinstance(x, {jax}.Array) else {names.numpy}.array(x)"
+    yield f"        x = {names.jax_numpy}.copy(x) if isinstance(x, {jax}.Array) else {names.numpy}.array(x)"
     yield f"        return {jax}.device_put(x, sharding)"
     yield ""
     yield f"    return {jax}.tree.map(put, tree)"
@@ -115,7 +119,7 @@ def stack_lines(names: GlobalNames, axis: str, processes: bool) -> Iterator[str]
     yield "    def stack(x):"
     yield f"        x = {jax}.device_put({one}, {sharding}(mesh, {names.spec}()))"
     yield f"        split = {sharding}(mesh, {names.spec}({axis}))"
-    yield f"        expand = {jax}.jit({jax}.numpy.broadcast_to, static_argnums=1, out_shardings=split)"
+    yield f"        expand = {jax}.jit({names.jax_numpy}.broadcast_to, static_argnums=1, out_shardings=split)"
     yield "        return expand(x, (mesh.size, *x.shape))"
     yield ""
     yield f"    return {jax}.tree.map(stack, tree)"
@@ -140,7 +144,7 @@ def shard_map_lines(names: GlobalNames, needs: MapNeeds, axis: str) -> Iterator[
     several = needs.processes and (needs.stacked or needs.stacked_outputs)
     yield from signature(names, needs)
     yield from by_position_lines(needs)
-    yield from _block(names, needs)
+    yield from _block(names, needs, several=several)
     fun = "block" if needs.stacked or needs.stacked_outputs else called(needs)
     yield from head_lines("mapped", needs, is_outermost=not several and not needs.everywhere)
     yield f"        mesh = {mesh_text(names, axis, needs.ordered)}"
@@ -246,54 +250,81 @@ def head_lines(name: str, needs: MapNeeds, *, is_outermost: bool) -> Iterator[st
         yield f"    def {name}(*args):"
 
 
-def _block(names: GlobalNames, needs: MapNeeds) -> Iterator[str]:
+def _block(names: GlobalNames, needs: MapNeeds, *, several: bool) -> Iterator[str]:
+    """The function that sees blocks; where processes are several, `inputs` and `outputs` change them for it as well."""
     if not (needs.stacked or needs.stacked_outputs):
         return
-    jax = names.jax
     if needs.stacked:
         yield "    def squeeze(tree):"
-        yield f"        return {jax}.tree.map(lambda x: x.squeeze(0), tree)"
+        yield f"        return {names.jax}.tree.map(lambda x: x.squeeze(0), tree)"
         yield ""
     if needs.stacked_outputs:
         yield "    def expand(tree):"
-        yield f"        return {jax}.tree.map(lambda x: {jax}.numpy.expand_dims(x, 0), tree)"
+        yield f"        return {names.jax}.tree.map(lambda x: {names.jax_numpy}.expand_dims(x, 0), tree)"
         yield ""
+    if several:
+        yield from _changed(needs)
     yield "    def block(*args):"
+    if several:
+        yield f"        return {_through(needs, 'squeeze', 'expand', called(needs))}"
+        yield ""
+        return
     if needs.stacked:
-        yield "        args = [squeeze(x) if i in stacked else x for i, x in enumerate(args)]"
+        yield f"        args = {_inputs('squeeze')}"
     if needs.stacked_outputs:
         yield f"        out = {called(needs)}(*args)"
-        yield "        if stacked_outputs is True:"
-        yield "            return expand(out)"
-        yield "        if not stacked_outputs:"
-        yield "            return out"
-        yield "        return tuple(expand(x) if i in stacked_outputs else x for i, x in enumerate(out))"
+        yield from (f"        {line}" for line in _outputs(needs, "expand"))
     else:
         yield f"        return {called(needs)}(*args)"
     yield ""
 
 
+def _changed(needs: MapNeeds) -> Iterator[str]:
+    """What is done to the stacked arrays among arguments and among outputs, on the devices and on the host."""
+    if needs.stacked:
+        yield "    def inputs(change, args):"
+        yield f"        return {_inputs('change')}"
+        yield ""
+    if needs.stacked_outputs:
+        yield "    def outputs(change, out):"
+        yield from (f"        {line}" for line in _outputs(needs, "change"))
+        yield ""
+
+
+def _through(needs: MapNeeds, before: str, after: str, function: str) -> str:
+    """A call of a function, with what `inputs` and `outputs` do around it."""
+    call = f"{function}(*inputs({before}, args))" if needs.stacked else f"{function}(*args)"
+    return f"outputs({after}, {call})" if needs.stacked_outputs else call
+
+
+def _inputs(change: str) -> str:
+    return f"[{change}(x) if i in stacked else x for i, x in enumerate(args)]"
+
+
+def _outputs(needs: MapNeeds, change: str) -> Iterator[str]:
+    """Returns `out` with all of it changed that is stacked; sites of one file differ in what that is."""
+    if not needs.stacked_parts:
+        yield f"return {change}(out) if stacked_outputs else out"
+        return
+    if needs.stacked_whole:
+        yield "if stacked_outputs is True:"
+        yield f"    return {change}(out)"
+    yield "if not stacked_outputs:"
+    yield "    return out"
+    yield f"return tuple({change}(x) if i in stacked_outputs else x for i, x in enumerate(out))"
+
+
 def _host_local(names: GlobalNames, needs: MapNeeds, axis: str) -> Iterator[str]:
     """A call whose stacked arrays are converted on the way in, and on the way out."""
-    spec = f"{names.spec}({axis})"
+    yield ""
     if needs.stacked:
-        yield "        args = ["
-        yield f"            {names.multihost}.host_local_array_to_global_array(x, mesh, {spec})"
-        yield "            if i in stacked"
-        yield "            else x"
-        yield "            for i, x in enumerate(args)"
-        yield "        ]"
-    if not needs.stacked_outputs:
-        yield "        return compiled(*args)"
-    else:
-        yield "        out = compiled(*args)"
-        yield "        if stacked_outputs is True:"
-        yield f"            return {names.multihost}.global_array_to_host_local_array(out, mesh, {spec})"
-        yield "        if not stacked_outputs:"
-        yield "            return out"
-        yield "        return tuple("
-        yield f"            {names.multihost}.global_array_to_host_local_array(x, mesh, {spec})"
-        yield "            if i in stacked_outputs"
-        yield "            else x"
-        yield "            for i, x in enumerate(out)"
-        yield "        )"
+        yield from _converter(names, "to_global", "host_local_array_to_global_array", axis)
+    if needs.stacked_outputs:
+        yield from _converter(names, "to_local", "global_array_to_host_local_array", axis)
+    yield f"        return {_through(needs, 'to_global', 'to_local', COMPILED)}"
+
+
+def _converter(names: GlobalNames, name: str, converter: str, axis: str) -> Iterator[str]:
+    yield f"        def {name}(tree):"
+    yield f"            return {names.multihost}.{converter}(tree, mesh, {names.spec}({axis}))"
+    yield ""

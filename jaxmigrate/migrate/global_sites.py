@@ -89,12 +89,11 @@ class SiteWriter(GlobalFile):
         if len({c.axis for c in self.sites if self._is_deferred(c)}) > 1:
             found.insert(0, f"axis_name={self.axes[choice.axis]}")
         stacked = self._stacked(choice)
-        outputs = [i for i, c in enumerate(choice.outputs) if c.layout == "stacked"]
+        outputs = self._stacked_outputs(choice)
         if stacked:
             found.append(f"stacked={_display([str(i) for i in stacked])}")
         if outputs:
-            every = choice.whole or len(outputs) == len(choice.outputs) >= MANY
-            whole = "True" if every else _display([str(i) for i in outputs])
+            whole = "True" if self._gives_whole(choice) else _display([str(i) for i in outputs])
             found.append(f"stacked_outputs={whole}")
         found += self._state_keywords(choice)
         if choice.keywords:
@@ -104,6 +103,15 @@ class SiteWriter(GlobalFile):
         static, donated = self._static(choice), self._donated(choice)
         found += [f"static_argnums={static}"] if static else []
         return [*found, *([f"donate_argnums={donated}"] if donated else [])]
+
+    @staticmethod
+    def _stacked_outputs(choice: SiteChoice) -> list[int]:
+        """The outputs to which the map adds a device axis."""
+        return [i for i, c in enumerate(choice.outputs) if c.layout == "stacked"]
+
+    def _gives_whole(self, choice: SiteChoice) -> bool:
+        """Whether all that a function returns is treated as one."""
+        return choice.whole or len(self._stacked_outputs(choice)) == len(choice.outputs) >= MANY
 
     def _state_keywords(self, choice: SiteChoice) -> list[str]:
         """The fields of objects that stay stacked, and the outputs that have those of an argument."""

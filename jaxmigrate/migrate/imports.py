@@ -117,6 +117,7 @@ def names_for(
     local = "" if present_numpy or not numpy else "import numpy as np" if "np" not in taken else "import numpy as _np"
     names = GlobalNames(
         jax=jax,
+        jax_numpy=bound_name(module, "jax.numpy") or f"{jax}.numpy",
         numpy=present_numpy or local.rpartition(" ")[2] or "np",
         mesh_class=chosen.get("Mesh", "Mesh"),
         spec=chosen.get("PartitionSpec", "P"),

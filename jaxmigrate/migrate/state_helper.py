@@ -65,7 +65,7 @@ def _local_functions(names: GlobalNames, needs: MapNeeds) -> Iterator[str]:
     yield ""
     if _gives_stacked(needs):
         yield "    def expand(one, tree):"
-        yield f"        return {jax}.tree.map(lambda x: {jax}.numpy.expand_dims(x, 0), tree) if one else tree"
+        yield f"        return {jax}.tree.map(lambda x: {names.jax_numpy}.expand_dims(x, 0), tree) if one else tree"
         yield ""
 
 
