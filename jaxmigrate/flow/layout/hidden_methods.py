@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 from enum import Enum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from jaxmigrate.flow.layout import classes, survey
 from jaxmigrate.program.modules import Module
@@ -43,7 +43,7 @@ def reads(it: Interpreter, cls: Class, name: str, node: ast.AST) -> Reads:
     """What the attribute `node` of an object of a class, or of one that derives from it in sight, gives."""
     root = it.root(cls)
     it.reads.add(("pinned class", root))
-    if ("attribute", root, name) not in it.variables or root in it.pinned_classes:
+    if name not in it.assigned or root in it.pinned_classes:
         return Reads.EITHER
     if not survey.is_method(it, name) or _is_deleted(it, name):
         return Reads.EITHER
@@ -65,17 +65,25 @@ def _setting(it: Interpreter, cls: Class, name: str) -> Sequence[ast.AST] | None
     line = it.resolver.lineage(cls)
     if not all(_is_plain(it, one, name) for one in line):
         return None
-    for index, one in enumerate(line):
+    constructors: list[tuple[ast.FunctionDef, str, Module]] = []  # of which each runs the next one before all else
+    for one in line:
         bindings = one.module.table.own_scope[one.node].bindings.get("__init__", [])
         if not bindings:
             continue
         made = bindings[0].node
         if len(bindings) > 1 or not isinstance(made, ast.FunctionDef) or made.decorator_list or not made.args.args:
             return None
-        receiver = made.args.args[0].arg
-        if _calls_next(made, receiver) and line[index + 1 :]:
-            continue  # the next class's constructor runs before all else
-        return _before(it, made, receiver, name, one.module)
+        constructors.append((made, made.args.args[0].arg, one.module))
+        if not _calls_next(made, made.args.args[0].arg):
+            break
+    seen: list[ast.AST] = []
+    for made, receiver, module in reversed(constructors):
+        found = _before(it, made, receiver, name, module)
+        if found is None:
+            return None
+        seen += found.code
+        if found.is_set:
+            return seen
     return None
 
 
@@ -101,21 +109,27 @@ def _calls_next(made: ast.FunctionDef, receiver: str) -> bool:
     return ast.unparse(call.func) == "super().__init__" and receiver not in named
 
 
-def _before(
-    it: Interpreter, made: ast.FunctionDef, receiver: str, name: str, module: Module
-) -> Sequence[ast.AST] | None:
-    """The statements of a constructor until it sets an attribute; None where it does not, or is not known to."""
+class _Before(NamedTuple):
+    """What a constructor runs until it has set an attribute, or all that it runs where it does not."""
+
+    code: list[ast.AST]
+    is_set: bool
+
+
+def _before(it: Interpreter, made: ast.FunctionDef, receiver: str, name: str, module: Module) -> _Before | None:
+    """The statements of a constructor until it sets an attribute; None where that is not known."""
     if any(isinstance(s, ast.Return) for s in own_statements(made)):
         return None
     seen: list[ast.AST] = []
-    for statement in made.body:
+    body = [s for s in made.body if not is_docstring(s)]
+    for statement in body[1:] if _calls_next(made, receiver) else body:
         value = _set_by(statement, receiver, name)
         seen.append(statement if value is None else value)
         if not _is_quiet(it, seen[-1], receiver, name, module):
             return None
         if value is not None:
-            return seen
-    return None
+            return _Before(seen, is_set=True)
+    return _Before(seen, is_set=False)
 
 
 def _set_by(statement: ast.stmt, receiver: str, name: str) -> ast.expr | None:

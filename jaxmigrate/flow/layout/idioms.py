@@ -277,8 +277,43 @@ class Idioms:
 
     def rows(self, call: ast.Call, module: Module) -> bool:
         """Whether `random.split(key, n)` gives one key for each device."""
-        counts = [*call.args[1:2], *(k.value for k in call.keywords if k.arg == "num")]
-        return len(counts) == 1 and self.is_count(counts[0], module)
+        count = _number(call)
+        return count is not None and self.is_count(count, module)
+
+    def listed_rows(self, call: ast.Call, module: Module) -> bool:
+        """Whether `jnp.stack(keys)` has one key for each device, after `key, *keys = random.split(key, n + 1)`."""
+        listed = call.args[0] if len(call.args) == 1 and not call.keywords else None
+        made = _list_made_before(call, listed.id, module) if isinstance(listed, ast.Name) else None
+        match made:
+            case ast.Assign(targets=[ast.Tuple(elts=[*others, ast.Starred()])], value=ast.Call() as split):
+                count = _number(split) if self.external(split.func, module) == "jax.random.split" else None
+            case _:
+                return False
+        match count:
+            case ast.BinOp(left=left, op=ast.Add(), right=right):
+                known, rest = (left, right) if isinstance(right, ast.Constant) else (right, left)
+                return isinstance(rest, ast.Constant) and rest.value == len(others) and self.is_count(known, module)
+        return False
+
+
+def _number(call: ast.Call) -> ast.expr | None:
+    """How many keys a `random.split` is asked for."""
+    counts = [*call.args[1:2], *(k.value for k in call.keywords if k.arg == "num")]
+    return counts[0] if len(counts) == 1 else None
+
+
+def _list_made_before(node: ast.expr, name: str, module: Module) -> ast.stmt | None:
+    """The statement of the same block that last names a list before an expression, and so makes it."""
+    if any(name in scope.outer_names for scope in module.table.own_scope.values()):
+        return None
+    statement = module.table.statement_of(node)
+    above = module.table.parents.get(statement) if statement is not None else None
+    for block in (getattr(above, field, None) for field in ("body", "orelse", "finalbody")):
+        if isinstance(block, list) and statement in block:
+            before = block[: block.index(statement)]
+            named = (s for s in reversed(before) if any(isinstance(n, ast.Name) and n.id == name for n in ast.walk(s)))
+            return next(named, None)
+    return None
 
 
 def _is_creation(callee: Value) -> bool:

@@ -13,6 +13,7 @@ from jaxmigrate.flow.layout.idioms import (
     PREFETCHES,
     REPLICATES,
     SPLITS,
+    STACKS,
     TREE_LEAVES,
     TREE_MAPS,
     UNCHANGED,
@@ -85,7 +86,7 @@ def call(it: Interpreter, name: str, given: Given, node: ast.expr, frame: Frame)
         return Ref(values[0].cell, values[0].shape, values[0].leaf)
     if name in KEY_SPLITS and len(values) == 1 and not is_tracked(values[0]):
         return operations.rows(it, node, frame)
-    if name == "jax.random.split" and it.idioms.rows(node, frame.module) and not any(map(is_tracked, values)):
+    if _gives_rows(it, name, node, frame) and not any(map(is_tracked, values)):
         return operations.rows(it, node, frame)
     if name in METRICS and len(values) == 1:
         return metrics(it, values[0], node, frame)
@@ -248,6 +249,13 @@ def _as_tree(it: Interpreter, tree: Abstract, node: ast.expr, frame: Frame) -> A
         return tree
     leaf = _leaf(it, tree, node, frame)
     return Ref(leaf.cell) if isinstance(leaf, Ref) else PLAIN
+
+
+def _gives_rows(it: Interpreter, name: str, node: ast.Call, frame: Frame) -> bool:
+    """Whether a call gives an array of keys, one for each device."""
+    if name == "jax.random.split":
+        return it.idioms.rows(node, frame.module)
+    return name in STACKS and it.idioms.listed_rows(node, frame.module)
 
 
 def metrics(it: Interpreter, value: Abstract, node: ast.Call, frame: Frame) -> Abstract | None:
