@@ -21,6 +21,10 @@ _DEFINITIONS = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 
 def is_guarded(use: AxisUse, resolver: Resolver) -> bool:
     """Whether a condition or a try may keep a collective from running where the use was found."""
+    if any(
+        _asks_first(node, module) for node, module in [(use.call, use.module), *((s.node, s.module) for s in use.way)]
+    ):
+        return True
     parents = use.module.table.parents
     node: ast.AST = use.call
     while node in parents and not isinstance(node, _DEFINITIONS):
@@ -47,12 +51,32 @@ def is_tried(node: ast.AST, module: Module) -> bool:
     return False
 
 
+def _asks_first(node: ast.AST, module: Module) -> bool:
+    """Whether a function has found out by then that an axis is bound: it leaves by a handler of NameError."""
+    parents = module.table.parents
+    while node in parents and not isinstance(node, _DEFINITIONS):
+        parent = parents[node]
+        body = getattr(parent, "body", None)
+        if isinstance(body, list) and node in body and any(map(_leaves_unbound, body[: body.index(node)])):
+            return True
+        node = parent
+    return False
+
+
+def _leaves_unbound(statement: ast.AST) -> bool:
+    if not isinstance(statement, ast.Try):
+        return False
+    kinds = ((h.type, h.body[-1]) for h in statement.handlers if h.type is not None)
+    return any("NameError" in ast.unparse(kind) and isinstance(last, ast.Raise | ast.Return) for kind, last in kinds)
+
+
 def is_expected_to_fail(use: AxisUse) -> bool:
     """Whether a test says that what stands on the way raises."""
-    return any(_is_within_raises(step.node, step.module) for step in use.way)
+    return any(is_within_raises(step.node, step.module) for step in use.way)
 
 
-def _is_within_raises(node: ast.AST, module: Module) -> bool:
+def is_within_raises(node: ast.AST, module: Module) -> bool:
+    """Whether a test says that what stands here raises."""
     parent = module.table.parents.get(node)
     while parent is not None:
         if isinstance(parent, ast.With) and any(_names_of_raises(item.context_expr) for item in parent.items):

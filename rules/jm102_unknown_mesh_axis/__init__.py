@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from jaxmigrate.findings import Finding
 from jaxmigrate.flow.axes import mesh_axes, shown
 from jaxmigrate.flow.facts import Facts
+from jaxmigrate.flow.guards import is_within_raises
 from jaxmigrate.flow.near import near_miss
 from jaxmigrate.flow.readings import DeviceMap
 from jaxmigrate.flow.specs import spec_calls
@@ -23,7 +24,8 @@ def check(facts: Facts) -> Iterator[Finding]:
         if found.name in SHARD_MAPS and found.axes is not None:
             yield from _in_map(found, found.axes, facts)
     for module, call in facts.calls("NamedSharding"):
-        if facts.resolver.value(call.func, module) != External("jax.sharding.NamedSharding"):
+        named = External("jax.sharding.NamedSharding")
+        if facts.resolver.value(call.func, module) != named or is_within_raises(call, module):
             continue
         arguments = call_arguments(call, module)
         mesh, spec = argument(arguments, 0, "mesh"), argument(arguments, 1, "spec")
