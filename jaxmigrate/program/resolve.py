@@ -1,7 +1,7 @@
 """From an expression to what it can stand for, across files.
 
-Demand-driven and memoised: nothing is evaluated that nobody asks about. Flow-insensitive: a name that is bound in
-several places stands for all of them. What cannot be followed is `UNKNOWN`, never left out.
+Demand-driven and memoised: nothing is evaluated that nobody asks about. A name that is bound in several places stands
+for all of them that can reach where it is read. What cannot be followed is `UNKNOWN`, never left out.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from typing import cast
 
 from jaxmigrate.program.modules import Module, Project
+from jaxmigrate.program.order import reaching
 from jaxmigrate.program.scopes import Binding, FunctionNode, Scope, all_parameters, children
 from jaxmigrate.program.values import (
     UNKNOWN,
@@ -57,7 +58,7 @@ class Resolver:
     def __init__(self, project: Project) -> None:
         self.project = project
         self._values: dict[ast.expr, Values] = {}
-        self._bound: dict[tuple[int, str, int], Values] = {}
+        self._bound: dict[tuple[object, ...], Values] = {}
         self._active: set[object] = set()
         self._between: dict[tuple[Module, str], list[ast.stmt] | None] = {}
         self.names: dict[str, frozenset[str]] = {}
@@ -90,7 +91,7 @@ class Resolver:
                 return (Constant(value),)
             case ast.Name():
                 scope = module.table.scope_of[node]
-                return self.name_values(node.id, scope, module, later=scope.function() is not None)
+                return self.name_values(node.id, scope, module, node, later=scope.function() is not None)
             case ast.Attribute():
                 return (v for owner in self.values(node.value, module) for v in self.attribute(owner, node.attr))
             case ast.Call():
@@ -156,13 +157,17 @@ class Resolver:
         holder = scope.lookup(name)
         return holder.bindings[name] if holder is not None else []
 
-    def name_values(self, name: str, scope: Scope, module: Module, later: bool = False) -> Values:
-        """What `name` can stand for, seen from `scope`; `later` than the statements of the module have run."""
+    def name_values(
+        self, name: str, scope: Scope, module: Module, use: ast.Name | None = None, later: bool = False
+    ) -> Values:
+        """What `name` can stand for, seen from `scope`: where it is read, or `later` than its module has run."""
         holder = scope.lookup(name)
         if holder is None:
             return self._starred(name, module)
         bindings = self._visible(name, holder, module, later=later)
-        key = (id(holder), name, len(bindings))
+        if use is not None and holder is scope and len(bindings) > 1:
+            bindings = reaching(bindings, use, module)
+        key = (id(holder), name, *map(id, bindings))
         if key in self._bound:
             return self._bound[key]
         if key in self._active:
