@@ -197,9 +197,10 @@ def _static_callee(run: Run, static: Value) -> Callee | None:
         case Partial(callee=inner, arguments=arguments):
             given = _static_arguments(run, arguments)
             return Bound(_static(run, inner), given.given, tuple(given.named.items())) if given is not None else None
-        case Application(callee=External(name=name), arguments=(mapped, *options)) if name in externals.TRANSFORMS:
+        case Application(callee=External(name=name), arguments=arguments) if name in externals.TRANSFORMS and arguments:
+            mapped = next((a for a in arguments if a.keyword is None), arguments[0])  # `partial(jax.jit, **options)(f)`
             operands = run.resolver.argument_values(mapped)
-            given = _static_arguments(run, options)
+            given = _static_arguments(run, [a for a in arguments if a is not mapped])
             if len(operands) != 1 or given is None:
                 return None
             return Transformed(name, _static(run, operands[0]), tuple(given.named.items()), given.given)

@@ -136,11 +136,16 @@ def _pure(run: Run, name: str, arguments: Arguments, node: ast.Call | None, fram
         key = arguments.find(0, "key") if name == "jax.random.fold_in" else None
         result = replace(result, host=key is not None and key.host)  # a key has one shape, whatever number is in it
     if name.startswith(library.ARRAYS) and name not in library.NOT_ARRAYS:
-        number = name in library.NUMBERS and len(arguments.given) == 1 and not arguments.named
-        return replace(result, kind="array", gradient=result.gradient and not number)  # of gradients, but none itself
+        reduced = name in library.NUMBERS and not is_over_rows(arguments.find(1, "axis"))
+        return replace(result, kind="array", gradient=result.gradient and not reduced)  # of gradients, but none itself
     if name.startswith(("numpy.", "jax.numpy.", "jax.lax.")):
         return calls.fresh(certainly(result), node, arguments)
     return calls.fresh(replace(result, callee=Pure(result.level, hidden=_holds_code(arguments))), node, arguments)
+
+
+def is_over_rows(axis: Var | None) -> bool:
+    """Whether a reduction is along the first axis alone, as of gradients that are stacked."""
+    return axis is not None and axis.static in (Constant(0), Constant((0,)))
 
 
 def _holds_code(arguments: Arguments) -> bool:

@@ -34,6 +34,7 @@ def f(p): return jax.grad(lambda w: g(w).sum())(p)
 """
 
 WITH_KEY = "def f(k, p): return g(p, jax.random.split(k)[0])"
+SUM_OF = "def g(v, n): return lax.psum(v, 'i')\n"
 NET = "class Net(nn.Module):\n def __call__(s, x):"
 NOISY = "def net(v, x=0): return v + lax.axis_index('i')\n"
 METHODS = "class E:\n def go(self, g): return jax.pmap(g, 'i')\n"
@@ -191,6 +192,8 @@ def test_expressions(expression: str, expected: str) -> None:
         # derivatives given by hand
         (BY_HAND.format("t * lax.axis_index('i')"), "M"),
         (BY_HAND.format("t * 2"), "N"),
+        # options before what a decorator is given
+        (f"@functools.partial(jax.jit, static_argnums=1)\n{SUM_OF}def f(x): return g(x, 2)", "N"),
         # unknown stars
         ("def g(a, b): return a\ndef f(p, x):\n return g(*[p, x]), g(**dict(a=p, b=x)), g(*elsewhere.g(p)), p", "NNMM"),
         ("def g(a, b=0): return b\ndef f(p, x):\n return g(p, *x)", "M"),
