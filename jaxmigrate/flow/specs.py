@@ -21,7 +21,7 @@ def spec_axes(node: ast.expr, module: Module, resolver: Resolver) -> frozenset[s
     names: set[str] = set()
     for one in value.arguments:
         found = axis_names(one.expression, one.module, resolver, {}) if one.keyword is None else None
-        if found is None:
+        if found is None or len(resolver.argument_values(one)) > 1:  # `P("i" if split else None)`
             return None
         names.update(found)
     return frozenset(names)

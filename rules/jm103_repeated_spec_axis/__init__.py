@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from jaxmigrate.findings import Finding
-from jaxmigrate.flow.axes import axis_names
+from jaxmigrate.flow.axes import axis_names, last_name
 from jaxmigrate.flow.facts import Facts
 from jaxmigrate.program.collectives import SPECS
 from jaxmigrate.program.modules import Module
@@ -20,11 +20,18 @@ def check(facts: Facts) -> Iterator[Finding]:
     """Specs written out with one name in two places."""
     for module, call in facts.calls("PartitionSpec", "P"):
         callee = facts.resolver.value(call.func, module)
-        if not isinstance(callee, External) or callee.name not in SPECS:
+        if not isinstance(callee, External) or callee.name not in SPECS or _is_compared(call, module):
             continue
         for axis in repeated(call, module, facts):
             message = f"the spec names the axis {axis!r} twice, but an axis can split one dimension only"
             yield from facts.finding(module, call, CODE, message)
+
+
+def _is_compared(call: ast.Call, module: Module) -> bool:
+    """Whether a spec is there to be compared with another one, as in a test of what makes them."""
+    parent = module.table.parents.get(call)
+    asserts = isinstance(parent, ast.Call) and last_name(parent.func).startswith("assert")
+    return asserts or isinstance(parent, ast.Compare)
 
 
 def repeated(call: ast.Call, module: Module, facts: Facts) -> list[str]:
@@ -35,5 +42,6 @@ def repeated(call: ast.Call, module: Module, facts: Facts) -> list[str]:
             continue
         nodes = one.expression.elts if isinstance(one.expression, ast.Tuple | ast.List) else [one.expression]
         for node in nodes:
-            seen += axis_names(node, module, facts.resolver, {}) or ()
+            if node is not None and len(facts.resolver.values(node, module)) == 1:  # not `'i' if split else None`
+                seen += axis_names(node, module, facts.resolver, {}) or ()
     return sorted({axis for axis in seen if seen.count(axis) > 1})

@@ -12,6 +12,7 @@ from jaxmigrate.flow.variance import Draw, Level, Reading
 from jaxmigrate.flow.variance.lattice import GIVEN
 
 CODE = "JM205"
+DRAWING = ("ropout", "next_rng", "make_rng")
 DRAWS = "every device draws the same random bits here: the key is one"
 
 
@@ -24,7 +25,7 @@ def check(facts: Facts) -> Iterator[Finding]:
         if not reading.reductions and reading.returned.level == Level.NO:
             return  # all devices do the same, and had better draw the same
         for draw in reading.draws:
-            if is_shared(draw):
+            if is_shared(draw) and not _is_unused(draw):
                 whose = f"for all of {shown(found.axes)}; fold axis_index into it"
                 if not found.axes:
                     whose = "for all of them; give each its own"
@@ -33,6 +34,11 @@ def check(facts: Facts) -> Iterator[Finding]:
     yield from facts.in_maps(CODE, find)
     for module, key in facts.shared_keys():
         yield from facts.finding(module, key, CODE, f"{DRAWS} for all of them; give each its own")
+
+
+def _is_unused(draw: Draw) -> bool:
+    """Whether a test gives a key to haiku's `apply` that none of its networks can use."""
+    return draw.name == "apply" and draw.module.is_test and not any(word in draw.module.text for word in DRAWING)
 
 
 def is_shared(draw: Draw) -> bool:

@@ -6,14 +6,14 @@ import ast
 from collections.abc import Iterator
 
 from jaxmigrate.findings import Finding
-from jaxmigrate.flow.axes import axis_names, calls_of, last_name
+from jaxmigrate.flow.axes import axis_names, calls_of, expression_calls, last_name
 from jaxmigrate.flow.facts import Facts
 from jaxmigrate.flow.mapped_calls import first_dimension, shard_mapped
 from jaxmigrate.flow.readings import DeviceMap
 from jaxmigrate.flow.specs import spec_axes
 from jaxmigrate.program.collectives import REDUCTIONS, SHARD_MAPS, argument
 from jaxmigrate.program.modules import Module
-from jaxmigrate.program.resolve import own_statements
+from jaxmigrate.program.resolve import own_statements, returned_by
 from jaxmigrate.program.values import Application, Argument, External, Function
 
 CODE = "JM502"
@@ -24,7 +24,7 @@ TO_SCALARS = frozenset({"mean", "sum", "max", "min", "all", "any"})
 def check(facts: Facts) -> Iterator[Finding]:
     """`x[0]` of a block that a shard_map splits, and `y[0]` of a scalar that one gives back."""
     for found in facts.device_maps:
-        if found.name in SHARD_MAPS:
+        if found.name in SHARD_MAPS and not any(_is_stacked(node) for node in returned_by(found.function.node)):
             yield from _of_blocks(found, facts)
     for module in facts.modules:
         if "shard_map" in module.text:
@@ -41,6 +41,19 @@ def _of_blocks(found: DeviceMap, facts: Facts) -> Iterator[Finding]:
         for node in _first_rows(function, name):
             message = f"{name}[0] is one row of this device's block of {name}, which is split over {axes[0]!r}"
             yield from facts.finding(function.module, node, CODE, f"{message}; the other rows are dropped")
+
+
+def _is_stacked(returned: ast.expr | None) -> bool:
+    """Whether a body gives back one row for each device, `y[None]`: then its arguments hold one each as well."""
+    calls = expression_calls(returned) if returned is not None else ()
+    if any(last_name(call.func) == "expand_dims" for call in calls):
+        return True
+    for node in ast.walk(returned) if returned is not None else ():
+        if isinstance(node, ast.Subscript):
+            first = node.slice.elts[0] if isinstance(node.slice, ast.Tuple) and node.slice.elts else node.slice
+            if last_name(first) == "newaxis" or (isinstance(first, ast.Constant) and first.value is None):
+                return True
+    return False
 
 
 def _parameters(found: DeviceMap) -> Iterator[tuple[str, Argument]]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
 from jaxmigrate.findings import Finding
+from jaxmigrate.flow.axes import axis_names, mesh_axes
 from jaxmigrate.flow.facts import Facts
 from jaxmigrate.flow.mapped_calls import shard_calls
 from jaxmigrate.flow.specs import spec_axes
@@ -20,7 +22,7 @@ def check(facts: Facts) -> Iterator[Finding]:
     modules = [module for module in facts.modules if "make_mesh" in module.text and "axis_types" not in module.text]
     for found in shard_calls(modules, facts.resolver):
         mesh = argument(found.made.arguments, 1, "mesh")
-        if mesh is None or not _is_explicit(mesh, facts):
+        if mesh is None or not _is_explicit(mesh, facts) or _is_partial(found.made, mesh, facts):
             continue
         for given, spec in found.specs():
             axes = spec_axes(spec.expression, spec.module, facts.resolver) if spec.expression is not None else None
@@ -36,6 +38,16 @@ def _is_explicit(mesh: Argument, facts: Facts) -> bool:
     values = facts.resolver.argument_values(mesh)
     value = values[0] if len(values) == 1 else None
     return isinstance(value, Application) and value.callee == External(MAKE_MESH)
+
+
+def _is_partial(made: Application, mesh: Argument, facts: Facts) -> bool:
+    """Whether a shard_map may leave some axes of its mesh to JAX, which then moves what it is given."""
+    manual = argument(made.arguments, 99, "axis_names")
+    if manual is None:
+        return False
+    named = manual.expression.elts if isinstance(manual.expression, ast.Set) else []
+    names = [axis_names(one, manual.module, facts.resolver, {}) or () for one in named]
+    return frozenset(name for one in names for name in one) != mesh_axes(mesh, facts.resolver, {})
 
 
 def _is_fresh(value: Value) -> bool:

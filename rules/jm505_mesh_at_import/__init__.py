@@ -6,11 +6,13 @@ import ast
 from collections.abc import Iterator
 
 from jaxmigrate.findings import Finding
+from jaxmigrate.flow.axes import last_name
 from jaxmigrate.flow.eager import is_top_level
 from jaxmigrate.flow.facts import Facts
 from jaxmigrate.program.modules import Module
 
 CODE = "JM505"
+PARSERS = frozenset({"parse_args", "parse_known_args"})
 
 
 def check(facts: Facts) -> Iterator[Finding]:
@@ -34,9 +36,17 @@ def is_for_main(node: ast.AST, module: Module) -> bool:
     return False
 
 
+def _is_script(module: Module) -> bool:
+    """Whether a module does a program's work as it is imported: it parses the command line, or runs loops."""
+    plain = [node for node in module.tree.body if not is_for_main(node, module)]
+    loops = any(isinstance(node, ast.For | ast.While | ast.With) for node in plain)
+    calls = (node for one in plain if isinstance(one, ast.Expr | ast.Assign) for node in ast.walk(one.value))
+    return loops or any(isinstance(node, ast.Call) and last_name(node.func) in PARSERS for node in calls)
+
+
 def _is_imported(module: Module, facts: Facts) -> bool:
     """Whether a module is written to be imported, or is."""
-    if any(isinstance(node, ast.If) and "__name__" in ast.unparse(node.test) for node in module.tree.body):
+    if not _is_script(module) and any(is_for_main(node, module) for node in module.tree.body):
         return True
     project = facts.resolver.project
     for other in facts.modules:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import re
 from collections.abc import Iterator
 
 from jaxmigrate.findings import Finding
@@ -9,19 +11,24 @@ from jaxmigrate.flow.facts import Facts
 from jaxmigrate.flow.meshes import MeshCall, fixed_size
 
 CODE = "JM507"
-KNOWS = ("device_count", "AbstractMesh")  # the program asks how many there are, or simulates so many
+KNOWS = re.compile(r"device_count|AbstractMesh|num_cpu_devices|len\((?:\w+\.)?(?:local_)?devices\b")
 
 
 def check(facts: Facts) -> Iterator[Finding]:
-    """Meshes whose shape is all numbers, in modules that do not see to it that there are so many devices."""
+    """Meshes whose shape is all numbers, in modules that neither ask how many devices there are nor simulate some."""
     for mesh in facts.meshes:
-        if mesh.module.is_test or any(word in mesh.module.text for word in KNOWS):
+        if mesh.module.is_test or KNOWS.search(mesh.module.text):
             continue
         size = _size(mesh, facts)
-        if size is None:
+        if size is None or _is_chosen(mesh.call):
             continue
         message = f"the mesh is for {size} devices whatever the machine has; take the number from jax.device_count()"
         yield from facts.finding(mesh.module, mesh.call, CODE, message)
+
+
+def _is_chosen(call: ast.Call) -> bool:
+    """Whether a mesh is given a part of the devices that is cut out for it."""
+    return any(k.arg == "devices" and isinstance(k.value, ast.Subscript) for k in call.keywords)
 
 
 def _size(mesh: MeshCall, facts: Facts) -> int | None:

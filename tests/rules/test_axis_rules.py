@@ -42,6 +42,7 @@ def f(g):
         ("def f():\n    m = Mesh(jax.devices(), 'i')\n    return NamedSharding(m, P(None, 'i'))", []),
         ("def f():\n    m = Mesh(jax.devices(), 'i')\n    return NamedSharding(m, P(None, 'j'))", ["JM102"]),
         ("def f():\n    m = Mesh(jax.devices(), 'i')\n    return NamedSharding(spec=P(('i', 'j')), mesh=m)", ["JM102"]),
+        ("def f(c):\n    m = Mesh(jax.devices(), 'i')\n    return NamedSharding(m, P('j' if c else 'i'))", []),
         (SPECS_IN_A_TABLE, ["JM102"]),
     ],
 )
@@ -56,6 +57,10 @@ def test_axes_that_the_mesh_lacks(text: str, expected: list[str]) -> None:
         ("s = P(('i', 'j'), 'i')", ["JM103"]),
         ("A = 'i'\ns = P(A, 'i')", ["JM103"]),
         ("s = P(('i', 'j'), None, None)", []),
+        ("assert spec == P('i', 'i')", []),
+        ("def f(c):\n    a = 'i' if c else None\n    b = ('j',) if c else ('i', 'j')\n    return P(a, b)", []),
+        ("def f(c):\n    a = 'i'\n    b = ('i', 'j')\n    return P(a, b)", ["JM103"]),
+        ("self.assertEqual(spec, P('i', 'i'))", []),
         ("def f(a, b): return P(a, b)", []),
         ("from mine import P\ns = P('i', 'i')", []),
     ],

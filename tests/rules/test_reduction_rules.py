@@ -24,9 +24,9 @@ def mean_loss(w, x): return lax.pmean(loss_fn(w, x), "i")
 """
 
 
-def found(text: str, groups: tuple[str, ...] = ("JM2",)) -> list[str]:
+def found(text: str, groups: tuple[str, ...] = ("JM2",), name: str = "a.py") -> list[str]:
     """The codes of the findings in a text, in the order of lines."""
-    sources = [decode((PRELUDE + text).encode(), "a.py", Path("/project/a.py"))]
+    sources = [decode((PRELUDE + text).encode(), name, Path("/project") / name)]
     return [finding.code for finding in lint(sources, Config()) if finding.code.startswith(groups)]
 
 
@@ -80,6 +80,13 @@ def test_reductions_too_many(mapped: str, body: str, codes: list[str]) -> None:
 )  # fmt: skip
 def test_gradients_that_shard_map_has_summed(mapped: str, body: str, codes: list[str]) -> None:
     assert found(f"def f(w, x):\n    {body}\n{mapped}") == codes
+
+
+def test_networks_of_tests_that_draw_nothing() -> None:
+    text = "def f(w, x, key): return net.apply(w, key, x)\np = jax.pmap(f, 'i', in_axes=(None, 0, None))\n"
+    assert found(text) == ["JM205"]
+    assert found(text, name="test_a.py") == []
+    assert found(text + "# with hk.dropout\n", name="test_a.py") == ["JM205"]
 
 
 def test_gradients_of_a_loss_that_is_the_same_everywhere_need_no_reduction() -> None:
@@ -328,11 +335,34 @@ p = jax.pmap(step, axis_name='i')
         ("jnp.sum(slope ** 2)", []),
         ("jnp.linalg.norm(slope)", []),
         ("jnp.mean(slope, axis=0)", ["JM201"]),
+        ("jnp.sum(slope * slope, axis=tuple(range(1, slope.ndim)))", []),
+        ("jnp.mean(slope, -1)", []),
         ("slope ** 2", ["JM201"]),
     ],
 )
 def test_a_number_made_of_gradients_is_no_gradient(penalty: str, codes: list[str]) -> None:
     assert found(NUMBER.format(penalty=penalty)) == codes
+
+
+MODEL_PARALLEL = """
+@functools.partial(jax.custom_vjp, nondiff_argnums=(1,))
+def whole(x, axis): return lax.psum(x, axis)
+whole.defvjp(lambda x, axis: (whole(x, axis), ()), lambda axis, kept, g: (g,))
+def loss(w, x): return jnp.mean({out} ** 2)
+@functools.partial(jax.pmap, in_axes=(0, None), axis_name='i')
+def step(w, x): return w - 0.1 * jax.grad(loss)(w, x)
+"""
+
+
+@pytest.mark.parametrize(("out", "codes"), [("whole(x @ w, 'i')", []), ("(x @ w + lax.axis_index('i'))", ["JM201"])])
+def test_a_layer_that_is_split_over_the_devices(out: str, codes: list[str]) -> None:
+    assert found(MODEL_PARALLEL.format(out=out)) == codes
+
+
+@pytest.mark.parametrize(("spec", "codes"), [("P('i')", ["JM201"]), ("P('i' if split else None)", [])])
+def test_an_argument_that_is_split_on_one_way(spec: str, codes: list[str]) -> None:
+    mapped = f"jax.shard_map(f, mesh=mesh, in_specs=({spec},), out_specs=P(), check_vma=False)"
+    assert found(f"def f(x): return 2 * x\ndef make(split): return jax.jit({mapped})\n") == codes
 
 
 def test_written_out_where_no_map_leads() -> None:

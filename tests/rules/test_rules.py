@@ -98,7 +98,16 @@ def test_an_unbound_axis_is_found(text: str) -> None:
         "def f(x, gather=False):\n    if gather: x = lax.all_gather(x, 'j')\n    return x\np = jax.pmap(f, 'i')",
         "def f(self, x):\n    return lax.psum(x, 'j') if self.sync else x\np = jax.pmap(partial(f, m), 'i')",
         "def f(x):\n    try:\n        lax.psum(x, 'j')\n    except NameError:\n        return x\np = jax.pmap(f, 'i')",
+        (
+            "def g(x): return lax.psum(x, 'j')\ndef f(x):\n    try: lax.axis_size('j')\n"
+            "    except NameError: return x\n    return g(x)\np = jax.pmap(f, 'i')"
+        ),
         "def test():\n    with pytest.raises(NameError):\n        jax.pmap(lambda x: lax.psum(x, 'ij'), 'i')(1)",
+        (
+            "def main(params):\n    def step(x): return lax.psum(x, 'i')\n    f = jax.pmap(step, 'i')\n"
+            "    def step(x): return f(x)\n    return step(params)"
+        ),
+        "def f(x): return lax.psum(x, 'i')\njax.pmap(f, 'i')(1)\ndef f(x): return x\njax.pmap(f)(1)",
         "x = jax.numpy.ones(3)\nx = jax.tree.map(lambda a: a, x)\nx = x(x)",
         "def f(mesh, x): return jax.shard_map(lambda y: lax.psum(y, 'm'), mesh=mesh, in_specs=None, out_specs=None)(x)",
     ],

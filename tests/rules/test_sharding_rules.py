@@ -52,6 +52,7 @@ def g(x):
 )
 def test_eager_calls(text: str, expected: list[str]) -> None:
     assert codes(text) == expected
+    assert codes(text, "test_a.py") == []
 
 
 BLOCK = "def f(mesh): return jax.jit(jax.shard_map({function}, mesh=mesh, in_specs={specs}, out_specs=P()))"
@@ -67,6 +68,10 @@ BLOCK = "def f(mesh): return jax.jit(jax.shard_map({function}, mesh=mesh, in_spe
         ("lambda x: lax.psum(x[0], 'i')", "P()", []),
         ("lambda x: lax.psum(x[0], 'i')", "P(None, 'i')", []),
         ("lambda rng: lax.psum(rng[0], 'i')", "P('i')", []),
+        ("lambda x: (2 * x[0])[None]", "P('i')", []),
+        ("lambda x: jnp.expand_dims(x[0], 0)", "P('i')", []),
+        ("lambda x: jax.tree.map(lambda a: a[None, ...], g(x[0]))", "P('i')", []),
+        ("lambda x: g(x[0], x[:, None])", "P('i')", ["JM502"]),
         ("lambda w, x: lax.psum(w[0] * x.sum(), 'i')", "(P(), P('i'))", []),
     ],
 )
@@ -136,6 +141,12 @@ def test_explicit_meshes(mesh: str, given: str, expected: list[str]) -> None:
         ("M = Mesh(jax.devices(), 'i')\nif __name__ == '__main__':\n    main()", "a.py", ["JM505"]),
         ("class C:\n    mesh = Mesh(jax.devices(), 'i')\nif __name__ == '__main__':\n    main()", "a.py", ["JM505"]),
         ("M = Mesh(jax.devices(), 'i')\nprint(M)", "a.py", []),
+        (
+            "for d in jax.devices(): print(d)\nM = Mesh(jax.devices(), 'i')\nif __name__ == '__main__': main()",
+            "a.py",
+            [],
+        ),
+        ("A = parser.parse_args()\nM = Mesh(jax.devices(), 'i')\nif __name__ == '__main__': main()", "a.py", []),
         ("M = Mesh(jax.devices(), 'i')\nif __name__ == '__main__':\n    main()", "test_a.py", []),
         ("def f(): return Mesh(jax.devices(), 'i')\nif __name__ == '__main__':\n    main()", "a.py", []),
         ("if __name__ == '__main__':\n    M = Mesh(jax.devices(), 'i')", "a.py", []),
@@ -205,7 +216,39 @@ def test_only_what_is_given_back_is_lost(returned: str, expected: list[str]) -> 
         ("assert jax.device_count() == 8\ndef f(): return jax.make_mesh((8,), ('i',))", "a.py", []),
         ("def f(n): return jax.make_mesh((n,), ('i',))", "a.py", []),
         ("def test_f(): return jax.make_mesh((8,), ('i',))", "test_a.py", []),
+        ("def f(d): return jax.make_mesh((8,), ('i',), devices=d[:8])", "a.py", []),
+        ("assert len(jax.local_devices()) >= 8\ndef f(): return jax.make_mesh((8,), ('i',))", "a.py", []),
+        ("jax.config.update('jax_num_cpu_devices', 8)\ndef f(): return jax.make_mesh((8,), ('i',))", "a.py", []),
+        ("def f(d): return jax.make_mesh((8,), ('i',), devices=d)", "a.py", ["JM507"]),
     ],
 )
 def test_fixed_numbers_of_devices(text: str, name: str, expected: list[str]) -> None:
     assert codes(text, name) == expected
+
+
+@pytest.mark.parametrize(
+    ("names", "expected"), [("{'i'}", []), ("{'i', 'j'}", ["JM504"]), ("chosen", []), ("set(('i', 'j'))", [])]
+)
+def test_maps_over_some_axes_of_an_explicit_mesh(names: str, expected: list[str]) -> None:
+    text = f"""
+    def main():
+        mesh = jax.make_mesh((4, jax.device_count() // 4), ('i', 'j'))
+        f = jax.jit(jax.shard_map(g, mesh=mesh, in_specs=P('i'), out_specs=P('i'), axis_names={names}))
+        return f(np.ones(8))
+    """
+    assert codes(text) == expected
+
+
+@pytest.mark.parametrize("raises", ["pytest.raises(ValueError)", "self.assertRaisesRegex(ValueError, 'axis')"])
+def test_what_a_test_expects_to_raise(raises: str) -> None:
+    text = f"""
+    def test_it(self, mesh):
+        mesh = Mesh(jax.devices(), ('i',))
+        spec = P('k')
+        with suppress(), {raises}:
+            NamedSharding(mesh, spec)
+        with {raises}:
+            Mesh(jax.devices(), ('i', 'j'))
+    """
+    assert codes(text) == []
+    assert codes(text.replace(raises, "self.subTest()")) == ["JM102", "JM106"]
