@@ -14,6 +14,7 @@ from jaxmigrate.findings import Finding, Note
 from jaxmigrate.flow.facts import Facts
 from jaxmigrate.flow.old_names import TARGET
 from jaxmigrate.program.modules import Module, Project, parse_module, read_utf8
+from jaxmigrate.program.newer import described
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.records import replace
 from jaxmigrate.rules import checks
@@ -44,7 +45,7 @@ def parsed(sources: Iterable[SourceFile]) -> tuple[list[Module], list[SourceErro
         try:
             modules.append(parse_module(place(source), source.text))
         except SyntaxError as error:
-            errors.append(error_in(source, f"cannot be parsed: {error.msg}", error.lineno or 0, error.offset or 0))
+            errors.append(error_in(source, described(error, source.text), error.lineno or 0, error.offset or 0))
     return modules, errors
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from jaxmigrate.config import Config, find_config
+from jaxmigrate.program.newer import described
 from jaxmigrate.records import record
 from jaxmigrate.sources import (
     STDIN,
@@ -125,4 +126,4 @@ def _read(file: Location) -> SourceFile:
 
 def unparsable(source: SourceFile, error: SyntaxError) -> SourceError:
     """A syntax error as the one message that the user gets."""
-    return error_in(source, f"cannot be parsed: {error.msg}", error.lineno or 0, error.offset or 0)
+    return error_in(source, described(error, source.text), error.lineno or 0, error.offset or 0)

@@ -1,21 +1,22 @@
-"""Whether a text that does not parse may be Python of a later release than the one that runs this."""
+"""Whether a text that does not parse may be Python of a later release than the one that runs this, and of which."""
 
 from __future__ import annotations
 
 import ast
 import re
+import sys
 import warnings
 
-_NEWER = re.compile(
-    r"^[ \t]*(?:"
-    r"(?:class|def|async[ \t]+def)[ \t]+\w+[ \t]*\["  # type parameters, 3.12
-    r"|type[ \t]+\w+[ \t]*[\[=]"  # 3.12
-    r"|except\*?[ \t]+[\w.]+[ \t]*,[^:\n]*:"  # exceptions without parentheses, 3.14
-    r"|lazy[ \t]+(?:import|from)\b"  # 3.15
-    r")"
-    r"|(?<!\w)[rR]?[tT][rR]?[\"']",  # templates, 3.14
-    re.MULTILINE,
+_SINCE = (
+    ((3, 12), r"^[ \t]*(?:class|def|async[ \t]+def)[ \t]+\w+[ \t]*\["),  # type parameters
+    ((3, 12), r"^[ \t]*type[ \t]+\w+[ \t]*[\[=]"),
+    ((3, 14), r"^[ \t]*except\*?[ \t]+[\w.]+[ \t]*,[^:\n]*:"),  # exceptions without parentheses
+    ((3, 14), r"(?<!\w)[rR]?[tT][rR]?[\"']"),  # templates
+    ((3, 15), r"^[ \t]*lazy[ \t]+(?:import|from)\b"),
 )
+_NEWER = re.compile("|".join(pattern for _, pattern in _SINCE), re.MULTILINE)
+_VERSIONS = [(version, re.compile(pattern)) for version, pattern in _SINCE]
+_OLD_EXCEPT = re.compile(r"^[ \t]*except[ \t]+[\w.]+[ \t]*,[ \t]*[a-z]\w*[ \t]*:")  # Python 2's `except E, e:`
 
 
 def may_be_newer(text: str) -> bool:
@@ -31,3 +32,17 @@ def may_be_newer(text: str) -> bool:
     except (ValueError, RecursionError, MemoryError):
         return False
     return False
+
+
+def described(error: SyntaxError, text: str) -> str:
+    """What is wrong with a text that does not parse; where its line is Python of a later release, which one that is."""
+    lines = text.split("\n")
+    line = lines[error.lineno - 1] if error.lineno is not None and 0 < error.lineno <= len(lines) else ""
+    since = [version for version, pattern in _VERSIONS if pattern.search(line) and not _OLD_EXCEPT.match(line)]
+    if error.msg.startswith("f-string expression part cannot include"):  # a backslash or a comment
+        since.append((3, 12))
+    message = f"cannot be parsed: {error.msg}"
+    if not since or sys.version_info >= since[0]:
+        return message
+    own, needed = (".".join(map(str, version[:2])) for version in (sys.version_info, since[0]))
+    return f"{message}; this is syntax of Python {needed}, and jaxmigrate runs on {own}"
