@@ -41,6 +41,11 @@ CAUSES = (
         "branch on a varying predicate: the check asks only what the branches give; devices may go unlike ways",
         None,
     ),
+    Cause(
+        r"\bjax\.(grad|value_and_grad)\b",
+        "gradient of what may differ with respect to an invariant value: the check makes JAX sum it (JM204)",
+        False,
+    ),
     Cause(r"\bjax\.(jvp|linearize)\b", "tangent of an invariant value: the check gives it the value's type", True),
     Cause(
         r"\bcollect\(|\bnonlocal\b|\.append\(|_[ledm]\[",
@@ -54,6 +59,11 @@ MISTAKES = (
     Cause(
         r"\bjax\.(grad|value_and_grad)\(lambda w[^:]*: (lax\.\w+\()?jnp\.sum\(w \*\* 3 \+ ",
         "what varies is only added to what is differentiated, and falls out of the derivative",
+        False,
+    ),
+    Cause(
+        r"_s = jax\.grad\(lambda w, b: [^;]*argnums=\(0, 1\)\)",
+        "gradients with respect to two arguments: the engine takes both to depend on what one of them depends on",
         False,
     ),
     Cause(
