@@ -112,6 +112,7 @@ class _Writer(SiteWriter, OperationWriter, CheckpointWriter):
                 everywhere=any(s.site.node in self.alone for s in deferred),
                 processes=several and any(self._needs_host_local(s) for s in deferred),
                 ordered=several and self.program.guarded,
+                by_rows=any(s.by_rows for s in deferred),
                 named=len({c.axis for c in deferred}) > 1,
             )
             lines = state_helper.shard_map_lines if needs.copies else helpers.shard_map_lines

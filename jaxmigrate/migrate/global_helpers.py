@@ -37,8 +37,9 @@ class MapNeeds:
     Stacked arguments; stacked outputs, and whether they are all that a function gives or some of it; donation, static
     arguments, several processes, devices ordered by process, and a name for the axis where sites differ in it;
     `everywhere`: arguments that one device holds; `keywords`: arguments that are given by keyword, which come last
-    everywhere else; `copies` are the methods that copy objects of which some fields are stacked, and `state_outputs`
-    and `whole_state` say that functions return such objects, among others or alone.
+    everywhere else; `by_rows`: arguments that may hold slices for fewer devices than there are; `copies` are the
+    methods that copy objects of which some fields are stacked, and `state_outputs` and `whole_state` say that functions
+    return such objects, among others or alone.
     """
 
     stacked: bool = False
@@ -52,6 +53,7 @@ class MapNeeds:
     processes: bool = False
     ordered: bool = False
     named: bool = False
+    by_rows: bool = False
     copies: frozenset[str] = frozenset()
     state_outputs: bool = False
     whole_state: bool = False
@@ -64,9 +66,19 @@ def devices(names: GlobalNames, processes: bool) -> str:
     return f"sorted({names.jax}.devices(), key=lambda d: d.process_index)"
 
 
-def mesh_text(names: GlobalNames, axis: str, processes: bool) -> str:
-    """The expression that builds the mesh; `axis` is the source of its axis name."""
-    return f"{names.mesh_class}({devices(names, processes)}, ({axis},))"
+def mesh_text(names: GlobalNames, axis: str, processes: bool, rows: str = "") -> str:
+    """The expression that builds the mesh; `axis` is the source of its axis name, `rows` of a number of devices."""
+    chosen = f"[:{rows}]" if rows else ""
+    return f"{names.mesh_class}({devices(names, processes)}{chosen}, ({axis},))"
+
+
+def mesh_lines(names: GlobalNames, needs: MapNeeds, axis: str, *, local: bool = False) -> Iterator[str]:
+    """Builds the mesh of a call, of as many devices as its arrays have slices for where that shows only then."""
+    if needs.by_rows:
+        rows = f"{names.jax}.tree.leaves(args)[0].shape[0]"
+        every = f" * {names.jax}.process_count()" if local else ""
+        yield f"        rows = {rows}{every} if by_rows else None"
+    yield f"        mesh = {mesh_text(names, axis, needs.ordered, 'rows' if needs.by_rows else '')}"
 
 
 def replicate_lines(names: GlobalNames, *, weakly: bool) -> Iterator[str]:
@@ -147,7 +159,7 @@ def shard_map_lines(names: GlobalNames, needs: MapNeeds, axis: str) -> Iterator[
     yield from _block(names, needs, several=several)
     fun = "block" if needs.stacked or needs.stacked_outputs else called(needs)
     yield from head_lines("mapped", needs, is_outermost=not several and not needs.everywhere)
-    yield f"        mesh = {mesh_text(names, axis, needs.ordered)}"
+    yield from mesh_lines(names, needs, axis)
     yield f"        return {names.jax}.shard_map("
     yield f"            {fun}, mesh=mesh, in_specs=in_specs, out_specs=out_specs, check_vma=False"
     yield "        )(*args)"
@@ -175,7 +187,7 @@ def compiled_lines(names: GlobalNames, needs: MapNeeds, axis: str, several: Iter
     yield from head_lines("host_local", needs, is_outermost=True)
     yield f"        if {names.jax}.process_count() == 1:"
     yield f"            return {COMPILED}(*args)"
-    yield f"        mesh = {mesh_text(names, axis, needs.ordered)}"
+    yield from mesh_lines(names, needs, axis, local=True)
     yield from several
     yield ""
     yield "    return host_local"
@@ -190,6 +202,7 @@ def signature(names: GlobalNames, needs: MapNeeds) -> Iterator[str]:
     keywords += ["state_outputs=None"] if needs.state_outputs else []
     keywords += ["whole_state=None"] if needs.whole_state else []
     keywords += ["keywords=()"] if needs.keywords else []
+    keywords += ["by_rows=False"] if needs.by_rows else []
     keywords += ["everywhere=()"] if needs.everywhere else []
     keywords += ["static_argnums=()"] if needs.static else []
     keywords += ["donate_argnums=()"] if needs.donate else []

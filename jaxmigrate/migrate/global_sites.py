@@ -98,6 +98,7 @@ class SiteWriter(GlobalFile):
         found += self._state_keywords(choice)
         if choice.keywords:
             found.append(f"keywords={self._names(choice.keywords)}")
+        found += ["by_rows=True"] if choice.by_rows else []
         if alone := self.alone.get(choice.site.node):
             found.append(f"everywhere={_display([str(i) for i in alone])}")
         static, donated = self._static(choice), self._donated(choice)

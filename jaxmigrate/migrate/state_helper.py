@@ -11,7 +11,7 @@ from jaxmigrate.migrate.global_helpers import (
     called,
     compiled_lines,
     head_lines,
-    mesh_text,
+    mesh_lines,
     signature,
 )
 
@@ -31,7 +31,7 @@ def shard_map_lines(names: GlobalNames, needs: MapNeeds, axis: str) -> Iterator[
     yield from by_position_lines(needs)
     yield from _local_functions(names, needs)
     yield from head_lines("mapped", needs, is_outermost=not needs.processes and not needs.everywhere)
-    yield f"        mesh = {mesh_text(names, axis, needs.ordered)}"
+    yield from mesh_lines(names, needs, axis)
     yield "        states = {i: stacked_in(args[i], names) for i, names in (stacked_fields or {}).items()}"
     yield "        specs = {"
     yield f"            i: {jax}.tree.map(lambda one: {names.spec}({axis}) if one else {names.spec}(), state)"

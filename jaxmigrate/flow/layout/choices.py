@@ -49,6 +49,7 @@ class SiteChoice:
     `outputs` has one entry for each element of the tuple that is returned, or one in all where `whole`. `blocked` says
     why the site cannot be a shard_map over global arrays at all. `squeezes` are the stacked arguments whose first axis
     the mapped function can drop itself. `keywords` are the names of the last arguments where they are given by keyword.
+    `by_rows`: its arguments may hold slices for fewer devices than there are, which show only when it is called.
     """
 
     site: MappedSite
@@ -59,6 +60,7 @@ class SiteChoice:
     blocked: str = ""
     squeezes: tuple[Squeeze, ...] = ()
     keywords: tuple[str, ...] = ()
+    by_rows: bool = False
 
     @property
     def is_global(self) -> bool:

@@ -22,6 +22,7 @@ from jaxmigrate.program.sites import mapped_values
 
 ALIGNED = {"rows", "argument", "output"}
 PARAMETERS = frozenset({"model", "optimizer", "parameters", "params", "target", "weights"})  # what a state is for
+RESULTS = {"output", "first", "metrics"}
 REPLICABLE = {"replicate", "output", "argument", "first", "metrics", "numpy", "written", "stack", "checkpoint"}
 
 
@@ -36,6 +37,7 @@ class Solver:
         self.splittable = {"split", "argument", "prefetch"} | (set() if processes else {"merge", "output"})
         self.dropped: dict[Cell, str] = {}
         self.blocked = {site: self.facts.blocked(site) for site in it.sites}
+        self.by_rows: set[ast.expr] = set()  # sites that may be called with slices for fewer devices than there are
         self.kinds = self._kinds()
         self.makers = self._makers()
         self.touching: dict[Cell, list[Key]] = {}
@@ -128,7 +130,8 @@ class Solver:
         pinned = any(one.pins for one in self._family(root))
         pinned |= not self.on_host.isdisjoint(self._family(root))
         pure = not pinned and not any(("plain", *key[1:3]) in self.it.variables for key in given)
-        return pure and self._kinds_of(root) <= ALIGNED and bool(sites) and all(s.is_global for s in sites)
+        by_all = all(s.is_global and not s.by_rows for s in sites)
+        return pure and self._kinds_of(root) <= ALIGNED and bool(sites) and by_all
 
     # Facts
 
@@ -176,7 +179,7 @@ class Solver:
 
     def _reason(self, cell: Cell | None, module: Module) -> str:
         if cell is None:
-            return "is not known to hold one slice for every device"
+            return NOT_ONE
         root = cell.find()
         for one in self._family(root):
             if one in self.dropped:
@@ -217,8 +220,12 @@ class Solver:
         changed = False
         for node in self.it.sites:
             if not self.blocked[node] and not self._fills(node):
-                self.blocked[node] = NOT_FULL
-                changed = True
+                if self._gives_results(node):
+                    changed |= node not in self.by_rows
+                    self.by_rows.add(node)
+                else:
+                    self.blocked[node] = NOT_FULL
+                    changed = True
             if self.blocked[node]:
                 reason = f"reaches a mapped function that stays as it is: {self.blocked[node]}"
                 for cell in self.of_site.get(node, ()):
@@ -227,7 +234,19 @@ class Solver:
                 for index, axis in enumerate(self.facts.in_axes(node) or ()):
                     if axis is None:
                         changed |= self._drop(self._argument(node, index), "is a stacked array under in_axes=None")
+                    elif node in self.by_rows:
+                        changed |= self._drop(self._argument(node, index), NOT_ONE)
         return changed
+
+    def _gives_results(self, node: ast.expr) -> bool:
+        """Whether a site gives something of which only one device's is taken, whatever number of devices it runs on."""
+        axes, static = self.facts.in_axes(node) or (), self.facts.positions(node, "static_broadcasted_argnums")
+        if not axes or any(axis is None for axis in axes) or static or self.it.by_keyword.get(node):
+            return False
+        if any(mapped.axis_of_output(self.it, node, place) is None for place in self._places(node)):
+            return False
+        outputs = [cell.find() for cell in self._outputs(node) if cell is not None and self._layout(cell) is not None]
+        return bool(outputs) and all(self._kinds_of(cell) <= RESULTS and not cell.fields for cell in outputs)
 
     def _fills(self, node: ast.expr) -> bool:
         """Whether every call has a slice for each device: some argument was made with as many."""
@@ -425,9 +444,11 @@ class Solver:
         arguments = tuple(self._argument_choice(node, i, axis, site.module) for i, axis in enumerate(axes))
         places = self._places(node)
         outputs = tuple(self._output_choice(node, place, site.module) for place in places)
-        squeezes, keywords = self._squeezes(node, arguments), self.it.by_keyword.get(node, ())
-        axis = self.facts.axis(node) or ""
-        return SiteChoice(site, arguments, outputs, places == (None,), axis, self.blocked[node], squeezes, keywords)
+        by_rows = node in self.by_rows
+        squeezes = self._squeezes(node, arguments) if not by_rows else ()
+        keywords, axis = self.it.by_keyword.get(node, ()), self.facts.axis(node) or ""
+        whole, blocked = places == (None,), self.blocked[node]
+        return SiteChoice(site, arguments, outputs, whole, axis, blocked, squeezes, keywords, by_rows)
 
     def _squeezes(self, node: ast.expr, arguments: Sequence[Choice]) -> tuple[Squeeze, ...]:
         stacked = [i for i, c in enumerate(arguments) if c.layout == "stacked"]
@@ -468,6 +489,7 @@ class Solver:
         return Choice("stacked", self._reason(cell, module))
 
 
+NOT_ONE = "is not known to hold one slice for every device"
 NOT_FULL = "it is not known to be called with a slice for every device"
 
 
