@@ -280,10 +280,21 @@ class Idioms:
         count = _number(call)
         return count is not None and self.is_count(count, module)
 
+    def is_array(self, node: ast.expr, module: Module) -> bool:
+        """Whether an expression is certainly one array: what is sliced along several axes, there or just before."""
+        match node:
+            case ast.Subscript(slice=ast.Tuple(elts=indices)):
+                return any(isinstance(i, ast.Slice) or _is_ellipsis(i) for i in indices)
+            case ast.Name(id=name):
+                match _last_named_before(node, name, module):
+                    case ast.Assign(targets=[ast.Name(id=made)], value=value):
+                        return made == name and not isinstance(value, ast.Name) and self.is_array(value, module)
+        return False
+
     def listed_rows(self, call: ast.Call, module: Module) -> bool:
         """Whether `jnp.stack(keys)` has one key for each device, after `key, *keys = random.split(key, n + 1)`."""
         listed = call.args[0] if len(call.args) == 1 and not call.keywords else None
-        made = _list_made_before(call, listed.id, module) if isinstance(listed, ast.Name) else None
+        made = _last_named_before(call, listed.id, module) if isinstance(listed, ast.Name) else None
         match made:
             case ast.Assign(targets=[ast.Tuple(elts=[*others, ast.Starred()])], value=ast.Call() as split):
                 count = _number(split) if self.external(split.func, module) == "jax.random.split" else None
@@ -302,8 +313,12 @@ def _number(call: ast.Call) -> ast.expr | None:
     return counts[0] if len(counts) == 1 else None
 
 
-def _list_made_before(node: ast.expr, name: str, module: Module) -> ast.stmt | None:
-    """The statement of the same block that last names a list before an expression, and so makes it."""
+def _is_ellipsis(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is ...
+
+
+def _last_named_before(node: ast.expr, name: str, module: Module) -> ast.stmt | None:
+    """The statement of the same block that last names a variable before an expression, and so gives it its value."""
     if any(name in scope.outer_names for scope in module.table.own_scope.values()):
         return None
     statement = module.table.statement_of(node)

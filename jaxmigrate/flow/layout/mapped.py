@@ -88,9 +88,12 @@ def call_site(it: Interpreter, site: ast.expr, given: Given, node: ast.expr, fra
     if call is None:
         call = it.calls[key] = SiteCall(site, frame.module, node, [NOTHING] * len(given.positional))
         it.changed = True
+    own = len(node.args) == len(given.positional) and not any(isinstance(a, ast.Starred) for a in node.args)
     for index, value in enumerate(given.positional):
         call.arguments[index] = it.join(call.arguments[index], value, node, frame.module)
-        _give(it, site, index, value, node, frame)
+        is_array = isinstance(value, Ref) and value.is_array
+        is_array |= own and not is_tracked(value) and it.idioms.is_array(node.args[index], frame.module)
+        _give(it, site, index, value, is_array, node, frame)
     return outputs(it, site, len(given.positional))
 
 
@@ -147,15 +150,16 @@ def _is_alike_by_name(it: Interpreter, site: ast.expr, index: int) -> bool:
     return is_first(axes) and donated is not None and index not in donated
 
 
-def _give(it: Interpreter, site: ast.expr, index: int, value: Abstract, node: ast.expr, frame: Frame) -> None:
+def _give(
+    it: Interpreter, site: ast.expr, index: int, value: Abstract, is_array: bool, node: ast.expr, frame: Frame
+) -> None:
     """Arrays that reach a mapped function in one position share a representation."""
     if isinstance(value, Nothing) or (is_empty(value) and not it.final):
         return
     if index == 0 and site in it.methods and isinstance(value, Obj):
         it.store(("tree", site, index), PLAIN, node, frame.module)
         return  # which the map gets as it is; what it reads of its attributes is looked for where they are named
-    known = isinstance(value, Ref) and value.is_array
-    if not known and ("tree", site, index) not in it.variables:
+    if not is_array and ("tree", site, index) not in it.variables:
         it.store(("tree", site, index), PLAIN, node, frame.module)
         it.touch(("site", site))
     if not is_tracked(value) or leaves_plain(value):
