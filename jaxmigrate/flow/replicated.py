@@ -43,6 +43,8 @@ class Replicated:
     _with_stem: dict[str, list[Module]] = made(factory=dict)
     _by_name: dict[Module, dict[str, list[ast.Call]]] = made(factory=dict)
     _of_names: dict[Module, list[ast.Call]] = made(factory=dict)
+    _of_made: dict[tuple[ast.FunctionDef, bool], list[tuple[ast.Call, Module]]] = made(factory=dict)
+    _of_parameters: dict[tuple[ast.AST, str, int, bool, bool], bool | None] = made(factory=dict)
 
     def arguments(self, found: DeviceMap) -> frozenset[int]:
         """The positions of the arguments that every call in sight replicates, or has back from a mapped function.
@@ -190,6 +192,12 @@ class Replicated:
 
     def _passed(self, binding: Binding, depth: int) -> bool | None:
         """What the calls of the function around pass for a parameter, found by its name and by how they look."""
+        key = (binding.scope.node, binding.name, depth, self.some, self.tests)
+        if key not in self._of_parameters:
+            self._of_parameters[key] = self._found_passed(binding, depth)
+        return self._of_parameters[key]
+
+    def _found_passed(self, binding: Binding, depth: int) -> bool | None:
         function = binding.scope.node
         if not isinstance(function, ast.FunctionDef):
             return False
@@ -212,8 +220,14 @@ class Replicated:
                     self._by_name[module] = by_last_name(module.table.calls)
                 yield from ((call, module) for call in self._by_name[module].get(function.name, ()))
 
-    def _calls_of_made(self, function: ast.FunctionDef, scope: Scope) -> Iterator[tuple[ast.Call, Module]]:
+    def _calls_of_made(self, function: ast.FunctionDef, scope: Scope) -> list[tuple[ast.Call, Module]]:
         """The calls of a function by the names of what the factory around it gave."""
+        key = (function, self.tests)
+        if key not in self._of_made:
+            self._of_made[key] = list(self._found_of_made(function, scope))
+        return self._of_made[key]
+
+    def _found_of_made(self, function: ast.FunctionDef, scope: Scope) -> Iterator[tuple[ast.Call, Module]]:
         factory = scope.parent.node if scope.parent is not None else None
         if not isinstance(factory, ast.FunctionDef):
             return
