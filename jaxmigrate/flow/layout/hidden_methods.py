@@ -45,10 +45,10 @@ def reads(it: Interpreter, cls: Class, name: str, node: ast.AST) -> Reads:
     it.reads.add(("pinned class", root))
     if name not in it.assigned or root in it.pinned_classes:
         return Reads.EITHER
-    if not survey.is_method(it, name) or _is_deleted(it, name):
+    if not survey.is_method(it, name):
         return Reads.EITHER
     makers = [_setting(it, one, name) for one in (cls, *survey.descendants(it, cls))]
-    if any(maker is None for maker in makers):
+    if any(maker is None for maker in makers) or _is_deleted(it, name):
         return Reads.EITHER
     within = [before for before in makers if before is not None and any(node in ast.walk(s) for s in before)]
     return Reads.METHOD if within else Reads.ATTRIBUTE
@@ -56,8 +56,11 @@ def reads(it: Interpreter, cls: Class, name: str, node: ast.AST) -> Reads:
 
 def _is_deleted(it: Interpreter, name: str) -> bool:
     """Whether some module in sight deletes an attribute of that name."""
-    nodes = (n for module in it.modules if name in module.text for n in module.nodes)
-    return any(isinstance(n, ast.Attribute) and n.attr == name and isinstance(n.ctx, ast.Del) for n in nodes)
+    for module in it.modules:
+        if module not in it.deleted:
+            nodes = (n for n in module.nodes if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Del))
+            it.deleted[module] = frozenset(n.attr for n in nodes)
+    return any(name in it.deleted[module] for module in it.modules)
 
 
 def _setting(it: Interpreter, cls: Class, name: str) -> Sequence[ast.AST] | None:

@@ -132,6 +132,7 @@ class State:
         self.methods: dict[ast.expr, Class] = {}  # the classes of the sites that map methods
         self.run_reads: set[ast.expr] = set()  # attributes that were read while the program was followed
         self.known_targets: set[ast.AST] = set()  # attributes that are set, of objects that are known
+        self.deleted: dict[Module, frozenset[str]] = {}  # attributes that modules delete, once that is asked
         self.mapped: dict[ast.expr, Abstract] = {}
         self.bound: dict[ast.expr, tuple[Abstract, Given]] = {}
         self.gone: set[object] = set()
