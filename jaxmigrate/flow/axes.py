@@ -384,7 +384,7 @@ def map_axes(
     if name in SHARD_MAPS:
         mesh = argument(arguments, 1, "mesh")
         return mesh_axes(mesh, resolver, bindings) if mesh is not None else None
-    axis = argument(arguments, 1 if name == PMAP else 99, "axis_name")
+    axis = argument(arguments, 1 if name == PMAP else None, "axis_name")
     if axis is None:
         return frozenset()
     names = axis_names(axis.expression, axis.module, resolver, bindings)

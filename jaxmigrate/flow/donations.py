@@ -49,7 +49,7 @@ def _donated(call: ast.Call, module: Module, resolver: Resolver) -> Iterator[ast
         return
     if value.callee.name not in JITS | {PMAP}:
         return
-    given = argument(value.arguments, 99, "donate_argnums")
+    given = argument(value.arguments, None, "donate_argnums")
     numbers = resolver.argument_values(given) if given is not None else ()
     if len(numbers) != 1 or not isinstance(numbers[0], Constant):
         return

@@ -27,7 +27,7 @@ class DeviceMap:
     axes: frozenset[str] | None
     mapped: Value
 
-    def keyword(self, name: str, position: int = 99) -> Argument | None:
+    def keyword(self, name: str, position: int | None = None) -> Argument | None:
         """The argument given under a keyword or at a position."""
         return argument(self.application.arguments, position, name)
 

@@ -100,7 +100,6 @@ class _Writer(SiteWriter, OperationWriter, CheckpointWriter):
         if deferred:
             needs = MapNeeds(
                 stacked=any(self._stacked(s) for s in deferred),
-                stacked_outputs=any(map(self._stacked_outputs, deferred)),
                 stacked_whole=any(self._stacked_outputs(s) and self._gives_whole(s) for s in deferred),
                 stacked_parts=any(self._stacked_outputs(s) and not self._gives_whole(s) for s in deferred),
                 copies=frozenset(c.method for s in deferred for c in s.arguments if c.fields),

@@ -96,13 +96,18 @@ class GlobalFile:
 
     def _has_stacked(self, choice: SiteChoice) -> bool:
         """Whether a site needs the helper that drops and adds the device axis."""
-        given = any(c.layout == "stacked" for c in choice.outputs) or any(c.fields for c in choice.arguments)
-        return bool(self._stacked(choice)) or given
+        fields = any(c.fields for c in choice.arguments)
+        return fields or bool(self._stacked(choice) or self._stacked_outputs(choice))
 
     def _stacked(self, choice: SiteChoice) -> list[int]:
         """The arguments whose device axis the mapped function does not drop itself."""
         stacked = [i for i, c in enumerate(choice.arguments) if c.layout == "stacked"]
         return [] if self._squeezes_itself(choice) else stacked
+
+    @staticmethod
+    def _stacked_outputs(choice: SiteChoice) -> list[int]:
+        """The outputs to which the map adds a device axis."""
+        return [i for i, c in enumerate(choice.outputs) if c.layout == "stacked"]
 
     def _squeezes_itself(self, choice: SiteChoice) -> bool:
         aligned = all(c.aligned for c in choice.arguments if c.layout == "stacked")

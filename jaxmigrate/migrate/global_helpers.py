@@ -34,7 +34,7 @@ class GlobalNames:
 class MapNeeds:
     """What the sites of a file ask of its `_shard_map`.
 
-    Stacked arguments; stacked outputs, and whether they are all that a function gives or some of it; donation, static
+    Stacked arguments; stacked outputs, which are all that a function gives or some of it; donation, static
     arguments, several processes, devices ordered by process, and a name for the axis where sites differ in it;
     `everywhere`: arguments that one device holds; `keywords`: arguments that are given by keyword, which come last
     everywhere else; `by_rows`: arguments that may hold slices for fewer devices than there are; `copies` are the
@@ -43,7 +43,6 @@ class MapNeeds:
     """
 
     stacked: bool = False
-    stacked_outputs: bool = False
     stacked_whole: bool = False
     stacked_parts: bool = False
     donate: bool = False
@@ -57,6 +56,11 @@ class MapNeeds:
     copies: frozenset[str] = frozenset()
     state_outputs: bool = False
     whole_state: bool = False
+
+    @property
+    def stacked_outputs(self) -> bool:
+        """Whether the device axis is added to anything."""
+        return self.stacked_whole or self.stacked_parts
 
 
 def devices(names: GlobalNames, processes: bool) -> str:

@@ -105,11 +105,6 @@ class SiteWriter(GlobalFile):
         found += [f"static_argnums={static}"] if static else []
         return [*found, *([f"donate_argnums={donated}"] if donated else [])]
 
-    @staticmethod
-    def _stacked_outputs(choice: SiteChoice) -> list[int]:
-        """The outputs to which the map adds a device axis."""
-        return [i for i, c in enumerate(choice.outputs) if c.layout == "stacked"]
-
     def _gives_whole(self, choice: SiteChoice) -> bool:
         """Whether all that a function returns is treated as one."""
         return choice.whole or len(self._stacked_outputs(choice)) == len(choice.outputs) >= MANY

@@ -48,8 +48,8 @@ TRANSPARENT = frozenset(
 )
 
 
-def argument(arguments: Iterable[Argument], position: int, *keywords: str) -> Argument | None:
-    """The argument given at a position or under one of some keywords; None where a star may hide it."""
+def argument(arguments: Iterable[Argument], position: int | None, *keywords: str) -> Argument | None:
+    """The argument given at a position, if it has one, or under one of some keywords; None where a star may hide it."""
     positional = 0
     for one in arguments:
         if one.keyword == "*":

@@ -19,7 +19,7 @@ def check(facts: Facts) -> Iterator[Finding]:
     """Tuples of specs or axes that no call of the mapped function can match, or that a call in sight does not."""
     for found in facts.device_maps:
         keyword = "in_axes" if found.name == PMAP else "in_specs"
-        given = found.keyword(keyword, 99 if found.name == PMAP else 2)
+        given = found.keyword(keyword, None if found.name == PMAP else 2)
         if given is None or not isinstance(given.expression, ast.Tuple):
             continue
         if found.keyword("static_broadcasted_argnums") is not None:

@@ -42,7 +42,7 @@ def _is_explicit(mesh: Argument, facts: Facts) -> bool:
 
 def _is_partial(made: Application, mesh: Argument, facts: Facts) -> bool:
     """Whether a shard_map may leave some axes of its mesh to JAX, which then moves what it is given."""
-    manual = argument(made.arguments, 99, "axis_names")
+    manual = argument(made.arguments, None, "axis_names")
     if manual is None:
         return False
     named = manual.expression.elts if isinstance(manual.expression, ast.Set) else []

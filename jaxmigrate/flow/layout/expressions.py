@@ -134,8 +134,7 @@ def tested(it: Interpreter, value: Abstract, node: ast.expr, frame: Frame) -> No
     """
     if not isinstance(value, Ref):
         return
-    own = any(classes.is_pytree(it, cls) for cls in survey.measured(it))
-    if value.is_array or own or is_tried(node, frame.module):
+    if value.is_array or is_tried(node, frame.module) or any(classes.is_pytree(it, cls) for cls in survey.measured(it)):
         it.pin_all([value], "is used as a condition", node, frame.module)
 
 

@@ -104,8 +104,7 @@ def _in_place(it: Interpreter, site: ast.expr, given: Given, node: ast.expr, fra
     """
     if given.open or not given.named or not isinstance(node, ast.Call) or not it.editable(frame.module):
         return None
-    values = _functions(it, site)
-    value = values[0] if len(values) == 1 else None
+    value = _function(it, site)
     bound = value.arguments if isinstance(value, Partial) else ()
     function = value.callee if isinstance(value, Partial) else value
     if not isinstance(function, Function) or (isinstance(value, Partial) and not value.is_by_name):
@@ -125,8 +124,7 @@ def _raises(it: Interpreter, site: ast.expr, given: Given, node: ast.expr, frame
     Where one call stands for several functions, some of them cannot be what it calls.
     """
     it.reads.add(("site", site))
-    functions = _functions(it, site)
-    function = functions[0] if len(functions) == 1 else None
+    function = _function(it, site)
     if given.open or given.named or not isinstance(function, Function) or is_tried(node, frame.module):
         return False
     if any(decorator is not site for decorator in getattr(function.node, "decorator_list", ())):
@@ -210,8 +208,8 @@ def parts_of(it: Interpreter, site: ast.expr, count: int) -> int | None:
 
 def returns_tuple(it: Interpreter, site: ast.expr) -> bool:
     """Whether the function that a site maps certainly returns a tuple, and no list."""
-    values = _functions(it, site)
-    return len(values) == 1 and bodies.returns_tuple(values[0], it.resolver)
+    function = _function(it, site)
+    return function is not None and bodies.returns_tuple(function, it.resolver)
 
 
 def returned(it: Interpreter, site: ast.expr, given: Sequence[Var], trusting: bool = False) -> Var | None:
@@ -245,6 +243,12 @@ def _shape(it: Interpreter, site: ast.expr, count: int) -> Var | None:
     """The structure of what a mapped function returns."""
     trees = [("tree", site, index) in it.variables for index in range(count)]
     return returned(it, site, [Var(kind="unknown" if tree else "array") for tree in trees], trusting=True)
+
+
+def _function(it: Interpreter, site: ast.expr) -> Value | None:
+    """The one function that a site maps; None where it may be one of several."""
+    functions = _functions(it, site)
+    return functions[0] if len(functions) == 1 else None
 
 
 def _functions(it: Interpreter, site: ast.expr) -> tuple[Value, ...]:

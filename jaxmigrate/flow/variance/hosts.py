@@ -121,12 +121,11 @@ class Hosts:
         names = positional_names(spec)
         if name not in names and name not in {p.arg for p in spec.kwonlyargs}:
             return False
-        position = names.index(name) if name in names else 99
-        method = _is_method(function, module)
+        position = names.index(name) - _is_method(function, module) if name in names else None
         return any(
             self._expression(given, where, seen)
             for call, where in self._calls(function.name)
-            for given in _given(call, name, position - method)
+            for given in _given(call, name, position)
         )
 
     def _is_source(self, value: Value) -> bool:
@@ -216,10 +215,10 @@ def _is_method(function: FunctionNode, module: Module) -> bool:
     return scope is not None and scope.parent is not None and scope.parent.kind == "class"
 
 
-def _given(call: ast.Call, name: str, position: int) -> Iterator[ast.expr]:
+def _given(call: ast.Call, name: str, position: int | None) -> Iterator[ast.expr]:
     for keyword in call.keywords:
         if keyword.arg in (name, None):
             yield keyword.value
-    shift = last_name(call.func) == "partial"
-    if 0 <= position + shift < len(call.args):
-        yield call.args[position + shift]
+    place = -1 if position is None else position + (last_name(call.func) == "partial")
+    if 0 <= place < len(call.args):
+        yield call.args[place]
