@@ -11,7 +11,7 @@ from enum import IntEnum
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from jaxmigrate.flow.variance.callees import Callee, Choice
-from jaxmigrate.program.values import Constant, Value
+from jaxmigrate.program.values import Constant, Instance, Value
 
 Kind: TypeAlias = Literal["array", "tree", "dict", "unknown"]
 MOST_CHOICES = 4
@@ -258,6 +258,20 @@ def with_fields(value: Var, changed: Mapping[str, Var]) -> Var:
     made = dict_of({**before, **changed})
     kind: Kind = "dict" if value.kind == "dict" else "unknown"
     return replace(made, static=value.static, kind=kind, places=made.places | value.places, own=value.own)
+
+
+def rebuilt(value: Var, place: object) -> Var:
+    """A tree that JAX took apart and put together again: none of its containers is one that went in, nor another's.
+
+    An object that is no tree comes out as it went in.
+    """
+    if value.kind == "array" or isinstance(value.static, Instance):
+        return value
+    parts = None if value.parts is None else tuple(rebuilt(one, (place, i)) for i, one in enumerate(value.parts))
+    fields = None if value.fields is None else Fields({n: rebuilt(v, (place, n)) for n, v in value.fields.items()})
+    inner = (one.places for one in (*(parts or ()), *(fields or {}).values()))
+    own = frozenset([place])
+    return replace(value, parts=parts, fields=fields, places=own.union(*inner), own=own)
 
 
 def unsure(value: Var) -> Var:

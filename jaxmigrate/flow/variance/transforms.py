@@ -8,7 +8,18 @@ from jaxmigrate.flow.variance import calls, collectives
 from jaxmigrate.flow.variance.callees import Transformed
 from jaxmigrate.flow.variance.frames import Arguments, Frame
 from jaxmigrate.flow.variance.hidden import DERIVATIVES
-from jaxmigrate.flow.variance.lattice import EQUAL, OF_EQUAL, Level, Var, element, replace, tuple_of, union, whole
+from jaxmigrate.flow.variance.lattice import (
+    EQUAL,
+    OF_EQUAL,
+    Level,
+    Var,
+    element,
+    rebuilt,
+    replace,
+    tuple_of,
+    union,
+    whole,
+)
 from jaxmigrate.flow.variance.library import CUSTOM, GRADIENTS, JACOBIANS, VMAPS
 from jaxmigrate.flow.variance.run import Run, certain
 from jaxmigrate.program.values import Constant
@@ -74,7 +85,7 @@ def _gradient(run: Run, made: Transformed, arguments: Arguments, node: ast.Call 
     reduces = len(run.reading.reductions) > count
     plain = before == (run.cleared, run.customs, run.changes)  # nothing reduced on the way, nothing changed
     depends = out if plain else unreduced(run, made.callee, arguments, node, frame)
-    loss, aux = (_part(out, 0), _part(out, 1)) if has_aux else (out, None)
+    loss, aux = (_part(out, 0), rebuilt(_part(out, 1), (node, "aux"))) if has_aux else (out, None)
     source = _part(depends, 0) if has_aux else depends
     in_sight = not source.host and calls.known_callee(run, made.callee) is not None
     one = Var(
