@@ -86,7 +86,7 @@ def cause_of(text: str, index: int, level: Level, differs: bool, disagreeing: Co
         fits = differs if cause.differ else level == Level.MAY or (cause.differ is None and differs)
         if fits and re.search(cause.pattern, statement):
             return cause.told
-    if level == Level.MAY and not differs and _is_changed(text, index, statement):
+    if level == Level.MAY and not differs and _is_changed(text, index):
         return CHANGED
     for cause in MISTAKES if level == Level.YES and not differs else ():
         if re.search(cause.pattern, statement):
@@ -94,10 +94,14 @@ def cause_of(text: str, index: int, level: Level, differs: bool, disagreeing: Co
     return UNEXPLAINED
 
 
-def _is_changed(text: str, index: int, statement: str) -> bool:
-    """Whether a value, or one that it is made of, has another name that is changed by an augmented assignment."""
-    names = {other for _, other in _ALIASED.findall(text)}
-    return any(name == f"v{index}" or re.search(rf"\b{name}\b", statement) for name in names)
+def _is_changed(text: str, index: int) -> bool:
+    """Whether a value, one that it is made of or one made of it has another name that `+=` changes."""
+    made_by, own = statements(text), f"v{index}"
+    for _, name in _ALIASED.findall(text):
+        changed = made_by.get(int(name[1:]), "") if name != "p" else ""
+        if name == own or re.search(rf"\b{name}\b", made_by.get(index, "")) or re.search(rf"\b{own}\b", changed):
+            return True
+    return False
 
 
 def statements(text: str) -> dict[int, str]:
