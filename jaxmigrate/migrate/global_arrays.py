@@ -118,7 +118,7 @@ class _Writer(SiteWriter, OperationWriter, CheckpointWriter):
             yield lines(self.names, needs, self._double(deferred[0].axis))
         used = {self._helper_of(c) for c in self.ops}
         if "replicate" in used:
-            yield helpers.replicate_lines(self.names, weakly=self.weakly)
+            yield helpers.replicate_lines(self.names, weakly=self.weakly, unlike=self.program.unlike)
         if "shard" in used:
             axes = {*(c.axis for c in self.ops), *(c.axis for c in self.sites)}
             axis = self._double(axes.pop()) if len(axes) == 1 else "*mesh.axis_names"

@@ -37,10 +37,15 @@ class GlobalRewrite:
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """What the whole program says: whether it may run as several processes, and whether some code asks which it is."""
+    """What the whole program says: whether it may run as several processes, and whether some code asks which it is.
+
+    `unlike`: a map may give an output under `out_axes=None`, or an unchecked shard_map one under `P()`, that is not the
+    same on all devices.
+    """
 
     processes: bool
     guarded: bool
+    unlike: bool = False
 
 
 class GlobalFile:

@@ -85,26 +85,34 @@ def mesh_lines(names: GlobalNames, needs: MapNeeds, axis: str, *, local: bool = 
     yield f"        mesh = {mesh_text(names, axis, needs.ordered, 'rows' if needs.by_rows else '')}"
 
 
-def replicate_lines(names: GlobalNames, *, weakly: bool) -> Iterator[str]:
+def replicate_lines(names: GlobalNames, *, weakly: bool, unlike: bool) -> Iterator[str]:
     """Copies, since `device_put` may alias its operand, which a later donation would delete.
 
-    `weakly`: Python's numbers keep their weak dtypes, as they do in jaxline's function.
+    `weakly`: Python's numbers keep their weak dtypes, as they do in jaxline's function. `unlike`: some array may lie on
+    all devices with unlike copies; what is replicated of it is the first device's, as flax and `stack` take it.
     """
     jax = names.jax
+    chosen = ", the first one's where theirs differ" if unlike else ""
     yield f"def {names.replicate}(tree, mesh):"
-    yield '    """Copies every array to all devices of the mesh."""'
+    yield f'    """Copies every array to all devices of the mesh{chosen}."""'
     if names.numpy_import and not weakly:
         yield f"    {names.numpy_import}"
         yield ""
     yield f"    sharding = {names.sharding}(mesh, {names.spec}())"
-    if weakly:
+    if weakly and not unlike:
         yield f"    return {jax}.tree.map("
         yield f"        lambda x: {jax}.device_put({names.jax_numpy}.array(x), sharding), tree"
         yield "    )"
         return
     yield ""
     yield "    def put(x):"
-    yield f"        x = {names.jax_numpy}.copy(x) if isinstance(x, {jax}.Array) else {names.numpy}.array(x)"
+    if unlike:
+        yield f"        if isinstance(x, {jax}.Array) and x.is_fully_replicated:"
+        yield "            x = x.addressable_data(0)"
+    if weakly:
+        yield f"        x = {names.jax_numpy}.array(x)"
+    else:
+        yield f"        x = {names.jax_numpy}.copy(x) if isinstance(x, {jax}.Array) else {names.numpy}.array(x)"
     yield f"        return {jax}.device_put(x, sharding)"
     yield ""
     yield f"    return {jax}.tree.map(put, tree)"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from jaxmigrate.flow.layout.choices import Layouts
@@ -17,7 +17,9 @@ from jaxmigrate.migrate.global_file import Program
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.sites import MappedSite, axis_of
-from jaxmigrate.program.values import Constant
+from jaxmigrate.program.values import Argument, Constant
+
+UNCHECKED = ("check_vma", "check_rep")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,9 +68,28 @@ def choose(
         return module.path in texts and can_hold(module)
 
     found = layouts(resolver, active, candidates, around.processes, axis, editable, onlookers)
+    program = replace(program, unlike=_may_be_unlike(sites, found, resolver))
     squeezed = {s.function.module for c in found.sites.values() if c.is_global for s in c.squeezes}
     more = {*(c.op.module for c in found.ops), *(c.module for c in found.calls), *squeezed} - set(modules.values())
     return Chosen(found, program, tuple(sorted(more, key=lambda m: m.path)))
+
+
+def _may_be_unlike(sites: Mapping[Module, Sequence[MappedSite]], found: Layouts, resolver: Resolver) -> bool:
+    """Whether an array that lies on all devices may hold unlike copies; global sites give none that do."""
+    if any(word in module.text for module in resolver.project.named for word in UNCHECKED):
+        return True
+    every = (site for of_module in sites.values() for site in of_module)
+    return any(
+        site.is_open or not _is_number(site.keyword("out_axes"))
+        for site in every
+        if (choice := found.sites.get(site.node)) is None or not choice.is_global
+    )
+
+
+def _is_number(argument: Argument | None) -> bool:
+    """Whether the axis that a map gives its outputs is left out, or a number for all of them."""
+    value = argument.expression if argument is not None else None
+    return argument is None or (isinstance(value, ast.Constant) and isinstance(value.value, int))
 
 
 def _common_axis(sites: Iterable[MappedSite], resolver: Resolver) -> str | None:
