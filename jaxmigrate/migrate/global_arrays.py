@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from jaxmigrate.flow.layout.choices import Layouts, SiteChoice
 from jaxmigrate.migrate import global_helpers as helpers
-from jaxmigrate.migrate import state_helper
+from jaxmigrate.migrate import state_helper, tree_helper
 from jaxmigrate.migrate.edits import Edit
 from jaxmigrate.migrate.global_checkpoints import CheckpointWriter
 from jaxmigrate.migrate.global_file import GlobalRewrite, Program
@@ -17,6 +17,7 @@ from jaxmigrate.migrate.global_sites import SiteWriter
 from jaxmigrate.migrate.imports import has_jax_import
 from jaxmigrate.migrate.one_device import is_given_alone
 from jaxmigrate.migrate.placement import Holder, holder_of, line_start, statement_before
+from jaxmigrate.migrate.tree_helper import TreeNeeds
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver
 
@@ -95,8 +96,17 @@ class _Writer(SiteWriter, OperationWriter, CheckpointWriter):
             self.result.edits.append(Edit(start, start, text))
 
     def _helpers(self) -> Iterator[Iterable[str]]:
-        deferred = [c for c in self.sites if self._is_deferred(c)]
-        several = self.program.processes
+        several, deferred = self.program.processes, self._others()
+        if trees := [c for c in self.sites if c.site.node in self.trees]:
+            wanted = TreeNeeds(
+                stacked=any(self._stacked(s) or any(c.fields for c in s.arguments) for s in trees),
+                stacked_outputs=any(c.layout == "stacked" or c.fields for s in trees for c in s.outputs),
+                split=any(self._has_split(s) for s in trees),
+                donate=any(self._donated(s) for s in trees),
+                processes=several and any(self._needs_host_local(s) for s in trees),
+                ordered=several and self.program.guarded,
+            )
+            yield tree_helper.shard_map_lines(self.names, wanted, self._double(trees[0].axis))
         if deferred:
             needs = MapNeeds(
                 stacked=any(self._stacked(s) for s in deferred),

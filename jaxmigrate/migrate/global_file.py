@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from jaxmigrate.flow.layout.choices import OpChoice, SiteChoice
 from jaxmigrate.flow.layout.idioms import Idioms
@@ -83,6 +83,23 @@ class GlobalFile:
         self.weakly = any(self._is_of_jaxline(c) for c in ops)
         numpy = any(self._helper_of(c) == "replicate" for c in ops) and not self.weakly
         self.names, self.result.added = names_for(module, self.wanted, numpy, taken)
+        self.trees = self._with_trees()
+        if self.trees and not self._others():
+            self.names = replace(self.names, shard_map_trees=self.names.shard_map)
+
+    def _with_trees(self) -> set[ast.expr]:
+        """The sites whose specs are trees: all of a file where one of them needs that and the others can do with it."""
+        deferred = [c for c in self.sites if self._is_deferred(c)]
+        if len({c.axis for c in deferred}) > 1:
+            return set()
+        needs = {c.site.node for c in deferred if c.needs_trees}
+        if needs and all(c.may_have_trees for c in deferred):
+            return {c.site.node for c in deferred}
+        return needs
+
+    def _others(self) -> list[SiteChoice]:
+        """The sites whose maps are made by another helper, which is told what is stacked."""
+        return [c for c in self.sites if self._is_deferred(c) and c.site.node not in self.trees]
 
     def _axis_text(self, axis: str) -> str:
         """The source of an axis name: a constant of the module that stands for it, or the literal."""
@@ -137,7 +154,7 @@ class GlobalFile:
         """Whether a site's mesh cannot be built where the site stands."""
         node = choice.site.node
         at_import = isinstance(holder_of(node, self.module), ast.Module | None)
-        helped = self._has_stacked(choice) or bool(choice.keywords) or node in self.alone
+        helped = self._has_stacked(choice) or bool(choice.keywords) or node in self.alone or bool(choice.tree.named)
         return at_import or is_decorator(node, self.module) or helped
 
     def _mesh_users(self) -> list[ast.expr]:

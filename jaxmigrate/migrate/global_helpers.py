@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 WIDTH = 88
 SHARD_MAP, REPLICATE, SHARD, PREFETCH, STACK = "_shard_map", "_replicate", "_shard", "_prefetch", "_stack"
+SHARD_MAP_TREES, STACKED = "_shard_map_trees", "_STACKED"
 COMPILED = "compiled"
 
 
@@ -27,6 +28,8 @@ class GlobalNames:
     shard: str = SHARD
     prefetch: str = PREFETCH
     stack: str = STACK
+    shard_map_trees: str = SHARD_MAP_TREES
+    stacked: str = STACKED
     numpy_import: str = ""
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 import re
 from collections.abc import Sequence
 
@@ -28,12 +29,50 @@ class OperationWriter(GlobalFile):
         fields = [name for name in choice.fields if name not in self._replaced_next(choice.op.node)]
         if not fields:
             return edits
+        if any(name.isdigit() for name in fields):
+            return [self._of_parts(choice.op, fields)]
         if choice.op.kind != "stack" and not isinstance(choice.op.operand, ast.Name | ast.Attribute):
             return self._named_first(choice, fields)  # what is lent, `states[0]` too, means the same twice
+        if choice.op.kind == "stack" and choice.rest:
+            return [self._rest_stacked(choice)]
         *others, last = edits
         state = self.module.segment(choice.op.operand)
         copied = last.replacement + self._copied(choice, state, fields, len(state) + len(last.replacement))
         return [*others, Edit(last.start, last.end, copied)]
+
+    def _of_parts(self, op: Op, kept: Sequence[str]) -> Edit:
+        """`replicate((a, b))` of which some parts stay as they are: a tuple of what becomes of each."""
+        node, operand = self.positions.span(op.node), self.positions.span(op.operand)
+        before, after = self.module.text[node[0] : operand[0]], self.module.text[operand[1] : node[1]]
+        made = {True: (before, after), False: (f"{self.names.replicate}(", f", {self._mesh(op.node)})")}
+        if isinstance(op.operand, ast.Tuple):
+            texts = [self.module.segment(part) for part in op.operand.elts]
+            found = [text.join(made[str(i) in kept]) for i, text in enumerate(texts)]
+            return Edit(*node, f"({', '.join(found)})")
+        name, count = self.module.segment(op.operand), self._count_of(op)
+        runs = [[*run] for _, run in itertools.groupby(range(count), lambda i: str(i) in kept)]
+        found = []
+        for first, *rest in runs:
+            part = f"{name}[{first}:{rest[-1] + 1}]" if rest else f"{name}[{first}]"
+            found.append(f"{'*' if rest else ''}{part.join(made[str(first) in kept])}")
+        newline, indent = self.style.newline, self._indent(op.node)
+        line = f"({', '.join(found)})"
+        if self._fits(op.node, line):
+            return Edit(*node, line)
+        inner = f"{newline}{indent}{self.style.indent}"
+        return Edit(*node, f"({inner}{f',{inner}'.join(found)},{newline}{indent})")
+
+    @staticmethod
+    def _count_of(op: Op) -> int:
+        """How many parts the tuple has that an operation is on."""
+        return len(op.cell.find().fields)
+
+    def _rest_stacked(self, choice: OpChoice) -> Edit:
+        """What is lent, with its replicated fields stacked."""
+        state = self.module.segment(choice.op.operand)
+        stacked = [f"{name}={self.names.stack}({state}.{name})" for name in choice.rest]
+        start, end = self.positions.span(choice.op.node)
+        return Edit(start, end, f"{state}.{choice.method}{self._arguments(choice, stacked, len(state))}")
 
     def _copied(self, choice: OpChoice, state: str, fields: Sequence[str], width: int) -> str:
         """`.replace(...)` with an operation kept as it is for each of some fields of a state."""
@@ -42,12 +81,16 @@ class OperationWriter(GlobalFile):
         if "#" not in before + after:
             before, after = _on_one_line(before), _on_one_line(after)
         kept = [f"{name}={before}{state}.{name}{after}" for name in fields]
-        copied = f".{choice.method}({', '.join(kept)})"
-        if self._fits(choice.op.node, " " * width + copied):
-            return copied
+        return f".{choice.method}{self._arguments(choice, kept, width)}"
+
+    def _arguments(self, choice: OpChoice, arguments: Sequence[str], width: int) -> str:
+        """The arguments of a copy that begins so many characters behind its operation."""
+        line = f"({', '.join(arguments)})"
+        if self._fits(choice.op.node, " " * (width + len(choice.method) + 1) + line):
+            return line
         newline, indent = self.style.newline, self._indent(choice.op.node)
-        inner = "".join(f"{newline}{indent}{self.style.indent}{one}," for one in kept)
-        return f".{choice.method}({inner}{newline}{indent})"
+        inner = "".join(f"{newline}{indent}{self.style.indent}{one}," for one in arguments)
+        return f"({inner}{newline}{indent})"
 
     def _named_first(self, choice: OpChoice, fields: Sequence[str]) -> Sequence[Edit]:
         """`x = replicate(make())` in two statements, so that the fields have a name."""
@@ -78,9 +121,11 @@ class OperationWriter(GlobalFile):
         call = parents.get(method) if isinstance(method, ast.Attribute) and method.attr in REPLACES else None
         return {k.arg for k in call.keywords} if isinstance(call, ast.Call) and call.func is method else set()
 
-    def _global_operation(self, choice: OpChoice) -> Sequence[Edit]:
+    def _global_operation(self, choice: OpChoice) -> Sequence[Edit]:  # noqa: C901 - one case a kind
         op = choice.op
         match op.kind:
+            case "replicate" if op.form == "wider":
+                return self._wider(op)
             case "replicate":
                 before, after = self._typed(op)
                 opening, closing = f"{self.names.replicate}({before}", f"{after}, {self._mesh(op.node)})"
@@ -97,6 +142,8 @@ class OperationWriter(GlobalFile):
                 return self._around(op.node, op.operand, *_parentheses(op.operand, self.module, op.node))
             case "split" if op.form in ("sizes", "product"):
                 return self._sized(op)
+            case "inner":
+                return [self._behind(op)]
             case "split":
                 return self._around(op.node, op.operand, f"{self.names.shard}(", f", {self._mesh(op.node)})")
             case "stack":
@@ -176,6 +223,35 @@ class OperationWriter(GlobalFile):
             Edit(low, high, one),
             Edit(end, end, f", {self._mesh(op.node)})"),
         ]
+
+    def _wider(self, op: Op) -> Sequence[Edit]:
+        """`broadcast_to(x, (n, k) + x.shape)`: to the other sizes first, then to all devices."""
+        assert isinstance(op.node, ast.Call)
+        shape = op.node.args[1]
+        sizes = shape.left if isinstance(shape, ast.BinOp) else shape
+        assert isinstance(sizes, ast.Tuple)
+        start, end = self.positions.span(op.node)
+        first, second = (self.positions.span(size)[0] for size in sizes.elts[:2])
+        alone = sizes is not shape and len(sizes.elts) == 2  # a tuple of one keeps its comma
+        last = self.positions.span(sizes.elts[-1])[1]
+        return [
+            Edit(start, start, f"{self.names.replicate}("),
+            Edit(first, second, ""),
+            *([Edit(last, last, ",")] if alone and not self._has_comma(sizes) else []),
+            Edit(end, end, f", {self._mesh(op.node)})"),
+        ]
+
+    def _has_comma(self, sizes: ast.Tuple) -> bool:
+        """Whether a tuple's last element has a comma behind it."""
+        behind = self.positions.span(sizes.elts[-1])[1]
+        return "," in self.module.text[behind : self.positions.span(sizes)[1]]
+
+    def _behind(self, op: Op) -> Edit:
+        """`x[:, 0]` without its first axis."""
+        assert isinstance(op.node, ast.Subscript)
+        assert isinstance(op.node.slice, ast.Tuple)
+        first, second = op.node.slice.elts[:2]
+        return Edit(self.positions.span(first)[0], self.positions.span(second)[0], "")
 
     def _factor(self, size: ast.expr) -> str:
         """A size as a factor of a product."""

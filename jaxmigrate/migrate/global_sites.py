@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping, Sequence
 
-from jaxmigrate.flow.layout.choices import SiteChoice
+from jaxmigrate.flow.layout.choices import Choice, NamedTuple, SiteChoice
+from jaxmigrate.flow.layout.results import Place
 from jaxmigrate.migrate.comments import comments_of
 from jaxmigrate.migrate.edits import Edit
 from jaxmigrate.migrate.global_file import WIDTH, GlobalFile
@@ -84,9 +85,11 @@ class SiteWriter(GlobalFile):
 
     def _keywords(self, choice: SiteChoice) -> list[str]:
         """The keywords of `_shard_map`."""
+        if choice.site.node in self.trees:
+            return self._tree_keywords(choice)
         in_specs, out_specs = self._specs(choice)
         found = [f"in_specs={in_specs}", f"out_specs={out_specs}"]
-        if len({c.axis for c in self.sites if self._is_deferred(c)}) > 1:
+        if len({c.axis for c in self._others()}) > 1:
             found.insert(0, f"axis_name={self.axes[choice.axis]}")
         stacked = self._stacked(choice)
         outputs = self._stacked_outputs(choice)
@@ -104,6 +107,37 @@ class SiteWriter(GlobalFile):
         static, donated = self._static(choice), self._donated(choice)
         found += [f"static_argnums={static}"] if static else []
         return [*found, *([f"donate_argnums={donated}"] if donated else [])]
+
+    def _tree_keywords(self, choice: SiteChoice) -> list[str]:
+        """The keywords of a `_shard_map` whose specs are trees."""
+        stacked = self._stacked(choice)
+        ins = [self._tree_spec(c, choice, i in stacked) for i, c in enumerate(choice.arguments)]
+        outs = [self._tree_spec(c, choice, stacked=True) for c in choice.outputs]
+        out_specs = _tree_of(choice, outs)
+        donated = self._donated(choice)
+        return [
+            f"in_specs={_display(ins)}", f"out_specs={out_specs}", *([f"donate_argnums={donated}"] if donated else [])
+        ]  # fmt: skip
+
+    def _tree_spec(self, choice: Choice, site: SiteChoice, stacked: bool) -> str:
+        """The spec of an argument or output; `stacked`: the helper sees to the device axis where it has one."""
+        own = f"{self.names.spec}()"
+        if choice.of is not None and choice.fields:
+            kept = {name for name, _ in choice.fields}
+            return _named(choice.of, [self.names.stacked if name in kept else own for name in choice.of.fields])
+        if choice.layout == "stacked" and stacked:
+            return self.names.stacked
+        return own if choice.layout == "replicated" else f"{self.names.spec}({self.axes[site.axis]})"
+
+    def _has_split(self, choice: SiteChoice) -> bool:
+        """Whether a site has a spec that is the mapped axis for what is no stacked array of its helper's."""
+        kept = self._stacked(choice)
+        given = (c.layout == "stacked" and i not in kept for i, c in enumerate(choice.arguments))
+        return any(given) or any(c.layout == "split" for c in (*choice.arguments, *choice.outputs))
+
+    def _map_name(self, choice: SiteChoice) -> str:
+        """The helper that makes a site's map."""
+        return self.names.shard_map_trees if choice.site.node in self.trees else self.names.shard_map
 
     def _gives_whole(self, choice: SiteChoice) -> bool:
         """Whether all that a function returns is treated as one."""
@@ -142,15 +176,16 @@ class SiteWriter(GlobalFile):
         comments, beside = self._comments(choice)
         if self._is_deferred(choice):
             keywords = self._keywords(choice)
-            line = f"{self.names.shard_map}({mapped}, {', '.join(keywords)})"
+            helper = self._map_name(choice)
+            line = f"{helper}({mapped}, {', '.join(keywords)})"
             if self._fits(choice.site.node, line) and not comments and not beside:
-                return f"{self.names.shard_map}(", f", {', '.join(keywords)})"
+                return f"{helper}(", f", {', '.join(keywords)})"
             inner = f"{newline}{self._hanging(choice)}"
             after = "".join(
                 f",{inner}{_above(beside, keyword, inner)}{self._wrapped(keyword, inner)}" for keyword in keywords
             )
             noted = "".join(f"{inner}{comment}" for comment in comments)
-            return f"{self.names.shard_map}({noted}{inner}", f"{after},{newline}{indent})"
+            return f"{helper}({noted}{inner}", f"{after},{newline}{indent})"
         in_specs, out_specs = self._specs(choice)
         arguments = [f"mesh={self._mesh(choice.site.node)}", f"in_specs={in_specs}", f"out_specs={out_specs}"]
         arguments.append("check_vma=False")
@@ -177,30 +212,31 @@ class SiteWriter(GlobalFile):
 
     def _wrapped(self, keyword: str, before: str) -> str:
         """A keyword whose tuple does not fit on its line, on several; `before` is the line break and its indent."""
-        name, _, display = keyword.partition("=")
-        if len(before) + len(keyword) < WIDTH or not (display.startswith("(") and display.endswith(")")):
+        opening, parts = _parts(keyword)
+        if len(before) + len(keyword) < WIDTH or not parts:
             return keyword
         inner, lines = before + self.style.indent, [""]
-        for part in _parts(display):
-            if lines[-1] and len(inner) + len(lines[-1]) + len(part) + 2 >= WIDTH:
+        for part in parts:
+            alone = "=" in part  # an argument by keyword has a line to itself
+            if lines[-1] and (alone or len(inner) + len(lines[-1]) + len(part) + 2 >= WIDTH):
                 lines.append("")
-            lines[-1] += f"{' ' if lines[-1] else ''}{part},"
-        return f"{name}=({inner}{inner.join(lines)}{before})"
+            lines[-1] += f"{' ' if lines[-1] else ''}{self._wrapped(part, inner)},"
+        return f"{opening}({inner}{inner.join(lines)}{before})"
 
     def _decorator(self, choice: SiteChoice) -> str:
         keywords = self._keywords(choice)
         joined = ", ".join(keywords)
-        partial = self._partial()
+        partial, helper = self._partial(), self._map_name(choice)
         if partial is None:
-            return f"lambda fun: {self.names.shard_map}(fun, {joined})"
-        line = f"{partial}({self.names.shard_map}, {joined})"
+            return f"lambda fun: {helper}(fun, {joined})"
+        line = f"{partial}({helper}, {joined})"
         indent = self._indent(choice.site.node)
         if len(indent) + len(line) < WIDTH:
             return line
         newline = self.style.newline
         inner = f"{newline}{indent}{self.style.indent}"
         parts = "".join(f"{inner}{self._wrapped(keyword, inner)}," for keyword in keywords)
-        return f"{partial}({inner}{self.names.shard_map},{parts}{newline}{indent})"
+        return f"{partial}({inner}{helper},{parts}{newline}{indent})"
 
     def _partial(self) -> str | None:
         """What the file calls functools.partial."""
@@ -252,11 +288,36 @@ def _above(beside: Mapping[str, Sequence[str]], keyword: str, indent: str) -> st
     return "".join(f"{comment}{indent}" for comment in beside.get(keyword.partition("=")[0], ()))
 
 
-def _parts(display: str) -> list[str]:
-    """The elements of a tuple's text."""
-    tree = ast.parse(display, mode="eval").body
-    assert isinstance(tree, ast.Tuple)
-    return [ast.get_source_segment(display, one) or "" for one in tree.elts]
+def _parts(argument: str) -> tuple[str, list[str]]:
+    """What stands before the parenthesis of a tuple's or call's text, and what is within; nothing for anything else.
+
+    The text may be an argument by keyword.
+    """
+    call = ast.parse(f"f({argument})", mode="eval").body
+    assert isinstance(call, ast.Call)
+    value = call.keywords[0].value if call.keywords else call.args[0]
+    if not isinstance(value, ast.Tuple | ast.Call):
+        return "", []
+    text = ast.unparse(call.func) + f"({argument})"
+    every = value.elts if isinstance(value, ast.Tuple) else [*value.args, *value.keywords]
+    start = (ast.get_source_segment(text, value.func) or "") if isinstance(value, ast.Call) else ""
+    name = f"{call.keywords[0].arg}=" if call.keywords else ""
+    return name + start, [ast.get_source_segment(text, one) or "" for one in every]
+
+
+def _tree_of(choice: SiteChoice, specs: Sequence[str]) -> str:
+    """The specs of outputs, as they stand in what a function returns."""
+    grouped: dict[Place, list[str]] = {}
+    for place, spec in zip(choice.tree.places, specs, strict=True):
+        grouped.setdefault(place[:-1] if place and isinstance(place[-1], str) else place, []).append(spec)
+    named = choice.tree.named
+    texts = [_named(named[place], found) if place in named else found[0] for place, found in grouped.items()]
+    return texts[0] if () in grouped else _display(texts)
+
+
+def _named(made: NamedTuple, specs: Sequence[str]) -> str:
+    """A named tuple of specs."""
+    return f"{made.name}({', '.join(f'{name}={spec}' for name, spec in zip(made.fields, specs, strict=True))})"
 
 
 def _is_long_string(node: ast.AST) -> bool:

@@ -9,7 +9,16 @@ from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
 from jaxmigrate.migrate.edits import Edit, Positions
-from jaxmigrate.migrate.global_helpers import PREFETCH, REPLICATE, SHARD, SHARD_MAP, STACK, GlobalNames
+from jaxmigrate.migrate.global_helpers import (
+    PREFETCH,
+    REPLICATE,
+    SHARD,
+    SHARD_MAP,
+    SHARD_MAP_TREES,
+    STACK,
+    STACKED,
+    GlobalNames,
+)
 from jaxmigrate.migrate.helper import HELPER_NAME, NESTED_NAME, Names, Needs
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.old_names import old_names
@@ -129,6 +138,8 @@ def names_for(
         shard=free_name((SHARD,), taken),
         prefetch=free_name((PREFETCH,), taken),
         stack=free_name((STACK,), taken),
+        shard_map_trees=free_name((SHARD_MAP_TREES,), taken),
+        stacked=free_name((STACKED,), taken),
         numpy_import=local,
     )
     return names, (*added, *_statements(missing))

@@ -80,7 +80,7 @@ def _chosen_outputs(site: MappedSite, resolver: Resolver, choice: SiteChoice | N
     if choice is None or choice.blocked or (site.keyword("out_axes") is not None and not choice.is_global):
         reason = choice.blocked if choice is not None else ""
         return tuple(replace(o, reason=reason) for o in _outputs(site, resolver))
-    names = ["*"] if choice.whole else [str(i) for i in range(len(choice.outputs))]
+    names = [".".join(map(str, place)) or "*" for place in choice.tree.places]
     return tuple(a for n, c in zip(names, choice.outputs, strict=True) for a in _with_fields(n, c))
 
 

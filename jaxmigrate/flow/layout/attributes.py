@@ -59,6 +59,8 @@ def attribute_of(it: Interpreter, owner: Abstract, name: str, node: ast.Attribut
             return of_object(it, cls, name, node, frame)
         case Ref():
             return _tree_attribute(it, owner, name, node, frame)
+        case Tup(parts=parts, names=names) if name in names:
+            return parts[names.index(name)]
         case Seq() | Dct() | Tup():
             before = NOTHING if _is_called(node, frame.module) else it.receivers.get(node, NOTHING)
             it.receivers[node] = it.join(before, owner, node, frame.module)

@@ -353,14 +353,17 @@ def construct(it: Interpreter, cls: Class, given: Given, node: ast.expr, frame: 
 
 def _record(it: Interpreter, cls: Class, given: Given, node: ast.expr, frame: Frame) -> Abstract:
     """A tree of arrays with fields: each holds what it is given, where that can be told."""
-    if not any(is_tracked(value) for value in given.everything()):
-        return Plain(cls)
+    values = given.everything()
+    if not any(map(is_tracked, values)):
+        awaited = any(isinstance(value, Nothing) and not value.none for value in values) and not it.final
+        return NOTHING if awaited else Plain(cls)
     names = it.resolver.declared_fields(cls)
     own = any("__init__" in one.module.table.own_scope[one.node].bindings for one in it.resolver.lineage(cls))
     if own or given.open or len(given.positional) > len(names) or not set(given.named) <= set(names):
         return pieces.one_cell(it, given.everything(), node, frame)
-    values = {**dict(zip(names, given.positional, strict=False)), **given.named}
-    held = {name: value for name, value in values.items() if not isinstance(value, Func)}
+    named = {**dict(zip(names, given.positional, strict=False)), **given.named}
+    held = {name: value for name, value in named.items() if not isinstance(value, Func)}
+    it.note_record(node, cls)
     return pieces.with_fields(it, it.cell("record", node), held, node, frame)
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
 
+from jaxmigrate.flow.layout.results import Place
 from jaxmigrate.flow.layout.state import Op, SiteCall
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.sites import MappedSite
@@ -17,12 +18,21 @@ Name = Literal["replicated", "split", "stacked", "broadcast", "static"]
 
 
 @dataclass(frozen=True, slots=True)
+class NamedTuple:
+    """A named tuple: what its class is called where a site stands, and its fields in order."""
+
+    name: str
+    fields: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Choice:
     """The layout of one argument or output; `reason` says why where it stays stacked.
 
     `aligned`: a stacked array that only mapped functions take and give, so that it can be an array over all processes.
     `fields` are those of a replicated object that stay stacked, by name with the reason; `method` copies such an object
-    with other fields, and `like` is the argument whose fields such an output has.
+    with other fields, and `like` is the argument whose fields such an output has. `of` is the object's class where its
+    specs can be an object of that class as well.
     """
 
     layout: Name
@@ -31,6 +41,7 @@ class Choice:
     fields: tuple[tuple[str, str], ...] = ()
     method: str = ""
     like: int = 0
+    of: NamedTuple | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +54,14 @@ class Squeeze:
 
 
 @dataclass(frozen=True, slots=True)
+class Outputs:
+    """The places of outputs in what a function returns, and the named tuples that some of them are fields of."""
+
+    places: tuple[Place, ...] = ()
+    named: Mapping[Place, NamedTuple] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class SiteChoice:
     """What becomes of a mapped site.
 
@@ -50,6 +69,7 @@ class SiteChoice:
     why the site cannot be a shard_map over global arrays at all. `squeezes` are the stacked arguments whose first axis
     the mapped function can drop itself. `keywords` are the names of the last arguments where they are given by keyword.
     `by_rows`: its arguments may hold slices for fewer devices than there are, which show only when it is called.
+    `tree` says where its outputs stand in what it returns.
     """
 
     site: MappedSite
@@ -61,6 +81,20 @@ class SiteChoice:
     squeezes: tuple[Squeeze, ...] = ()
     keywords: tuple[str, ...] = ()
     by_rows: bool = False
+    tree: Outputs = field(default_factory=Outputs)
+
+    @property
+    def may_have_trees(self) -> bool:
+        """Whether the specs of its arguments and outputs can be trees like these."""
+        every = (*self.arguments, *self.outputs)
+        plain = not any(c.layout in ("broadcast", "static") or (c.fields and c.of is None) for c in every)
+        return plain and not (self.keywords or self.by_rows or self.blocked)
+
+    @property
+    def needs_trees(self) -> bool:
+        """Whether they have to be, or had better be."""
+        mixed = any(c.fields for c in (*self.arguments, *self.outputs))
+        return bool(self.tree.named) or (mixed and self.may_have_trees)
 
     @property
     def is_global(self) -> bool:
@@ -72,7 +106,7 @@ class SiteChoice:
 class OpChoice:
     """An operation whose text changes: what it made or took apart is `layout` over `axis` now.
 
-    `fields` of it stay stacked; `method` copies the object with other fields.
+    `fields` of it stay stacked; `method` copies the object with other fields, and `rest` are these where all are known.
     """
 
     op: Op
@@ -81,6 +115,7 @@ class OpChoice:
     donated: bool
     fields: tuple[str, ...] = ()
     method: str = ""
+    rest: tuple[str, ...] = ()
 
 
 @dataclass

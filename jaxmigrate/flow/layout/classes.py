@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from jaxmigrate.program.modules import Module
-from jaxmigrate.program.values import Class, External
+from jaxmigrate.program.values import Class, External, ModuleValue
 
 if TYPE_CHECKING:
     from jaxmigrate.flow.layout.interpreter import Interpreter
@@ -17,9 +17,11 @@ INERT_BASES = frozenset(
     | {"typing.NamedTuple", "dataclasses.dataclass", "builtins.ValueError", "builtins.RuntimeError"}
     | {"jaxline.experiment.AbstractExperiment"}  # of which `experiments` knows what it reads
 )
+NAMED_TUPLES = frozenset({"typing.NamedTuple", "typing_extensions.NamedTuple"})
 PYTREE_MARKS = frozenset(
     {"flax.struct.dataclass", "chex.dataclass", "jax.tree_util.register_pytree_node_class"}
-    | {"jax.tree_util.register_dataclass", "flax.training.train_state.TrainState", "typing.NamedTuple"}
+    | {"jax.tree_util.register_dataclass", "flax.training.train_state.TrainState"}
+    | NAMED_TUPLES
     | {"flax.struct.PyTreeNode", "jax_dataclasses.pytree_dataclass", "simple_parsing.Serializable", "equinox.Module"}
 )
 
@@ -39,6 +41,29 @@ def is_pytree(it: Interpreter, cls: Class) -> bool:
         if any(isinstance(v, External) and v.name in PYTREE_MARKS for v in (value, *inner)):
             return True
     return False
+
+
+def is_named_tuple(it: Interpreter, cls: Class) -> bool:
+    """Whether objects of a class are tuples of the fields that it declares, as they were given to it."""
+    if len(it.resolver.lineage(cls)) > 1:
+        return False
+    values = [it.resolver.value(base, cls.module) for base in cls.node.bases]
+    return any(isinstance(value, External) and value.name in NAMED_TUPLES for value in values)
+
+
+def name_at(it: Interpreter, cls: Class, node: ast.expr, module: Module) -> str:
+    """The name that a class goes by where an expression stands, bound once and for all before; empty if it has none."""
+    scopes = [module.table.scope_of[inner] for inner in ast.walk(node) if inner in module.table.scope_of]
+    for name, bindings in module.table.root.bindings.items():
+        if len(bindings) != 1 or not scopes or scopes[0].lookup(name) is not module.table.root:
+            continue
+        statement = module.table.statement_of(bindings[0].node)
+        above = statement is not None and module.table.parents.get(statement) is module.tree
+        if not above or statement is None or statement.lineno > node.lineno:
+            continue
+        if tuple(it.resolver.attribute(ModuleValue(module), name)) == (cls,):
+            return name
+    return ""
 
 
 def foreign_base(it: Interpreter, cls: Class) -> str:

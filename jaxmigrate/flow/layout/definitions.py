@@ -20,6 +20,7 @@ INERT_DECORATORS = frozenset(
     | {"abc.abstractmethod", "typing.final", "typing.overload"}
     | {"jaxline.utils.disable_pmap_jit", "jaxline.utils.debugger_fallback"}  # which change nothing but by their flags
 )
+STARTS_PROGRAM = frozenset({"hydra.main", "click.command", "click.group", "click.option", "click.argument"})
 
 
 def define(it: Interpreter, node: ast.FunctionDef | ast.AsyncFunctionDef, frame: Frame) -> None:
@@ -54,7 +55,8 @@ def _decorated(it: Interpreter, decorator: ast.expr, value: Abstract, frame: Fra
         return value
     if isinstance(applied, Func) and not names:
         return calls.call_value(it, applied, calls.given_of([value]), decorator, frame)
-    devices.on_device(it, value)
+    if it.idioms.called(decorator, frame.module) not in STARTS_PROGRAM:
+        devices.on_device(it, value)
     it.pin_all([value], "is changed by a decorator that is not followed", decorator, frame.module)
     return PLAIN
 

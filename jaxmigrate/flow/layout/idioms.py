@@ -11,7 +11,9 @@ from jaxmigrate.program.scopes import FunctionNode, is_docstring, positional_nam
 from jaxmigrate.program.values import Application, External, Function, Value
 from jaxmigrate.records import record
 
-Kind = Literal["replicate", "split", "first", "merge", "metrics", "prefetch", "rows", "stack", "checkpoint"]
+Kind = Literal[
+    "replicate", "split", "first", "inner", "merge", "metrics", "prefetch", "rows", "stack", "checkpoint"
+]  # fmt: skip
 
 REPLICATES = frozenset({"flax.jax_utils.replicate", "jax.device_put_replicated", "jaxline.utils.bcast_local_devices"})
 SPLITS = frozenset({"flax.training.common_utils.shard"})
@@ -40,7 +42,7 @@ ARRAYS = frozenset(
     | {"zeros_like", "concatenate", "stack", "dot", "matmul", "float32", "int32", "broadcast_to", "reshape"}
 )
 KEYS = frozenset({"PRNGKey", "bernoulli", "fold_in", "key", "normal", "randint", "split", "uniform"})
-OF_OTHER_SIZES = frozenset({"sizes", "product", "same"})  # reshapes to sizes that do not come from the array itself
+OF_OTHER_SIZES = frozenset({"sizes", "product", "same", "wider"})  # shapes that do not come from the array itself
 RESHAPES = frozenset({"jax.numpy.reshape", "numpy.reshape"})
 FLAX_FILES = {"flax/jax_utils.py": "flax.jax_utils", "flax/training/common_utils.py": "flax.training.common_utils"}
 
@@ -181,19 +183,19 @@ class Idioms:
         return None
 
     def _broadcast(self, array: ast.expr, shape: ast.expr, name: str, module: Module) -> Idiom | None:
-        """`broadcast_to(x, (n,) + x.shape)` and `(n, *x.shape)`."""
+        """`broadcast_to(x, (n,) + x.shape)` and `(n, *x.shape)`; between n and the shape there may be other sizes."""
         match shape:
-            case ast.BinOp(left=ast.Tuple(elts=[count]), op=ast.Add(), right=rest):
+            case ast.BinOp(left=ast.Tuple(elts=[count, *others]), op=ast.Add(), right=rest):
                 pass
-            case ast.Tuple(elts=[count, ast.Starred(value=rest)]):
+            case ast.Tuple(elts=[count, *others, ast.Starred(value=rest)]):
                 pass
             case _:
                 return None
         called = isinstance(rest, ast.Call) and self.external(rest.func, module) in SHAPES and len(rest.args) == 1
         of = rest.args[0] if isinstance(rest, ast.Call) and called else rest
         whole = _same(of, array if called else ast.Attribute(value=array, attr="shape", ctx=ast.Load()))
-        if self.is_count(count, module) and whole:
-            return Idiom("replicate", array, name)
+        if self.is_count(count, module) and whole and not (others and name.startswith("numpy.")):
+            return Idiom("replicate", array, "wider" if others else name)
         return None
 
     def _reshape(self, array: ast.expr, shape: ast.expr, module: Module) -> Idiom | None:

@@ -213,16 +213,24 @@ def tree_map(it: Interpreter, given: Given, node: ast.expr, frame: Frame) -> Abs
     if not any(is_tracked(tree) for tree in trees):
         if isinstance(mapped, Ext):
             return PLAIN
-        result = calls.call_value(it, function, calls.given_of([PLAIN] * len(trees)), node, frame)
-        return (
-            NOTHING if isinstance(result, Nothing) and all(isinstance(t, Nothing) for t in trees) else _leafless(result)
-        )
+        plain = [NOTHING if isinstance(tree, Nothing) and not it.final else PLAIN for tree in trees]
+        result = calls.call_value(it, function, calls.given_of(plain), node, frame)
+        if isinstance(result, Nothing) and all(isinstance(t, Nothing) for t in trees):
+            return NOTHING
+        return _like(trees[0], _leafless(result))
     if not isinstance(mapped, Function) or given.named:
         return None
     lent = [loans.lend(it, tree, given.places.get(i), frame) for i, tree in enumerate(trees, 1)]
     leaves = [_leaf(it, tree, node, frame) for tree in lent]
     result = calls.call_value(it, function, calls.given_of(leaves), node, frame)
-    return _leafless(result)
+    return _like(trees[0], _leafless(result))
+
+
+def _like(tree: Abstract, leaf: Abstract) -> Abstract:
+    """A tree in the form of another, all of whose leaves are a value."""
+    if not isinstance(tree, Tup):
+        return leaf
+    return Tup(tuple(part if isinstance(part, Nothing) else _like(part, leaf) for part in tree.parts), tree.names)
 
 
 def _leafless(value: Abstract) -> Abstract:

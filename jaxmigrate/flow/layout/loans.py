@@ -82,17 +82,18 @@ def settle(it: Interpreter) -> list[Loan]:
     loans = it.loans.values()
     while any(close(loan) for loan in loans if loan.place in it.unlent or _is_kept(it, loan)):
         pass
-    unfit = [loan for loan in loans if _is_in_each_round(loan) or _may_be_static(it, loan.place)]
+    used = _mapped(it)
+    costly = (loan for loan in loans if _is_in_each_round(loan) and used.isdisjoint(_parts(loan)))
+    unfit = [*costly, *(loan for loan in loans if _may_be_static(it, loan.place))]
     unfit += _not_given(it)
     while unfit:
         for loan in unfit:
             close(loan)
         unfit = _not_given(it)
-    used = {cell.find() for key, cell in it.cells.items() if key[0] in ("argument", "output")}
+    used = _mapped(it)
     undecided: list[Loan] = []
     for loan in [one for one in loans if one.is_open]:
-        lent = loan.lent.find()
-        parts = [lent, *(field.find() for field in lent.fields.values())]
+        parts = _parts(loan)
         if not used.isdisjoint(parts):
             undecided.append(loan)
         elif any(part.pins for part in parts):
@@ -100,6 +101,17 @@ def settle(it: Interpreter) -> list[Loan]:
         else:
             close(loan)
     return undecided
+
+
+def _mapped(it: Interpreter) -> set[Cell]:
+    """What mapped functions take and give."""
+    return {cell.find() for key, cell in it.cells.items() if key[0] in ("argument", "output")}
+
+
+def _parts(loan: Loan) -> list[Cell]:
+    """What is lent, and its fields."""
+    lent = loan.lent.find()
+    return [lent, *(field.find() for field in lent.fields.values())]
 
 
 def _is_kept(it: Interpreter, loan: Loan) -> bool:
@@ -139,7 +151,7 @@ def _may_be_static(it: Interpreter, place: ast.expr) -> bool:
 
 
 def _is_in_each_round(loan: Loan) -> bool:
-    """Whether a loop makes a loan each time that it comes round, which would cost more than it saves."""
+    """Whether a loop makes a loan each time that it comes round: too much for arrays that are only looked at."""
     parents = loan.module.table.parents
     above = parents.get(loan.place)
     while above is not None and not isinstance(above, ast.FunctionDef | ast.Lambda | ast.If | ast.IfExp):

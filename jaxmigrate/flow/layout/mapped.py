@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from jaxmigrate.flow.guards import is_tried
-from jaxmigrate.flow.layout import bodies, devices, expressions
+from jaxmigrate.flow.layout import bodies, devices, expressions, results
 from jaxmigrate.flow.layout.state import Given, SiteCall
 from jaxmigrate.flow.layout.values import (
     NONE,
@@ -20,7 +20,6 @@ from jaxmigrate.flow.layout.values import (
     Pin,
     Ref,
     Site,
-    Tup,
     func,
     is_empty,
     is_tracked,
@@ -34,6 +33,7 @@ from jaxmigrate.program.values import Constant, Function, Partial, Value
 if TYPE_CHECKING:
     from jaxmigrate.flow.layout.frames import Frame
     from jaxmigrate.flow.layout.interpreter import Interpreter
+    from jaxmigrate.flow.layout.results import Place
 
 
 def make_site(it: Interpreter, node: ast.Call, frame: Frame) -> Abstract:
@@ -94,7 +94,7 @@ def call_site(it: Interpreter, site: ast.expr, given: Given, node: ast.expr, fra
         is_array = isinstance(value, Ref) and value.is_array
         is_array |= own and not is_tracked(value) and it.idioms.is_array(node.args[index], frame.module)
         _give(it, site, index, value, is_array, node, frame)
-    return outputs(it, site, len(given.positional))
+    return results.outputs(it, site, len(given.positional))
 
 
 def _in_place(it: Interpreter, site: ast.expr, given: Given, node: ast.expr, frame: Frame) -> Given | None:
@@ -104,7 +104,7 @@ def _in_place(it: Interpreter, site: ast.expr, given: Given, node: ast.expr, fra
     """
     if given.open or not given.named or not isinstance(node, ast.Call) or not it.editable(frame.module):
         return None
-    value = _function(it, site)
+    value = only_value(it, site)
     bound = value.arguments if isinstance(value, Partial) else ()
     function = value.callee if isinstance(value, Partial) else value
     if not isinstance(function, Function) or (isinstance(value, Partial) and not value.is_by_name):
@@ -124,7 +124,7 @@ def _raises(it: Interpreter, site: ast.expr, given: Given, node: ast.expr, frame
     Where one call stands for several functions, some of them cannot be what it calls.
     """
     it.reads.add(("site", site))
-    function = _function(it, site)
+    function = only_value(it, site)
     if given.open or given.named or not isinstance(function, Function) or is_tried(node, frame.module):
         return False
     if any(decorator is not site for decorator in getattr(function.node, "decorator_list", ())):
@@ -174,42 +174,18 @@ def _give(
         it.changed |= it.cells["argument", site, index].pin(Pin(reason, frame.module, node))
 
 
-def outputs(it: Interpreter, site: ast.expr, count: int) -> Abstract:
-    """What a mapped call gives: a tuple where the mapped function certainly returns one."""
-    if isinstance(it.mapped.get(site), Nothing) and not it.final:
-        it.reads.add(("site", site))
-        return NOTHING  # what the map is given comes from a function that has not been followed yet
-    shape = _shape(it, site, count)
-    if shape is not None and shape.parts is not None and returns_tuple(it, site):
-        axes = [axis_of_output(it, site, i) for i in range(len(shape.parts))]
-        pairs = enumerate(zip(shape.parts, axes, strict=True))
-        return Tup(tuple(PLAIN if a is None else Ref(it.cell("output", site, i), part) for i, (part, a) in pairs))
-    return PLAIN if axis_of_output(it, site, None) is None else Ref(it.cell("output", site, None), shape)
-
-
 def is_first(axis: object) -> bool:
     """Whether an axis given to a map is the first one, and no truth value that equals 0."""
     return axis == 0 and axis is not False
 
 
-def axis_of_output(it: Interpreter, site: ast.expr, index: int | None) -> object:
+def axis_of_output(it: Interpreter, site: ast.expr, place: Place) -> object:
     """Where an output has its device axis; None where it has none, as is one value for all devices."""
     axes = literal_of(it.sites[site], "out_axes", 0, it.resolver)
     if not isinstance(axes, tuple):
         return axes
-    return axes[index] if index is not None and index < len(axes) else ...
-
-
-def parts_of(it: Interpreter, site: ast.expr, count: int) -> int | None:
-    """How many outputs a mapped function certainly returns in a tuple; None where it may be anything else."""
-    shape = _shape(it, site, count)
-    return len(shape.parts) if shape is not None and shape.parts is not None and returns_tuple(it, site) else None
-
-
-def returns_tuple(it: Interpreter, site: ast.expr) -> bool:
-    """Whether the function that a site maps certainly returns a tuple, and no list."""
-    function = _function(it, site)
-    return function is not None and bodies.returns_tuple(function, it.resolver)
+    index = place[0] if place else None
+    return axes[index] if isinstance(index, int) and index < len(axes) else ...
 
 
 def returned(it: Interpreter, site: ast.expr, given: Sequence[Var], trusting: bool = False) -> Var | None:
@@ -239,13 +215,13 @@ def returned(it: Interpreter, site: ast.expr, given: Sequence[Var], trusting: bo
     return found
 
 
-def _shape(it: Interpreter, site: ast.expr, count: int) -> Var | None:
+def shape_of(it: Interpreter, site: ast.expr, count: int) -> Var | None:
     """The structure of what a mapped function returns."""
     trees = [("tree", site, index) in it.variables for index in range(count)]
     return returned(it, site, [Var(kind="unknown" if tree else "array") for tree in trees], trusting=True)
 
 
-def _function(it: Interpreter, site: ast.expr) -> Value | None:
+def only_value(it: Interpreter, site: ast.expr) -> Value | None:
     """The one function that a site maps; None where it may be one of several."""
     functions = _functions(it, site)
     return functions[0] if len(functions) == 1 else None

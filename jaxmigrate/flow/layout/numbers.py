@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 
 from jaxmigrate.flow.layout import bodies
 from jaxmigrate.program.modules import Module
@@ -18,8 +19,8 @@ COLLECTIVES = frozenset(f"jax.lax.{name}" for name in ("pmax", "pmean", "pmin", 
 AXES = frozenset({"axis", "keepdims"})
 
 
-def gives_number(value: Value, place: int | None, resolver: Resolver) -> bool:
-    """Whether what a function returns, or the element of its tuple at a place, is evidently one number somewhere."""
+def gives_number(value: Value, place: Sequence[int | str], resolver: Resolver) -> bool:
+    """Whether what a function returns, or its part at a place, is evidently one number somewhere."""
     function = bodies.unwrapped(value, resolver, WRAPPERS)
     if not isinstance(function, Function):
         return False
@@ -27,10 +28,11 @@ def gives_number(value: Value, place: int | None, resolver: Resolver) -> bool:
     return any(_is_number(one, function.module, resolver, bodies.DEEPEST) for one in returned)
 
 
-def _element(node: ast.expr | None, place: int | None) -> ast.expr | None:
-    if place is None or node is None:
-        return node
-    return node.elts[place] if isinstance(node, ast.Tuple) and place < len(node.elts) else None
+def _element(node: ast.expr | None, place: Sequence[int | str]) -> ast.expr | None:
+    for step in place:
+        elements = node.elts if isinstance(node, ast.Tuple) else []
+        node = elements[step] if isinstance(step, int) and step < len(elements) else None
+    return node
 
 
 def _is_number(node: ast.expr | None, module: Module, resolver: Resolver, depth: int) -> bool:

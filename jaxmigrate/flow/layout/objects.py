@@ -19,6 +19,7 @@ COPIED_BY = {
     "flax.struct.PyTreeNode": "replace",
     "chex.dataclass": "replace",
     "typing.NamedTuple": "_replace",
+    "typing_extensions.NamedTuple": "_replace",
 }
 NO_ARRAYS, ARRAYS = frozenset({"apply_fn", "tx"}), frozenset({"step", "params", "opt_state"})  # of flax's TrainState
 STATIC_MARKS = frozenset({"pytree_node", "static", "metadata"})

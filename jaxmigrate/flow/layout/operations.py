@@ -16,6 +16,7 @@ from jaxmigrate.flow.layout.values import (
     Cell,
     Nothing,
     Pin,
+    Plain,
     Ref,
     Tup,
     has_own_order,
@@ -54,8 +55,24 @@ def item(it: Interpreter, owner: Ref, node: ast.Subscript, key: object, frame: F
             [owner], "is indexed with 0 where it may be a tuple or a list as well as an array", node, frame.module
         )
         return PLAIN
+    if _is_behind_first(node.slice):
+        it.changed |= owner.cell.flatten()
+        record(it, "inner", node, node.value, owner.cell, "", frame)
+        return Ref(owner.cell, leaf=True)
     it.pin_all([owner], "is indexed along its device axis", node, frame.module)
     return PLAIN
+
+
+def _is_behind_first(index: ast.expr) -> bool:
+    """Whether a subscript keeps the first axis of one array, and all that it takes is behind: `x[:, 0]`."""
+    match index:
+        case ast.Tuple(elts=[ast.Slice(lower=None, upper=None, step=None), _, *_]):
+            return all(isinstance(one, ast.Slice | ast.Constant) or _is_number(one) for one in index.elts)
+    return False
+
+
+def _is_number(node: ast.expr) -> bool:
+    return isinstance(node, ast.UnaryOp) and isinstance(node.operand, ast.Constant)
 
 
 def _is_scalar_here(it: Interpreter, node: ast.expr, frame: Frame) -> bool:
@@ -115,21 +132,37 @@ def make(
             it.changed |= known.cell.pin(beside)
         return PLAIN
     cell = it.cell(kind, node)
+    it.note_record(node, value.cls if isinstance(value, Plain) else None)
     record(it, kind, node, operand, cell, form, frame)
     if node in it.twice:
         it.changed |= cell.pin(beside)
-    written = form in ("reshape", "sizes", "product") or "numpy." in form
+    written = form in ("reshape", "sizes", "product", "wider") or "numpy." in form
     leaf = written or it.idioms.makes_array(operand, frame.module)
-    if kind != "replicate" or not is_object(Ref(cell, leaf=leaf), node, operand, frame.module):
+    is_tuple = form == "tree" and isinstance(value, Tup)
+    if not is_tuple and (kind != "replicate" or not is_object(Ref(cell, leaf=leaf), node, operand, frame.module)):
         it.changed |= cell.flatten()
     viewed = kind == "split" or form == "numpy.broadcast_to"
     if viewed and is_written(operand, frame.module, it.resolver):
         reason = "is a view of a buffer that the program writes into"
         it.changed |= cell.pin(Pin(reason, frame.module, node))
-    if form == "tree" and isinstance(value, Tup):
+    if is_tuple and isinstance(value, Tup):
+        apart = kind == "replicate" and not value.names and node not in it.made_whole and _has_parts(operand)
+        if not apart:
+            it.changed |= cell.flatten()
+        cells = [cell.field(str(i)) if apart else cell for i in range(len(value.parts))]
+        pairs = zip(value.parts, cells, strict=True)
+        return Tup(tuple(p if isinstance(p, Nothing) else Ref(c) for p, c in pairs), value.names)
+    it.made_whole.add(node)
+    if any(name.isdigit() for name in cell.find().fields):
         it.changed |= cell.flatten()
-        return Tup(tuple(part if isinstance(part, Nothing) else Ref(cell) for part in value.parts))
     return Ref(cell, leaf=leaf)
+
+
+def _has_parts(operand: ast.expr) -> bool:
+    """Whether an operation on a tuple can be written as one on each of its parts."""
+    if isinstance(operand, ast.Tuple):
+        return not any(isinstance(part, ast.Starred) for part in operand.elts)
+    return isinstance(operand, ast.Name)
 
 
 def is_object(value: Ref, node: ast.expr, operand: ast.expr, module: Module) -> bool:
@@ -181,7 +214,7 @@ def _apart(
         it.changed |= cell.flatten()
     record(it, kind, node, operand, cell, form, frame)
     it.ops[node].sorts |= has_own_order(value)
-    return Tup(tuple(PLAIN for _ in value.parts)) if isinstance(value, Tup) else PLAIN
+    return Tup(tuple(PLAIN for _ in value.parts), value.names) if isinstance(value, Tup) else PLAIN
 
 
 def _sources(it: Interpreter, operand: ast.expr, module: Module) -> Iterator[tuple[ast.AST, Sequence[Binding]]]:

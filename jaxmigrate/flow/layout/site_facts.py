@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from jaxmigrate.flow.layout import mapped
+from jaxmigrate.flow.layout import mapped, results
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.values import Pin, describe
 from jaxmigrate.flow.variance import loaded_beside
@@ -73,7 +73,7 @@ class SiteFacts:
         each = axes if isinstance(axes, tuple) else (axes,)
         if not all(axis is None or mapped.is_first(axis) for axis in each):
             return False
-        return each is not axes or mapped.parts_of(self.it, node, self.counts[node]) == len(each)
+        return each is not axes or results.parts_of(self.it, node, self.counts[node]) == len(each)
 
     def _is_usual(self, devices: Argument) -> bool:
         """Whether the devices given to pmap are those that it takes by itself."""

@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal, cast
 
-from jaxmigrate.flow.layout import bodies, experiments, mapped, objects, operations
+from jaxmigrate.flow.layout import bodies, classes, experiments, mapped, objects, operations, results
 from jaxmigrate.flow.layout.buffers import is_result_written
-from jaxmigrate.flow.layout.choices import Choice, Layouts, Name, OpChoice, SiteChoice, Squeeze
+from jaxmigrate.flow.layout.choices import Choice, Layouts, Name, NamedTuple, OpChoice, Outputs, SiteChoice, Squeeze
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.numbers import gives_number
+from jaxmigrate.flow.layout.results import Place
 from jaxmigrate.flow.layout.site_facts import SiteFacts
 from jaxmigrate.flow.layout.state import Key, Op
 from jaxmigrate.flow.layout.values import Cell, describe
@@ -19,11 +20,12 @@ from jaxmigrate.flow.variance import Level, Var
 from jaxmigrate.flow.variance.lattice import OTHERS, Fields
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.sites import mapped_values
+from jaxmigrate.program.values import Class, Instance
 
 ALIGNED = {"rows", "argument", "output"}
 PARAMETERS = frozenset({"model", "optimizer", "parameters", "params", "target", "weights"})  # what a state is for
 RESULTS = {"output", "first", "metrics"}
-REPLICABLE = {"replicate", "output", "argument", "first", "metrics", "numpy", "written", "stack", "checkpoint"}
+REPLICABLE = {"replicate", "output", "argument", "first", "inner", "metrics", "numpy", "written", "stack", "checkpoint"}
 
 
 class Solver:
@@ -40,6 +42,7 @@ class Solver:
         self.by_rows: set[ast.expr] = set()  # sites that may be called with slices for fewer devices than there are
         self.kinds = self._kinds()
         self.makers = self._makers()
+        self.classes = self._classes()
         self.touching: dict[Cell, list[Key]] = {}
         self.of_site: dict[object, list[Cell]] = {}
         self.owners: dict[Cell, dict[Cell, None]] = {}
@@ -85,7 +88,10 @@ class Solver:
                 fields = tuple(name for name, _ in self._stacked_fields(op.cell, op.module))
                 method = self._method(op.cell.find()) if fields else ""
                 axis, donated = self._axis_for(op.cell), self._is_donated(op.cell)
-                result.ops.append(OpChoice(op, layout, axis, donated, fields, method))
+                cls = self.classes.get(op.cell.find())
+                names = self.it.resolver.declared_fields(cls) if cls is not None and fields else ()
+                rest = tuple(name for name in names if name not in fields)
+                result.ops.append(OpChoice(op, layout, axis, donated, fields, method, rest))
         result = self._aligned(result)
         result.together = self._together(result)
         return result
@@ -157,6 +163,15 @@ class Solver:
                 found.setdefault(op.cell.find(), []).append(op)
         return found
 
+    def _classes(self) -> dict[Cell, Class]:
+        """By group, the class of named tuples that all its objects are of, if mapped functions give back the same."""
+        found: dict[Cell, set[Class | None]] = {}
+        for key, cell in self.it.cells.items():
+            if key[0] not in ("argument", "output", "lent"):
+                found.setdefault(cell.find(), set()).add(self.it.records.get(key[1]))
+        single = {root: next(iter(kinds)) for root, kinds in found.items() if len(kinds) == 1}
+        return {root: cls for root, cls in single.items() if cls is not None and classes.is_named_tuple(self.it, cls)}
+
     # Cells
 
     def _layout(self, cell: Cell | None) -> Name | None:
@@ -189,6 +204,8 @@ class Solver:
         kinds = self._kinds_of(root)
         if "rows" in kinds:
             return "holds one random key per device"
+        if "split" in kinds and any(self._own(one) == "replicated" for one in self.owners.get(root, ())):
+            return SPLIT_FIELD
         if "split" in kinds:
             return "is split over the devices in one place and used otherwise in another"
         return "is used as stacked in one place and as replicated in another"
@@ -199,10 +216,13 @@ class Solver:
     def _outputs(self, node: ast.expr) -> list[Cell | None]:
         return [self.it.cells.get(("output", node, i)) for i in self._places(node)]
 
-    def _places(self, node: ast.expr) -> Sequence[int | None]:
-        """The outputs of a site by their places in the tuple that it returns; None alone for one as a whole."""
-        parts = mapped.parts_of(self.it, node, self.facts.counts.get(node, 0))
-        return range(parts) if parts is not None else (None,)
+    def _places(self, node: ast.expr) -> Sequence[Place]:
+        """The outputs of a site that are told apart."""
+        return results.places(self.it, node, self.facts.counts.get(node, 0))
+
+    def _named(self, node: ast.expr) -> dict[Place, Class]:
+        """The named tuples among what a site gives."""
+        return results.named(self.it, node, self.facts.counts.get(node, 0))
 
     def _returned(self, node: ast.expr) -> Var | None:
         return mapped.returned(self.it, node, self._given(node))
@@ -243,6 +263,8 @@ class Solver:
         axes, static = self.facts.in_axes(node) or (), self.facts.positions(node, "static_broadcasted_argnums")
         if not axes or any(axis is None for axis in axes) or static or self.it.by_keyword.get(node):
             return False
+        if self._named(node):
+            return False
         if any(mapped.axis_of_output(self.it, node, place) is None for place in self._places(node)):
             return False
         outputs = [cell.find() for cell in self._outputs(node) if cell is not None and self._layout(cell) is not None]
@@ -272,6 +294,12 @@ class Solver:
             alike = ("plain", node, index) not in self.it.variables and cell in self.alike
             return Var(Level.NO if alike else Level.YES, kind=kind)
         fields = self._stacked_fields(cell, self.it.sites[node].module) if axis is not None else ()
+        cls = self.classes.get(cell.find()) if cell is not None and axis is not None else None
+        if cls is not None:
+            stacked = {name for name, _ in fields}
+            levels = {n: Level.YES if n in stacked else Level.NO for n in self.it.resolver.declared_fields(cls)}
+            each = Fields({name: Var(level) for name, level in levels.items()})
+            return Var(Level.MAY if stacked else Level.NO, fields=each, static=Instance(cls))
         if not fields:
             return Var(Level.NO, kind=kind)
         return Var(Level.MAY, fields=Fields({name: Var(Level.YES) for name, _ in fields} | {OTHERS: Var()}))
@@ -285,7 +313,7 @@ class Solver:
                     changed |= self._drop(cell, "is one number on each device")
         return changed
 
-    def _is_number(self, node: ast.expr, place: int | None) -> bool:
+    def _is_number(self, node: ast.expr, place: Place) -> bool:
         values = mapped_values(self.it.sites[node], self.it.resolver)
         return any(gives_number(value, place, self.it.resolver) for value in values)
 
@@ -296,21 +324,30 @@ class Solver:
             if self.blocked[node]:
                 continue
             shape = self._returned(node)
-            cells = self._outputs(node)
-            apart = self._places(node) != (None,)
-            parts: tuple[Var | None, ...] = shape.parts if apart and shape is not None and shape.parts else (shape,)
-            if len(parts) != len(cells):
-                parts = (None,) * len(cells)
+            cells, named = self._outputs(node), self._named(node)
+            parts = [results.part_at(shape, place, named) for place in self._places(node)]
+            if named and None in parts:
+                self.blocked[node] = "it cannot be shown what it returns"
+                changed = True
+                continue
             self.blocked[node] = self._speaks_against_unmapped(self._unmapped(node, parts))
             if self.blocked[node]:
                 changed = True
                 continue
             for part, cell in zip(parts, cells, strict=True):
+                if cell is not None and not self._is_of_its_class(cell.find(), part):
+                    del self.classes[cell.find()]
+                    changed = True
                 if part is None:
                     changed |= self._drop(cell, "comes from a mapped function that cannot be read")
                 elif part.level != Level.NO and self._layout(cell) == "replicated":
                     changed |= self._drop_parts(cell, part)
         return changed
+
+    def _is_of_its_class(self, root: Cell, part: Var | None) -> bool:
+        """Whether an output is of the class that the objects of its group are taken to be of."""
+        cls = self.classes.get(root)
+        return cls is None or results.made_by(part) == cls
 
     def _speaks_against_unmapped(self, parts: Sequence[Var | None]) -> str:
         """Why outputs without a device axis keep their site as it is; the program may do with them what it likes."""
@@ -349,7 +386,8 @@ class Solver:
                 if own is None and layout is not None and not self._is_mixable(root):
                     changed |= self._drop(root, self._reason(cell, module))
                 elif own is not None and own != layout:
-                    changed |= self._drop(cell, self._reason(root, module))
+                    beside = layout is not None and "split" in self._kinds_of(cell.find())
+                    changed |= self._drop(cell, SPLIT_FIELD if beside else self._reason(root, module))
         return changed
 
     def _drop_moved(self) -> bool:
@@ -386,6 +424,8 @@ class Solver:
 
     def _is_mixable(self, root: Cell) -> bool:
         """Whether some fields of an object may stay stacked: what gives it takes one, and it can be copied."""
+        if _parts_of(root):
+            return self._own(root) == "replicated"
         if root.flat or self._own(root) != "replicated" or "numpy" in self._kinds_of(root) or not self._method(root):
             return False
         keys = self.touching.get(root, [])
@@ -394,12 +434,17 @@ class Solver:
         pinned = [name for name, cell in root.fields.items() if cell.find().pins]
         if any(name in PARAMETERS and self._layout(cell) is None for name, cell in root.fields.items()):
             return False  # there is nothing to be won by the rest
+        sites = [cast("ast.expr", key[1]) for key in self._keys(root)]
+        if any(self._named(site) and self._of(root, site) is None for site in sites):
+            return False  # the specs of all that such a site takes and gives are trees
         given = all(key[1] in mapped_by for key in keys if key[0] == "output")
         return given and bool(taken) and not any(objects.may_be_static(self.it, name) for name in pinned)
 
     def _method(self, root: Cell) -> str:
         """The method that copies an object with other fields; empty where that is not known."""
         found = {*root.methods}
+        if root in self.classes:
+            return "_replace"
         for key in self.touching.get(root, ()):
             if key[0] == "argument":
                 site = cast("ast.expr", key[1])
@@ -422,7 +467,8 @@ class Solver:
         """Groups that no mapped function takes or gives."""
         changed = False
         for root in self.kinds:
-            if not self._kinds_of(root) & {"argument", "output"}:
+            kinds = self._kinds_of(root).union(*(self._kinds_of(part) for part in _parts_of(root)))
+            if not kinds & {"argument", "output"}:
                 changed |= self._drop(root, "reaches no mapped function")
         return changed
 
@@ -447,8 +493,18 @@ class Solver:
         by_rows = node in self.by_rows
         squeezes = self._squeezes(node, arguments) if not by_rows else ()
         keywords, axis = self.it.by_keyword.get(node, ()), self.facts.axis(node) or ""
-        whole, blocked = places == (None,), self.blocked[node]
-        return SiteChoice(site, arguments, outputs, whole, axis, blocked, squeezes, keywords, by_rows)
+        whole, blocked = tuple(places) == ((),), self.blocked[node]
+        gives = {place: made for place, cls in self._named(node).items() if (made := self._named_tuple(cls, node))}
+        tree = Outputs(tuple(places), gives)
+        return SiteChoice(site, arguments, outputs, whole, axis, blocked, squeezes, keywords, by_rows, tree)
+
+    def _named_tuple(self, cls: Class | None, node: ast.expr) -> NamedTuple | None:
+        name = classes.name_at(self.it, cls, node, self.it.sites[node].module) if cls is not None else ""
+        return NamedTuple(name, tuple(self.it.resolver.declared_fields(cls))) if cls is not None and name else None
+
+    def _of(self, cell: Cell | None, node: ast.expr) -> NamedTuple | None:
+        """What the class of a group's objects is called where a site stands."""
+        return self._named_tuple(self.classes.get(cell.find()), node) if cell is not None else None
 
     def _squeezes(self, node: ast.expr, arguments: Sequence[Choice]) -> tuple[Squeeze, ...]:
         stacked = [i for i, c in enumerate(arguments) if c.layout == "stacked"]
@@ -468,9 +524,11 @@ class Solver:
         if layout is None:
             return self._stacked(cell, module)
         fields = self._stacked_fields(cell, module)
-        return Choice(layout, fields=fields, method=self._method(cell.find()) if cell is not None and fields else "")
+        if cell is None or not fields:
+            return Choice(layout)
+        return Choice(layout, fields=fields, method=self._method(cell.find()), of=self._of(cell, node))
 
-    def _output_choice(self, node: ast.expr, place: int | None, module: Module) -> Choice:
+    def _output_choice(self, node: ast.expr, place: Place, module: Module) -> Choice:
         if mapped.axis_of_output(self.it, node, place) is None:
             return Choice("broadcast")
         cell = self.it.cells.get(("output", node, place))
@@ -479,7 +537,7 @@ class Solver:
             return self._stacked(cell, module)
         fields = self._stacked_fields(cell, module)
         alike = (i for i in range(self.facts.counts[node]) if fields and self._is_one(self._argument(node, i), cell))
-        return Choice(layout, fields=fields, like=next(alike, 0))
+        return Choice(layout, fields=fields, like=next(alike, 0), of=self._of(cell, node) if fields else None)
 
     @staticmethod
     def _is_one(one: Cell | None, other: Cell | None) -> bool:
@@ -489,6 +547,12 @@ class Solver:
         return Choice("stacked", self._reason(cell, module))
 
 
+def _parts_of(root: Cell) -> list[Cell]:
+    """The parts of a tuple that is made by one operation."""
+    return [cell.find() for name, cell in root.fields.items() if name.isdigit()]
+
+
+SPLIT_FIELD = "is split over the devices, in an object of which the rest is replicated"
 NOT_ONE = "is not known to hold one slice for every device"
 NOT_FULL = "it is not known to be called with a slice for every device"
 

@@ -140,6 +140,8 @@ class State:
         self.replaced: dict[ast.AST, Pin] = {}  # functions of the project, where they are
         self.of_modules: set[ast.expr] = set()
         self.twice: set[ast.expr] = set()
+        self.made_whole: set[ast.expr] = set()  # what makes stacked arrays of more than tuples, whose parts may differ
+        self.records: dict[object, Class | None] = {}  # the classes of the objects that calls make, where it is one
         self.waited_for: dict[FunctionNode, frozenset[str]] = {}
         self.attributes: dict[object, set[Key]] = {}
         self.inside: list[ast.Call] = []
@@ -314,6 +316,14 @@ class State:
                 for value in (callee, *given.everything()):
                     self.pin(value, pin)
 
+    def note_record(self, node: ast.expr, cls: Class | None) -> None:
+        """What a call makes is an object of a class; None where it may be something else."""
+        if self.records.get(node, cls) != cls:
+            cls = None
+        if node not in self.records or self.records[node] != cls:
+            self.records[node] = cls
+            self.touch("records")
+
     def note_bound(self, value: Abstract) -> None:
         """An attribute of an object: of a mapped function that its class holds, the object is the first argument."""
         for item in value.items if isinstance(value, Func) else ():
@@ -370,8 +380,8 @@ class State:
                     self.changed |= one.cell.flatten()
                 shape = one.shape if one.shape == other.shape else None
                 return Ref(one.cell, shape, one.is_array and other.is_array)
-            case Tup(parts=a), Tup(parts=b) if len(a) == len(b):
-                return Tup(tuple(self.join(x, y, node, module) for x, y in zip(a, b, strict=True)))
+            case Tup(parts=a, names=names), Tup(parts=b, names=others) if len(a) == len(b) and names == others:
+                return Tup(tuple(self.join(x, y, node, module) for x, y in zip(a, b, strict=True)), names)
             case (Seq(), Seq()) | (Dct(), Dct()):
                 return self._join_boxes(one, other, node, module)
             case Obj(cls=a), Obj(cls=b) if base := self._common_base(a, b):

@@ -181,9 +181,10 @@ class Ref:
 
 @dataclass(frozen=True, slots=True)
 class Tup:
-    """A tuple."""
+    """A tuple; `names` are those of its parts where it is a named one."""
 
     parts: tuple[Abstract, ...]
+    names: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -387,7 +388,9 @@ def same(one: Abstract, other: Abstract) -> bool:
     if isinstance(one, Ref) and isinstance(other, Ref):
         return one.cell.find() is other.cell.find() and one.shape == other.shape and one.leaf == other.leaf
     if isinstance(one, Tup) and isinstance(other, Tup):
-        return len(one.parts) == len(other.parts) and all(map(same, one.parts, other.parts))
+        return (
+            len(one.parts) == len(other.parts) and one.names == other.names and all(map(same, one.parts, other.parts))
+        )
     if isinstance(one, Seq | Dct) and type(one) is type(other):
         return one.box is other.box
     if isinstance(one, Mixed) and isinstance(other, Mixed):
