@@ -128,8 +128,10 @@ class Solver:
         return replace(choice, aligned=True) if is_stacked and cell and self._is_aligned(cell, result) else choice
 
     def _is_aligned(self, cell: Cell, result: Layouts) -> bool:
-        """Whether only mapped functions with specs take and give a group's arrays."""
+        """Whether only mapped functions with specs take and give a group's arrays, and not in an object with others."""
         root = cell.find()
+        if self.owners.get(root):
+            return False
         keys = self._keys(root)
         sites = [result.sites[cast("ast.expr", key[1])] for key in keys]
         given = [key for key in keys if key[0] == "argument"]
