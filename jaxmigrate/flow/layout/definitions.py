@@ -6,9 +6,11 @@ import ast
 from typing import TYPE_CHECKING
 
 from jaxmigrate.flow.layout import calls, devices, expressions, frames, methods, module_names
+from jaxmigrate.flow.layout.idioms import TREE_MAPS
 from jaxmigrate.flow.layout.values import PLAIN, Abstract, Ext, Func, Mod, Site, func
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import canonical
+from jaxmigrate.program.scopes import is_docstring
 from jaxmigrate.program.values import Function
 
 if TYPE_CHECKING:
@@ -53,12 +55,27 @@ def _decorated(it: Interpreter, decorator: ast.expr, value: Abstract, frame: Fra
         return value
     if names and names <= INERT_DECORATORS:
         return value
+    if names == {"jax.jit"} and isinstance(decorator, ast.Name | ast.Attribute) and _only_indexes(it, value):
+        return value
     if isinstance(applied, Func) and not names:
         return calls.call_value(it, applied, calls.given_of([value]), decorator, frame)
     if it.idioms.called(decorator, frame.module) not in STARTS_PROGRAM:
         devices.on_device(it, value)
     it.pin_all([value], "is changed by a decorator that is not followed", decorator, frame.module)
     return PLAIN
+
+
+def _only_indexes(it: Interpreter, value: Abstract) -> bool:
+    """Whether a function does nothing but index the arrays of an argument, as it would without jit."""
+    function = next(iter(value.items)) if isinstance(value, Func) and len(value.items) == 1 else None
+    if not isinstance(function, Function) or not isinstance(function.node, ast.FunctionDef):
+        return False
+    *before, last = function.node.body
+    returned = last.value if isinstance(last, ast.Return) and all(map(is_docstring, before)) else None
+    match returned:
+        case ast.Call(func=func, args=[ast.Lambda(body=ast.Subscript(value=ast.Name())), ast.Name()], keywords=[]):
+            return it.idioms.external(func, function.module) in TREE_MAPS
+    return isinstance(returned, ast.Subscript) and isinstance(returned.value, ast.Name)
 
 
 def bind_import(it: Interpreter, node: ast.Import | ast.ImportFrom, frame: Frame) -> None:
