@@ -105,3 +105,22 @@ def test_a_fault_of_ours_leaves_everything_stacked_and_says_so(trainer: Path, mo
     found, why = layouts(trainer)
     assert set(found.values()) == {"stacked"}
     assert "following the program failed (KeyError: 'spare part')" in why["*"]
+
+
+def test_says_why_nothing_is_global(trainer: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """One reason for all arrays of a site stands beside its line; several stand below, each with its arrays."""
+    computed = TRAINER.replace('axis_name="batch", donate', 'axis_name="batch", in_axes=axes(), donate')
+    trainer.write_text(computed, encoding="utf-8")
+    assert main(["fix", str(trainer), "--check"]) == 1
+    assert "  line 16: all stacked: its in_axes are only known at run time\n" in capsys.readouterr().out
+    read = TRAINER.replace("in batches:\n", "in batches:\n        print(params)\n").replace("shard(batch)", "batch")
+    trainer.write_text(read, encoding="utf-8")
+    assert main(["fix", str(trainer), "--check"]) == 1
+    assert capsys.readouterr().out.splitlines()[1:-1] == [
+        "  line 16: all stacked",
+        "    stacked params, result: is given to print (line 19)",
+        "    stacked batch: is not known to hold one slice for every device",
+        "    stacked key: holds one random key per device",
+    ]
+    assert main(["fix", str(trainer), "--check", "--layout", "stacked"]) == 1
+    assert capsys.readouterr().out.splitlines()[1:-1] == []

@@ -90,7 +90,7 @@ def test_file_names_that_are_no_text_are_shown_somehow(tmp_path: Path) -> None:
         check=False,
     )
     assert (done.returncode, done.stderr) == (0, b"")
-    assert len(done.stdout.splitlines()) == 2
+    assert len(done.stdout.splitlines()) == 3
     assert all((tmp_path / f"r.{ending}").exists() for ending in ("json", "xml", "html"))
 
 

@@ -170,9 +170,9 @@ def _tell(result: FixResult, options: argparse.Namespace, from_stdin: bool) -> N
 
 
 def _layouts(file: FixedFile) -> Iterator[str]:
-    """How the rewritten sites of a file hold their arrays, where some of them are global ones."""
+    """How the rewritten sites of a file hold their arrays, and why some of them, or all, are not global ones."""
     for site in file.sites:
-        if site.status == "rewritten" and is_global(site):
+        if site.status == "rewritten" and (is_global(site) or any(a.reason for a in (*site.arguments, *site.outputs))):
             yield f"  {f'cell {site.cell}, ' if site.cell else ''}line {site.line}: {summary(site)}"
             yield from (f"    stacked {reason}" for reason in reasons(site))
 

@@ -15,12 +15,26 @@ def is_global(site: SitePlan) -> bool:
 
 
 def summary(site: SitePlan) -> str:
-    """`replicated: params; split: batch -> replicated: 0, 1`."""
-    return f"{_planned(site.arguments, 'all')} -> {_planned(site.outputs, RESULT)}"
+    """`replicated: params; split: batch -> replicated: 0, 1`; `all stacked` where no array is global."""
+    if is_global(site):
+        return f"{_planned(site.arguments, 'all')} -> {_planned(site.outputs, RESULT)}"
+    common = _common_reason(site)
+    return f"all stacked: {common}" if common else "all stacked"
+
+
+def _common_reason(site: SitePlan) -> str:
+    """The one reason for which a site has no global array, empty where there are several."""
+    found = {array.reason for array in (*site.arguments, *site.outputs) if array.reason}
+    return found.pop() if len(found) == 1 and not is_global(site) else ""
 
 
 def reasons(site: SitePlan) -> Iterator[str]:
-    """Why arrays stay stacked, the same reason once: `key: holds one random key per device`."""
+    """Why arrays stay stacked, the same reason once, and those that `summary` does not tell of all of them.
+
+    `key: holds one random key per device`
+    """
+    if _common_reason(site):
+        return
     found: dict[str, list[str]] = {}
     for kind, arrays in (("", site.arguments), ("result ", site.outputs)):
         for array in arrays:

@@ -51,14 +51,18 @@ class SiteFacts:
             return "its axis name is only known at run time"
         axes = self.in_axes(node)
         if axes is None:
-            return "its in_axes are not all 0 or None"
+            return self._unusual(node, "in_axes")
         if not self._has_usual_outputs(node):
-            return "its out_axes are not all 0 or None"
+            return self._unusual(node, "out_axes")
         if self.positions(node, "static_broadcasted_argnums") is None:
             return "its static arguments are only known at run time"
         if self.positions(node, "donate_argnums") is None:
             return "what it donates is only known at run time"
         return ""
+
+    def _unusual(self, node: ast.expr, keyword: str) -> str:
+        known = literal_of(self.it.sites[node], keyword, 0, self.it.resolver) is not ...
+        return f"its {keyword} are {'not all 0 or None' if known else 'only known at run time'}"
 
     def _replaced_beside(self, module: Module) -> Pin | None:
         """Where a process that runs the functions of a module replaces functions of the project."""
