@@ -307,6 +307,10 @@ class Hidden:
                 continue  # the call that takes it says what it is for
             if name in INTRODUCERS and not self._is_quiet(owner, name, table.scope_of.get(node), module):
                 owner.introducing.append((node, module))
+                if (within := _lambda_of(table.scope_of.get(node))) is not None:
+                    unit = self._unit(f"<lambda of {owner.name}>", within, module)
+                    unit.introducing.append((node, module))
+                    self._mentions.append(_Mention(unit.name, within, module, owner))
             owner.reducing |= name in REDUCERS
             if name == CONSTRUCTOR and isinstance(node, ast.Attribute) and _is_super(node.value):
                 continue  # that of a class before it in line, which each class mentions itself
@@ -333,8 +337,12 @@ class Hidden:
         """Notes a mention of a function that stores it, or hands it out."""
         parent = mention.module.table.parents.get(mention.node)
         called = isinstance(parent, ast.Call) and parent.func is mention.node
-        if not called and not isinstance(parent, ast.Attribute) and mention.name in self._units:
+        if mention.name not in self._units or isinstance(parent, ast.Attribute):
+            return
+        if not called:
             self._follow(mention.node, mention)
+        elif (within := _lambda_of(mention.module.table.scope_of.get(mention.node))) is not None:
+            self._follow(within, mention)  # whoever keeps the lambda calls what it calls
 
     def _follow(self, node: ast.expr, mention: _Mention) -> None:
         """Follows a function, or something made of it, to where it is mapped, run, named, returned or stored."""
@@ -347,9 +355,10 @@ class Hidden:
                 if _last(parent.func) in DEFINERS:
                     self._derivatives.add(mention.name)
                     return
-                if _only_runs(parent, node, keyword):
+                followed = self._is_followed(parent, mention.module)
+                if followed and _only_runs(parent, node, keyword):
                     return
-                if _last(parent.func) not in WRAPPERS:
+                if not followed or _last(parent.func) not in WRAPPERS:
                     if self._follow_argument(parent, node, keyword, mention):
                         return
                     break
@@ -371,10 +380,21 @@ class Hidden:
                 break
         self._stored[mention.name].add(mention.module)
 
+    def _is_followed(self, call: ast.Call, module: Module) -> bool:
+        """Whether a call is of no method of an object out of sight, which may do with a function what it likes.
+
+        Its name may be that of one of JAX's functions: flax's `DynamicScale.value_and_grad`, which is followed where it
+        averages.
+        """
+        if not isinstance(call.func, ast.Attribute) or call.func.attr in MAPS | LOOKERS:
+            return True
+        if any(k.arg == "axis_name" for k in call.keywords) and not _is_open(call):
+            return True
+        return isinstance(self.resolver.value(call.func, module), External | Function)
+
     def _follow_argument(self, call: ast.Call, node: ast.expr, keyword: str | None, mention: _Mention) -> bool:
         """Follows what is given to a function or constructor of the project into it; False where it is not known."""
-        starred = any(isinstance(a, ast.Starred) for a in call.args) or any(k.arg is None for k in call.keywords)
-        called = None if starred else self._called(call.func, mention.module)
+        called = None if _is_open(call) else self._called(call.func, mention.module)
         if called is None:
             return False
         function, module, names = called
@@ -440,6 +460,18 @@ def _only_runs(call: ast.Call, node: ast.expr, keyword: str | None) -> bool:
     is_run = callee in RUNNERS and (node in call.args or keyword is not None)
     is_partial = callee in WRAPPERS and any(_last(a) in MAPS for a in call.args)
     return callee in MAPS | LOOKERS or is_run or is_partial or _starts(call.func)
+
+
+def _is_open(call: ast.Call) -> bool:
+    """Whether stars hide what a call is given."""
+    return any(isinstance(a, ast.Starred) for a in call.args) or any(k.arg is None for k in call.keywords)
+
+
+def _lambda_of(scope: Scope | None) -> ast.Lambda | None:
+    """The lambda that a scope is of, or a comprehension in it."""
+    while scope is not None and scope.kind == "comprehension":
+        scope = scope.parent
+    return scope.node if scope is not None and isinstance(scope.node, ast.Lambda) else None
 
 
 def _is_handed_on(node: ast.expr, module: Module) -> bool:

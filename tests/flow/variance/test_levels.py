@@ -483,3 +483,27 @@ def test_what_an_object_does_without_being_called(method: str, use: str) -> None
     text = "class C:\n {}\nclass D(C): pass\nhooks = {{'a': D()}}\ndef f(p, o): return {}\n"
     assert levels(text.format(method.format("lax.axis_index('i')"), use)) == "M"
     assert levels(text.format(method.format("lax.axis_index('j')"), use)) == "N"
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ("o.scale.value_and_grad(g)(p)", "M"),
+        ("o.scale.value_and_grad(lambda v: v * {})(p)", "M"),
+        ("o.pool.map(g, p)", "M"),
+        ("o.pool.run(lambda v: v * {}, p)", "M"),
+        ("o.pool.run(lambda v: g(v), p)", "M"),
+        ("o.pool.run(dict(h=[lambda v: v * {}]), p)", "M"),
+        ("optax.value_and_grad_from_state(lambda v: v * {})(p, state=p)", "M"),
+        ("(jax.jit(g)(p), o.apply(p))[1]", "N"),
+        ("(jax.tree.map(lambda v: v * {}, p), o.apply(p))[1]", "N"),
+        ("(o.scale.value_and_grad(g, axis_name='i')(p), o.apply(p))[1]", "N"),
+        ("(o.pool.run(lambda v: v * 2, p), o.apply(p))[1]", "N"),
+    ],
+)
+def test_functions_that_objects_are_given(given: str, expected: str) -> None:
+    """A method out of sight may run them, whatever JAX's function of its name does; a lambda is one of them."""
+    text = "def f(p, o):\n def g(v): return v * {}\n return {}\n"
+    index = "lax.axis_index('i')"
+    assert levels(text.format(index, given.format(index))) == expected
+    assert levels(text.format("2", given.format("2"))) == "N"
