@@ -256,6 +256,11 @@ def may_look_at_place(op: Op) -> bool:
     return op.kind == "first" and not isinstance(op.node, ast.Subscript)
 
 
+def is_on_one_device(it: Interpreter, op: Op) -> bool:
+    """Whether a slice of a stacked array certainly lies on one device; `x[0]` lies on all of them."""
+    return isinstance(op.node, ast.Call) and it.idioms.external(op.node.func, op.module) == "flax.jax_utils.unreplicate"
+
+
 def rows(it: Interpreter, node: ast.expr, frame: Frame) -> Abstract:
     """Arrays with one unrelated slice for each device: they stay stacked, and show how many devices there are."""
     cell = it.cell("rows", node)

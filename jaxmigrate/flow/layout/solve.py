@@ -399,10 +399,13 @@ class Solver:
         """
         changed = False
         for op in (one for one in self.it.ops.values() if operations.may_look_at_place(one)):
-            if self._layout(op.cell) is None:
-                for maker in self.makers.get(op.cell.find(), ()):
-                    for inner in operations.slices_in(self.it, maker.operand, maker.module):
-                        changed |= self._drop(inner.cell, "is taken apart where flax asks later how it lies on devices")
+            for maker in self.makers.get(op.cell.find(), ()):
+                inner = operations.slices_in(self.it, maker.operand, maker.module)
+                if self._layout(op.cell) is None:
+                    for one in inner:
+                        changed |= self._drop(one.cell, "is taken apart where flax asks later how it lies on devices")
+                elif not all(operations.is_on_one_device(self.it, one) for one in inner):
+                    changed |= self._drop(op.cell, "is stacked of slices that lie on all devices, and flax asks how")
         return changed
 
     # Objects with fields
