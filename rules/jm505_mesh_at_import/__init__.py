@@ -13,6 +13,7 @@ from jaxmigrate.program.modules import Module
 
 CODE = "JM505"
 PARSERS = frozenset({"parse_args", "parse_known_args"})
+SETTINGS = PARSERS | {"distributed.initialize", "config.update", "app.run"}
 
 
 def check(facts: Facts) -> Iterator[Finding]:
@@ -44,9 +45,20 @@ def _is_script(module: Module) -> bool:
     return loops or any(isinstance(node, ast.Call) and last_name(node.func) in PARSERS for node in calls)
 
 
+def _sets_up(module: Module) -> bool:
+    """Whether a module parses the command line or sets JAX up once it runs, which is after its imports."""
+    for call in module.table.calls:
+        func = call.func
+        around = f"{last_name(func.value)}." if isinstance(func, ast.Attribute) else ""
+        named = last_name(func) in SETTINGS or f"{around}{last_name(func)}" in SETTINGS
+        if named and (not is_top_level(call, module) or is_for_main(call, module)):
+            return True
+    return False
+
+
 def _is_imported(module: Module, facts: Facts) -> bool:
-    """Whether a module is written to be imported, or is."""
-    if not _is_script(module) and any(is_for_main(node, module) for node in module.tree.body):
+    """Whether a module is written to be imported, or is, or sets up too late what its own mesh has started."""
+    if not _is_script(module) and _sets_up(module) and any(is_for_main(node, module) for node in module.tree.body):
         return True
     project = facts.resolver.project
     for other in facts.modules:

@@ -138,8 +138,21 @@ def test_explicit_meshes(mesh: str, given: str, expected: list[str]) -> None:
 @pytest.mark.parametrize(
     ("text", "name", "expected"),
     [
-        ("M = Mesh(jax.devices(), 'i')\nif __name__ == '__main__':\n    main()", "a.py", ["JM505"]),
-        ("class C:\n    mesh = Mesh(jax.devices(), 'i')\nif __name__ == '__main__':\n    main()", "a.py", ["JM505"]),
+        ("M = Mesh(jax.devices(), 'i')\nif __name__ == '__main__':\n    app.run(main)", "a.py", ["JM505"]),
+        ("M = Mesh(jax.devices(), 'i')\nif __name__ == '__main__':\n    main()", "a.py", []),
+        (
+            (
+                "class C:\n    mesh = Mesh(jax.devices(), 'i')\ndef main():\n    jax.config.update('jax_x', 1)\n"
+                "if __name__ == '__main__':\n    main()"
+            ),
+            "a.py",
+            ["JM505"],
+        ),
+        (
+            "jax.distributed.initialize()\nM = Mesh(jax.devices(), 'i')\nif __name__ == '__main__':\n    main()",
+            "a.py",
+            [],
+        ),
         ("M = Mesh(jax.devices(), 'i')\nprint(M)", "a.py", []),
         (
             "for d in jax.devices(): print(d)\nM = Mesh(jax.devices(), 'i')\nif __name__ == '__main__': main()",
