@@ -17,6 +17,9 @@ UNEXPLAINED = "unexplained"
 INHERITED = "made of an output over which they disagree already"
 
 
+_GIVEN = r"|\b(SCALER\.value_and_grad|optax\.value_and_grad_from_state)\b"  # libraries that take gradients
+
+
 class Cause(NamedTuple):
     """What a statement has in it, the cause that this is, and whether devices do differ then; None: as it happens."""
 
@@ -32,7 +35,7 @@ CAUSES = (
         False,
     ),
     Cause(
-        r"\bjax\.(grad|value_and_grad|vjp|linear_transpose)\b",
+        r"\bjax\.(grad|value_and_grad|vjp|linear_transpose)\b" + _GIVEN,
         "gradient with respect to an invariant value: the check makes JAX sum it (JM204); without it devices differ",
         True,
     ),
@@ -42,7 +45,7 @@ CAUSES = (
         None,
     ),
     Cause(
-        r"\bjax\.(grad|value_and_grad)\b",
+        r"\bjax\.(grad|value_and_grad|vjp|linear_transpose)\b" + _GIVEN,
         "gradient of what may differ with respect to an invariant value: the check makes JAX sum it (JM204)",
         False,
     ),
