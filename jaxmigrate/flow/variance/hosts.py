@@ -125,8 +125,15 @@ class Hosts:
         return any(
             self._expression(given, where, seen)
             for call, where in self._calls(function.name)
+            if not self._is_of_others(call, where, function)
             for given in _given(call, name, position)
         )
+
+    def _is_of_others(self, call: ast.Call, module: Module, function: FunctionNode) -> bool:
+        """Whether a call, or a partial, is certainly of other functions that have one's name."""
+        called = call.args[0] if last_name(call.func) == "partial" and call.args else call.func
+        values = self.resolver.values(called, module)
+        return all(isinstance(value, Function) and value.node is not function for value in values)
 
     def _is_source(self, value: Value) -> bool:
         while isinstance(value, Application):
