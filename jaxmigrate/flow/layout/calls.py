@@ -19,6 +19,7 @@ from jaxmigrate.flow.layout import (
     loans,
     mapped,
     methods,
+    objects,
     operations,
     pieces,
     reading,
@@ -364,6 +365,7 @@ def _record(it: Interpreter, cls: Class, given: Given, node: ast.expr, frame: Fr
     named = {**dict(zip(names, given.positional, strict=False)), **given.named}
     held = {name: value for name, value in named.items() if not isinstance(value, Func)}
     it.note_record(node, cls)
+    held |= {name: PLAIN for name in objects.holding_defaults(it, cls) if name not in named}
     return pieces.with_fields(it, it.cell("record", node), held, node, frame)
 
 

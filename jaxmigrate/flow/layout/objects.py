@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from jaxmigrate.flow.layout import bodies, classes, survey
@@ -50,6 +51,25 @@ def may_be_static(it: Interpreter, field: str) -> bool:
         return True
     calls = [line.value for line in lines if isinstance(line.value, ast.Call)]
     return any(_makes_static(keyword) for call in calls for keyword in call.keywords)
+
+
+def holding_defaults(it: Interpreter, cls: Class) -> Iterator[str]:
+    """The fields of a class that hold arrays, for all that is known, where its constructor is not given them."""
+    lines = [s for one in it.resolver.lineage(cls) for s in one.node.body if isinstance(s, ast.AnnAssign)]
+    for line in lines:
+        value = line.value
+        keywords = value.keywords if isinstance(value, ast.Call) else []
+        if value is None or isinstance(value, ast.Constant) or any(map(_makes_static, keywords)):
+            continue
+        if isinstance(line.target, ast.Name) and not any(map(_makes_nothing, keywords)):
+            yield line.target.id
+
+
+def _makes_nothing(keyword: ast.keyword) -> bool:
+    """Whether a keyword of a field's declaration makes it an empty container, or None: `default_factory=dict`."""
+    empty = isinstance(keyword.value, ast.Name) and keyword.value.id in ("dict", "list", "tuple")
+    none = isinstance(keyword.value, ast.Constant)
+    return (keyword.arg == "default_factory" and empty) or (keyword.arg == "default" and none)
 
 
 def _makes_static(keyword: ast.keyword) -> bool:

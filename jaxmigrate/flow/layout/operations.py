@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from jaxmigrate.flow.layout.buffers import is_written
-from jaxmigrate.flow.layout.idioms import REPLICATES, Idiom, Kind
+from jaxmigrate.flow.layout.idioms import REPLICATES, TREE_MAPS, UNREPLICATE, Idiom, Kind
 from jaxmigrate.flow.layout.state import Op
 from jaxmigrate.flow.layout.values import (
     NOTHING,
@@ -26,7 +26,7 @@ from jaxmigrate.flow.layout.values import (
 )
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.scopes import Binding
-from jaxmigrate.program.values import External
+from jaxmigrate.program.values import External, Function
 
 if TYPE_CHECKING:
     from jaxmigrate.flow.layout.frames import Frame
@@ -251,14 +251,32 @@ def keeps_place(it: Interpreter, op: Op) -> bool:
     return op.kind in ("replicate", "split") and made not in REPLICATES
 
 
-def may_look_at_place(op: Op) -> bool:
+def may_look_at_place(it: Interpreter, op: Op) -> bool:
     """Whether an operation may look at how an array lies on the devices, as flax's unreplicate does."""
-    return op.kind == "first" and not isinstance(op.node, ast.Subscript)
+    return op.kind == "first" and isinstance(op.node, ast.Call) and _may_be_flaxs(it, op.node, op.module, set())
+
+
+def _may_be_flaxs(it: Interpreter, call: ast.Call, module: Module, seen: set[ast.AST]) -> bool:
+    """Whether a call may be one of flax's unreplicate, or of a function of the project that calls it."""
+    given = call.args[:1] if it.idioms.external(call.func, module) in TREE_MAPS else []
+    for called in (call.func, *given):
+        for value in it.resolver.values(called, module):
+            if isinstance(value, External):
+                if value.name == UNREPLICATE:
+                    return True
+            elif not isinstance(value, Function):
+                return True
+            elif value.node not in seen:
+                seen.add(value.node)
+                inner = [n for n in ast.walk(value.node) if isinstance(n, ast.Call)]
+                if any(_may_be_flaxs(it, one, value.module, seen) for one in inner):
+                    return True
+    return False
 
 
 def is_on_one_device(it: Interpreter, op: Op) -> bool:
     """Whether a slice of a stacked array certainly lies on one device; `x[0]` lies on all of them."""
-    return isinstance(op.node, ast.Call) and it.idioms.external(op.node.func, op.module) == "flax.jax_utils.unreplicate"
+    return isinstance(op.node, ast.Call) and it.idioms.external(op.node.func, op.module) == UNREPLICATE
 
 
 def rows(it: Interpreter, node: ast.expr, frame: Frame) -> Abstract:

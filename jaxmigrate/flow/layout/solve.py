@@ -398,7 +398,7 @@ class Solver:
         A slice of a global array lies on all devices, and so does what is computed from it.
         """
         changed = False
-        for op in (one for one in self.it.ops.values() if operations.may_look_at_place(one)):
+        for op in (one for one in self.it.ops.values() if operations.may_look_at_place(self.it, one)):
             for maker in self.makers.get(op.cell.find(), ()):
                 inner = operations.slices_in(self.it, maker.operand, maker.module)
                 if self._layout(op.cell) is None:
