@@ -106,7 +106,8 @@ class _Writer(SiteWriter, OperationWriter, CheckpointWriter):
                 processes=several and any(self._needs_host_local(s) for s in trees),
                 ordered=several and self.program.guarded,
             )
-            yield tree_helper.shard_map_lines(self.names, wanted, self._double(trees[0].axis))
+            axis = trees[0].axis
+            yield tree_helper.shard_map_lines(self.names, wanted, self._double(axis), f'"{axis}"')
         if deferred:
             needs = MapNeeds(
                 stacked=any(self._stacked(s) for s in deferred),

@@ -24,14 +24,15 @@ class TreeNeeds:
     ordered: bool
 
 
-def shard_map_lines(names: GlobalNames, needs: TreeNeeds, axis: str) -> Iterator[str]:
+def shard_map_lines(names: GlobalNames, needs: TreeNeeds, axis: str, literal: str) -> Iterator[str]:
     """`jax.shard_map` for specs in which one spec says that an array has a device axis, which the function never sees.
 
-    Trees of specs are prefixes of the trees that they are for, as they are for `jax.shard_map` itself.
+    Trees of specs are prefixes of the trees that they are for, as they are for `jax.shard_map` itself. `literal` is the
+    axis where its constant may not be bound yet.
     """
     jax = names.jax
     if needs.stacked or needs.stacked_outputs:
-        mark = '"stacked"' if needs.split else f"{names.spec}({axis})"
+        mark = '"stacked"' if needs.split else f"{names.spec}({literal})"
         yield f"{names.stacked} = {mark}  # of arrays that hold one slice for each device"
         yield ""
         yield ""
