@@ -217,7 +217,7 @@ def tree_map(it: Interpreter, given: Given, node: ast.expr, frame: Frame) -> Abs
         result = calls.call_value(it, function, calls.given_of(plain), node, frame)
         if isinstance(result, Nothing) and all(isinstance(t, Nothing) for t in trees):
             return NOTHING
-        return _like(trees[0], _leafless(result))
+        return _leafless(result) if given.named else _like(trees[0], _leafless(result))  # `is_leaf` ends trees
     if not isinstance(mapped, Function) or given.named:
         return None
     lent = [loans.lend(it, tree, given.places.get(i), frame) for i, tree in enumerate(trees, 1)]

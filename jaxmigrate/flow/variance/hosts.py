@@ -133,7 +133,8 @@ class Hosts:
         """Whether a call, or a partial, is certainly of other functions that have one's name."""
         called = call.args[0] if last_name(call.func) == "partial" and call.args else call.func
         values = self.resolver.values(called, module)
-        return all(isinstance(value, Function) and value.node is not function for value in values)
+        others = (isinstance(value, Function) and value.node is not function for value in values)
+        return bool(values) and all(others)
 
     def _is_source(self, value: Value) -> bool:
         while isinstance(value, Application):

@@ -263,9 +263,9 @@ def with_fields(value: Var, changed: Mapping[str, Var]) -> Var:
 def rebuilt(value: Var, place: object) -> Var:
     """A tree that JAX took apart and put together again: none of its containers is one that went in, nor another's.
 
-    An object that is no tree comes out as it went in.
+    An object that is no tree comes out as it went in, as a function does.
     """
-    if value.kind == "array" or isinstance(value.static, Instance):
+    if value.kind == "array" or value.callee is not None or isinstance(value.static, Instance):
         return value
     parts = None if value.parts is None else tuple(rebuilt(one, (place, i)) for i, one in enumerate(value.parts))
     fields = None if value.fields is None else Fields({n: rebuilt(v, (place, n)) for n, v in value.fields.items()})
