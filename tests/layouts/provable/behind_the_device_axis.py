@@ -13,7 +13,7 @@ def main():
     x = np.arange(n * 4, dtype=np.float32).reshape(n, 4)
     found = [p_mean(weights[:, 0, 1], x)[0], p_mean(weights[:, -1, ...], x)[0]]
     found += [p_mean(weights[:, :, 2], x)[0], p_mean(weights[:, None, 1, 0], x)[0]]
-    return found, weights[0]
+    return found, weights[:, 0][0]
 
 
 RESULT = [np.asarray(x) for x in jax.tree.leaves(main())]
