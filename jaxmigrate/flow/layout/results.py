@@ -6,7 +6,7 @@ Each part has a place: the steps that lead to it, none for all that is returned.
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 from jaxmigrate.flow.layout import bodies, classes, mapped
@@ -26,22 +26,12 @@ def outputs(it: Interpreter, site: ast.expr, count: int) -> Abstract:
         it.reads.add(("site", site))
         return NOTHING  # what the map is given comes from a function that has not been followed yet
     found, shape = named(it, site, count), mapped.shape_of(it, site, count)
-    if (
-        found
-        and not it.final
-        and any(isinstance(a, Nothing) for call in it.calls.values() if call.site is site for a in call.arguments)
-    ):
+    given = (value for call in it.calls.values() if call.site is site for value in call.arguments)
+    if found and not it.final and any(isinstance(value, Nothing) for value in given):
         return NOTHING  # it may be given what it returns
-    parts = parts_of(it, site, count)
-    if parts is None or shape is None or shape.parts is None:
+    if parts_of(it, site, count) is None or shape is None or shape.parts is None:
         return _part(it, site, (), shape, found)
-    every = enumerate(shape.parts)
-    return Tup(
-        tuple(
-            PLAIN if mapped.axis_of_output(it, site, (i,)) is None else _part(it, site, (i,), part, found)
-            for i, part in every
-        )
-    )
+    return Tup(tuple(_part(it, site, (i,), part, found) for i, part in enumerate(shape.parts)))
 
 
 def _part(it: Interpreter, site: ast.expr, place: Place, shape: Var | None, found: Mapping[Place, Class]) -> Abstract:
@@ -62,8 +52,15 @@ def places(it: Interpreter, site: ast.expr, count: int) -> tuple[Place, ...]:
     return tuple(result)
 
 
-def part_at(shape: Var | None, place: Place, found: Mapping[Place, Class]) -> Var | None:
-    """A part of what a function returns; None where that is not known to have it."""
+def parts_at(shape: Var | None, found: Sequence[Place], classes_at: Mapping[Place, Class]) -> list[Var | None]:
+    """The parts of what a function returns; None for those that it is not known to have."""
+    count = len({place[0] for place in found if place and isinstance(place[0], int)})
+    if count and (shape is None or shape.parts is None or len(shape.parts) != count):
+        return [None] * len(found)
+    return [_part_at(shape, place, classes_at) for place in found]
+
+
+def _part_at(shape: Var | None, place: Place, found: Mapping[Place, Class]) -> Var | None:
     for depth, step in enumerate(place):
         if shape is None:
             return None

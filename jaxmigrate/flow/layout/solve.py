@@ -327,7 +327,7 @@ class Solver:
                 continue
             shape = self._returned(node)
             cells, named = self._outputs(node), self._named(node)
-            parts = [results.part_at(shape, place, named) for place in self._places(node)]
+            parts = results.parts_at(shape, self._places(node), named)
             if named and None in parts:
                 self.blocked[node] = "it cannot be shown what it returns"
                 changed = True
