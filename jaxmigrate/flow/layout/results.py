@@ -25,13 +25,14 @@ def outputs(it: Interpreter, site: ast.expr, count: int) -> Abstract:
     if isinstance(it.mapped.get(site), Nothing) and not it.final:
         it.reads.add(("site", site))
         return NOTHING  # what the map is given comes from a function that has not been followed yet
-    found, shape = named(it, site, count), mapped.shape_of(it, site, count)
+    shape, parts = _structure(it, site, count)
+    found = _named_among(it, site, shape, parts)
     given = (value for call in it.calls.values() if call.site is site for value in call.arguments)
     if found and not it.final and any(isinstance(value, Nothing) for value in given):
         return NOTHING  # it may be given what it returns
-    if parts_of(it, site, count) is None or shape is None or shape.parts is None:
+    if parts is None:
         return _part(it, site, (), shape, found)
-    return Tup(tuple(_part(it, site, (i,), part, found) for i, part in enumerate(shape.parts)))
+    return Tup(tuple(_part(it, site, (i,), part, found) for i, part in enumerate(parts)))
 
 
 def _part(it: Interpreter, site: ast.expr, place: Place, shape: Var | None, found: Mapping[Place, Class]) -> Abstract:
@@ -42,20 +43,26 @@ def _part(it: Interpreter, site: ast.expr, place: Place, shape: Var | None, foun
     return Tup(tuple(Ref(it.cell("output", site, (*place, name)), fields.get(name)) for name in names), names)
 
 
-def places(it: Interpreter, site: ast.expr, count: int) -> tuple[Place, ...]:
-    """The parts of what a site gives, in order."""
-    found, parts = named(it, site, count), parts_of(it, site, count)
+def places(it: Interpreter, site: ast.expr, count: int) -> tuple[tuple[Place, ...], dict[Place, Class]]:
+    """The parts of what a site gives, in order, and the named tuples that some of them are fields of."""
+    shape, parts = _structure(it, site, count)
+    found = _named_among(it, site, shape, parts)
     result: list[Place] = []
-    for place in [()] if parts is None else [(i,) for i in range(parts)]:
+    for place in _tops(parts):
         names = it.resolver.declared_fields(found[place]) if place in found else None
         result += [(*place, name) for name in names] if names is not None else [place]
-    return tuple(result)
+    return tuple(result), found
+
+
+def _tops(parts: tuple[Var, ...] | None) -> list[Place]:
+    """The places of the parts of a tuple; of all that is returned where it is none."""
+    return [()] if parts is None else [(i,) for i in range(len(parts))]
 
 
 def parts_at(shape: Var | None, found: Sequence[Place], classes_at: Mapping[Place, Class]) -> list[Var | None]:
     """The parts of what a function returns; None for those that it is not known to have."""
     count = len({place[0] for place in found if place and isinstance(place[0], int)})
-    if count and (shape is None or shape.parts is None or len(shape.parts) != count):
+    if count and len((shape.parts if shape is not None else None) or ()) != count:
         return [None] * len(found)
     return [_part_at(shape, place, classes_at) for place in found]
 
@@ -65,7 +72,7 @@ def _part_at(shape: Var | None, place: Place, found: Mapping[Place, Class]) -> V
         if shape is None:
             return None
         if isinstance(step, int):
-            shape = shape.parts[step] if shape.parts is not None and step < len(shape.parts) else None
+            shape = shape.parts[step] if shape.parts is not None else None
         elif made_by(shape) != found.get(place[:depth]):
             return None
         else:
@@ -73,7 +80,9 @@ def _part_at(shape: Var | None, place: Place, found: Mapping[Place, Class]) -> V
     return shape
 
 
-def named(it: Interpreter, site: ast.expr, count: int) -> dict[Place, Class]:
+def _named_among(
+    it: Interpreter, site: ast.expr, shape: Var | None, parts: tuple[Var, ...] | None
+) -> dict[Place, Class]:
     """The named tuples of results that a mapped function seems to return, by place.
 
     Their specs are such tuples as well, so that the site has to have a name for the class. What host code makes such
@@ -84,11 +93,8 @@ def named(it: Interpreter, site: ast.expr, count: int) -> dict[Place, Class]:
         return {}
     if any(keyword(name) for name in ("in_axes", "out_axes", "static_broadcasted_argnums")):
         return {}
-    shape = mapped.shape_of(it, site, count)
-    parts = shape.parts if shape is not None and parts_of(it, site, count) is not None else None
-    every: dict[Place, Var | None] = {(): shape} if parts is None else {(i,): part for i, part in enumerate(parts)}
     found: dict[Place, Class] = {}
-    for place, part in every.items():
+    for place, part in zip(_tops(parts), (shape,) if parts is None else parts, strict=True):
         cls = made_by(part)
         if cls is None or part is None or set(part.fields or ()) != set(it.resolver.declared_fields(cls)):
             continue
@@ -106,11 +112,13 @@ def made_by(value: Var | None) -> Class | None:
 
 def parts_of(it: Interpreter, site: ast.expr, count: int) -> int | None:
     """How many outputs a mapped function certainly returns in a tuple; None where it may be anything else."""
+    _, parts = _structure(it, site, count)
+    return len(parts) if parts is not None else None
+
+
+def _structure(it: Interpreter, site: ast.expr, count: int) -> tuple[Var | None, tuple[Var, ...] | None]:
+    """What a mapped function returns, and its parts where that is certainly a tuple, and no list."""
     shape = mapped.shape_of(it, site, count)
-    return len(shape.parts) if shape is not None and shape.parts is not None and returns_tuple(it, site) else None
-
-
-def returns_tuple(it: Interpreter, site: ast.expr) -> bool:
-    """Whether the function that a site maps certainly returns a tuple, and no list."""
-    function = mapped.only_value(it, site)
-    return function is not None and bodies.returns_tuple(function, it.resolver)
+    function = mapped.only_value(it, site) if shape is not None and shape.parts is not None else None
+    is_tuple = function is not None and bodies.returns_tuple(function, it.resolver)
+    return shape, shape.parts if shape is not None and is_tuple else None

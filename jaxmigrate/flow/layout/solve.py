@@ -42,7 +42,12 @@ class Solver:
         self.by_rows: set[ast.expr] = set()  # sites that may be called with slices for fewer devices than there are
         self.kinds = self._kinds()
         self.makers = self._makers()
+        self.lookers = self._lookers()
         self.classes = self._classes()
+        self.places: dict[ast.expr, tuple[Place, ...]] = {}  # the outputs of a site that are told apart
+        self.named: dict[ast.expr, dict[Place, Class]] = {}  # the named tuples among what it gives
+        for node in it.sites:
+            self.places[node], self.named[node] = results.places(it, node, self.facts.counts.get(node, 0))
         self.touching: dict[Cell, list[Key]] = {}
         self.of_site: dict[object, list[Cell]] = {}
         self.owners: dict[Cell, dict[Cell, None]] = {}
@@ -165,6 +170,11 @@ class Solver:
                 found.setdefault(op.cell.find(), []).append(op)
         return found
 
+    def _lookers(self) -> list[Op]:
+        """The operations that may look at how arrays lie that lie where that does which they are made of."""
+        ops = (op for op in self.it.ops.values() if op.cell.find() in self.makers)
+        return [op for op in ops if operations.may_look_at_place(self.it, op)]
+
     def _classes(self) -> dict[Cell, Class]:
         """By group, the class of named tuples that all its objects are of, if mapped functions give back the same."""
         found: dict[Cell, set[Class | None]] = {}
@@ -216,15 +226,7 @@ class Solver:
         return self.it.cells.get(("argument", node, index))
 
     def _outputs(self, node: ast.expr) -> list[Cell | None]:
-        return [self.it.cells.get(("output", node, i)) for i in self._places(node)]
-
-    def _places(self, node: ast.expr) -> Sequence[Place]:
-        """The outputs of a site that are told apart."""
-        return results.places(self.it, node, self.facts.counts.get(node, 0))
-
-    def _named(self, node: ast.expr) -> dict[Place, Class]:
-        """The named tuples among what a site gives."""
-        return results.named(self.it, node, self.facts.counts.get(node, 0))
+        return [self.it.cells.get(("output", node, i)) for i in self.places[node]]
 
     def _returned(self, node: ast.expr) -> Var | None:
         return mapped.returned(self.it, node, self._given(node))
@@ -265,9 +267,9 @@ class Solver:
         axes, static = self.facts.in_axes(node) or (), self.facts.positions(node, "static_broadcasted_argnums")
         if not axes or any(axis is None for axis in axes) or static or self.it.by_keyword.get(node):
             return False
-        if self._named(node):
+        if self.named[node]:
             return False
-        if any(mapped.axis_of_output(self.it, node, place) is None for place in self._places(node)):
+        if any(mapped.axis_of_output(self.it, node, place) is None for place in self.places[node]):
             return False
         outputs = [cell.find() for cell in self._outputs(node) if cell is not None and self._layout(cell) is not None]
         return bool(outputs) and all(self._kinds_of(cell) <= RESULTS and not cell.fields for cell in outputs)
@@ -310,7 +312,7 @@ class Solver:
         """Outputs that would be split along an axis that they do not have."""
         changed = False
         for node in self.it.sites:
-            for place, cell in zip(self._places(node), self._outputs(node), strict=True):
+            for place, cell in zip(self.places[node], self._outputs(node), strict=True):
                 if self._layout(cell) == "split" and self._is_number(node, place):
                     changed |= self._drop(cell, "is one number on each device")
         return changed
@@ -326,8 +328,8 @@ class Solver:
             if self.blocked[node]:
                 continue
             shape = self._returned(node)
-            cells, named = self._outputs(node), self._named(node)
-            parts = results.parts_at(shape, self._places(node), named)
+            cells, named = self._outputs(node), self.named[node]
+            parts = results.parts_at(shape, self.places[node], named)
             if named and None in parts:
                 self.blocked[node] = "it cannot be shown what it returns"
                 changed = True
@@ -361,7 +363,7 @@ class Solver:
 
     def _unmapped(self, node: ast.expr, parts: Sequence[Var | None]) -> list[Var | None]:
         """The outputs of a site that have no device axis: one value for all devices."""
-        pairs = zip(parts, self._places(node), strict=True)
+        pairs = zip(parts, self.places[node], strict=True)
         return [part for part, place in pairs if mapped.axis_of_output(self.it, node, place) is None]
 
     def _drop_parts(self, cell: Cell | None, part: Var) -> bool:
@@ -398,7 +400,7 @@ class Solver:
         A slice of a global array lies on all devices, and so does what is computed from it.
         """
         changed = False
-        for op in (one for one in self.it.ops.values() if operations.may_look_at_place(self.it, one)):
+        for op in self.lookers:
             for maker in self.makers.get(op.cell.find(), ()):
                 inner = operations.slices_in(self.it, maker.operand, maker.module)
                 if self._layout(op.cell) is None:
@@ -440,7 +442,7 @@ class Solver:
         if any(name in PARAMETERS and self._layout(cell) is None for name, cell in root.fields.items()):
             return False  # there is nothing to be won by the rest
         sites = [cast("ast.expr", key[1]) for key in self._keys(root)]
-        if any(self._named(site) and self._of(root, site) is None for site in sites):
+        if any(self.named[site] and self._of(root, site) is None for site in sites):
             return False  # the specs of all that such a site takes and gives are trees
         given = all(key[1] in mapped_by for key in keys if key[0] == "output")
         return given and bool(taken) and not any(objects.may_be_static(self.it, name) for name in pinned)
@@ -493,14 +495,14 @@ class Solver:
         count = max(self.facts.counts.get(node, 0), 0)
         axes = self.facts.in_axes(node) or (0,) * count
         arguments = tuple(self._argument_choice(node, i, axis, site.module) for i, axis in enumerate(axes))
-        places = self._places(node)
+        places = self.places[node]
         outputs = tuple(self._output_choice(node, place, site.module) for place in places)
         by_rows = node in self.by_rows
         squeezes = self._squeezes(node, arguments) if not by_rows else ()
         keywords, axis = self.it.by_keyword.get(node, ()), self.facts.axis(node) or ""
-        whole, blocked = tuple(places) == ((),), self.blocked[node]
-        gives = {place: made for place, cls in self._named(node).items() if (made := self._named_tuple(cls, node))}
-        tree = Outputs(tuple(places), gives)
+        whole, blocked = places == ((),), self.blocked[node]
+        gives = {place: made for place, cls in self.named[node].items() if (made := self._named_tuple(cls, node))}
+        tree = Outputs(places, gives)
         return SiteChoice(site, arguments, outputs, whole, axis, blocked, squeezes, keywords, by_rows, tree)
 
     def _named_tuple(self, cls: Class | None, node: ast.expr) -> NamedTuple | None:
