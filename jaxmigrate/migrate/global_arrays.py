@@ -17,7 +17,6 @@ from jaxmigrate.migrate.global_sites import SiteWriter
 from jaxmigrate.migrate.imports import has_jax_import
 from jaxmigrate.migrate.one_device import is_given_alone
 from jaxmigrate.migrate.placement import Holder, holder_of, line_start, statement_before
-from jaxmigrate.migrate.tree_helper import TreeNeeds
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver
 
@@ -98,9 +97,9 @@ class _Writer(SiteWriter, OperationWriter, CheckpointWriter):
     def _helpers(self) -> Iterator[Iterable[str]]:
         several, deferred = self.program.processes, self._others()
         if trees := [c for c in self.sites if c.site.node in self.trees]:
-            wanted = TreeNeeds(
+            wanted = MapNeeds(
                 stacked=any(self._stacked(s) or any(c.fields for c in s.arguments) for s in trees),
-                stacked_outputs=any(c.layout == "stacked" or c.fields for s in trees for c in s.outputs),
+                stacked_parts=any(c.layout == "stacked" or c.fields for s in trees for c in s.outputs),
                 split=any(self._has_split(s) for s in trees),
                 donate=any(self._donated(s) for s in trees),
                 processes=several and any(self._needs_host_local(s) for s in trees),

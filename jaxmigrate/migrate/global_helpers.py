@@ -40,7 +40,8 @@ class MapNeeds:
     Stacked arguments; stacked outputs, which are all that a function gives or some of it; donation, static
     arguments, several processes, devices ordered by process, and a name for the axis where sites differ in it;
     `everywhere`: arguments that one device holds; `keywords`: arguments that are given by keyword, which come last
-    everywhere else; `by_rows`: arguments that may hold slices for fewer devices than there are; `copies` are the
+    everywhere else; `by_rows`: arguments that may hold slices for fewer devices than there are; `split`: arrays whose
+    spec is that of stacked ones, where only marks among the specs tell these; `copies` are the
     methods that copy objects of which some fields are stacked, and `state_outputs` and `whole_state` say that functions
     return such objects, among others or alone.
     """
@@ -56,6 +57,7 @@ class MapNeeds:
     ordered: bool = False
     named: bool = False
     by_rows: bool = False
+    split: bool = False
     copies: frozenset[str] = frozenset()
     state_outputs: bool = False
     whole_state: bool = False

@@ -3,28 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
-from jaxmigrate.migrate.global_helpers import COMPILED, GlobalNames, mesh_text
-
-
-@dataclass(frozen=True, slots=True)
-class TreeNeeds:
-    """What the sites of a file ask of it: stacked arguments, stacked outputs, donation, several processes.
-
-    `split`: arrays whose first axis is split over the devices have the spec that stacked ones have, too, so that these
-    need another mark; `ordered`: devices ordered by process.
-    """
-
-    stacked: bool
-    stacked_outputs: bool
-    split: bool
-    donate: bool
-    processes: bool
-    ordered: bool
+from jaxmigrate.migrate.global_helpers import COMPILED, GlobalNames, MapNeeds, compiled_lines, head_lines, mesh_lines
 
 
-def shard_map_lines(names: GlobalNames, needs: TreeNeeds, axis: str, literal: str) -> Iterator[str]:
+def shard_map_lines(names: GlobalNames, needs: MapNeeds, axis: str, literal: str) -> Iterator[str]:
     """`jax.shard_map` for specs in which one spec says that an array has a device axis, which the function never sees.
 
     Trees of specs are prefixes of the trees that they are for, as they are for `jax.shard_map` itself. `literal` is the
@@ -44,8 +27,8 @@ def shard_map_lines(names: GlobalNames, needs: TreeNeeds, axis: str, literal: st
         yield '    """Maps fun over all devices; the mesh is built at the first call, not at import."""'
     yield ""
     yield from _local_functions(names, needs, axis)
-    yield "    def mapped(*args):"
-    yield f"        mesh = {mesh_text(names, axis, needs.ordered)}"
+    yield from head_lines("mapped", needs, is_outermost=not needs.processes)
+    yield from mesh_lines(names, needs, axis)
     fun = "fun"
     if needs.stacked or needs.stacked_outputs:
         fun = "block"
@@ -64,16 +47,10 @@ def shard_map_lines(names: GlobalNames, needs: TreeNeeds, axis: str, literal: st
         yield f"            {fun}, mesh=mesh, in_specs=in_specs, out_specs=out_specs, check_vma=False"
     yield "        )(*args)"
     yield ""
-    jitted = f"{jax}.jit(mapped{', donate_argnums=donate_argnums' if needs.donate else ''})"
-    if not needs.processes:
-        yield f"    return {jitted}"
-        return
-    yield f"    {COMPILED} = {jitted}"
-    yield ""
-    yield from _host_local(names, needs, axis)
+    yield from compiled_lines(names, needs, axis, _host_local(names, needs, axis) if needs.processes else None)
 
 
-def _local_functions(names: GlobalNames, needs: TreeNeeds, axis: str) -> Iterator[str]:
+def _local_functions(names: GlobalNames, needs: MapNeeds, axis: str) -> Iterator[str]:
     jax, stacked = names.jax, names.stacked
     if needs.split and (needs.stacked or needs.stacked_outputs):
         one = f"{names.spec}({axis}) if spec == {stacked} else spec"
@@ -91,13 +68,9 @@ def _local_functions(names: GlobalNames, needs: TreeNeeds, axis: str) -> Iterato
         yield ""
 
 
-def _host_local(names: GlobalNames, needs: TreeNeeds, axis: str) -> Iterator[str]:
-    """A call where processes are several: stacked arrays hold the slices of a process's own devices."""
+def _host_local(names: GlobalNames, needs: MapNeeds, axis: str) -> Iterator[str]:
+    """A call whose stacked arrays are converted on the way in, and on the way out."""
     jax, stacked = names.jax, names.stacked
-    yield "    def host_local(*args):"
-    yield f"        if {jax}.process_count() == 1:"
-    yield f"            return {COMPILED}(*args)"
-    yield f"        mesh = {mesh_text(names, axis, needs.ordered)}"
     yield ""
     for wanted, name, converter in (
         (needs.stacked, "to_global", "host_local_array_to_global_array"),
@@ -114,5 +87,3 @@ def _host_local(names: GlobalNames, needs: TreeNeeds, axis: str) -> Iterator[str
         yield f"        return {jax}.tree.map(to_local, out_specs, out)"
     else:
         yield f"        return {call}"
-    yield ""
-    yield "    return host_local"
