@@ -49,7 +49,7 @@ class OperationWriter(GlobalFile):
             texts = [self.module.segment(part) for part in op.operand.elts]
             found = [text.join(made[str(i) in kept]) for i, text in enumerate(texts)]
             return Edit(*node, f"({', '.join(found)})")
-        name, count = self.module.segment(op.operand), self._count_of(op)
+        name, count = self.module.segment(op.operand), len(op.cell.find().fields)
         runs = [[*run] for _, run in itertools.groupby(range(count), lambda i: str(i) in kept)]
         found = []
         for first, *rest in runs:
@@ -61,11 +61,6 @@ class OperationWriter(GlobalFile):
             return Edit(*node, line)
         inner = f"{newline}{indent}{self.style.indent}"
         return Edit(*node, f"({inner}{f',{inner}'.join(found)},{newline}{indent})")
-
-    @staticmethod
-    def _count_of(op: Op) -> int:
-        """How many parts the tuple has that an operation is on."""
-        return len(op.cell.find().fields)
 
     def _rest_stacked(self, choice: OpChoice) -> Edit:
         """What is lent, with its replicated fields stacked."""

@@ -113,11 +113,8 @@ class SiteWriter(GlobalFile):
         stacked = self._stacked(choice)
         ins = [self._tree_spec(c, choice, i in stacked) for i, c in enumerate(choice.arguments)]
         outs = [self._tree_spec(c, choice, stacked=True) for c in choice.outputs]
-        out_specs = _tree_of(choice, outs)
-        donated = self._donated(choice)
-        return [
-            f"in_specs={_display(ins)}", f"out_specs={out_specs}", *([f"donate_argnums={donated}"] if donated else [])
-        ]  # fmt: skip
+        found, donated = [f"in_specs={_display(ins)}", f"out_specs={_tree_of(choice, outs)}"], self._donated(choice)
+        return [*found, *([f"donate_argnums={donated}"] if donated else [])]
 
     def _tree_spec(self, choice: Choice, site: SiteChoice, stacked: bool) -> str:
         """The spec of an argument or output; `stacked`: the helper sees to the device axis where it has one."""

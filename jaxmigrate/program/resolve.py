@@ -376,8 +376,12 @@ class Resolver:
 
     def declared_fields(self, cls: Class) -> list[str]:
         """The fields that a dataclass or NamedTuple, and its bases in the project, declare, in order."""
-        lines = [s for one in reversed(self.lineage(cls)) for s in one.node.body if isinstance(s, ast.AnnAssign)]
+        lines = self.declarations(cls)
         return list(dict.fromkeys(s.target.id for s in lines if isinstance(s.target, ast.Name)))
+
+    def declarations(self, cls: Class) -> list[ast.AnnAssign]:
+        """The lines of a class, and before them of its bases in the project, that declare fields."""
+        return [s for one in reversed(self.lineage(cls)) for s in one.node.body if isinstance(s, ast.AnnAssign)]
 
     # Calls
 

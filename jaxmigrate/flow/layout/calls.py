@@ -361,7 +361,7 @@ def _record(it: Interpreter, cls: Class, given: Given, node: ast.expr, frame: Fr
     names = it.resolver.declared_fields(cls)
     own = any("__init__" in one.module.table.own_scope[one.node].bindings for one in it.resolver.lineage(cls))
     if own or given.open or len(given.positional) > len(names) or not set(given.named) <= set(names):
-        return pieces.one_cell(it, given.everything(), node, frame)
+        return pieces.one_cell(it, values, node, frame)
     named = {**dict(zip(names, given.positional, strict=False)), **given.named}
     held = {name: value for name, value in named.items() if not isinstance(value, Func)}
     it.note_record(node, cls)

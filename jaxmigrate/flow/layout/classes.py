@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from jaxmigrate.flow.variance.library import NAMED_TUPLES
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.values import Class, External, ModuleValue
 
@@ -17,7 +18,6 @@ INERT_BASES = frozenset(
     | {"typing.NamedTuple", "dataclasses.dataclass", "builtins.ValueError", "builtins.RuntimeError"}
     | {"jaxline.experiment.AbstractExperiment"}  # of which `experiments` knows what it reads
 )
-NAMED_TUPLES = frozenset({"typing.NamedTuple", "typing_extensions.NamedTuple"})
 PYTREE_MARKS = frozenset(
     {"flax.struct.dataclass", "chex.dataclass", "jax.tree_util.register_pytree_node_class"}
     | {"jax.tree_util.register_dataclass", "flax.training.train_state.TrainState"}

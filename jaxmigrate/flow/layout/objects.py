@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from jaxmigrate.flow.layout import bodies, classes, survey
+from jaxmigrate.flow.variance.library import NAMED_TUPLES
 from jaxmigrate.program.values import Class, External, Function
 
 if TYPE_CHECKING:
@@ -19,8 +20,7 @@ COPIED_BY = {
     "flax.struct.dataclass": "replace",
     "flax.struct.PyTreeNode": "replace",
     "chex.dataclass": "replace",
-    "typing.NamedTuple": "_replace",
-    "typing_extensions.NamedTuple": "_replace",
+    **dict.fromkeys(NAMED_TUPLES, "_replace"),
 }
 NO_ARRAYS, ARRAYS = frozenset({"apply_fn", "tx"}), frozenset({"step", "params", "opt_state"})  # of flax's TrainState
 STATIC_MARKS = frozenset({"pytree_node", "static", "metadata"})
@@ -55,8 +55,7 @@ def may_be_static(it: Interpreter, field: str) -> bool:
 
 def holding_defaults(it: Interpreter, cls: Class) -> Iterator[str]:
     """The fields of a class that hold arrays, for all that is known, where its constructor is not given them."""
-    lines = [s for one in it.resolver.lineage(cls) for s in one.node.body if isinstance(s, ast.AnnAssign)]
-    for line in lines:
+    for line in it.resolver.declarations(cls):
         value = line.value
         keywords = value.keywords if isinstance(value, ast.Call) else []
         if value is None or isinstance(value, ast.Constant) or any(map(_makes_static, keywords)):

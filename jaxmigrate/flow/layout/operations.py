@@ -138,14 +138,11 @@ def make(
         it.changed |= cell.pin(beside)
     written = form in ("reshape", "sizes", "product", "wider") or "numpy." in form
     leaf = written or it.idioms.makes_array(operand, frame.module)
-    is_tuple = form == "tree" and isinstance(value, Tup)
-    if not is_tuple and (kind != "replicate" or not is_object(Ref(cell, leaf=leaf), node, operand, frame.module)):
-        it.changed |= cell.flatten()
     viewed = kind == "split" or form == "numpy.broadcast_to"
     if viewed and is_written(operand, frame.module, it.resolver):
         reason = "is a view of a buffer that the program writes into"
         it.changed |= cell.pin(Pin(reason, frame.module, node))
-    if is_tuple and isinstance(value, Tup):
+    if form == "tree" and isinstance(value, Tup):
         apart = kind == "replicate" and not value.names and node not in it.made_whole and _has_parts(operand)
         if not apart:
             it.changed |= cell.flatten()
@@ -153,9 +150,11 @@ def make(
         pairs = zip(value.parts, cells, strict=True)
         return Tup(tuple(p if isinstance(p, Nothing) else Ref(c) for p, c in pairs), value.names)
     it.made_whole.add(node)
-    if any(name.isdigit() for name in cell.find().fields):
+    made = Ref(cell, leaf=leaf)
+    has_parts = any(name.isdigit() for name in cell.find().fields)
+    if kind != "replicate" or has_parts or not is_object(made, node, operand, frame.module):
         it.changed |= cell.flatten()
-    return Ref(cell, leaf=leaf)
+    return made
 
 
 def _has_parts(operand: ast.expr) -> bool:
