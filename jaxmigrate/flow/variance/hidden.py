@@ -3,7 +3,8 @@
 `state.apply_fn(...)` calls something that was stored by code far away. It is taken for a function of its arguments only
 if nothing that can be stored in the same process reaches `axis_index`, `ppermute` or the like over the mapped axis.
 What can be stored is over-approximated by names: every function that the program uses as a value other than to map or
-call it right there, the methods of network modules, `__call__` methods, and methods of the name that is called.
+call it right there, the methods of networks and of all other classes that derive from one out of sight, `__call__`
+methods, and methods of the name that is called.
 """
 
 from __future__ import annotations
@@ -15,13 +16,14 @@ from collections.abc import Iterable
 from functools import cached_property
 
 from jaxmigrate.flow.axes import axis_names, last_name
+from jaxmigrate.flow.variance import decorators
 from jaxmigrate.flow.variance.loaded import Loaded, aliases
 from jaxmigrate.flow.variance.quiet import is_none, only_logs
 from jaxmigrate.program.collectives import AXIS_POSITIONS
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver, is_static
-from jaxmigrate.program.scopes import Scope, all_parameters, positional_names, walk
-from jaxmigrate.program.values import Class, External, Function, Instance
+from jaxmigrate.program.scopes import FunctionNode, Scope, all_parameters, positional_names, walk
+from jaxmigrate.program.values import Class, External, Function, Instance, ModuleValue
 from jaxmigrate.records import made, record
 
 INTRODUCERS = frozenset(
@@ -57,6 +59,12 @@ CONSTRUCTOR = "__init__"
 CALLED = frozenset({CONSTRUCTOR, "__call__", "__new__", "__post_init__"})  # of all methods with such names
 PROPERTIES = frozenset({"property", "cached_property"})
 LOOKERS = frozenset({"super", "isinstance", "issubclass"})  # what they are given they only look at
+PLAIN_BASES = frozenset(  # out of sight, and known to call no method that a class of the program has of its own
+    {
+        "object", "ABC", "Generic", "Protocol", "NamedTuple", "namedtuple", "TypedDict", "Enum", "IntEnum", "StrEnum",
+        "Flag", "IntFlag", "Exception", "ValueError", "RuntimeError", "TrainState", "PyTreeNode", "AbstractExperiment",
+    }
+)  # fmt: skip
 
 # These fail on what is traced, or inside a map: a function that mentions one runs on the host.
 HOST_ONLY = frozenset(
@@ -88,7 +96,7 @@ class Unit:
     mentions: set[str] = made(factory=set)
     introducing: list[tuple[ast.expr, Module]] = made(factory=list)
     reducing: bool = False
-    is_network: bool = False
+    is_hooked: bool = False  # a class with a base out of sight, whose methods may call its own
     is_implicit: bool = False  # it runs without being called: a property, an operator
     is_host: bool = False  # it uses what only the host can, whatever else it mentions
 
@@ -182,9 +190,9 @@ class Hidden:
         """What may run whatever the name: what is stored, and what networks do; by name, and as units."""
         units = self.units()
         stored = [name for name, modules in self._stored.items() if not beside.isdisjoint(modules)]
-        networks = [u.name for found in units.values() for u in found if u.is_network and u.module in beside]
+        hooked = [u.name for found in units.values() for u in found if u.is_hooked and u.module in beside]
         names: set[str] = set()
-        return names, self._from(["__call__", *stored, *networks], beside, names)
+        return names, self._from(["__call__", *stored, *hooked], beside, names)
 
     def _from(self, pending: list[str], beside: frozenset[Module], names: set[str]) -> list[Unit]:
         """The units that some names lead to, beyond those of `names`, which grow."""
@@ -224,10 +232,12 @@ class Hidden:
                 self._index(module)
             for mention in (*self._mentions, *self._mentions):  # twice, for aliases that are made later on
                 self._place(mention)
+            for module in self.loaded.modules():
+                self._decorate(module)
             self._follow_factories()
             for found in self._units.values():
                 for unit in found:
-                    unit.is_network = any("Module" in base for base in self._line(unit.name) if base != unit.name)
+                    unit.is_hooked = unit.name in self._bases and self._is_hooked(unit.name)
         return self._units
 
     def _unit(self, name: str, node: ast.AST, module: Module) -> Unit:
@@ -272,6 +282,16 @@ class Hidden:
                 line.add(current)
                 pending.extend(self._bases.get(current, ()))
         return line
+
+    def _is_hooked(self, name: str) -> bool:
+        """Whether a class has a base out of sight that may call the class's methods: it is a network, a formatter."""
+        above = self._line(name) - {name}
+        return any("Module" in base or base not in (*self._bases, *PLAIN_BASES) for base in above)
+
+    @cached_property
+    def _reachable(self) -> frozenset[str]:
+        """The names of the classes whose objects' attributes code out of sight may read: the lines of hooked ones."""
+        return frozenset(one for name in self._bases if self._is_hooked(name) for one in self._line(name))
 
     @cached_property
     def _overridden(self) -> dict[str, set[str]]:
@@ -371,14 +391,35 @@ class Hidden:
             elif isinstance(parent, ast.Assign) and all(
                 isinstance(t, ast.Name | ast.Attribute) for t in parent.targets
             ):
-                for target in parent.targets:
-                    self._unit(_last(target), target, mention.module).mentions.add(mention.name)
+                self._name(parent.targets, mention)
                 return
             else:
                 if isinstance(parent, ast.Call | ast.Expr | ast.Compare | ast.ClassDef | ast.FunctionDef | ast.arg):
                     return
                 break
         self._stored[mention.name].add(mention.module)
+
+    def _name(self, targets: Iterable[ast.expr], mention: _Mention) -> None:
+        """Has the names that a function is assigned to stand for it."""
+        for target in targets:
+            self._unit(_last(target), target, mention.module).mentions.add(mention.name)
+            if not self._is_in_sight(target, mention.module):
+                self._stored[mention.name].add(mention.module)
+
+    def _is_in_sight(self, target: ast.expr, module: Module) -> bool:
+        """Whether only the program reads what is stored in a target, by its name: it is in no object of others."""
+        if not isinstance(target, ast.Attribute):
+            return True
+        owners = self.resolver.values(target.value, module)
+        return bool(owners) and all(
+            isinstance(owner, ModuleValue)
+            or (isinstance(owner, Instance | Class) and self._name_of(owner) not in self._reachable)
+            for owner in owners
+        )
+
+    @staticmethod
+    def _name_of(owner: Instance | Class) -> str:
+        return (owner.cls if isinstance(owner, Instance) else owner).node.name
 
     def _is_followed(self, call: ast.Call, module: Module) -> bool:
         """Whether a call is of no method of an object out of sight, which may do with a function what it likes.
@@ -402,8 +443,27 @@ class Hidden:
         name = keyword if keyword is not None else names[place] if place < len(names) else ""
         if not any(p.arg == name for p in all_parameters(function.args)):
             return False
+        self._follow_parameter(function, module, name, mention)
+        return True
+
+    def _decorate(self, module: Module) -> None:
+        """Follows functions and classes into the decorators that they are given to."""
+        for node in module.table.own_scope:
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+                for decorator in node.decorator_list:
+                    mention = _Mention(node.name, decorator, module, self._unit(node.name, node, module))
+                    found = decorators.takers(decorator, module, self.resolver)
+                    names = [one.passed_names() for one in found or ()]
+                    if found is None or not all(names):
+                        self._stored[node.name].add(module)
+                        continue
+                    for taker, passed in zip(found, names, strict=True):
+                        self._follow_parameter(taker.node, taker.module, passed[0], mention)
+
+    def _follow_parameter(self, function: FunctionNode, module: Module, name: str, mention: _Mention) -> None:
+        """Follows what is given to a function by a parameter to what the function does with it."""
         if (mention.name, function, name) in self._given:
-            return True
+            return
         self._given.add((mention.name, function, name))
         own, parents = module.table.own_scope[function], module.table.parents
         for use in [n for n in walk(function) if isinstance(n, ast.Name) and n.id == name]:
@@ -414,7 +474,6 @@ class Hidden:
                     self._stored[mention.name].add(mention.module)
                 elif not (isinstance(parent, ast.Call) and parent.func is use):
                     self._follow(use, _Mention(mention.name, use, module, mention.owner))
-        return True
 
     def _called(self, node: ast.expr, module: Module) -> tuple[ast.FunctionDef, Module, list[str]] | None:
         """The def that a callee certainly is, or the constructor of a class, with what it takes by position."""

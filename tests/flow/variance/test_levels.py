@@ -507,3 +507,53 @@ def test_functions_that_objects_are_given(given: str, expected: str) -> None:
     index = "lax.axis_index('i')"
     assert levels(text.format(index, given.format(index))) == expected
     assert levels(text.format("2", given.format("2"))) == "N"
+
+
+@pytest.mark.parametrize(
+    ("kept", "expected"),
+    [
+        ("elsewhere.tool.g = told", "M"),
+        ("TOOL = elsewhere.Tool()\nTOOL.g = lambda v: v * {}", "M"),
+        ("def make(tool):\n tool.g = told\n return tool", "M"),
+        ("class T(elsewhere.Tool):\n def __init__(self): self.g = told", "M"),
+        ("class T(elsewhere.Tool):\n g = told", "M"),
+        ("class T(elsewhere.Tool):\n def g(self, v): return v * {}", "M"),
+        ("class S:\n def g(self, v): return v * {}\nclass T(S, elsewhere.Tool): pass", "M"),
+        ("class S:\n def __init__(self): self.g = told\nclass T(S, elsewhere.Tool): pass", "M"),
+        ("class T:\n def __init__(self): self.g = told", "N"),
+        ("class T:\n def g(self, v): return v * {}\n def h(self, v): return v\nT().h(1)", "N"),
+        ("class T(NamedTuple):\n a: int\n def g(self, v): return v * {}\nT(1)", "N"),
+    ],
+)
+def test_functions_that_objects_keep(kept: str, expected: str) -> None:
+    """What code out of sight has of them it may call; objects of the program's own are read by names."""
+    text = f"def told(v): return v * {{}}\n{kept}\ndef f(p, o): return o.run(p)\n"
+    assert levels(text.replace("{}", "lax.axis_index('i')")) == expected
+    assert levels(text.replace("{}", "2")) == "N"
+
+
+REGISTER = "TABLE = {}\ndef register(g):\n TABLE[g.__name__] = g\n return g\n"
+NAMED_REGISTER = "TABLE = {}\ndef register(n):\n def put(g):\n  TABLE[n] = g\n  return g\n return put\n"
+
+
+@pytest.mark.parametrize(
+    ("before", "decorator", "expected"),
+    [
+        (REGISTER, "register", "M"),
+        (NAMED_REGISTER, "register('a')", "M"),
+        ("TABLE = elsewhere.Table()", "TABLE.put", "M"),
+        ("TABLE = elsewhere.Table()", "TABLE.put('a')", "M"),
+        ("", "elsewhere.register", "M"),
+        ("def register(*g): return g[0]", "register", "M"),
+        ("def register(g): return g", "register", "N"),
+        ("def register(g): return jax.jit(g)", "register", "N"),
+        ("", "jax.jit", "N"),
+        ("", "functools.partial(jax.jit, static_argnums=1)", "N"),
+        ("", "functools.lru_cache(1)", "N"),
+    ],
+)
+def test_functions_that_decorators_are_given(before: str, decorator: str, expected: str) -> None:
+    """A decorator may keep what it is given where any code finds it."""
+    text = f"{before}\n@{decorator}\ndef told(v): return v * lax.axis_index('i')\ndef f(p, o): return o.table['a'](p)\n"
+    assert levels(text) == expected
+    assert levels(text.replace("lax.axis_index('i')", "2")) == "N"
