@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from jaxmigrate.flow.layout import expressions, frames, pieces, replaced
+from jaxmigrate.flow.layout import expressions, frames, passing, pieces, replaced
 from jaxmigrate.flow.layout.values import PLAIN, Abstract, Dct, Func, Mod, Nothing, Obj, Seq
 from jaxmigrate.program.values import Class
 
@@ -28,6 +28,11 @@ def assign(it: Interpreter, target: ast.expr, value: Abstract, node: ast.AST, fr
             holder = expressions.evaluate(it, owner, frame)
             if isinstance(holder, Obj | Func):
                 it.known_targets.add(target)
+            if frame.env is not None and isinstance(holder, Obj) and passing.is_passing(it, target, frame):
+                frame.env[passing.name_of(target)] = value
+                return
+            if frame.env is not None:
+                frame.env.pop(passing.name_of(target), None)
             _assign_attribute(it, holder, name, value, node, frame)
             replaced.note_stored(it, holder, name, value, node, frame)
         case ast.Subscript(value=owner, slice=index):

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from jaxmigrate.flow.guards import is_tried
-from jaxmigrate.flow.layout import attributes, calls, classes, frames, pieces, survey
+from jaxmigrate.flow.layout import attributes, calls, classes, frames, passing, pieces, survey
 from jaxmigrate.flow.layout.values import (
     NONE,
     NOTHING,
@@ -314,6 +314,10 @@ def _restore(before: dict[str, Abstract], generators: Sequence[ast.comprehension
 def _attribute(it: Interpreter, node: ast.Attribute, frame: Frame) -> Abstract:
     """`owner.name`."""
     owner = evaluate(it, node.value, frame)
+    if frame.env is not None and (name := passing.name_of(node)) in frame.env:
+        it.loads.add(node)
+        it.run_reads.add(node)
+        return it.settle(frame.env[name], node, frame.module)
     return attributes.attribute_of(it, owner, node.attr, node, frame)
 
 

@@ -135,6 +135,7 @@ class State:
         self.deleted: dict[Module, frozenset[str]] = {}  # attributes that modules delete, once that is asked
         self.mapped: dict[ast.expr, Abstract] = {}
         self.bound: dict[ast.expr, tuple[Abstract, Given]] = {}
+        self.passing: dict[tuple[ast.Attribute, int], bool] = {}  # attributes that hold what they are given for a moment alone
         self.gone: set[object] = set()
         self._let_go: dict[Method, Abstract] = {}
         self.replaced: dict[ast.AST, Pin] = {}  # functions of the project, where they are
