@@ -21,6 +21,7 @@ from jaxmigrate.flow.layout import (
     methods,
     objects,
     operations,
+    padding,
     pieces,
     reading,
     replaced,
@@ -40,6 +41,7 @@ from jaxmigrate.flow.layout.values import (
     MethodSite,
     Nothing,
     Obj,
+    Padded,
     Pin,
     Plain,
     Ref,
@@ -183,6 +185,8 @@ def _call_item(it: Interpreter, one: object, given: Given, node: ast.expr, frame
             return call_external(it, name, given, node, frame)
         case Bound(node=made):
             return _call_bound(it, made, given, node, frame)
+        case Padded(node=made):
+            return padding.call(it, made, given, node, frame)
         case Unknown():
             it.pin_all(given.everything(), "is given to a function that is not in sight", node, frame.module)
             return PLAIN

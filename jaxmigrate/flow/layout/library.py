@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from jaxmigrate.flow.layout import calls, loans, operations, pieces
+from jaxmigrate.flow.layout import calls, loans, operations, padding, pieces
 from jaxmigrate.flow.layout.idioms import (
     FIRSTS,
     KEY_SPLITS,
@@ -75,6 +75,8 @@ def call(it: Interpreter, name: str, given: Given, node: ast.expr, frame: Frame)
         return tree_map(it, given, node, frame)
     if not isinstance(node, ast.Call) or given.open:
         return None
+    if name == padding.PADS:
+        return padding.wrap(it, given, node, frame)
     if name in REPLICATES | SPLITS | FIRSTS and (idiom := it.idioms.of_library(node, name, frame.module)) is not None:
         return operations.apply(it, idiom, values[0], node, frame)
     if name in FETCHES:

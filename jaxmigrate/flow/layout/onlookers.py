@@ -23,6 +23,7 @@ from jaxmigrate.flow.layout.values import (
     MethodSite,
     Mixed,
     Obj,
+    Padded,
     Seq,
     Site,
     Tup,
@@ -315,4 +316,7 @@ class _Leading:
                 seen.add(id(node))
                 callee, given = self.it.bound[node]
                 return any(self._leads(one, seen) for one in (callee, *given.everything()))
+            case Padded(node=node) if node in self.it.padded and id(node) not in seen:
+                seen.add(id(node))
+                return self._leads(self.it.padded[node], seen)
         return False

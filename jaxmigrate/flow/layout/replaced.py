@@ -22,6 +22,7 @@ from jaxmigrate.flow.layout.values import (
     Mixed,
     Mod,
     Obj,
+    Padded,
     Pin,
     Site,
 )
@@ -49,7 +50,7 @@ def note_stored(it: Interpreter, owner: Abstract, name: str, value: Abstract, no
         match item:
             case Class() | Mod():
                 replaces = _replaces(it, item, name, _has_function(value))
-            case Ext() | Function() | Site() | MethodSite() | Bound() | Method():
+            case Ext() | Function() | Site() | MethodSite() | Bound() | Padded() | Method():
                 _in_library(it, item, name, node, frame)
                 continue
             case Obj():  # which is followed

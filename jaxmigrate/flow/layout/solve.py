@@ -25,6 +25,7 @@ from jaxmigrate.program.values import Class, Instance
 ALIGNED = {"rows", "argument", "output"}
 PARAMETERS = frozenset({"model", "optimizer", "parameters", "params", "target", "weights"})  # what a state is for
 RESULTS = {"output", "first", "metrics"}
+SLICED = ("handed over", "padded")  # by libraries, with one slice for each device
 REPLICABLE = {"replicate", "output", "argument", "first", "inner", "metrics", "numpy", "written", "stack", "checkpoint"}
 
 
@@ -83,7 +84,8 @@ class Solver:
         for node in self.it.sites:
             result.sites[node] = self._choice(node)
         for call in self.it.calls.values():
-            if call.node.keywords and not result.sites[call.site].keywords and result.sites[call.site].is_global:
+            by_keyword = call.node.keywords and call.node not in self.it.padded_calls
+            if by_keyword and not result.sites[call.site].keywords and result.sites[call.site].is_global:
                 result.calls.append(call)
         for op in self.it.ops.values():
             layout = self._layout(op.cell)
@@ -158,7 +160,7 @@ class Solver:
             if op.kind == "first" and is_result_written(op.node, op.module, self.it.resolver):
                 found[op.cell.find()].add("written")
         for key, cell in self.it.cells.items():
-            if key[0] in ("output", "argument", "rows", "handed over"):
+            if key[0] in ("output", "argument", "rows", *SLICED):
                 found.setdefault(cell.find(), set()).add(str(key[0]))
         return found
 
@@ -284,7 +286,7 @@ class Solver:
     def _is_full(self, cell: Cell) -> bool:
         kinds = self._kinds_of(cell.find())
         makers = [key[1] for key in self._keys(cell.find()) if key[0] == "output"]
-        made = bool(kinds & {"replicate", "split", "rows", "checkpoint", "handed over"}) or bool(makers)
+        made = bool(kinds & {"replicate", "split", "rows", "checkpoint", *SLICED}) or bool(makers)
         return made and not any(self.blocked[cast("ast.expr", maker)] for maker in makers)
 
     def _given(self, node: ast.expr) -> list[Var]:

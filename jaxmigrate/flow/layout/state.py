@@ -24,6 +24,7 @@ from jaxmigrate.flow.layout.values import (
     Mixed,
     Nothing,
     Obj,
+    Padded,
     Pin,
     Plain,
     Ref,
@@ -135,6 +136,8 @@ class State:
         self.deleted: dict[Module, frozenset[str]] = {}  # attributes that modules delete, once that is asked
         self.mapped: dict[ast.expr, Abstract] = {}
         self.bound: dict[ast.expr, tuple[Abstract, Given]] = {}
+        self.padded: dict[ast.Call, Abstract] = {}  # what flax's `pad_shard_unpad` was given, by its calls
+        self.padded_calls: set[ast.Call] = set()  # of what it made
         self.passing: dict[tuple[ast.Attribute, int], bool] = {}  # attributes that hold what they are given for a moment alone
         self.gone: set[object] = set()
         self._let_go: dict[Method, Abstract] = {}
@@ -316,6 +319,8 @@ class State:
                 callee, given = self.bound[node]
                 for value in (callee, *given.everything()):
                     self.pin(value, pin)
+            case Padded(node=node) if node in self.padded:
+                self.pin(self.padded[node], pin)
 
     def note_record(self, node: ast.expr, cls: Class | None) -> None:
         """What a call makes is an object of a class; None where it may be something else."""

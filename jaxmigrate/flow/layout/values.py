@@ -252,6 +252,13 @@ class Bound:
 
 
 @dataclass(frozen=True, slots=True)
+class Padded:
+    """What flax's `pad_shard_unpad` makes of a function, by the call that makes it; the interpreter keeps which."""
+
+    node: ast.Call
+
+
+@dataclass(frozen=True, slots=True)
 class Method:
     """A method of a container or tree of arrays: the value that it belongs to is kept by the interpreter."""
 
@@ -263,7 +270,7 @@ class Unknown:
     """What is not in sight, where a name may also hold something that is."""
 
 
-Item: TypeAlias = Site | MethodSite | Super | Ext | Function | Class | Mod | Bound | Method | Obj | Unknown
+Item: TypeAlias = Site | MethodSite | Super | Ext | Function | Class | Mod | Bound | Padded | Method | Obj | Unknown
 
 
 @dataclass(frozen=True, slots=True)
