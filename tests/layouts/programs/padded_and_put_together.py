@@ -15,4 +15,4 @@ p_scaled = jax.pmap(scaled, "batch")
 w = jax_utils.replicate(jnp.linspace(0.1, 1.0, 3))
 rows = np.sin(np.arange(54, dtype=np.float32)).reshape(18, 3)
 means, products = pad_shard_unpad(p_scaled)(w, rows)
-RESULT = [means[0], means.shape, products.shape, np.sum(products)]
+RESULT = [means[0], jax.device_get(products)[0]]
