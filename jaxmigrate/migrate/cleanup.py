@@ -78,9 +78,7 @@ def _unused_import(alias: ast.alias, module: Module, positions: Positions) -> li
 
 def _unused_statement(node: ast.stmt, module: Module, positions: Positions) -> list[Edit]:
     """Drops a statement that stands on lines of its own beside others, with the blank lines that follow it."""
-    block = module.table.parents.get(node, module.tree)
-    bodies = [getattr(block, name, None) for name in ("body", "orelse", "finalbody")]
-    alone = not any(isinstance(body, list) and node in body and len(body) > 1 for body in bodies)
+    alone = len(module.table.block_of(node)) < 2
     start, _ = positions.line_span(node.lineno)
     _, end = positions.line_span(node.end_lineno or node.lineno)
     whole = module.text[start:end].strip()

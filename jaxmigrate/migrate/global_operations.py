@@ -307,9 +307,7 @@ class OperationWriter(GlobalFile):
             return None
         target, operand = statement.targets[0], op.operand
         same = isinstance(target, ast.Name) and isinstance(operand, ast.Name) and target.id == operand.id
-        block = self.module.table.parents.get(statement)
-        bodies = [getattr(block, name, None) for name in ("body", "orelse", "finalbody")]
-        alone = any(isinstance(b, list) and statement in b and len(b) == 1 for b in bodies)
+        alone = len(self.module.table.block_of(statement)) == 1
         if not same or alone or line_start(statement, self.module, self.positions) is None:
             return None
         start, _ = self.positions.line_span(statement.lineno)

@@ -110,6 +110,12 @@ class ScopeTable:
             current = self.parents.get(current)
         return current
 
+    def block_of(self, statement: ast.AST | None) -> list[ast.stmt]:
+        """The statements that one stands among, in their order; none for what is no statement of a block."""
+        above = self.parents.get(statement) if statement is not None else None
+        blocks = (getattr(above, name, None) for name in ("body", "orelse", "finalbody"))
+        return next((block for block in blocks if isinstance(block, list) and statement in block), [])
+
 
 def build_scopes(tree: ast.Module, text: str | None = None) -> ScopeTable:
     """The scope table of a module's tree; the text, where it is at hand, spares a search for declarations."""

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
+from jaxmigrate.flow.layout.values import Pin
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.scopes import Scope
 from jaxmigrate.program.values import External, Function
+
+if TYPE_CHECKING:
+    from jaxmigrate.flow.layout.interpreter import Interpreter
 
 VIEWS = frozenset(
     {
@@ -41,6 +46,83 @@ def is_result_written(node: ast.expr, module: Module, resolver: Resolver) -> boo
     targets = parent.targets if isinstance(parent, ast.Assign) else []
     names = {name for target in targets for name in _named(target, module)}
     return not names.isdisjoint(_written(module, resolver))
+
+
+def pin_views(it: Interpreter) -> None:
+    """Keeps views of such buffers stacked that are not copied to the devices before anything can be written."""
+    mapped = {call.node for call in it.calls.values()} - it.unmapped
+    for node, cell in it.views.items():
+        module = it.ops[node].module
+        if not _is_spent(it, node, module, mapped):
+            cell.pin(Pin("is a view of a buffer that the program writes into", module, node))
+
+
+def _is_spent(it: Interpreter, node: ast.expr, module: Module, mapped: Container[ast.AST]) -> bool:
+    """Whether an array is given to a mapped function where it is made or by the next statement, and never again."""
+    parent = module.table.parents[node]
+    if isinstance(parent, ast.Call):
+        return parent in mapped and node in parent.args and _copies_at_once(parent, it.ops)
+    if not isinstance(parent, ast.Assign) or len(parent.targets) != 1 or not isinstance(parent.targets[0], ast.Name):
+        return False
+    name, after = parent.targets[0], _after(parent, module)
+    if not after or not isinstance(after, ast.Assign | ast.Expr) or not isinstance(after.value, ast.Call):
+        return False
+    call = after.value
+    given = [argument for argument in call.args if isinstance(argument, ast.Name) and argument.id == name.id]
+    if call not in mapped or not given or not _copies_at_once(call, it.ops):
+        return False
+    scope = module.table.scope_of[name]
+    if name.id in scope.outer_names or scope.lookup(name.id) is not scope:
+        return False
+    if scope.kind != "function" and (("variable", scope.node, name.id) in it.shared or name.id in it.imported):
+        return False
+    names = (n for n in ast.walk(scope.node) if isinstance(n, ast.Name) and n.id == name.id and n not in given)
+    others = [n for n in names if isinstance(n.ctx, ast.Load) and module.table.scope_of[n].lookup(name.id) is scope]
+    return all(_is_bound_anew(other, parent, scope, module) for other in others)
+
+
+def _copies_at_once(call: ast.Call, ops: Container[ast.AST]) -> bool:
+    """Whether nothing can be written between the arguments of a call and the call."""
+    simple = (ast.Name, ast.Attribute, ast.Constant)
+    return not call.keywords and all(isinstance(argument, simple) or argument in ops for argument in call.args)
+
+
+def _after(statement: ast.stmt, module: Module) -> ast.stmt | None:
+    """The statement that runs next, in the same block."""
+    block = module.table.block_of(statement)
+    following = block[block.index(statement) + 1 :]
+    return following[0] if following else None
+
+
+def _is_bound_anew(use: ast.AST, made: ast.Assign, scope: Scope, module: Module) -> bool:
+    """Whether a use of a name in its own function can only see what other statements than `made` have given it."""
+    inside = module.table.scope_of.get(use)
+    while inside is not None and inside.kind == "comprehension" and not isinstance(inside.node, ast.GeneratorExp):
+        inside = inside.parent
+    if inside is not scope:
+        return False  # it may run at any time
+    assert isinstance(made.targets[0], ast.Name)
+    name, node = made.targets[0].id, use
+    while node is not scope.node:
+        block = module.table.block_of(node)
+        for before in reversed(block[: block.index(node)] if node in block else ()):
+            if any(one is made for one in ast.walk(before)):
+                return False
+            if isinstance(before, ast.Assign) and any(isinstance(t, ast.Name) and t.id == name for t in before.targets):
+                return True
+        above = module.table.parents[node]
+        if isinstance(above, ast.For | ast.AsyncFor) and node in above.body and name in _bound_in(above.target):
+            return True
+        if isinstance(above, ast.For | ast.AsyncFor | ast.While) and any(one is made for one in ast.walk(above)):
+            return False  # it comes round
+        if isinstance(above, ast.Try | ast.TryStar | ast.Match):
+            return False
+        node = above
+    return True
+
+
+def _bound_in(target: ast.expr) -> set[str]:
+    return {node.id for node in ast.walk(target) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
 
 
 def _sources(operand: ast.expr, module: Module, resolver: Resolver) -> tuple[set[tuple[int, str]], set[Module]]:

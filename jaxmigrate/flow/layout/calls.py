@@ -149,6 +149,8 @@ def call_value(it: Interpreter, callee: Abstract, given: Given, node: ast.expr, 
     if not isinstance(callee, Func):
         it.pin_all([callee, *given.everything()], "is given to a function that is not in sight", node, frame.module)
         return PLAIN
+    if not all(isinstance(item, Site | MethodSite) for item in callee.items):
+        it.unmapped.add(node)
     if len(callee.items) > 1 and not all(reading.reads_all(it, item, given) for item in callee.items):
         it.unlent.update(given.places.values())  # what one reads another may keep
         given = replace(given, places={})

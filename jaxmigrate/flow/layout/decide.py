@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Collection, Sequence
 
-from jaxmigrate.flow.layout import loans
+from jaxmigrate.flow.layout import buffers, loans
 from jaxmigrate.flow.layout.choices import Layouts, all_stacked
 from jaxmigrate.flow.layout.idioms import Idioms
 from jaxmigrate.flow.layout.interpreter import Interpreter
@@ -51,6 +51,7 @@ def layouts(
 def _decided(it: Interpreter, solve: Callable[[], Solver]) -> Layouts:
     """The layouts with as few readers apart from their owners as the owners need."""
     undecided = loans.settle(it)
+    buffers.pin_views(it)
     before, ops = Groups(_cells(it)), dict(it.ops)
     readers = {loan: loan.lent.find() for loan in undecided}
 

@@ -325,13 +325,10 @@ def _last_named_before(node: ast.expr, name: str, module: Module) -> ast.stmt | 
     if any(name in scope.outer_names for scope in module.table.own_scope.values()):
         return None
     statement = module.table.statement_of(node)
-    above = module.table.parents.get(statement) if statement is not None else None
-    for block in (getattr(above, field, None) for field in ("body", "orelse", "finalbody")):
-        if isinstance(block, list) and statement in block:
-            before = block[: block.index(statement)]
-            named = (s for s in reversed(before) if any(isinstance(n, ast.Name) and n.id == name for n in ast.walk(s)))
-            return next(named, None)
-    return None
+    block = module.table.block_of(statement)
+    before = block[: block.index(statement)] if statement in block else []
+    named = (s for s in reversed(before) if any(isinstance(n, ast.Name) and n.id == name for n in ast.walk(s)))
+    return next(named, None)
 
 
 def _is_creation(callee: Value) -> bool:

@@ -312,11 +312,7 @@ class _Leading:
                 return node in self.functions
             case Class():
                 return self.it.root(item) in self.roots
-            case Bound(node=node) if node in self.it.bound and id(node) not in seen:
+            case Bound(node=node) | Padded(node=node) if id(node) not in seen:
                 seen.add(id(node))
-                callee, given = self.it.bound[node]
-                return any(self._leads(one, seen) for one in (callee, *given.everything()))
-            case Padded(node=node) if node in self.it.padded and id(node) not in seen:
-                seen.add(id(node))
-                return self._leads(self.it.padded[node], seen)
+                return any(self._leads(one, seen) for one in self.it.wrapped(item))
         return False

@@ -140,8 +140,7 @@ def make(
     leaf = written or it.idioms.makes_array(operand, frame.module)
     viewed = kind == "split" or form == "numpy.broadcast_to"
     if viewed and is_written(operand, frame.module, it.resolver):
-        reason = "is a view of a buffer that the program writes into"
-        it.changed |= cell.pin(Pin(reason, frame.module, node))
+        it.views[node] = cell
     if form == "tree" and isinstance(value, Tup):
         apart = kind == "replicate" and not value.names and node not in it.made_whole and _has_parts(operand)
         if not apart:

@@ -1,8 +1,8 @@
 """flax's `pad_shard_unpad`: a function that is given batches of any size, in slices for all devices.
 
 It stays in the program as it is. What it calls gets the arguments that are not to be padded as they were given, and of
-the others an array with one slice for each device, the same in both programs; of what that gives back it puts the slices
-together, unless it is told that it is no batch. Source: flax/jax_utils.py, read and run with flax 0.12.
+the others an array with one slice for each device, the same in both programs; of what that gives back it puts the
+slices together, unless it is told that it is no batch. Source: flax/jax_utils.py, read and run with flax 0.12.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ WHY_NOT = "is put together by pad_shard_unpad"
 
 def wrap(it: Interpreter, given: Given, node: ast.Call, frame: Frame) -> Abstract | None:
     """`pad_shard_unpad(function, ...)`; None where only a run tells what it does."""
-    if len(given.positional) != 1 or given.open or _options(it, node, frame) is None:
+    if len(given.positional) != 1 or given.open or _options(node) is None:
         return None
     function = given.positional[0]
     if isinstance(function, Nothing):
@@ -47,12 +47,14 @@ def wrap(it: Interpreter, given: Given, node: ast.Call, frame: Frame) -> Abstrac
 def call(it: Interpreter, made: ast.Call, given: Given, node: ast.expr, frame: Frame) -> Abstract:
     """A call of what `pad_shard_unpad` made."""
     it.reads.add(("padded", made))
-    inner, options = it.padded[made], _options(it, made, frame)
+    inner, options = it.padded[made], _options(made)
     assert options is not None
     static, is_static_return = options
     named = {name: value for name, value in given.named.items() if name != OWN}
     if named or given.open or not isinstance(node, ast.Call):
-        it.pin_all([inner, *given.everything()], "is given to pad_shard_unpad by keyword or with a star", node, frame.module)
+        it.pin_all(
+            [inner, *given.everything()], "is given to pad_shard_unpad by keyword or with a star", node, frame.module
+        )
         return PLAIN
     it.padded_calls.add(node)
     values = [
@@ -76,7 +78,7 @@ def _sliced(it: Interpreter, value: Abstract, made: ast.Call, index: int, node: 
     return Ref(cell, leaf=it.idioms.is_array(node.args[index], frame.module))
 
 
-def _options(it: Interpreter, node: ast.Call, frame: Frame) -> tuple[frozenset[int], bool] | None:
+def _options(node: ast.Call) -> tuple[frozenset[int], bool] | None:
     """The positions of what is not padded, and whether what comes back is no batch; None where that is not known."""
     given = {keyword.arg: keyword.value for keyword in node.keywords}
     if not given.keys() <= OPTIONS:

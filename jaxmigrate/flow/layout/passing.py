@@ -24,14 +24,17 @@ HIDING = (*LEAVING, ast.With, ast.AsyncWith, ast.Delete, ast.Global, ast.Nonloca
 HOOKS = frozenset({"__setattr__", "__getattribute__", "__getattr__", "__slots__"})
 BLIND = ("jax.", "flax.", "numpy.", "optax.", "chex.", "haiku.", "functools.partial", "logging.", "absl.logging.")
 BLIND_BUILTINS = frozenset(
-    f"builtins.{name}" for name in ("dict", "float", "int", "len", "list", "max", "min", "print", "range", "sum", "tuple")
+    f"builtins.{name}"
+    for name in ("dict", "float", "int", "len", "list", "max", "min", "print", "range", "sum", "tuple")
 )
 DEEPEST = 3  # calls within calls that are looked at
 
 
 def name_of(node: ast.expr) -> str:
     """The name that such an attribute of a local name goes by among the variables of a frame; no variable has it."""
-    return f"{node.value.id}.{node.attr}" if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) else ""
+    return (
+        f"{node.value.id}.{node.attr}" if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) else ""
+    )
 
 
 def is_passing(it: Interpreter, target: ast.Attribute, frame: Frame) -> bool:
@@ -86,19 +89,13 @@ def _receiver(function: ast.AST, module: Module) -> str:
 
 def _until_next(statement: ast.AST, target: ast.Attribute, module: Module) -> Sequence[ast.stmt]:
     """The statements after one, up to that which assigns the same attribute; none where there is none such."""
-    block = _block_of(statement, module)
+    block = module.table.block_of(statement)
     after = block[block.index(statement) + 1 :]  # type: ignore[arg-type]
     for index, one in enumerate(after):
         targets = one.targets if isinstance(one, ast.Assign) else [one.target] if isinstance(one, ast.AnnAssign) else []
         if any(ast.dump(t) == ast.dump(target) for t in targets) and getattr(one, "value", None) is not None:
             return after[: index + 1]
     return ()
-
-
-def _block_of(statement: ast.AST, module: Module) -> list[ast.stmt]:
-    above = module.table.parents[statement]
-    blocks = (getattr(above, name, None) for name in ("body", "orelse", "finalbody"))
-    return next((block for block in blocks if isinstance(block, list) and statement in block), [])
 
 
 def _methods(it: Interpreter, cls: Class) -> set[str]:

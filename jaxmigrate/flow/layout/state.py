@@ -136,9 +136,13 @@ class State:
         self.deleted: dict[Module, frozenset[str]] = {}  # attributes that modules delete, once that is asked
         self.mapped: dict[ast.expr, Abstract] = {}
         self.bound: dict[ast.expr, tuple[Abstract, Given]] = {}
+        self.unmapped: set[ast.expr] = set()  # calls that may be of other than mapped functions
+        self.views: dict[ast.expr, Cell] = {}  # by what makes them, of buffers that the program writes into
         self.padded: dict[ast.Call, Abstract] = {}  # what flax's `pad_shard_unpad` was given, by its calls
         self.padded_calls: set[ast.Call] = set()  # of what it made
-        self.passing: dict[tuple[ast.Attribute, int], bool] = {}  # attributes that hold what they are given for a moment alone
+        self.passing: dict[
+            tuple[ast.Attribute, int], bool
+        ] = {}  # attributes that hold what they are given for a moment alone
         self.gone: set[object] = set()
         self._let_go: dict[Method, Abstract] = {}
         self.replaced: dict[ast.AST, Pin] = {}  # functions of the project, where they are
@@ -315,12 +319,18 @@ class State:
                 self.pin_class(item, pin)
             case Obj(cls=cls) | Super(cls=cls):
                 self.pin_class(cls, pin)
-            case Bound(node=node) if node in self.bound:
-                callee, given = self.bound[node]
-                for value in (callee, *given.everything()):
+            case Bound() | Padded():
+                for value in self.wrapped(item):
                     self.pin(value, pin)
-            case Padded(node=node) if node in self.padded:
-                self.pin(self.padded[node], pin)
+
+    def wrapped(self, item: Bound | Padded) -> list[Abstract]:
+        """What a partial, or flax's `pad_shard_unpad`, holds."""
+        if isinstance(item, Padded):
+            return [self.padded[item.node]] if item.node in self.padded else []
+        if item.node not in self.bound:
+            return []
+        callee, given = self.bound[item.node]
+        return [callee, *given.everything()]
 
     def note_record(self, node: ast.expr, cls: Class | None) -> None:
         """What a call makes is an object of a class; None where it may be something else."""

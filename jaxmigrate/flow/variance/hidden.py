@@ -55,6 +55,7 @@ WRAPPERS = frozenset(
     }
 )  # fmt: skip
 
+PARTIALS = frozenset({"partial", "Partial"})
 CONSTRUCTOR = "__init__"
 CALLED = frozenset({CONSTRUCTOR, "__call__", "__new__", "__post_init__"})  # of all methods with such names
 PROPERTIES = frozenset({"property", "cached_property"})
@@ -346,7 +347,7 @@ class Hidden:
             if not words.isdisjoint(REDUCERS) or "axis_index_groups" in words:
                 unit = self._owner(table.scope_of.get(call), module)
                 unit.reducing |= not words.isdisjoint(REDUCERS)
-                if "axis_index_groups" in words and last_name(call.func) not in GROUPED:
+                if "axis_index_groups" in words and _last(_called_later(call)) not in GROUPED:
                     unit.introducing.append((call, module))
 
     def _is_host_library(self, node: ast.expr, module: Module) -> bool:
@@ -519,6 +520,11 @@ def _only_runs(call: ast.Call, node: ast.expr, keyword: str | None) -> bool:
     is_run = callee in RUNNERS and (node in call.args or keyword is not None)
     is_partial = callee in WRAPPERS and any(_last(a) in MAPS for a in call.args)
     return callee in MAPS | LOOKERS or is_run or is_partial or _starts(call.func)
+
+
+def _called_later(call: ast.Call) -> ast.expr:
+    """What gets the arguments of a call: what a partial is of, or what is called."""
+    return call.args[0] if _last(call.func) in PARTIALS and call.args else call.func
 
 
 def _is_open(call: ast.Call) -> bool:

@@ -70,8 +70,7 @@ def _separator(desk: Desk, statement: Statement) -> str:
 def _drop_statement(desk: Desk, statement: Statement) -> None:
     """Takes a statement out with its line; `pass` stands in where it is all that its block, or its line, has."""
     parent = desk.module.table.parents.get(statement, desk.module.tree)
-    bodies = [getattr(parent, name, None) for name in ("body", "orelse", "finalbody")]
-    alone = not any(isinstance(body, list) and statement in body and len(body) > 1 for body in bodies)
+    alone = len(desk.module.table.block_of(statement)) < 2
     start, end = desk.positions.span(statement)
     line_start, _ = desk.positions.line_span(statement.lineno)
     _, line_end = desk.positions.line_span(statement.end_lineno or statement.lineno)

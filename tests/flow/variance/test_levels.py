@@ -235,6 +235,8 @@ def test_devices_of_one_process(text: str, of_all: str, of_one: str) -> None:
         (f"{NET} return lax.pmean(x, 'i', axis_index_groups=s.axis_index_groups)", "NN"),
         (f"{NET} return lax.psum(x, 'i', axis_index_groups=s.axis_index_groups)", "MM"),
         (f"{NET} return nn.BatchNorm(axis_name='i', axis_index_groups=G)(x)", "NN"),
+        (f"{NET} return functools.partial(nn.BatchNorm, axis_name='i', axis_index_groups=G)()(x)", "NN"),
+        (f"{NET} return functools.partial(s.mixed, axis_index_groups=G)(x)", "MM"),
         (f"{NET} return x * len(s.axis_index_groups)", "MM"),
         ("class Net(Base):\n def call(self, x): return x + lax.axis_index('i')\nstate = make(nn.remat(Net))", "MM"),
         ("class Opt:\n def update(self, g, s, p): return g + jax.process_index(), s", "NM"),

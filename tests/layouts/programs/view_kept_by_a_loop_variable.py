@@ -1,0 +1,32 @@
+"""A view is one of several that a loop goes through while their buffer is filled."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from flax import jax_utils
+from flax.training.common_utils import shard
+
+BATCH = np.arange(48, dtype=np.float32).reshape(16, 3) / 7
+
+
+def step(w, x):
+    grad = jax.grad(lambda w: jnp.mean((x @ w - 1) ** 2))(w)
+    return w - 0.125 * jax.lax.pmean(grad, "batch")
+
+
+p_step = jax.pmap(step, axis_name="batch")
+buffer = np.array(BATCH)
+
+
+def train(w):
+    views = []
+    for i in range(2):
+        batch = shard(buffer)
+        views.append(batch)
+    for batch in views:
+        buffer[:] = buffer * 2
+        w = jax.block_until_ready(p_step(w, batch))
+    return w[0]
+
+
+RESULT = train(jax_utils.replicate(jnp.ones(3)))
