@@ -69,7 +69,8 @@ REFLECTION = frozenset(
 )
 RUNS_MAIN = frozenset({"absl.app.run"})
 OF_MODULES = frozenset(  # not of functions
-    {"builtins.globals", "importlib.import_module", "importlib.reload", "inspect.getmodule", "pkgutil.resolve_name"}
+    {"builtins.__import__", "builtins.globals", "importlib.import_module", "importlib.reload"}
+    | {"inspect.getmodule", "pkgutil.resolve_name"}
 )
 INSPECTION = frozenset(
     {"inspect.currentframe", "inspect.stack", "inspect.trace", "inspect.getouterframes", "inspect.getinnerframes"}

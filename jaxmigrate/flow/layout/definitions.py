@@ -27,7 +27,7 @@ STARTS_PROGRAM = frozenset({"hydra.main", "click.command", "click.group", "click
 
 def define(it: Interpreter, node: ast.FunctionDef | ast.AsyncFunctionDef, frame: Frame) -> None:
     """Binds a function's name to it under its decorators."""
-    frames.capture(it, node, frame)
+    frames.defined(it, node, frame)
     for default in [*node.args.defaults, *node.args.kw_defaults]:
         if default is not None:
             given = expressions.evaluate(it, default, frame)

@@ -22,7 +22,7 @@ class Frame:
     """One function (or module or class body) while it is interpreted. `env` is None where control does not get.
 
     `context` is the call that runs it, where each is followed by itself; `captured` are the variables of it that
-    functions read which have been defined by now.
+    functions read which can run by now, and `unnamed` the functions that have been defined and not named since.
     """
 
     module: Module
@@ -31,6 +31,7 @@ class Frame:
     env: Env | None
     context: ast.Call | None = None
     captured: set[Key] = field(default_factory=set)
+    unnamed: dict[str, ast.AST] = field(default_factory=dict)
     breaks: list[list[Env]] = field(default_factory=list)
     continues: list[list[Env]] = field(default_factory=list)
     reached: list[Env] = field(default_factory=list)
@@ -71,6 +72,8 @@ def load_name(it: Interpreter, name: str, node: ast.expr, frame: Frame) -> Abstr
     """What a name holds where it is read."""
     it.loads.add(node)
     holder = frame.module.table.scope_of.get(node, frame.scope).lookup(name)
+    if name in frame.unnamed and holder is frame.scope:
+        capture(it, frame.unnamed.pop(name), frame)
     own = frame.scope.bindings.get(name) is not None and name not in frame.scope.outer_names
     if frame.env is not None and name in frame.env and (own or holder is None or holder.kind == "comprehension"):
         return it.settle(frame.env[name], node, frame.module)
@@ -85,8 +88,16 @@ def load_name(it: Interpreter, name: str, node: ast.expr, frame: Frame) -> Abstr
     return PLAIN if it.final and value == NOTHING else value
 
 
+def defined(it: Interpreter, node: ast.FunctionDef | ast.AsyncFunctionDef, frame: Frame) -> None:
+    """A function comes to be; in another it cannot run before something names it."""
+    if frame.scope.kind == "function" and isinstance(node, ast.FunctionDef) and not node.decorator_list:
+        frame.unnamed[node.name] = node
+    else:
+        capture(it, node, frame)
+
+
 def capture(it: Interpreter, node: ast.AST, frame: Frame) -> None:
-    """A function or class comes to be: from here on it can read the variables around it that it names."""
+    """A function or class can run: from here on it can read the variables around it that it names."""
     if node not in it.free:
         it.free[node] = {
             n.id
@@ -97,6 +108,8 @@ def capture(it: Interpreter, node: ast.AST, frame: Frame) -> None:
             and holder.node is frame.scope.node
         }
     for name in it.free[node]:
+        if name in frame.unnamed:
+            capture(it, frame.unnamed.pop(name), frame)
         key = ("variable", frame.scope.node, name)
         frame.captured.add(key)
         if key in it.shared and frame.env is not None and name in frame.env:

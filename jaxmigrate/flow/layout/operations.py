@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from jaxmigrate.flow.layout import survey
 from jaxmigrate.flow.layout.buffers import is_written
 from jaxmigrate.flow.layout.idioms import REPLICATES, TREE_MAPS, UNREPLICATE, Idiom, Kind
 from jaxmigrate.flow.layout.state import Op
@@ -15,6 +16,7 @@ from jaxmigrate.flow.layout.values import (
     Abstract,
     Cell,
     Nothing,
+    Obj,
     Pin,
     Plain,
     Ref,
@@ -26,7 +28,7 @@ from jaxmigrate.flow.layout.values import (
 )
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.scopes import Binding
-from jaxmigrate.program.values import External, Function
+from jaxmigrate.program.values import Class, External, Function
 
 if TYPE_CHECKING:
     from jaxmigrate.flow.layout.frames import Frame
@@ -132,7 +134,7 @@ def make(
             it.changed |= known.cell.pin(beside)
         return PLAIN
     cell = it.cell(kind, node)
-    it.note_record(node, value.cls if isinstance(value, Plain) else None)
+    it.note_record(node, _class_of(it, value))
     record(it, kind, node, operand, cell, form, frame)
     if node in it.twice:
         it.changed |= cell.pin(beside)
@@ -154,6 +156,12 @@ def make(
     if kind != "replicate" or has_parts or not is_object(made, node, operand, frame.module):
         it.changed |= cell.flatten()
     return made
+
+
+def _class_of(it: Interpreter, value: Abstract) -> Class | None:
+    """The class that a tree of arrays is of, and not of one that derives from it."""
+    cls = value.cls if isinstance(value, Plain | Obj) else None
+    return cls if cls is not None and not survey.descendants(it, cls) else None
 
 
 def _has_parts(operand: ast.expr) -> bool:

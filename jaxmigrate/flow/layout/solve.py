@@ -44,7 +44,9 @@ class Solver:
         self.kinds = self._kinds()
         self.makers = self._makers()
         self.lookers = self._lookers()
-        self.classes = self._classes()
+        made_by = self._made_by()
+        self.classes = {root: cls for root, cls in made_by.items() if classes.is_named_tuple(it, cls)}
+        self.states = {root: cls for root, cls in made_by.items() if root not in self.classes}
         self.places: dict[ast.expr, tuple[Place, ...]] = {}  # the outputs of a site that are told apart
         self.named: dict[ast.expr, dict[Place, Class]] = {}  # the named tuples among what it gives
         for node in it.sites:
@@ -177,14 +179,14 @@ class Solver:
         ops = (op for op in self.it.ops.values() if op.cell.find() in self.makers)
         return [op for op in ops if operations.may_look_at_place(self.it, op)]
 
-    def _classes(self) -> dict[Cell, Class]:
-        """By group, the class of named tuples that all its objects are of, if mapped functions give back the same."""
+    def _made_by(self) -> dict[Cell, Class]:
+        """By group, the class that all its objects are of, if mapped functions give back the same."""
         found: dict[Cell, set[Class | None]] = {}
         for key, cell in self.it.cells.items():
             if key[0] not in ("argument", "output", "lent"):
                 found.setdefault(cell.find(), set()).add(self.it.records.get(key[1]))
         single = {root: next(iter(kinds)) for root, kinds in found.items() if len(kinds) == 1}
-        return {root: cls for root, cls in single.items() if cls is not None and classes.is_named_tuple(self.it, cls)}
+        return {root: cls for root, cls in single.items() if cls is not None}
 
     # Cells
 
@@ -306,9 +308,13 @@ class Solver:
             levels = {n: Level.YES if n in stacked else Level.NO for n in self.it.resolver.declared_fields(cls)}
             each = Fields({name: Var(level) for name, level in levels.items()})
             return Var(Level.MAY if stacked else Level.NO, fields=each, static=Instance(cls))
-        if not fields:
+        state = self.states.get(cell.find()) if cell is not None and axis is not None else None
+        if not fields and state is None:
             return Var(Level.NO, kind=kind)
-        return Var(Level.MAY, fields=Fields({name: Var(Level.YES) for name, _ in fields} | {OTHERS: Var()}))
+        each = Fields({name: Var(Level.YES) for name, _ in fields} | {OTHERS: Var()})
+        return Var(
+            Level.MAY if fields else Level.NO, fields=each, static=Instance(state) if state is not None else None
+        )
 
     def _drop_numbers(self) -> bool:
         """Outputs that would be split along an axis that they do not have."""
@@ -342,7 +348,8 @@ class Solver:
                 continue
             for part, cell in zip(parts, cells, strict=True):
                 if cell is not None and not self._is_of_its_class(cell.find(), part):
-                    del self.classes[cell.find()]
+                    self.classes.pop(cell.find(), None)
+                    self.states.pop(cell.find(), None)
                     changed = True
                 if part is None:
                     changed |= self._drop(cell, "comes from a mapped function that cannot be read")
@@ -352,7 +359,7 @@ class Solver:
 
     def _is_of_its_class(self, root: Cell, part: Var | None) -> bool:
         """Whether an output is of the class that the objects of its group are taken to be of."""
-        cls = self.classes.get(root)
+        cls = self.classes.get(root) or self.states.get(root)
         return cls is None or results.made_by(part) == cls
 
     def _speaks_against_unmapped(self, parts: Sequence[Var | None]) -> str:
