@@ -19,7 +19,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2]))  # a script's own folder is all that Python would look in
 
-from tests.fuzz.programs import QUICK, bad
+from tests.flags import UNOPTIMISED
+from tests.fuzz.programs import bad
 from tests.fuzz.running import Worker, rewritten
 
 LISTS = Path(__file__).parent / "directed"
@@ -100,7 +101,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     chosen = [(title, text) for title, text in programs() if options.only in title]
     until, counts = time.monotonic() + options.seconds, Counter[str]()
-    with Worker(flags=QUICK if options.fast else ()) as worker:
+    with Worker(flags=UNOPTIMISED if options.fast else ()) as worker:
         for title, text in chosen[options.first : options.first + options.count]:
             if time.monotonic() > until:
                 break

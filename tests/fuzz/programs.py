@@ -24,13 +24,10 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[2]))  # a script's own folder is all that Python would look in
 
+from tests.flags import UNOPTIMISED
 from tests.fuzz.running import KNOWN, LAYOUTS, Case, Verdicts, Worker, generated, rewritten
 from tests.fuzz.shrinking import shrunk
 
-QUICK = (
-    *("--xla_backend_optimization_level=0", "--xla_llvm_disable_expensive_passes=true"),
-    *("--xla_cpu_parallel_codegen_split_count=1", "--xla_cpu_use_fusion_emitters=false"),
-)
 PROGRAMS_A_COLLECTION = 50  # Python's collector takes a tenth of the time where it goes by its own counts
 GOOD = ("equal", "types", "last bits", "original raises")
 PLACES = re.compile(r" \([^()]*:?\d+\)|\([^()]*\)|`[^`]*`|\d+")
@@ -64,7 +61,7 @@ def campaign(options: argparse.Namespace, done: set[int]) -> Iterator[dict[str, 
     until = time.monotonic() + options.seconds
     numbers = (number for number in range(options.first, options.first + options.count) if number not in done)
     running: tuple[int, Case, float] | None = None
-    with Worker(flags=QUICK if options.fast else ()) as worker:
+    with Worker(flags=UNOPTIMISED if options.fast else ()) as worker:
         for number in numbers:
             if time.monotonic() > until:
                 break

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.flags import UNOPTIMISED
 from tests.fuzz import killing, lint, programs, text
 from tests.fuzz.grammar.choices import Choices
 from tests.fuzz.mutating import SMALL, mutated
@@ -20,7 +21,7 @@ NUMBERS = "np.arange(8, dtype=np.float32) / 3"
 
 @pytest.fixture(scope="module")
 def worker() -> Iterator[Worker]:
-    with Worker(flags=programs.QUICK) as made:
+    with Worker(flags=UNOPTIMISED) as made:
         yield made
 
 

@@ -32,7 +32,7 @@ sys.path.insert(0, str(Path(__file__).parents[2]))  # a script's own folder is a
 from tests.sparing import be_brief, share_contexts, share_executables
 
 LIBRARIES = str(Path(__file__).parent / "libraries")
-PROGRAMS_A_CACHE = 100
+PROGRAMS_A_CACHE = 600
 
 
 def sharded(f: Callable[..., Any], in_specs: Any, out_specs: Any, **jit: Any) -> Any:

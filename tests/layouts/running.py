@@ -6,7 +6,9 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
+import tempfile
+import threading
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +16,7 @@ from typing import Any
 
 from jaxmigrate.migrate.plan import Plan
 from jaxmigrate.migrate.project import plan_sources
+from tests.flags import UNOPTIMISED
 
 HERE = Path(__file__).parent
 CHILD = HERE / "child.py"
@@ -21,9 +24,10 @@ FLAGS = (
     "--xla_force_host_platform_device_count=8",
     "--xla_cpu_collective_call_terminate_timeout_seconds=10",
     "--xla_cpu_collective_call_warn_stuck_timeout_seconds=5",
+    *UNOPTIMISED,
 )
 Files = dict[str, str]
-AT_ONCE = 60  # programs for one child: so that its time limit is about a program that hangs, not about their number
+SILENCE = 240  # seconds in which a child says nothing, after which the program that it runs hangs
 OBSERVER = "import main\n\nprint(main.RESULT)\n"
 
 
@@ -57,7 +61,7 @@ def run(programs: Sequence[Program]) -> dict[str, dict[str, Any]]:
     found: dict[str, dict[str, Any]] = {}
     waiting = list(programs)
     while waiting:
-        lines, ending = _child(waiting[:AT_ONCE])
+        lines, ending = _child(waiting)
         found |= {line["name"]: line for line in lines if "name" in line}
         if lines and "begun" in lines[-1]:
             name = lines[-1]["begun"]
@@ -69,21 +73,36 @@ def run(programs: Sequence[Program]) -> dict[str, dict[str, Any]]:
 
 def _child(programs: Sequence[Program]) -> tuple[list[dict[str, Any]], str]:
     """The lines that a child printed before it ended, and how it ended."""
-    given = json.dumps([{"name": p.name, "files": p.files, "careless": p.careless} for p in programs])
     environment = {**os.environ, "XLA_FLAGS": " ".join(FLAGS), "NPROC": "64", "JAX_PLATFORMS": "cpu"}
-    child = subprocess.Popen(
-        [sys.executable, str(CHILD)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=environment,
-    )
-    try:
-        out, err = child.communicate(given, timeout=420)
-        ending = f"the process ended with status {child.returncode}: {err[-1500:]}"
-    except subprocess.TimeoutExpired:
+    with tempfile.TemporaryFile("w+") as given, tempfile.TemporaryFile("w+") as errors:
+        json.dump([{"name": p.name, "files": p.files, "careless": p.careless} for p in programs], given)
+        given.seek(0)
+        child = subprocess.Popen(
+            [sys.executable, str(CHILD)], stdin=given, stdout=subprocess.PIPE, stderr=errors, text=True, env=environment
+        )
+        hung = threading.Event()
+        with child:
+            lines = [json.loads(line) for line in _lines(child, hung)]
+        errors.seek(0)
+        ending = "the process hung" if hung.is_set() else f"the process ended with status {child.returncode}"
+        return lines, f"{ending}: {errors.read()[-1500:]}"
+
+
+def _lines(child: subprocess.Popen[str], hung: threading.Event) -> Iterator[str]:
+    """What a child prints, line by line; one that is silent for too long is ended."""
+
+    def end() -> None:
+        hung.set()
         child.kill()
-        out, err = child.communicate()
-        ending = f"the process hung: {err[-1500:]}"
-    return [json.loads(line) for line in out.splitlines()], ending
+
+    assert child.stdout is not None
+    while True:
+        timer = threading.Timer(SILENCE, end)
+        timer.start()
+        try:
+            line = child.stdout.readline()
+        finally:
+            timer.cancel()
+        if not line.endswith("\n"):  # it has ended, perhaps in the middle of a line
+            return
+        yield line
