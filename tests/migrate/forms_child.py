@@ -18,10 +18,13 @@ import sys
 import tempfile
 import traceback
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 
 import jax
 import numpy as np
+
+sys.path.insert(0, str(Path(__file__).parents[2]))  # a script's own folder is all that Python would look in
 
 PROGRAMS_A_CACHE = 64  # so that what JAX keeps of the programs behind does not grow with their number
 PLACED = tuple(int(part) for part in jax.__version__.split(".")[:2]) >= (0, 8)  # before, pmap had shardings of its own
@@ -87,12 +90,23 @@ def compare(before: dict[str, str], after: dict[str, str] | None) -> tuple[str, 
 def main() -> None:
     """Answers line by line, so that whoever reads knows which program a crash belongs to."""
     warnings.simplefilter("ignore")  # "some donated buffers were not usable" is about the originals
+    forget = spare() if PLACED else []
     for count, line in enumerate(sys.stdin):
         case = json.loads(line)
         verdict, text = compare(case["before"], case.get("after"))
         print(json.dumps({"name": case["name"], "verdict": verdict, "text": text}), flush=True)
         if count % PROGRAMS_A_CACHE == PROGRAMS_A_CACHE - 1:
             jax.clear_caches()  # type: ignore[no-untyped-call]
+            for each in forget:
+                each()
+
+
+def spare() -> list[Callable[[], None]]:
+    """Spares this JAX what the programs would have it do again and again; returns what forgets that."""
+    from tests.sparing import be_brief, share_contexts, share_executables
+
+    be_brief()
+    return [share_contexts(), share_executables()]
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import subprocess
 import sys
@@ -170,6 +171,12 @@ def cases() -> dict[str, dict[str, str]]:
     return {**{name: {"main.py": PRELUDE + text + "\n"} for name, text in plain.items()}, **NAMED}
 
 
+@functools.cache
+def fixed(name: str) -> dict[str, str]:
+    """The files of a case as fix leaves them."""
+    return fix_files(cases()[name])
+
+
 def run_child(programs: dict[str, dict[str, dict[str, str]]]) -> dict[str, str]:
     """What is wrong with each program; an empty string where both agree."""
     verdicts = run(Program(name, case["before"], case["after"]) for name, case in programs.items())
@@ -179,17 +186,17 @@ def run_child(programs: dict[str, dict[str, dict[str, str]]]) -> dict[str, str]:
 @pytest.fixture(scope="module")
 def verdicts() -> dict[str, str]:
     """What the child says of each case."""
-    return run_child({name: {"before": files, "after": fix_files(files)} for name, files in cases().items()})
+    return run_child({name: {"before": files, "after": fixed(name)} for name, files in cases().items()})
 
 
 @pytest.mark.parametrize("name", cases())
 def test_agrees_bitwise(name: str, verdicts: dict[str, str]) -> None:
-    assert not verdicts[name], verdicts[name] + "\n" + "\n".join(fix_files(cases()[name]).values())
+    assert not verdicts[name], verdicts[name] + "\n" + "\n".join(fixed(name).values())
 
 
 @pytest.mark.parametrize("name", cases())
 def test_again_changes_nothing(name: str) -> None:
-    once = fix_files(cases()[name])
+    once = fixed(name)
     assert once != cases()[name]
     assert fix_files(once) == once
 

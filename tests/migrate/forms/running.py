@@ -8,10 +8,12 @@ import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
+
+from tests.flags import UNOPTIMISED
 
 CHILD = Path(__file__).parents[1] / "forms_child.py"
 
@@ -34,20 +36,23 @@ class Verdict:
     text: str
 
 
-def start(python: str, errors: IO[str], *arguments: str, devices: int = 8) -> subprocess.Popen[str]:
+def start(
+    python: str, errors: IO[str], *arguments: str, devices: int = 8, flags: Sequence[str] = ()
+) -> subprocess.Popen[str]:
     """A child process that compares what it reads."""
-    flags = os.environ.get("XLA_FLAGS", "") + f" --xla_force_host_platform_device_count={devices}"
-    environment = {**os.environ, "XLA_FLAGS": flags, "NPROC": "64", "JAX_PLATFORMS": "cpu"}
+    given = os.environ.get("XLA_FLAGS", "").split()
+    every = " ".join([*given, *flags, f"--xla_force_host_platform_device_count={devices}"])
+    environment = {**os.environ, "XLA_FLAGS": every, "NPROC": "64", "JAX_PLATFORMS": "cpu"}
     command = [python, str(CHILD), *arguments]
     return subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, text=True, env=environment
     )
 
 
-def run(programs: Iterable[Program], python: str = sys.executable) -> Iterator[Verdict]:
+def run(programs: Iterable[Program], python: str = sys.executable, flags: Sequence[str] = ()) -> Iterator[Verdict]:
     """Each program's verdict as soon as it is there; a process that dies is followed by another for the rest."""
     with tempfile.TemporaryFile("w+") as errors:
-        child = start(python, errors)
+        child = start(python, errors, flags=flags)
         try:
             for program in programs:
                 answer = _ask(child, program)
@@ -55,7 +60,7 @@ def run(programs: Iterable[Program], python: str = sys.executable) -> Iterator[V
                     child.wait()
                     errors.seek(0)
                     yield Verdict(program.name, "crashes", f"exit status {child.returncode}: {errors.read()[-3000:]}")
-                    child = start(python, errors)
+                    child = start(python, errors, flags=flags)
                 else:
                     yield answer
         finally:
@@ -70,7 +75,8 @@ def run_in_processes(programs: Iterable[Program], count: int = 2) -> Iterator[Ve
         address = f"127.0.0.1:{free.getsockname()[1]}"
         free.close()
         children = [
-            start(sys.executable, errors, address, str(count), str(rank), devices=8 // count) for rank in range(count)
+            start(sys.executable, errors, address, str(count), str(rank), devices=8 // count, flags=UNOPTIMISED)
+            for rank in range(count)
         ]
         try:
             for program in programs:
