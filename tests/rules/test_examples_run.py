@@ -2,33 +2,59 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
 import sys
+import threading
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.flags import UNOPTIMISED
+
 RULES = Path(__file__).parents[2] / "rules"
 RUNNING = sorted(p.parent.name for p in RULES.glob("*/bad.py") if "__main__" in p.read_text())
 TOLD = re.compile(r"^```text\n(.*?)^```", re.MULTILINE | re.DOTALL)
+CHILD = Path(__file__).with_name("examples_child.py")
+LIMIT = 120  # seconds for an example
+
+Output = Callable[[Path], tuple[int, str]]
 
 pytestmark = pytest.mark.slow
 
 
-def output(program: Path) -> tuple[int, str]:
+@pytest.fixture(scope="module")
+def output() -> Iterator[Output]:
     """Exit status and all output of an example on 8 simulated devices."""
-    environment = {**os.environ, "XLA_FLAGS": "--xla_force_host_platform_device_count=8", "NPROC": "64"}
-    environment |= {"JAX_PLATFORMS": "cpu"}
-    done = subprocess.run(
-        [sys.executable, str(program)], capture_output=True, text=True, env=environment, timeout=120, check=False
-    )
-    return done.returncode, done.stdout + done.stderr
+    flags = " ".join(("--xla_force_host_platform_device_count=8", *UNOPTIMISED))
+    environment = {**os.environ, "XLA_FLAGS": flags, "NPROC": "64", "JAX_PLATFORMS": "cpu"}
+    pipe = subprocess.PIPE
+    with subprocess.Popen(
+        [sys.executable, str(CHILD)], stdin=pipe, stdout=pipe, text=True, env=environment, start_new_session=True
+    ) as child:
+
+        def ask(program: Path) -> tuple[int, str]:
+            assert child.stdin is not None
+            assert child.stdout is not None
+            print(program, file=child.stdin, flush=True)
+            timer = threading.Timer(LIMIT, os.killpg, (child.pid, 9))
+            timer.start()
+            try:
+                line = child.stdout.readline()
+            finally:
+                timer.cancel()
+            assert line, f"{program} ran for more than {LIMIT} seconds"
+            status, text = json.loads(line)
+            return status, text
+
+        yield ask
 
 
 @pytest.mark.parametrize("rule", RUNNING)
-def test_bad_prints_what_the_page_says(rule: str) -> None:
+def test_bad_prints_what_the_page_says(rule: str, output: Output) -> None:
     told = TOLD.findall((RULES / rule / "README.md").read_text())
     assert told, "the page has no block of what JAX gives"
     _, printed = output(RULES / rule / "bad.py")
@@ -37,6 +63,6 @@ def test_bad_prints_what_the_page_says(rule: str) -> None:
 
 
 @pytest.mark.parametrize("rule", RUNNING)
-def test_good_runs(rule: str) -> None:
+def test_good_runs(rule: str, output: Output) -> None:
     status, printed = output(RULES / rule / "good.py")
     assert status == 0, printed
