@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import itertools
 import shutil
 from pathlib import Path
@@ -22,6 +23,7 @@ PROGRAMS = sorted(path.parent.name for path in FIXTURES.glob("*/before"))
 LAYOUTS = ("stacked", "auto")
 
 
+@functools.cache
 def rewritten(name: str, layout: str) -> dict[str, bytes]:
     """The files of a program that fix changes, as they come out of it, by relative path."""
     root = FIXTURES / name / "before"

@@ -15,14 +15,12 @@ from jaxmigrate.flow.variance import EQUAL, Level, Var, read
 from jaxmigrate.program.modules import Project, parse_module
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.values import Function
+from tests.flags import UNOPTIMISED
 
 from .explain import UNEXPLAINED, cause_of
 from .programs import body, program
 
-FLAGS = (
-    "--xla_force_host_platform_device_count=8 --xla_backend_optimization_level=0 "
-    "--xla_llvm_disable_expensive_passes=true"
-)
+FLAGS = " ".join(("--xla_force_host_platform_device_count=8", *UNOPTIMISED))
 CHILD = Path(__file__).with_name("oracle_child.py")
 
 
