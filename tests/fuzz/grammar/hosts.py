@@ -168,6 +168,8 @@ def example(host: Host, index: str) -> str:
 def batch_for(host: Host, index: str, axis: int | str | None) -> str:
     """A name for a batch in the form that a map takes."""
     choices, name = host.choices, host.name("batch")
+    if isinstance(host.batch, Leaf) and axis == 0 and choices.chance(20):
+        return _filled(host, name, index)
     if isinstance(host.batch, Tree) and host.batch.form in ("dict", "tuple") and choices.chance(15):
         values = {n: cut(host, f"{n.upper()}[{index}]") for n, _ in host.batch.fields}
         host.put(f"{name} = {build(host.batch, values)}")
@@ -182,6 +184,19 @@ def batch_for(host: Host, index: str, axis: int | str | None) -> str:
         host.put(f"{name} = jax.tree.map(lambda x: np.moveaxis(np.asarray(x), 0, 1), {name})")
     elif choices.chance(6):
         host.look(name, host.batch, hostile=70)
+    return name
+
+
+def _filled(host: Host, name: str, index: str) -> str:
+    """A batch that is a view of a buffer, which the program fills for each step and maybe before the step."""
+    choices = host.choices
+    host.put(f"BUFFER[:] = X[{index}]")
+    made = cut(host, "BUFFER")
+    if choices.chance(40):
+        return made
+    host.put(f"{name} = {made}")
+    if choices.chance(25):
+        host.put(choices.pick(("BUFFER[:] = 0", "BUFFER[::2] += 1", "fill(BUFFER)")))
     return name
 
 
@@ -232,6 +247,36 @@ def call(host: Host, mapped: Mapped, state: str, index: str = "0", keys: str = "
         host.put(f"{', '.join(names.values())} = {code}")
     settle(host, mapped, names)
     return names
+
+
+def padded(host: Host, mapped: Mapped, state: str, index: str) -> None:
+    """Calls a mapped function by flax's `pad_shard_unpad`, with a batch that need not be divisible."""
+    choices, name = host.choices, host.name("padded")
+    whole = choices.chance(60)
+    rows = choices.pick(("", "[:-3]", "[:9]"))
+    batch = f"jax.tree.map(lambda x: x{rows}, {example(host, index)})" if rows else example(host, index)
+    options = choices.pick(("", ", static_argnums=(0,)")) + (", static_return=True" if whole else "")
+    made = f"jax_utils.pad_shard_unpad({mapped.name}{options})"
+    if choices.chance(30):
+        host.put(f"{name}_fun = {made}")
+        made = f"{name}_fun"
+    least = choices.pick(("", ", min_device_batch=2"))
+    host.put(f"{name} = {made}({state}, {batch}{least})")
+    if not whole:
+        host.see(f"jax.tree.map(np.sum, {name})")
+        return
+    results = mapped.step.results
+    codes = [name] if len(results) == 1 else [f"{name}[{i}]" for i in range(len(results))]
+    for code, (role, type_) in zip(codes, results, strict=True):
+        if role != "rows":
+            host.look(code, type_)
+
+
+def may_pad(mapped: Mapped) -> bool:
+    """Whether `pad_shard_unpad` can wrap a map: it takes a state and a batch, and gives no state of padded rows."""
+    roles = [parameter.role for parameter in mapped.step.parameters]
+    mapped_all = all(axis == 0 for axis in (*mapped.takes, *mapped.gives))
+    return roles == ["state", "batch"] and mapped_all and not mapped.donated
 
 
 def by_keyword(choices: Choices, mapped: Mapped, given: list[str]) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from tests.fuzz.grammar.choices import Choices
-from tests.fuzz.grammar.hosts import Host, call, cut, example, moves, start
+from tests.fuzz.grammar.hosts import Host, call, cut, example, may_pad, moves, padded, replicated, single_state, start
 from tests.fuzz.grammar.maps import FORMS, Mapped, binding, plan_map
 from tests.fuzz.grammar.observing import observed
 from tests.fuzz.grammar.steps import Parameter, Step, write_step
@@ -35,6 +35,7 @@ N = jax.local_device_count()
 KEY = jax.random.PRNGKey(3)
 X = np.random.RandomState(0).normal(size=(4, 8 * {rows}, 3)).astype(np.float32)
 Y = np.random.RandomState(1).normal(size=(4, 8 * {rows})).astype(np.float32)
+BUFFER = np.zeros((8 * {rows}, 3), np.float32)
 out = []
 """
 FUNCTIONS = {
@@ -45,6 +46,7 @@ FUNCTIONS = {
     "    return jax.tree.map(lambda x: x.reshape((n, x.shape[0] // n) + x.shape[1:]), tree)",
     "apply": "def apply(f, *args, **kwargs):\n    return f(*args, **kwargs)",
     "identity": "def identity(value):\n    return value",
+    "fill": "def fill(buffer):\n    buffer[...] = 0.5",
     "note": "def note(value):\n    out.append(value)",
 }
 HELPERS = """import jax
@@ -226,6 +228,8 @@ def once(made: Draft, host: Host, index: str, keys: str, history: bool, batch: s
                 if guard:
                     with host.block(f"if {index} % 2 == 0:"):
                         looked(made, host, mapped, call(host, mapped, host.state, index), 80)
+                elif may_pad(mapped) and choices.chance(35):
+                    padded(host, mapped, host.state, index)
                 else:
                     looked(made, host, mapped, call(host, mapped, host.state, index), 80)
     moves(host, host.state, 30)
@@ -313,21 +317,49 @@ def as_class(made: Draft, host: Host) -> None:
     """A trainer that keeps its state and its mapped steps on itself."""
     with host.block("class Trainer:"):
         with host.block("def __init__(self):"):
-            start(host, host.state)
+            if made.choices.chance(40):
+                begun(made, host)
+            else:
+                start(host, host.state)
             for mapped in made.maps:
                 if made.choices.chance(60):
                     host.put(f"self.{mapped.name} = {mapped.name}")
                     mapped.name = f"self.{mapped.name}"
+        with host.block("def peek(self):"):
+            host.put("out.append(jax.tree.map(lambda x: x[:1] if jnp.ndim(x) else x, self.state))")
         with host.block("def run(self):"):
             train(made, host)
             end(made, host)
     host.put("Trainer().run()")
 
 
+def begun(made: Draft, host: Host) -> None:
+    """An attribute holds the host's state for a moment, and its copies from then on."""
+    choices = made.choices
+    host.put(f"{host.state} = {single_state(made.state)}")
+    between = choices.pick(
+        ("", "self.average = jax.tree.map(jnp.asarray, self.state)", "note(jax.device_get(self.state))", "self.peek()"),
+        (6, 2, 2, 1),
+    )
+    if between:
+        host.put(between)
+    host.put(f"{host.state} = {replicated(host, host.state)}")
+
+
 def everything(made: Draft, host: Host) -> None:
-    """State, loop and looks in one place."""
+    """State, loop and looks in one place, at times with a function that is defined before the state is made."""
+    choices = made.choices
+    early = host.depth > 0 and host.state == "state" and choices.chance(30)
+    if early:
+        with host.block("def early():"):
+            host.put(f"return {observed(choices, 'state', made.state, host.hostile)}")
     begin(made, host)
+    if early and choices.chance(20):
+        host.put("seen = early")
+        early = choices.chance(50)
     train(made, host)
+    if early:
+        host.see("early()")
     end(made, host)
 
 

@@ -34,6 +34,7 @@ class Tree:
 Type = Leaf | Tree
 FORMS = ("dict", "tuple", "named", "struct", "registered", "list")
 CLASSES = ("named", "struct", "registered")
+METHODS = ["", "    def moved(self, **kwargs):", "        return self.replace(**kwargs)"]  # of states
 
 
 def access(expression: str, tree: Tree, field: str) -> str:
@@ -68,7 +69,7 @@ def replaced(choices: Choices, expression: str, tree: Tree, values: Mapping[str,
     elif values and tree.form == "named":
         ways += [f"{expression}._replace({changed})"]
     elif values and tree.form == "struct":
-        ways += [f"{expression}.replace({changed})"]
+        ways += [f"{expression}.replace({changed})", f"{expression}.moved({changed})"]
     elif values and tree.form == "registered":
         ways += [f"dataclasses.replace({expression}, {changed})"]
     return choices.pick(ways)
@@ -80,7 +81,7 @@ def declaration(tree: Tree) -> list[str]:
     if tree.form == "named":
         return [f"class {tree.name}(NamedTuple):", *fields]
     if tree.form == "struct":
-        return ["@flax.struct.dataclass", f"class {tree.name}:", *fields]
+        return ["@flax.struct.dataclass", f"class {tree.name}:", *fields, *METHODS]
     if tree.form == "registered":
         return ["@jax.tree_util.register_dataclass", "@dataclasses.dataclass", f"class {tree.name}:", *fields]
     return []
