@@ -65,6 +65,11 @@ MISTAKES = (
         False,
     ),
     Cause(
+        r"\+ b\.sum\(\)[^;]*" + _GIVEN[1:],
+        "what varies is only added to what is differentiated, and falls out of the derivative",
+        False,
+    ),
+    Cause(
         r"_s = jax\.grad\(lambda w, b: [^;]*argnums=\(0, 1\)\)",
         "gradients with respect to two arguments: the engine takes both to depend on what one of them depends on",
         False,
@@ -77,6 +82,12 @@ MISTAKES = (
 )
 CHANGED = "another name of it was changed by +=, which changes a list in place: the engine cannot tell that it is none"
 _ALIASED = re.compile(r"\b(v\d+) = (v\d+|p)\n +\1 \+= ")
+HANDED = (
+    "made of what a class gives that is made in the body, or of what it, or a library with a function, was given and "
+    "could change: the engine looks into neither"
+)
+_MADE_UNSEEN = re.compile(r"\(nn\.Module\)|lambda m, v: v\d+_l\.append\(")
+_GIVEN_AWAY = re.compile(r"\+ b\.sum\(\), (v\d+|p)\)|, b=(v\d+|p)\)|_M\(\)\.apply\(\{\}, (v\d+|p)\)")
 
 
 def cause_of(text: str, index: int, level: Level, differs: bool, disagreeing: Collection[int]) -> str:
@@ -91,6 +102,8 @@ def cause_of(text: str, index: int, level: Level, differs: bool, disagreeing: Co
             return cause.told
     if level == Level.MAY and not differs and _is_changed(text, index):
         return CHANGED
+    if level == Level.MAY and not differs and _is_handed(text, index):
+        return HANDED
     for cause in MISTAKES if level == Level.YES and not differs else ():
         if re.search(cause.pattern, statement):
             return cause.told
@@ -105,6 +118,20 @@ def _is_changed(text: str, index: int) -> bool:
         if name == own or re.search(rf"\b{name}\b", made_by.get(index, "")) or re.search(rf"\b{own}\b", changed):
             return True
     return False
+
+
+def _is_handed(text: str, index: int) -> bool:
+    """Whether a value is made of one that comes from where the engine does not look, or that was given there."""
+    made_by = statements(text)
+    doubtful = {f"v{n}" for n, statement in made_by.items() if _MADE_UNSEEN.search(statement)}
+    doubtful |= {name for pair in _GIVEN_AWAY.findall(text) for name in pair if name}
+    made_of, pending = set[str](), [f"v{index}"]
+    while pending:
+        name = pending.pop()
+        if name not in made_of:
+            made_of.add(name)
+            pending += re.findall(r"\b(?:v\d+|p)\b", made_by.get(int(name[1:]), "")) if name != "p" else []
+    return not doubtful.isdisjoint(made_of)
 
 
 def statements(text: str) -> dict[int, str]:
