@@ -415,18 +415,24 @@ def step(state, p, s, b, scale{parameter}):
 p = jax.pmap({mapped}, axis_name='i')
 """
 GRAD = "g = jax.grad(lambda p: jnp.mean((b @ p) ** 2))(p)"
+REDUCED = GRAD + "; g = lax.pmean(g, 'i')"
 
 
 @pytest.mark.parametrize(
     ("before", "test", "one", "other", "parameter", "mapped", "codes"),
     [
         ("pass", "state.scale", "g = scale(p)", GRAD, "", "step", ["JM201"]),
-        ("pass", "state.scale", "g = scale(p)", GRAD + "; g = lax.pmean(g, 'i')", "", "step", []),
+        ("pass", "state.scale", "g = scale(p)", REDUCED, "", "step", []),
         (GRAD, "state.flag", "g = lax.pmean(g, 'i')", "pass", "", "step", []),
+        ("pass", "scale", "_, _, _, g = scale.value_and_grad(loss_fn)(p, b)", REDUCED, "", "step", ["JM201"]),
+        ("pass", "scale", "_, _, _, g = scale.value_and_grad(loss_fn, axis_name=None)(p, b)", REDUCED, "", "step",
+         ["JM201"]),
+        ("pass", "scale", "_, _, _, g = scale.value_and_grad(loss_fn, axis_name='i')(p, b)", REDUCED, "", "step", []),
+        ("pass", "scale", "g = lax.pmean(scale.value_and_grad(loss_fn)(p, b)[3], 'i')", REDUCED, "", "step", []),
         (GRAD, "axis is not None", "g = lax.pmean(g, axis)", "pass", ", axis=None", "step", []),  # who knows
         (GRAD, "axis is not None", "g = lax.pmean(g, axis)", "pass", ", axis=None", "partial(step, axis='i')", []),
     ],
-)
+)  # fmt: skip
 def test_gradients_on_several_ways(
     before: str, test: str, one: str, other: str, parameter: str, mapped: str, codes: list[str]
 ) -> None:

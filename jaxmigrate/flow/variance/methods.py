@@ -319,11 +319,16 @@ def _apply_gradients(run: Run, receiver: Var, arguments: Arguments, node: ast.Ca
 
 
 def _value_and_grad(run: Run, receiver: Var, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> Var:
-    """flax's DynamicScale: gradients of a scaled loss, which are averaged over the axis that it is given."""
+    """flax's DynamicScale: gradients of a scaled loss, which are averaged over the axis that it is given, if any.
+
+    Without an axis nothing says whose method it is: then only a lenient reading takes it for that one.
+    """
     function = arguments.given[0] if arguments.given else EQUAL
-    if "axis_name" not in arguments.named or arguments.rest is not None or calls.known_callee(run, function) is None:
+    known = "axis_name" in arguments.named or run.lenient
+    if not known or arguments.rest is not None or calls.known_callee(run, function) is None:
         return _unseen(run, receiver, "value_and_grad", arguments, node, frame)
-    options = (*arguments.named.items(), (transforms.SCALE, receiver))
+    named = {"axis_name": Var(static=Constant(None)), **arguments.named}
+    options = (*named.items(), (transforms.SCALE, receiver))
     made = Transformed(transforms.SCALED, function, options, arguments.given[1:])
     places = function.places | receiver.places
     return Var(held_in([function, receiver]), callee=made, host=function.host or receiver.host, places=places)
