@@ -13,6 +13,7 @@ from jaxmigrate.flow.variance.lattice import GIVEN
 
 CODE = "JM205"
 DRAWING = ("ropout", "next_rng", "make_rng")
+MAKING = "hk.transform"
 DRAWS = "every device draws the same random bits here: the key is one"
 
 
@@ -25,7 +26,7 @@ def check(facts: Facts) -> Iterator[Finding]:
         if not reading.reductions and reading.returned.level == Level.NO:
             return  # all devices do the same, and had better draw the same
         for draw in reading.draws:
-            if is_shared(draw) and not _is_unused(draw):
+            if is_shared(draw) and not _is_unused(draw, facts):
                 whose = f"for all of {shown(found.axes)}; fold axis_index into it"
                 if not found.axes:
                     whose = "for all of them; give each its own"
@@ -36,9 +37,14 @@ def check(facts: Facts) -> Iterator[Finding]:
         yield from facts.finding(module, key, CODE, f"{DRAWS} for all of them; give each its own")
 
 
-def _is_unused(draw: Draw) -> bool:
-    """Whether a test gives a key to haiku's `apply` that none of its networks can use."""
-    return draw.name == "apply" and draw.module.is_test and not any(word in draw.module.text for word in DRAWING)
+def _is_unused(draw: Draw, facts: Facts) -> bool:
+    """Whether haiku's `apply` is given a key that no network can use: of a test, or of a program that makes its own."""
+    if draw.name != "apply":
+        return False
+    modules = [draw.module] if draw.module.is_test else facts.resolver.project.named
+    texts = [module.text for module in modules]
+    makes = draw.module.is_test or any(MAKING in text for text in texts)
+    return makes and not any(word in text for text in texts for word in DRAWING)
 
 
 def is_shared(draw: Draw) -> bool:

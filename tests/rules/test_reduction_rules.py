@@ -89,6 +89,13 @@ def test_networks_of_tests_that_draw_nothing() -> None:
     assert found(text + "# with hk.dropout\n", name="test_a.py") == ["JM205"]
 
 
+def test_networks_of_a_program_that_draw_nothing() -> None:
+    text = "def f(w, x, key): return net.apply(w, key, x)\np = jax.pmap(f, 'i', in_axes=(None, 0, None))\n"
+    own = text + "import haiku as hk\nnet = hk.transform(lambda x: hk.Linear(8)(x))\n"
+    assert found(own) == []
+    assert found(own + "def g(x): return hk.dropout(hk.next_rng_key(), 0.1, x)\n") == ["JM205"]
+
+
 def test_gradients_of_a_loss_that_is_the_same_everywhere_need_no_reduction() -> None:
     step = """
 def f(w, x):
