@@ -12,11 +12,12 @@ from jaxmigrate.findings import Finding, Note
 from jaxmigrate.flow.axes import AxisUse, AxisWalk, Step, by_last_name, map_axes, may_be_mapped, walk_axes
 from jaxmigrate.flow.guards import is_within_raises
 from jaxmigrate.flow.leads import Leads
+from jaxmigrate.flow.mapped_methods import MappedMethods
 from jaxmigrate.flow.meshes import MeshCall, mesh_call
 from jaxmigrate.flow.operations import is_device_map
 from jaxmigrate.flow.pipelines import keys_given
 from jaxmigrate.flow.processes import ProcessBranch, process_branches
-from jaxmigrate.flow.readings import DeviceMap, innermost, read_map
+from jaxmigrate.flow.readings import DeviceMap, innermost, method_of_made, read_map
 from jaxmigrate.flow.replicated import Replicated
 from jaxmigrate.flow.variance import Reading
 from jaxmigrate.program.collectives import PMAP, SHARD_MAPS, VMAP, argument
@@ -117,7 +118,7 @@ class Facts:
 
     @cached_property
     def _replicated(self) -> Replicated:
-        return Replicated(self.modules, self.resolver)
+        return Replicated(self.modules, self.resolver, MappedMethods(self.all_maps, self.resolver))
 
     def shared_keys(self) -> Iterator[tuple[Module, ast.expr]]:
         """Keys, the same for all devices, that are given to what a library maps over devices."""
@@ -147,7 +148,8 @@ class Facts:
         if name in wanted:
             mapped = argument(value.arguments, 0, "fun", "f")
             operands = self.resolver.argument_values(mapped) if mapped is not None else ()
-            operands = tuple(o for o in operands if not is_device_map(o))  # `step = pmap(step)`: itself
+            # `step = pmap(step)` is given itself
+            operands = tuple(method_of_made(o, self.resolver) for o in operands if not is_device_map(o))
             operand = operands[0] if len(operands) == 1 else None
             function = innermost(operand, self.resolver) if operand is not None else None
             if operand is not None and function is not None:

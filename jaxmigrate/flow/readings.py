@@ -9,8 +9,20 @@ from jaxmigrate.flow.specs import out_vars, spec_axes, spec_var
 from jaxmigrate.flow.variance import EQUAL, MAY, Reading, Var, read
 from jaxmigrate.program.collectives import PMAP, TRANSPARENT, VMAP, argument
 from jaxmigrate.program.modules import Module
-from jaxmigrate.program.resolve import Resolver
-from jaxmigrate.program.values import Application, Argument, Constant, External, Function, Partial, Value
+from jaxmigrate.program.resolve import Resolver, is_classmethod, is_static, returned_by
+from jaxmigrate.program.scopes import positional_names
+from jaxmigrate.program.values import (
+    Application,
+    Argument,
+    Class,
+    Constant,
+    External,
+    Function,
+    Instance,
+    Member,
+    Partial,
+    Value,
+)
 from jaxmigrate.records import record
 
 
@@ -53,13 +65,41 @@ def innermost(value: Value, resolver: Resolver) -> Function | None:
         case Partial(arguments=(first, *_)) if is_scan(value):
             operands = resolver.argument_values(first)
             return innermost(operands[0], resolver) if operands else None
-        case Application(callee=External(name=name), arguments=(first, *_)) if name in TRANSPARENT or name == VMAP:
-            operands = resolver.argument_values(first)
+        case Application(callee=External(name=name)) if name in TRANSPARENT or name == VMAP:
+            wrapped = argument(value.arguments, 0, "fun", "f")
+            operands = resolver.argument_values(wrapped) if wrapped is not None else ()
             return innermost(operands[0], resolver) if len(operands) == 1 else None
         case Application(callee=Function() as factory) if not isinstance(factory.node, ast.Lambda):
             returned = resolver.returned(factory)
             return returned[0] if len(returned) == 1 and isinstance(returned[0], Function) else None
     return None
+
+
+def method_of_made(value: Value, resolver: Resolver) -> Value:
+    """The method that `Net.create(...).encode` is, where a class method returns `cls(...)`; else the value itself."""
+    match value:
+        case Member(
+            owner=Application(
+                callee=Function(node=ast.FunctionDef() as maker),
+                node=ast.Call(func=ast.Attribute(value=base)),
+                module=home,
+            ),
+            name=name,
+        ) if is_classmethod(maker) and _returns_own(maker):
+            cls = resolver.value(base, home)
+            found = resolver.attribute(Instance(cls), name) if isinstance(cls, Class) else ()
+            method = innermost(found[0], resolver) if len(found) == 1 else None
+            if isinstance(cls, Class) and method is not None:  # a jit around it changes nothing
+                return method if is_static(method.node) else Function(method.module, method.node, Instance(cls))
+    return value
+
+
+def _returns_own(maker: ast.FunctionDef) -> bool:
+    """Whether all that a class method returns are calls of its class."""
+    given, returned = positional_names(maker.args), returned_by(maker)
+    calls = [one.func for one in returned if isinstance(one, ast.Call)]
+    own = [one for one in calls if isinstance(one, ast.Name) and one.id in given[:1]]
+    return bool(returned) and len(own) == len(returned)
 
 
 def is_scan(value: Value) -> bool:

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from jaxmigrate.flow.axes import by_last_name
 from jaxmigrate.flow.layout.idioms import BROADCASTS, STACKS, single_return
+from jaxmigrate.flow.mapped_methods import MappedMethods
 from jaxmigrate.flow.operations import is_device_map
 from jaxmigrate.flow.readings import DeviceMap
 from jaxmigrate.flow.variance.hidden import TELLING
@@ -27,6 +29,25 @@ LIBRARY = frozenset({"flax.jax_utils.replicate", "jax.device_put_replicated"})
 DEEPEST = 5
 
 
+class Call(NamedTuple):
+    """A call of what a map makes; `receiver` is the object whose method is mapped."""
+
+    node: ast.Call
+    module: Module
+    receiver: ast.expr | None = None
+
+    def given(self, names: Sequence[str]) -> dict[str, ast.expr]:
+        """What it passes, by the names of the function's parameters."""
+        first = [self.receiver] if self.receiver is not None else []
+        given = dict(zip(names, [*first, *self.node.args], strict=False))
+        return given | {keyword.arg: keyword.value for keyword in self.node.keywords if keyword.arg is not None}
+
+    @property
+    def is_starred(self) -> bool:
+        """Whether it hides what it passes behind a star."""
+        return any(isinstance(one, ast.Starred) for one in self.node.args)
+
+
 @record
 class Replicated:
     """Answers for the maps of some modules.
@@ -37,6 +58,7 @@ class Replicated:
 
     modules: Sequence[Module]
     resolver: Resolver
+    methods: MappedMethods
     some: bool = False
     tests: bool = True
     _made: dict[Module, dict[ast.expr, list[ast.Call]]] = made(factory=dict)
@@ -53,18 +75,18 @@ class Replicated:
         """
         names = found.parameters()
         some = replace(self, some=True, tests=found.application.module.is_test)
-        calls = [(_given(call, names), module) for call, module in self._calls(found) if not _is_starred(call)]
+        calls = [(call.given(names), call.module) for call in self._calls(found) if not call.is_starred]
         theirs = [(given, module) for given, module in calls if some.counts(module)]
         equal = (some.start_equal(k, theirs) if KEY.search(k) else self.start_equal(k, calls) for k in names)
         return frozenset(n for n, one in enumerate(equal) if one)
 
     def omitted(self, found: DeviceMap) -> frozenset[str]:
         """The parameters with a default that no call in sight passes, where there are calls in sight."""
-        calls = [call for call, _ in self._calls(found)]
-        if not calls or any(_is_starred(call) or any(k.arg is None for k in call.keywords) for call in calls):
+        calls = [*self._calls(found)]
+        if not calls or any(call.is_starred or any(k.arg is None for k in call.node.keywords) for call in calls):
             return frozenset()
         names = found.parameters()
-        passed = {name for call in calls for name in _given(call, names)}
+        passed = {name for call in calls for name in call.given(names)}
         return frozenset(name for name, _ in defaults_of(found.function.node.args) if name not in passed)
 
     def repeats(self, node: ast.expr, module: Module) -> bool:
@@ -88,15 +110,19 @@ class Replicated:
         """Whether a module's calls count."""
         return self.tests or not module.is_test
 
-    def _calls(self, found: DeviceMap) -> Iterator[tuple[ast.Call, Module]]:
+    def _calls(self, found: DeviceMap) -> Iterator[Call]:
         most, node = len(found.parameters()), found.application.node
+        method = self.methods.names(found.function)
         for module in self._near(found):
             parent = module.table.parents.get(node)
             if isinstance(parent, ast.Call) and parent.func is node:
-                yield parent, module
+                yield Call(parent, module)
             for call in self._calls_of(module).get(node, ()):
                 if len(call.args) + len(call.keywords) <= most:
-                    yield call, module
+                    yield Call(call, module)
+            for call in self._calls_by_name(module).get(method, ()) if method is not None else ():
+                if isinstance(call.func, ast.Attribute) and self.methods.is_called(call, module, found.function):
+                    yield Call(call, module, call.func.value)
 
     def _calls_of(self, module: Module) -> dict[ast.expr, list[ast.Call]]:
         """The calls of a module that may call what some call made, by that call."""
@@ -216,9 +242,13 @@ class Replicated:
     def _named_calls(self, function: ast.FunctionDef) -> Iterator[tuple[ast.Call, Module]]:
         for module in self.modules:
             if function.name in module.text and self.counts(module):
-                if module not in self._by_name:
-                    self._by_name[module] = by_last_name(module.table.calls)
-                yield from ((call, module) for call in self._by_name[module].get(function.name, ()))
+                yield from ((call, module) for call in self._calls_by_name(module).get(function.name, ()))
+
+    def _calls_by_name(self, module: Module) -> dict[str, list[ast.Call]]:
+        """The calls of a module by the last part of what they call."""
+        if module not in self._by_name:
+            self._by_name[module] = by_last_name(module.table.calls)
+        return self._by_name[module]
 
     def _calls_of_made(self, function: ast.FunctionDef, scope: Scope) -> list[tuple[ast.Call, Module]]:
         """The calls of a function by the names of what the factory around it gave."""
@@ -255,6 +285,8 @@ class Replicated:
         if any(is_device_map(value) for value in callees):
             alike = self.some and len(callees) == 1 and self._keeps_equal(callees[0]) and bool(call.args)
             return True if alike and all(self._starts_equal(one, module, depth + 1) for one in call.args) else None
+        if self.methods.is_called(call, module):
+            return None
         callee = callees[0] if len(callees) == 1 else None
         if isinstance(callee, Function):
             returned = _only_return(callee.node)
@@ -287,21 +319,10 @@ class Replicated:
         return False
 
 
-def _is_starred(call: ast.Call) -> bool:
-    """Whether a call hides what it passes behind a star."""
-    return any(isinstance(one, ast.Starred) for one in call.args)
-
-
 def _nearest_before(node: ast.Name, bindings: Sequence[Binding]) -> Sequence[Binding]:
     """The binding that stands nearest above where a name is read; all of them where none stands above."""
     above = [b for b in bindings if getattr(b.node, "end_lineno", node.lineno) < node.lineno]
     return [max(above, key=lambda b: getattr(b.node, "lineno", 0))] if above else bindings
-
-
-def _given(call: ast.Call, names: Sequence[str]) -> dict[str, ast.expr]:
-    """What a call passes, by the names of the function's parameters."""
-    given = dict(zip(names, call.args, strict=False))
-    return given | {keyword.arg: keyword.value for keyword in call.keywords if keyword.arg is not None}
 
 
 def _only_return(node: FunctionNode) -> ast.expr | None:

@@ -229,6 +229,82 @@ def smoke(params, x):
 """
 
 
+METHODS = """
+from functools import partial
+from flax import jax_utils, struct
+class Trainer(struct.PyTreeNode):
+    rng: jax.Array
+    params: dict
+    @classmethod
+    def create(cls, params): return cls(rng=jax.random.PRNGKey(0), params=params)
+    @partial(jax.pmap, axis_name="i")
+    def update(self, x):
+        rng, key = jax.random.split(self.rng)
+        {fold}
+        loss = lax.pmean(jnp.mean(x * jax.random.normal(key, x.shape)), "i")
+        return self.replace(rng=rng), loss
+def main(params, batches, config):
+    config.update(params)
+    trainer = {made}
+    {state}
+    for x in batches:
+        trainer, loss = trainer.update({given})
+"""
+NEW = "Trainer(jax.random.PRNGKey(0), params)"
+ONE = "trainer = jax_utils.replicate(trainer)"
+
+
+@pytest.mark.parametrize(
+    ("fold", "made", "state", "given", "codes"),
+    [
+        ("pass", NEW, ONE, "x", ["JM205"]),
+        ("pass", "Trainer.create(params)", ONE, "x", ["JM205"]),
+        ("pass", NEW, f"trainer = load(trainer)\n    {ONE}", "x=x", ["JM205"]),
+        ("key = jax.random.fold_in(key, lax.axis_index('i'))", NEW, ONE, "x", []),
+        ("pass", NEW, f"{ONE}\n    trainer = trainer.replace(rng=jax.random.split(trainer.rng[0], 8))", "x", []),
+        ("pass", NEW, "trainer = spread(trainer)", "x", []),
+        ("pass", "make(params)", ONE, "x", []),  # it may be of another class
+        ("pass", NEW, ONE, "*x", []),
+    ],
+)
+def test_objects_whose_methods_are_mapped_hold_a_key(
+    fold: str, made: str, state: str, given: str, codes: list[str]
+) -> None:
+    assert found(METHODS.format(fold=fold, made=made, state=state, given=given)) == codes
+
+
+ENCODERS = """
+from functools import partial
+from flax import jax_utils
+class Encoder:
+    @classmethod
+    def create(cls, params): {returned}
+    @partial(jax.jit, static_argnames="scale")
+    def encode(self, key, x, scale=True): return self.net(x).sample(key)
+    @staticmethod
+    @jax.jit
+    def noise(key, x): return x + jax.random.normal(key, x.shape)
+def main(params, x):
+    encoder = Encoder.create(params)
+    p_encode = jax.pmap(encoder.{method})
+    keys = {keys}
+    return p_encode(keys, x)
+"""
+
+
+@pytest.mark.parametrize(
+    ("returned", "method", "keys", "codes"),
+    [
+        ("return cls(params)", "encode", "jax_utils.replicate(jax.random.PRNGKey(0))", ["JM205"]),
+        ("return cls(params)", "noise", "jax_utils.replicate(jax.random.PRNGKey(0))", ["JM205"]),
+        ("return cls(params)", "encode", "jax.random.split(jax.random.PRNGKey(0), 8)", []),
+        ("return elsewhere.Encoder(params)", "encode", "jax_utils.replicate(jax.random.PRNGKey(0))", []),
+    ],
+)
+def test_methods_of_what_a_class_method_makes(returned: str, method: str, keys: str, codes: list[str]) -> None:
+    assert found(ENCODERS.format(returned=returned, method=method, keys=keys)) == codes
+
+
 @pytest.mark.parametrize(
     ("home", "caller", "codes"),
     [
