@@ -11,7 +11,7 @@ from tests.flags import UNOPTIMISED
 from tests.fuzz import killing, lint, programs, text
 from tests.fuzz.grammar.choices import Choices
 from tests.fuzz.mutating import SMALL, mutated
-from tests.fuzz.running import Case, Worker, generated, planned, rewritten, texts
+from tests.fuzz.running import HOSTS, Case, Worker, generated, planned, rewritten, texts
 from tests.fuzz.shrinking import smaller
 
 SEED, PROGRAMS, TEXTS, LINTED = "make test", 5, 16, 1
@@ -67,7 +67,8 @@ def test_a_program_that_ends_its_process_costs_itself_alone(worker: Worker) -> N
 
 
 def test_most_programs_get_global_arrays() -> None:
-    cases = [rewritten(str(n), generated(f"share:{n}")[1], ("auto",)) for n in range(8)]
+    numbers = range(0, 8 * HOSTS, HOSTS)  # programs with mapped functions of their own
+    cases = [rewritten(str(n), generated(f"share:{n}")[1], ("auto",)) for n in numbers]
     assert sum(case.has_global for case in cases) >= 5
 
 

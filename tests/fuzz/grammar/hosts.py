@@ -61,6 +61,7 @@ class Host:
     made: int = 0
     donated: bool = False
     stacked: bool = True
+    batched: bool = False
 
     def name(self, prefix: str) -> str:
         """A name that nothing has yet."""
@@ -113,9 +114,18 @@ def single_state(type_: Type, seed: str = "0.1") -> str:
     return f"jnp.full({type_.shape}, {seed})" if not type_.shape else f"jnp.linspace({seed}, 1.0, 3)"
 
 
-def replicated(host: Host, expression: str) -> str:
-    """The expression that stacks equal copies."""
+def replicated(host: Host, expression: str, first: bool = False) -> str:
+    """The expression that stacks equal copies; `first`: of what has no second axis yet, where the state has one."""
+    if host.batched and first:
+        ways = ("jax.tree.map(lambda x: jnp.broadcast_to(x, (N, 2) + jnp.shape(x)), {})", *INNER_COPIES)
+        return host.choices.pick(ways).format(expression)
     return host.choices.pick(REPLICATE, REPLICATE_WEIGHTS).format(expression)
+
+
+INNER_COPIES = (
+    "jax_utils.replicate(jax.tree.map(lambda x: jnp.stack([x] * 2), {}))",
+    "jax_utils.replicate(jax.tree.map(lambda x: jnp.broadcast_to(x, (2,) + jnp.shape(x)), {}))",
+)
 
 
 def cut(host: Host, expression: str) -> str:
@@ -128,13 +138,18 @@ def start(host: Host, target: str, seed: str = "0.1") -> None:
     choices, type_ = host.choices, host.type
     own = [n for n in leaf_names(type_) if isinstance(type_, Tree) and type_.of(n) == Leaf((2,), "key")]
     if isinstance(type_, Tree) and choices.chance(25):
-        values = {n: replicated(host, single_state(t, seed)) for n, t in type_.fields}
-        values |= {n: choices.pick(("jax.random.split(KEY, N)", "common_utils.shard_prng_key(KEY)")) for n in own}
-        if "stats" in values and choices.chance(40):
+        values = {n: replicated(host, single_state(t, seed), first=True) for n, t in type_.fields}
+        if len(values) > 1 and choices.chance(50):  # all at once, as parts of a tuple
+            parts = {n: host.name("part") for n in values}
+            fresh = ", ".join(single_state(t, seed) for _, t in type_.fields)
+            host.put(f"{', '.join(parts.values())} = {replicated(host, f'({fresh})', first=True)}")
+            values = parts
+        values |= {n: own_keys(host, choices.pick(("", "common_utils.shard_prng_key(KEY)"))) for n in own}
+        if "stats" in values and not host.batched and choices.chance(40):
             values["stats"] = "jnp.stack([jnp.full((3,), i * 0.1) for i in range(N)])"
         host.put(f"{target} = {build(type_, values)}")
         return
-    if choices.chance(6):
+    if choices.chance(6) and not host.batched:
         fresh = single_state(type_, seed)
         how = choices.pick(
             (
@@ -150,12 +165,19 @@ def start(host: Host, target: str, seed: str = "0.1") -> None:
         host.put(f"{fresh} = {single_state(type_, seed)}")
         if choices.chance(40):
             host.see(choices.pick([code for code, leaf in leaves(type_, fresh) if leaf.kind == "f"]))
-        host.put(f"{target} = {replicated(host, fresh)}")
+        host.put(f"{target} = {replicated(host, fresh, first=True)}")
     else:
-        host.put(f"{target} = {replicated(host, single_state(type_, seed))}")
+        host.put(f"{target} = {replicated(host, single_state(type_, seed), first=True)}")
     if own and isinstance(type_, Tree) and choices.chance(60):
-        values = dict.fromkeys(own, "jax.random.split(KEY, N)")
+        values = dict.fromkeys(own, own_keys(host, ""))
         host.put(f"{target} = {replaced(choices, target, type_, values)}")
+
+
+def own_keys(host: Host, way: str) -> str:
+    """The expression of a key for each device, and each place of the second axis."""
+    if host.batched:
+        return "jax.random.split(KEY, N * 2).reshape((N, 2, -1))"
+    return way or "jax.random.split(KEY, N)"
 
 
 def example(host: Host, index: str) -> str:
@@ -200,12 +222,22 @@ def _filled(host: Host, name: str, index: str) -> str:
     return name
 
 
+ONE_OF_INNER = ("jax.tree.map(lambda x: x[:, 0], {})", "jax.tree.map(lambda x: x[:, 1], {})")
+
+
+def taken(host: Host, mapped: Mapped, state: str) -> str:
+    """The expression of what a map takes of the state: one place of its second axis, where the map knows of none."""
+    alone = host.batched and not mapped.step.batched
+    return host.choices.pick(ONE_OF_INNER).format(state) if alone else state
+
+
 def arguments(host: Host, mapped: Mapped, state: str, index: str, keys: str, batch: str) -> list[str]:
     """The expressions of a call's arguments."""
     choices, found = host.choices, []
     for parameter, axis in zip(mapped.step.parameters, mapped.takes, strict=True):
         if parameter.role == "state":
-            found.append(state if axis == 0 or not host.stacked else f"jax_utils.unreplicate({state})")
+            given = taken(host, mapped, state)
+            found.append(given if axis == 0 or not host.stacked else f"jax_utils.unreplicate({given})")
         elif parameter.role == "batch":
             found.append(batch or batch_for(host, index, axis))
         elif parameter.role == "key":
@@ -239,6 +271,11 @@ def call(host: Host, mapped: Mapped, state: str, index: str = "0", keys: str = "
         names[role] = state if role == "state" else keys if role == "key" and keys else host.name(role)
     if len(names) == 1:
         host.put(f"{next(iter(names.values()))} = {code}")
+    elif mapped.step.together:
+        result = host.name("result")
+        access_ = '{}["{}"]' if mapped.step.together == "dict" else "{}.{}"
+        host.put(f"{result} = {code}")
+        host.put(*(f"{name} = {access_.format(result, role)}" for role, name in names.items()))
     elif choices.chance(15):
         result = host.name("result")
         host.put(f"{result} = {code}")
@@ -261,7 +298,7 @@ def padded(host: Host, mapped: Mapped, state: str, index: str) -> None:
         host.put(f"{name}_fun = {made}")
         made = f"{name}_fun"
     least = choices.pick(("", ", min_device_batch=2"))
-    host.put(f"{name} = {made}({state}, {batch}{least})")
+    host.put(f"{name} = {made}({taken(host, mapped, state)}, {batch}{least})")
     if not whole:
         host.see(f"jax.tree.map(np.sum, {name})")
         return
@@ -276,7 +313,8 @@ def may_pad(mapped: Mapped) -> bool:
     """Whether `pad_shard_unpad` can wrap a map: it takes a state and a batch, and gives no state of padded rows."""
     roles = [parameter.role for parameter in mapped.step.parameters]
     mapped_all = all(axis == 0 for axis in (*mapped.takes, *mapped.gives))
-    return roles == ["state", "batch"] and mapped_all and not mapped.donated
+    plain = not (mapped.donated or mapped.step.together or mapped.step.batched)
+    return roles == ["state", "batch"] and mapped_all and plain
 
 
 def by_keyword(choices: Choices, mapped: Mapped, given: list[str]) -> list[str]:

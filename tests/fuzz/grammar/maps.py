@@ -45,7 +45,9 @@ def plan_map(choices: Choices, step: Step, name: str, axis: str, forms: tuple[st
         else:
             takes.append(choices.pick((0, None), (50, 1)))
     gives: list[int | None] = []
-    for role, _ in step.results:
+    if step.together:
+        gives = [0] * len(step.results)
+    for role, _ in step.results if not step.together else ():
         if role == "metrics":
             gives.append(choices.pick((0, None), (9, 1)))
         elif role == "rows":

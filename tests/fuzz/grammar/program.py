@@ -12,12 +12,15 @@ from tests.fuzz.grammar.steps import Parameter, Step, write_step
 from tests.fuzz.grammar.trees import CLASSES, Leaf, Tree, Type, declarations, leaves
 
 Files = dict[str, str]
+STYLES = ("", "scanned", "batched", "dict", "named")  # how a step runs its body, or puts its results together
+STYLE_WEIGHTS = (10, 4, 4, 2, 2)
 IMPORTS = """
 import contextlib
 import copy
 import dataclasses
 import functools
 import pickle
+import string
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 import flax
@@ -81,6 +84,7 @@ class Draft:
     bindings: list[str] = field(default_factory=list)
     layers: list[list[str]] = field(default_factory=list)
     steps: list[list[str]] = field(default_factory=list)
+    style: str = ""
 
 
 def state_type(choices: Choices) -> Type:
@@ -112,6 +116,7 @@ def draft(choices: Choices) -> Draft:
     form = choices.pick(("bare", "dict", "tuple", "named"), (4, 5, 2, 1))
     batch: Type = x if form == "bare" else Tree(form, (("x", x), ("y", y)), "Batch" if form == "named" else "")
     made = Draft(choices, choices.pick(('"batch"', "AXIS")), state, batch, rows)
+    made.style = choices.pick(STYLES, STYLE_WEIGHTS)
     forms = FORMS if "AXIS" not in made.axis else tuple(f for f in FORMS if f != "module")
     donates = choices.chance(25)
     add_map(made, "train_step", ["state", "batch"], train_results(choices), forms, donates)
@@ -145,7 +150,8 @@ def add_map(
             parameters.append(Parameter("flag", "flag", Leaf(())))
         mute = choices.chance(6)
         metrics = choices.pick(("dict", "bare", "tuple", "named"), (6, 4, 1, 1))
-        step = write_step(choices, name, parameters, results, made.axis, mute, metrics)
+        style = made.style if made.style != "batched" or results[0] == "state" else ""
+        step = write_step(choices, name, parameters, results, made.axis, mute, metrics, style)
         mapped = plan_map(choices, step, f"p_{name}", made.axis, forms, may_donate)
     made.maps.append(mapped)
     place(made, mapped)
@@ -291,6 +297,7 @@ def host_code(made: Draft) -> list[str]:
     if structure == "class":
         place_ = "self.state"
     host = Host(choices, hostile, place_, made.state, made.batch, donated=bool(made.maps[0].donated))
+    host.batched = made.maps[0].step.batched
     if structure == "class":
         as_class(made, host)
     elif structure == "main":
@@ -343,7 +350,7 @@ def begun(made: Draft, host: Host) -> None:
     )
     if between:
         host.put(between)
-    host.put(f"{host.state} = {replicated(host, host.state)}")
+    host.put(f"{host.state} = {replicated(host, host.state, first=True)}")
 
 
 def everything(made: Draft, host: Host) -> None:

@@ -6,8 +6,11 @@ from dataclasses import dataclass, field
 
 from tests.fuzz.grammar.bodies import Scope, Value, fitted, scalar, statements
 from tests.fuzz.grammar.choices import Choices
+from tests.fuzz.grammar.rolled import batched, rolled
+from tests.fuzz.grammar.stored import stored
 from tests.fuzz.grammar.trees import Leaf, Tree, Type, access, build, replaced
 
+INNER = {"scanned": rolled, "batched": batched}
 SYNCHRONISED = 72  # percent of the updates of parameters: where all are, most arrays can be global
 
 
@@ -38,6 +41,8 @@ class Step:
     elsewhere: list[list[str]] = field(default_factory=list)
     collectives: bool = True
     returns_alone: bool = False
+    batched: bool = False  # its state has a second axis
+    together: str = ""  # how its results are one value: "dict" or "named"
 
 
 def unpacked(scope: Scope, parameter: Parameter) -> None:
@@ -150,9 +155,16 @@ def rows_of(scope: Scope) -> tuple[str, Type]:
 
 
 def write_step(
-    choices: Choices, name: str, parameters: list[Parameter], results: list[str], axis: str, mute: bool, metrics: str
+    choices: Choices,
+    name: str,
+    parameters: list[Parameter],
+    results: list[str],
+    axis: str,
+    mute: bool,
+    metrics: str,
+    style: str = "",
 ) -> Step:
-    """Writes a function with the arguments given, which returns the roles given."""
+    """Writes a function with the arguments given, which returns the roles given, in a style of `program.STYLES`."""
     scope = Scope(choices, axis, mute=mute)
     for parameter in parameters:
         if parameter.role != "flag":
@@ -162,6 +174,7 @@ def write_step(
     if state is not None and choices.chance(75):
         main_gradient(scope, state, batch)
     statements(scope)
+    stored(scope)
     flag = next((p for p in parameters if p.role == "flag"), None)
     if flag is not None and not mute:
         value = choices.pick(scope.floats())
@@ -186,15 +199,48 @@ def write_step(
             body.append(f"new_{role} = {code}")
             code = f"new_{role}"
         codes.append(code)
-    body.append(f"return {', '.join(codes)}")
-    names = ", ".join(p.name for p in parameters)
+    style, lines = _written(choices, name, parameters, results, style, body, codes)
     return Step(
         name,
         parameters,
         [(role, type_) for role, _, type_ in returned],
-        [f"def {name}({names}):", *(f"    {line}" for line in body)],
-        scope.above,
+        lines,
+        scope.above + ([_outputs_class(name, results)] if style == "named" else []),
         scope.elsewhere,
         not mute,
         len(returned) == 1,
+        batched=style == "batched",
+        together=style if style in ("dict", "named") else "",
     )
+
+
+def _written(
+    choices: Choices,
+    name: str,
+    parameters: list[Parameter],
+    roles: list[str],
+    style: str,
+    body: list[str],
+    codes: list[str],
+) -> tuple[str, list[str]]:
+    """The lines of a step in a style, or without it where what it returns does not fit."""
+    names = [p.name for p in parameters]
+    head = f"def {name}({', '.join(names)}):"
+    if style in INNER and roles[0] == "state":
+        return style, INNER[style](choices, head, names, body, codes)
+    style = style if style in ("dict", "named") and len(codes) > 1 else ""
+    returned = _together(name, style, roles, codes)
+    return style, [head, *(f"    {line}" for line in body), f"    return {returned}"]
+
+
+def _together(name: str, style: str, roles: list[str], codes: list[str]) -> str:
+    """The expression of all that a step returns."""
+    if style == "dict":
+        return "{" + ", ".join(f'"{role}": {code}' for role, code in zip(roles, codes, strict=True)) + "}"
+    if style == "named":
+        return f"{name.title()}({', '.join(f'{r}={c}' for r, c in zip(roles, codes, strict=True))})"
+    return ", ".join(codes)
+
+
+def _outputs_class(name: str, roles: list[str]) -> list[str]:
+    return [f"class {name.title()}(NamedTuple):", *(f"    {role}: Any" for role in roles)]
