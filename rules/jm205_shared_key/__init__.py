@@ -10,6 +10,8 @@ from jaxmigrate.flow.facts import Facts, Place
 from jaxmigrate.flow.readings import DeviceMap
 from jaxmigrate.flow.variance import Draw, Level, Reading
 from jaxmigrate.flow.variance.lattice import GIVEN
+from jaxmigrate.program.imports import reached
+from jaxmigrate.program.modules import Project
 
 CODE = "JM205"
 DRAWING = ("ropout", "next_rng", "make_rng")
@@ -41,10 +43,15 @@ def _is_unused(draw: Draw, facts: Facts) -> bool:
     """Whether haiku's `apply` is given a key that no network can use: of a test, or of a program that makes its own."""
     if draw.name != "apply":
         return False
-    modules = [draw.module] if draw.module.is_test else facts.resolver.project.named
-    texts = [module.text for module in modules]
+    texts = [draw.module.text] if draw.module.is_test else _texts(facts.resolver.project)
     makes = draw.module.is_test or any(MAKING in text for text in texts)
     return makes and not any(word in text for text in texts for word in DRAWING)
+
+
+def _texts(project: Project) -> list[str]:
+    """The texts of a program: networks may stand in files that nothing else is asked about."""
+    paths = {path for module in project.named for path in (module.path, *reached(module.path, module.text, project))}
+    return [project.text(path) or "" for path in paths]
 
 
 def is_shared(draw: Draw) -> bool:

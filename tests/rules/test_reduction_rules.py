@@ -8,7 +8,7 @@ import pytest
 
 from jaxmigrate.config import Config
 from jaxmigrate.linting import lint
-from jaxmigrate.sources import decode
+from jaxmigrate.sources import decode, read_source
 
 PRELUDE = """
 import functools
@@ -89,11 +89,17 @@ def test_networks_of_tests_that_draw_nothing() -> None:
     assert found(text + "# with hk.dropout\n", name="test_a.py") == ["JM205"]
 
 
-def test_networks_of_a_program_that_draw_nothing() -> None:
-    text = "def f(w, x, key): return net.apply(w, key, x)\np = jax.pmap(f, 'i', in_axes=(None, 0, None))\n"
-    own = text + "import haiku as hk\nnet = hk.transform(lambda x: hk.Linear(8)(x))\n"
-    assert found(own) == []
-    assert found(own + "def g(x): return hk.dropout(hk.next_rng_key(), 0.1, x)\n") == ["JM205"]
+@pytest.mark.parametrize(
+    ("layer", "codes"),
+    [("hk.Linear(8)(x)", []), ("hk.dropout(hk.next_rng_key(), 0.1, x)", ["JM205"])],
+)
+def test_networks_of_a_program_that_draw_nothing(layer: str, codes: list[str], tmp_path: Path) -> None:
+    (tmp_path / "layers.py").write_text(f"import haiku as hk\ndef layer(x): return {layer}\n")
+    (tmp_path / "nets.py").write_text("import haiku as hk\nimport layers\nnet = hk.transform(layers.layer)\n")
+    step = "import jax, nets\ndef f(w, x, key): return nets.net.apply(w, key, x)\n"
+    (tmp_path / "train.py").write_text(step + "p = jax.pmap(f, 'i', in_axes=(None, 0, None))\n")
+    sources = [read_source(path, path.name) for path in sorted(tmp_path.iterdir())]
+    assert [finding.code for finding in lint(sources, Config())] == codes
 
 
 def test_gradients_of_a_loss_that_is_the_same_everywhere_need_no_reduction() -> None:
