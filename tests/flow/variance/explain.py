@@ -87,7 +87,7 @@ HANDED = (
     "could change: the engine looks into neither"
 )
 _MADE_UNSEEN = re.compile(r"\(nn\.Module\)|lambda m, v: v\d+_l\.append\(")
-_GIVEN_AWAY = re.compile(r"\+ b\.sum\(\), (v\d+|p)\)|, b=(v\d+|p)\)|_M\(\)\.apply\(\{\}, (v\d+|p)\)")
+_GIVEN_AWAY = re.compile(r"\+ b\.sum\(\), (v\d+|p|x)\)|, b=(v\d+|p|x)\)|_M\(\)\.apply\(\{\}, (v\d+|p|x)\)")
 
 
 def cause_of(text: str, index: int, level: Level, differs: bool, disagreeing: Collection[int]) -> str:
@@ -130,7 +130,7 @@ def _is_handed(text: str, index: int) -> bool:
         name = pending.pop()
         if name not in made_of:
             made_of.add(name)
-            pending += re.findall(r"\b(?:v\d+|p)\b", made_by.get(int(name[1:]), "")) if name != "p" else []
+            pending += re.findall(r"\b(?:v\d+|p|x)\b", made_by.get(int(name[1:]), "")) if name not in "px" else []
     return not doubtful.isdisjoint(made_of)
 
 
