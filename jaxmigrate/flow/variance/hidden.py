@@ -16,7 +16,7 @@ from collections.abc import Iterable
 from functools import cached_property
 
 from jaxmigrate.flow.axes import axis_names, last_name
-from jaxmigrate.flow.variance import decorators
+from jaxmigrate.flow.variance import decorators, reflection
 from jaxmigrate.flow.variance.loaded import Loaded, aliases
 from jaxmigrate.flow.variance.quiet import is_none, only_logs
 from jaxmigrate.program.collectives import AXIS_POSITIONS
@@ -235,6 +235,8 @@ class Hidden:
                 self._place(mention)
             for module in self.loaded.modules():
                 self._decorate(module)
+                for name, home in reflection.reached(module, self.resolver):
+                    self._stored[name].add(home)
             self._follow_factories()
             for found in self._units.values():
                 for unit in found:

@@ -559,3 +559,26 @@ def test_functions_that_decorators_are_given(before: str, decorator: str, expect
     text = f"{before}\n@{decorator}\ndef told(v): return v * lax.axis_index('i')\ndef f(p, o): return o.table['a'](p)\n"
     assert levels(text) == expected
     assert levels(text.replace("lax.axis_index('i')", "2")) == "N"
+
+
+@pytest.mark.parametrize(
+    ("kept", "expected"),
+    [
+        ("def told(v): return v * {}\nTABLE = [globals()[n] for n in os.environ]", "M"),
+        ("def told(v): return v * {}\ndef find(n): return getattr(sys.modules[__name__], n)", "M"),
+        ("def told(v): return v * {}\ndef find(n): return getattr(sys.modules[__name__], 'to' + n)", "M"),
+        ("def told(v): return v * {}\ndef find(n): return getattr(sys.modules[__name__], f'other_{n}')", "N"),
+        ("def told(v): return v * {}\ndef find(n): return getattr(elsewhere, n)", "N"),
+        ("class T:\n def told(s, v): return v * {}\n def find(s, n): return getattr(s, n)", "M"),
+        ("class S:\n def told(s, v): return v * {}\nclass T(S):\n def find(s, n): return getattr(s, n)", "M"),
+        ("class T:\n def told(s, v): return v * {}\n def find(s, n): return getattr(s, 'a')", "N"),
+        ("class T:\n def __init_subclass__(c): TABLE.append(c)\nclass U(T):\n def g(s, v): return v * {}", "M"),
+        ("class M(type): pass\nclass T(metaclass=M):\n def g(s, v): return v * {}", "M"),
+        ("import abc\nclass T(metaclass=abc.ABCMeta):\n def g(s, v): return v * {}", "N"),
+    ],
+)
+def test_functions_that_nothing_names(kept: str, expected: str) -> None:
+    """A program may find them by computed names, or keep its classes where they are made."""
+    text = f"import sys\n{kept}\ndef f(p, o): return o.run(p)\n"
+    assert levels(text.replace("{}", "lax.axis_index('i')")) == expected
+    assert levels(text.replace("{}", "2")) == "N"
