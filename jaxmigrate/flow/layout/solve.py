@@ -346,16 +346,24 @@ class Solver:
             if self.blocked[node]:
                 changed = True
                 continue
+            if self._forget_classes(cells, parts):
+                changed = True
+                continue  # with what is known without them
             for part, cell in zip(parts, cells, strict=True):
-                if cell is not None and not self._is_of_its_class(cell.find(), part):
-                    self.classes.pop(cell.find(), None)
-                    self.states.pop(cell.find(), None)
-                    changed = True
                 if part is None:
                     changed |= self._drop(cell, "comes from a mapped function that cannot be read")
                 elif part.level != Level.NO and self._layout(cell) == "replicated":
                     changed |= self._drop_parts(cell, part)
         return changed
+
+    def _forget_classes(self, cells: Sequence[Cell | None], parts: Sequence[Var | None]) -> bool:
+        """Forgets the classes of groups of which an output may be of another; says whether there are such."""
+        pairs = zip(cells, parts, strict=True)
+        wrong = [one.find() for one, part in pairs if one is not None and not self._is_of_its_class(one.find(), part)]
+        for root in wrong:
+            self.classes.pop(root, None)
+            self.states.pop(root, None)
+        return bool(wrong)
 
     def _is_of_its_class(self, root: Cell, part: Var | None) -> bool:
         """Whether an output is of the class that the objects of its group are taken to be of."""

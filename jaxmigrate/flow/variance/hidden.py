@@ -64,6 +64,7 @@ PLAIN_BASES = frozenset(  # out of sight, and known to call no method that a cla
     {
         "object", "ABC", "Generic", "Protocol", "NamedTuple", "namedtuple", "TypedDict", "Enum", "IntEnum", "StrEnum",
         "Flag", "IntFlag", "Exception", "ValueError", "RuntimeError", "TrainState", "PyTreeNode", "AbstractExperiment",
+        "TestCase",  # which runs its tests on the host
     }
 )  # fmt: skip
 
@@ -454,14 +455,20 @@ class Hidden:
         for node in module.table.own_scope:
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
                 for decorator in node.decorator_list:
-                    mention = _Mention(node.name, decorator, module, self._unit(node.name, node, module))
+                    mention = _Mention(self._alone(node), decorator, module, self._of_node[node])
                     found = decorators.takers(decorator, module, self.resolver)
                     names = [one.passed_names() for one in found or ()]
                     if found is None or not all(names):
-                        self._stored[node.name].add(module)
+                        self._stored[mention.name].add(module)
                         continue
                     for taker, passed in zip(found, names, strict=True):
                         self._follow_parameter(taker.node, taker.module, passed[0], mention)
+
+    def _alone(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> str:
+        """A name for one function or class, and for none of its namesakes."""
+        name = f"{node.name} of line {node.lineno} {id(node)}"
+        self._units.setdefault(name, [self._of_node[node]])
+        return name
 
     def _follow_parameter(self, function: FunctionNode, module: Module, name: str, mention: _Mention) -> None:
         """Follows what is given to a function by a parameter to what the function does with it."""

@@ -259,6 +259,10 @@ def test_devices_of_one_process(text: str, of_all: str, of_one: str) -> None:
         (f"{NOISY}{METHODS}class F(E):\n def go(self, g): return State(g)\nE().go(net)", "MM"),
         (f"{NOISY}{METHODS}E.go = lambda self, g: State(g)\nE().go(net)", "MM"),
         (f"{NOISY}{METHODS}E().go(net)", "NN"),
+        # of namesakes only the one that a decorator keeps, and no test
+        ("@elsewhere.add(1)\ndef go(x): return x\nclass Other:\n def go(self, x): return lax.axis_index('i')", "NN"),
+        ("@elsewhere.add(1)\ndef go(x): return lax.axis_index('i')\nclass Other:\n def go(self, x): return x", "MM"),
+        ("class T(TestCase):\n def test_it(self, x): return lax.axis_index('i') * x", "NN"),
         # functions that only log
         (f"{LOGGER}  print(v)\nhooks = [note]", "NN"),
         (f"{LOGGER}  print(v)\n return None\nhooks = [note]", "NN"),
