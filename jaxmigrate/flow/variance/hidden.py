@@ -68,6 +68,12 @@ PLAIN_BASES = frozenset(  # out of sight, and known to call no method that a cla
     }
 )  # fmt: skip
 
+# The classes of these call what derives from them on the host alone: data pipelines, tests, threads, configurations.
+HOST_BASES = (
+    *("tensorflow.", "tensorflow_datasets.", "dmvr.", "unittest.", "absl.", "ml_collections.", "concurrent.", "grain."),
+    *("threading.", "multiprocessing.", "torch.", "clu.preprocess_spec."),
+)
+
 # These fail on what is traced, or inside a map: a function that mentions one runs on the host.
 HOST_ONLY = frozenset(
     {
@@ -128,6 +134,7 @@ class Hidden:
         self._derivatives: set[str] = set()
         self._methods: dict[str, set[str]] = defaultdict(set)
         self._bases: dict[str, set[str]] = defaultdict(set)
+        self._host_bases: dict[str, bool] = {}  # by the last part of their names
         self._implicit: dict[tuple[frozenset[str], Module | None], bool] = {}
         self._answers: dict[tuple[str, frozenset[str], Module | None], tuple[bool, bool]] = {}
         self._anywhere: dict[frozenset[Module], tuple[set[str], list[Unit]]] = {}
@@ -236,6 +243,7 @@ class Hidden:
                 self._place(mention)
             for module in self.loaded.modules():
                 self._decorate(module)
+                self._note_hosts(module)
                 for name, home in reflection.reached(module, self.resolver):
                     self._stored[name].add(home)
             self._follow_factories()
@@ -269,6 +277,9 @@ class Hidden:
             elif isinstance(node, ast.ClassDef):
                 methods = {s.name for s in node.body if isinstance(s, ast.FunctionDef | ast.AsyncFunctionDef)}
                 bases = {_last(base) for base in node.bases}
+                for base in node.bases:
+                    is_host = self._is_of_host(base, module)
+                    self._host_bases[_last(base)] = self._host_bases.get(_last(base), True) and is_host
                 unit = self._unit(node.name, node, module)
                 unit.mentions.update(methods - {CONSTRUCTOR}, bases, [_constructor(node.name)])
                 self._methods[node.name] |= methods
@@ -290,7 +301,13 @@ class Hidden:
     def _is_hooked(self, name: str) -> bool:
         """Whether a class has a base out of sight that may call the class's methods: it is a network, a formatter."""
         above = self._line(name) - {name}
-        return any("Module" in base or base not in (*self._bases, *PLAIN_BASES) for base in above)
+        known = {*self._bases, *PLAIN_BASES, *(base for base, is_host in self._host_bases.items() if is_host)}
+        return any("Module" in base or base not in known for base in above)
+
+    def _is_of_host(self, base: ast.expr, module: Module) -> bool:
+        """Whether a base is of a library whose code never runs on devices."""
+        value = self.resolver.value(base, module)
+        return isinstance(value, External) and value.name.startswith(HOST_BASES)
 
     @cached_property
     def _reachable(self) -> frozenset[str]:
@@ -463,6 +480,17 @@ class Hidden:
                         continue
                     for taker, passed in zip(found, names, strict=True):
                         self._follow_parameter(taker.node, taker.module, passed[0], mention)
+
+    def _note_hosts(self, module: Module) -> None:
+        """A function that calls one which it has defined itself runs on the host where that does."""
+        for call in module.table.calls:
+            if not isinstance(call.func, ast.Name):
+                continue
+            scope = module.table.scope_of.get(call.func)
+            bindings = scope.bindings.get(call.func.id, ()) if scope is not None and scope.kind == "function" else ()
+            inner = self._of_node.get(bindings[0].node) if len(bindings) == 1 else None
+            if inner is not None and (inner.is_host or not inner.mentions.isdisjoint(HOST_ONLY)):
+                self._owner(scope, module).is_host = True
 
     def _alone(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> str:
         """A name for one function or class, and for none of its namesakes."""

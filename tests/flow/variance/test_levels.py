@@ -44,6 +44,11 @@ SUMMED = """def f(p, x, o):
  for d in o.rounds:
   loss += o.loss(o.apply(given, x), given)
 """
+RUN = "\n def run(self, x): return jax.process_index() * x"
+OF_A_SET = """@elsewhere.add('set')
+def get(x):
+ def to_devices(x): return flax.jax_utils.prefetch_to_device(x, 2)
+"""
 LOGGER = "def note(v):\n if jax.process_index() == 0:\n"
 
 
@@ -263,6 +268,17 @@ def test_devices_of_one_process(text: str, of_all: str, of_one: str) -> None:
         ("@elsewhere.add(1)\ndef go(x): return x\nclass Other:\n def go(self, x): return lax.axis_index('i')", "NN"),
         ("@elsewhere.add(1)\ndef go(x): return lax.axis_index('i')\nclass Other:\n def go(self, x): return x", "MM"),
         ("class T(TestCase):\n def test_it(self, x): return lax.axis_index('i') * x", "NN"),
+        # the classes of host libraries call what derives from them on the host
+        (f"import threading\nclass T(threading.Thread):{RUN}", "NN"),
+        (f"from concurrent import futures\nclass T(futures.Executor):{RUN}", "NN"),
+        (f"class T(elsewhere.Thread):{RUN}", "MM"),
+        (f"import threading\nclass T(threading.Thread): pass\nclass U(elsewhere.Thread):{RUN}", "MM"),
+        (f"import threading\nclass T(threading.Thread, elsewhere.Thing):{RUN}", "MM"),
+        # what calls a function of its own that is for the host
+        (f"{OF_A_SET} return to_devices(x), jax.process_index()", "NN"),
+        (f"{OF_A_SET} return jax.process_index()", "MM"),
+        (f"{OF_A_SET} return to_devices, jax.process_index()", "MM"),
+        (f"{OF_A_SET} to_devices = elsewhere.f\n return to_devices(x), jax.process_index()", "MM"),
         # functions that only log
         (f"{LOGGER}  print(v)\nhooks = [note]", "NN"),
         (f"{LOGGER}  print(v)\n return None\nhooks = [note]", "NN"),
