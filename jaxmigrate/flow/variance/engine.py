@@ -48,11 +48,12 @@ def read(
         Fields({name: _argument(value, name) for name, value in named.items()}),
     )
     modes = {"trusting": trusting, "lenient": lenient, "local": local}
-    run = _read(function, given, axes, resolver, shared, spilled=False, **modes)
-    if run.spills and not lenient:
-        # something outside was changed: read again, trusting nothing that can have been changed
-        run = _read(function, given, axes, resolver, shared, spilled=True, **modes)
-    return run.reading
+    spilled: Level | None = None
+    while True:
+        run = _read(function, given, axes, resolver, shared, spilled=spilled, **modes)
+        if run.spills is None or lenient or (spilled is not None and spilled >= run.spills):
+            return run.reading
+        spilled = run.spills  # something outside was changed: read again, trusting nothing that can have been changed
 
 
 def introduces_variance(resolver: Resolver, axes: frozenset[str], name: str = "") -> bool:
@@ -82,7 +83,7 @@ def _read(
     resolver: Resolver,
     shared: Shared,
     *,
-    spilled: bool,
+    spilled: Level | None,
     trusting: bool,
     lenient: bool,
     local: bool,

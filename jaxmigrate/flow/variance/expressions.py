@@ -251,9 +251,7 @@ def operated(run: Run, node: ast.expr, op: ast.operator, left: Var, right: Var, 
     if isinstance(op, ast.BitOr) and left.fields is not None and right.fields is not None:
         return dictionary({**left.fields, **right.fields})
     result = union([left, right])
-    is_sequence = isinstance(op, ast.Mult | ast.Add) and not (_is_array(left) or _is_array(right))
-    if is_sequence and isinstance(op, ast.Add) and "array" in (left.kind, right.kind):
-        is_sequence = not run.lenient and run.shared.hidden.is_defined("__radd__")  # no list is added to a number
+    is_sequence = _is_sequence(run, op, left, right)
     places = left.places | right.places if is_sequence else frozenset()
     result = replace(result, kind="unknown" if is_sequence else "array", places=places)
     if isinstance(op, ast.Sub) and right.gradient and not left.gradient:
@@ -265,6 +263,22 @@ def operated(run: Run, node: ast.expr, op: ast.operator, left: Var, right: Var, 
 
 def _is_array(value: Var) -> bool:
     return value.kind == "array" and not isinstance(value.static, Constant)
+
+
+def _is_sequence(run: Run, op: ast.operator, left: Var, right: Var) -> bool:
+    """Whether `left op right` may be a list, or another object that holds what its operands hold."""
+    if not isinstance(op, ast.Mult | ast.Add) or _is_array(left) or _is_array(right):
+        return False
+    method = "__mul__" if isinstance(op, ast.Mult) else "__add__"
+    numbers = [_is_fraction(v) if isinstance(op, ast.Mult) else v.kind == "array" for v in (left, right)]
+    if not any(numbers):
+        return True  # of numbers, only whole ones repeat a list, and none is added to one
+    own = method if numbers[1] else f"__r{method[2:]}"
+    return not run.lenient and run.shared.hidden.is_defined(own)
+
+
+def _is_fraction(value: Var) -> bool:
+    return isinstance(value.static, Constant) and isinstance(value.static.value, float | complex)
 
 
 def _unary(run: Run, node: ast.UnaryOp, frame: Frame) -> Var:

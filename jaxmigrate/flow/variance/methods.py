@@ -227,7 +227,8 @@ def _mutate(
         objects.replace_object(run, node.func.value, receiver, run.settle(after), run.settle(stored), frame)
     else:
         run.change(receiver, run.settle(stored))
-        run.spills |= not receiver.places
+        if not receiver.places:
+            run.spill(run.settle(stored))
     return result
 
 

@@ -121,8 +121,8 @@ def _known(run: Run, value: Var, name: str) -> Var | None:
 def _of_values(run: Run, owner: Value, name: str, values: tuple[Value, ...]) -> Var | None:
     if len(values) != 1 or (isinstance(values[0], Member | Unknown) and isinstance(owner, Instance)):
         return None
-    if run.spilled and isinstance(values[0], Constant):
-        return unsure(EQUAL)  # what was stored may have been stored there
+    if run.spilled is not None and isinstance(values[0], Constant):
+        return EQUAL if run.spilled == Level.NO else unsure(EQUAL)  # what was stored may have been stored there
     hosts = run.hosts
     cls = owner.cls if isinstance(owner, Instance) else owner if isinstance(owner, Class) else None
     module = owner.module if isinstance(owner, ModuleValue) else None
@@ -175,7 +175,7 @@ def _assign_name(run: Run, node: ast.Name, name: str, value: Var, frame: Frame) 
     if scope is not None and name in scope.outer_names:
         holder = frame.parent.holder(name) if frame.parent is not None else None
         if holder is None:
-            run.spills = True
+            run.spill(value)
             return
         run.changes += 1
         value = join_all([holder.names[name], value])  # whoever reads it may do so before or after
@@ -221,14 +221,14 @@ def replace_object(run: Run, owner: ast.expr, before: Var, after: Var, stored: V
             if holder is not None:
                 bind_name(run, name, after, holder)
             else:
-                run.spills = True
+                run.spill(stored)
         case ast.Attribute(value=outer, attr=name):
             _store_inner(run, outer, name, after, frame)
         case ast.Subscript(value=outer, slice=index):
             _store_inner(run, outer, _key(expressions.evaluate(run, index, frame)), after, frame)
         case _:
             if not before.places:
-                run.spills = True
+                run.spill(stored)
 
 
 def _store_inner(run: Run, outer: ast.expr, key: str | None, inner: Var, frame: Frame) -> None:
@@ -239,7 +239,7 @@ def _store_inner(run: Run, outer: ast.expr, key: str | None, inner: Var, frame: 
         if found is not None:
             bind_name(run, outer.id, after, found)
         else:
-            run.spills = True
+            run.spill(inner)
     elif isinstance(outer, ast.Attribute):
         _store_inner(run, outer.value, outer.attr, after, frame)
     elif isinstance(outer, ast.Subscript):

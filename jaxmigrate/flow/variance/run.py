@@ -69,17 +69,18 @@ class Run:
 
     `clearing`: whether reductions make values equal; off while a gradient's dependence is asked for. `shadowed`: axes
     that an inner vmap binds again, None standing for unknown ones. `doubt`: how many branches deep that processes may
-    not agree on. `batched`: how many vmaps deep. `spilled`: whether something outside of what is read was changed, so
-    that what is read from there is not known. `trusting`: what is out of sight is taken for a function of its
-    arguments, without a look at the program. `lenient`: processes agree on what Python tests. `local`: so do the
-    devices of one, which are all that is asked about. `home`: the module of what is read. `customs` and `cleared` count
-    the functions called that have a derivative of their own, and the reductions that have made something equal.
+    not agree on. `batched`: how many vmaps deep. `spilled`: that something outside of what is read was changed, so that
+    what is read from there is not known, and the level of what was stored there; None where nothing was. `trusting`:
+    what is out of sight is taken for a function of its arguments, without a look at the program. `lenient`: processes
+    agree on what Python tests. `local`: so do the devices of one, which are all that is asked about. `home`: the module
+    of what is read. `customs` and `cleared` count the functions called that have a derivative of their own, and the
+    reductions that have made something equal.
     """
 
     axes: frozenset[str]
     resolver: Resolver
     shared: Shared
-    spilled: bool = False
+    spilled: Level | None = None
     trusting: bool = False
     lenient: bool = False
     local: bool = False
@@ -99,7 +100,8 @@ class Run:
     cleared: int = 0
     hosted: int = 0
     work: int = 0
-    spills: bool = False
+    spills: Level | None = None
+    escaped: set[object] = made(factory=set)  # where what was stored outside may have been made
     gave_up: bool = False
 
     @property
@@ -153,7 +155,9 @@ class Run:
     def kept(self, value: Var, key: object) -> Var:
         """An object that outlives what is read: not known any more once something outside has been changed."""
         place = frozenset([(OUTSIDE, key)])
-        return replace(unsure(EQUAL) if self.spilled else value, places=place, own=None)
+        if self.spilled is not None:
+            value = EQUAL if self.spilled == Level.NO else unsure(EQUAL)
+        return replace(value, places=place, own=None)
 
     def static(self, value: Value, key: object, differs: Callable[[], bool]) -> Var:
         """A value known before anything runs, or at least captured from where nothing is mapped."""
@@ -210,9 +214,9 @@ class Run:
         """Something is stored in an object: every variable that may hold it, or a part of it, is no longer certain."""
         self.changes += 1
         stored = self.settle(stored)
-        if any(isinstance(p, tuple) and p and p[0] == OUTSIDE for p in target.origins):
-            self.spills = True
         origins = target.origins
+        if any(isinstance(p, tuple) and p and p[0] == OUTSIDE for p in origins) or not self.escaped.isdisjoint(origins):
+            self.spill(stored)
         if not origins:
             return
         for frame in self.frames:
@@ -220,10 +224,22 @@ class Run:
                 if not value.places.isdisjoint(origins):
                     frame.names[name] = replace(weaker(value, stored), gradient=value.gradient)
 
+    def spill(self, stored: Var) -> None:
+        """Something outside of what is read is changed."""
+        level = Level.NO if _is_equal(self.settle(stored)) else Level.MAY
+        self.spills = level if self.spills is None else max(self.spills, level)
+        self.escaped |= stored.places
+
     def live(self, frame: Frame) -> None:
         """Drops the frames of calls that have ended, but for those that a function made there still sees."""
         if not frame.captured:
             self.frames.remove(frame)
+
+
+def _is_equal(value: Var) -> bool:
+    """Whether all of a value is one thing for all devices, and for all processes."""
+    each = (*(value.parts or ()), *(value.fields or {}).values())
+    return inside(value) == Level.NO and not value.host and all(_is_equal(one) for one in each)
 
 
 def weaker(value: Var, stored: Var) -> Var:

@@ -602,3 +602,35 @@ def test_functions_that_nothing_names(kept: str, expected: str) -> None:
     text = f"import sys\n{kept}\ndef f(p, o): return o.run(p)\n"
     assert levels(text.replace("{}", "lax.axis_index('i')")) == expected
     assert levels(text.replace("{}", "2")) == "N"
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("C.append(2.0)\n return p * C[0]", "N"),
+        ("C.append(x)\n return p * C[0]", "M"),
+        ("C.append(lambda v: v * lax.axis_index('i'))\n return C[0](p)", "M"),
+        ("C.append(lambda v: v * x)\n return C[0](p)", "M"),
+        ("C.append(lambda v: v * 2)\n return C[0](p)", "N"),
+        ("mine = []\n C.append(mine)\n mine.append(2.0)\n return p * C[0][0]", "N"),
+        ("mine = []\n C.append(mine)\n mine.append(x)\n return p * C[0][0]", "M"),
+        ("mine = []\n mine.append(x)\n C.append(mine)\n return p * C[0][0]", "M"),
+        ("mine = []\n for _ in range(2):\n  mine.append(x)\n  C.append(mine)\n return p * C[0][0]", "M"),
+        ("mine, all = [], []\n all.append(mine)\n C.append(all)\n mine.append(x)\n return p * C[0][0][0]", "M"),
+        ("C.append(2.0)\n for _ in range(2):\n  q = p * C[0]\n  C.append(x)\n return q", "M"),
+        ("if jax.process_index() == 0:\n  C.append(2.0)\n return p * len(C)", "M"),
+        ("C.append(jax.process_index())\n return p * C[0]", "M"),
+        ("global G\n G = 2.0\n return p * G", "N"),
+        ("global G\n G = x\n return p * G", "M"),
+        ("D.a = 2.0\n return p * D.a", "N"),
+        ("D.a = x\n return p * D.b.a", "M"),
+        ("elsewhere.keep(C, 2.0)\n return p * C[0]", "M"),
+        # a number that is multiplied by what stands outside is no part of it
+        ("r = 1.0\n for k in C:\n  r *= C[0]\n  r *= x\n return p * C[0]", "N"),
+        ("r = 1\n for k in C:\n  r *= C[0]\n  r += x\n return p * C[0]", "M"),
+    ],
+)
+def test_what_is_stored_outside(body: str, expected: str) -> None:
+    """What is the same on all devices may be stored outside, if nothing that is stored changes later."""
+    head = "C = elsewhere.made()\nD = elsewhere.made()\nG = 1.0\n"
+    assert levels(f"{head}def f(p, x):\n {body}\n") == expected
