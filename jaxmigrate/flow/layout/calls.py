@@ -15,6 +15,7 @@ from jaxmigrate.flow.layout import (
     devices,
     experiments,
     expressions,
+    frames,
     library,
     loans,
     mapped,
@@ -470,6 +471,7 @@ def _note_reflection(it: Interpreter, name: str, node: ast.expr, frame: Frame) -
         it.beyond.setdefault(node, pin(f"can be reached through {name}", node, frame))
     if name in REFLECTION:
         it.reflections[node] = pin(f"can be reached through {name.rpartition('.')[2]}()", node, frame)
+        frames.capture_unnamed(it, frame)
         if name in OF_MODULES:
             it.of_modules.add(node)
         if frame.scope.kind == "module" or name not in OF_MODULES:

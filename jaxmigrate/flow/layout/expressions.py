@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from jaxmigrate.flow.guards import is_tried
-from jaxmigrate.flow.layout import attributes, calls, classes, frames, passing, pieces, survey
+from jaxmigrate.flow.layout import attributes, calls, classes, frames, module_names, passing, pieces, survey
 from jaxmigrate.flow.layout.values import (
     NONE,
     NOTHING,
@@ -81,6 +81,8 @@ def _evaluate(it: Interpreter, node: ast.expr, frame: Frame) -> Abstract:  # noq
             frames.assign_name(it, target.id, result, target, frame)
             return result
         case ast.ListComp(elt=elt, generators=generators) | ast.GeneratorExp(elt=elt, generators=generators):
+            if (scope := frame.module.table.own_scope.get(node)) and module_names.is_late(scope, frame.module):
+                frames.capture(it, node, frame)
             return comprehension(it, node, elt, generators, frame)
         case ast.SetComp(elt=elt, generators=generators):
             result = comprehension(it, node, elt, generators, frame)

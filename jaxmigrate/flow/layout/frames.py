@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -22,7 +23,8 @@ class Frame:
     """One function (or module or class body) while it is interpreted. `env` is None where control does not get.
 
     `context` is the call that runs it, where each is followed by itself; `captured` are the variables of it that
-    functions read which can run by now, and `unnamed` the functions that have been defined and not named since.
+    functions read which can run by now, and `unnamed` the functions of each name that have been defined while nothing
+    had named it.
     """
 
     module: Module
@@ -31,7 +33,7 @@ class Frame:
     env: Env | None
     context: ast.Call | None = None
     captured: set[Key] = field(default_factory=set)
-    unnamed: dict[str, ast.AST] = field(default_factory=dict)
+    unnamed: dict[str, list[ast.AST]] = field(default_factory=dict)
     breaks: list[list[Env]] = field(default_factory=list)
     continues: list[list[Env]] = field(default_factory=list)
     reached: list[Env] = field(default_factory=list)
@@ -71,12 +73,16 @@ def _holder(name: str, frame: Frame) -> Scope:
 def load_name(it: Interpreter, name: str, node: ast.expr, frame: Frame) -> Abstract:
     """What a name holds where it is read."""
     it.loads.add(node)
-    holder = frame.module.table.scope_of.get(node, frame.scope).lookup(name)
-    if name in frame.unnamed and holder is frame.scope:
-        capture(it, frame.unnamed.pop(name), frame)
+    scope = frame.module.table.scope_of.get(node, frame.scope)
+    holder = scope.lookup(name)
+    if holder is frame.scope:
+        _capture_all(it, frame.unnamed.pop(name, ()), frame)
     own = frame.scope.bindings.get(name) is not None and name not in frame.scope.outer_names
     if frame.env is not None and name in frame.env and (own or holder is None or holder.kind == "comprehension"):
-        return it.settle(frame.env[name], node, frame.module)
+        value = frame.env[name]
+        if holder is frame.scope and module_names.is_late(scope, frame.module):  # by then it may hold something else
+            value = it.join(value, it.load(("variable", holder.node, name)), node, frame.module)
+        return it.settle(value, node, frame.module)
     if holder is None and (source := module_names.star_source(it, name, frame.module)) is not None:
         return module_names.module_attribute(it, source, name)
     if holder is None:
@@ -89,10 +95,22 @@ def load_name(it: Interpreter, name: str, node: ast.expr, frame: Frame) -> Abstr
 
 
 def defined(it: Interpreter, node: ast.FunctionDef | ast.AsyncFunctionDef, frame: Frame) -> None:
-    """A function comes to be; in another it cannot run before something names it."""
-    if frame.scope.kind == "function" and isinstance(node, ast.FunctionDef) and not node.decorator_list:
-        frame.unnamed[node.name] = node
+    """A function comes to be; in another it cannot run before something names it that can run."""
+    outside = node.name in frame.scope.outer_names or ("variable", frame.scope.node, node.name) in frame.captured
+    if frame.scope.kind == "function" and isinstance(node, ast.FunctionDef) and not (node.decorator_list or outside):
+        frame.unnamed.setdefault(node.name, []).append(node)
     else:
+        capture(it, node, frame)
+
+
+def capture_unnamed(it: Interpreter, frame: Frame) -> None:
+    """All functions of a frame can run, as something may reach them by any name."""
+    for name in [*frame.unnamed]:
+        _capture_all(it, frame.unnamed.pop(name, ()), frame)
+
+
+def _capture_all(it: Interpreter, nodes: Iterable[ast.AST], frame: Frame) -> None:
+    for node in nodes:
         capture(it, node, frame)
 
 
@@ -108,8 +126,7 @@ def capture(it: Interpreter, node: ast.AST, frame: Frame) -> None:
             and holder.node is frame.scope.node
         }
     for name in it.free[node]:
-        if name in frame.unnamed:
-            capture(it, frame.unnamed.pop(name), frame)
+        _capture_all(it, frame.unnamed.pop(name, ()), frame)
         key = ("variable", frame.scope.node, name)
         frame.captured.add(key)
         if key in it.shared and frame.env is not None and name in frame.env:

@@ -13,6 +13,8 @@ from jaxmigrate.program.values import Class, Constant, External, Function, Modul
 if TYPE_CHECKING:
     from jaxmigrate.flow.layout.interpreter import Interpreter
 
+CONSUMERS = frozenset({"all", "any", "dict", "frozenset", "list", "max", "min", "set", "sorted", "sum", "tuple"})
+
 
 def module_attribute(it: Interpreter, module: Module, name: str) -> Abstract:
     """What `module.name` can hold: a variable of a module of the project."""
@@ -68,7 +70,7 @@ def shared_names(module: Module) -> set[tuple[object, ...]]:
         if isinstance(node, ast.Name):
             scope = module.table.scope_of[node]
             holder = scope.lookup(node.id)
-            if holder is not None and holder is not _frame_scope(scope):
+            if holder is not None and (holder is not _frame_scope(scope) or is_late(scope, module)):
                 found.add(("variable", holder.node, node.id))
     return found
 
@@ -87,6 +89,25 @@ def _frame_scope(scope: Scope) -> Scope:
     while scope.kind == "comprehension" and scope.parent is not None:
         scope = scope.parent
     return scope
+
+
+def is_late(scope: Scope, module: Module) -> bool:
+    """Whether what stands in a scope may run later than where it stands: in a generator that is not used up at once."""
+    while scope.kind == "comprehension" and scope.parent is not None:
+        if isinstance(scope.node, ast.GeneratorExp) and not _is_used_up(scope.node, module):
+            return True
+        scope = scope.parent
+    return False
+
+
+def _is_used_up(node: ast.GeneratorExp, module: Module) -> bool:
+    """Whether a generator is given to what takes all that it gives, there and then."""
+    match module.table.parents.get(node):
+        case ast.Call(func=ast.Name(id=name) as func, args=args) if name in CONSUMERS and node in args:
+            return module.table.scope_of[func].lookup(name) is None
+        case ast.Call(func=ast.Attribute(value=ast.Constant(), attr="join")):
+            return True
+    return False
 
 
 def imported_names(module: Module) -> set[str]:

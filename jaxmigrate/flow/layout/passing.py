@@ -1,19 +1,22 @@
 """Attributes that hold a value only until a statement soon after gives them another, which nobody sees in between.
 
 `self.params = model.init(key)` and then `self.params = replicate(self.params)`: what the attribute holds for the rest
-of the program is the second value. The first is followed as a local variable is.
+of the program is the second value. The first is followed as a local variable is. Either the second statement comes
+right after the first, or both stand in the constructor of an object that nobody else has yet: whatever is called in
+between, and whoever goes on where it raises, has no way to the object.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from jaxmigrate.flow.guards import is_tried
+from jaxmigrate.flow.layout import survey
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import is_classmethod, is_static
-from jaxmigrate.program.values import Class, External, Function
+from jaxmigrate.program.values import Class, Function
 
 if TYPE_CHECKING:
     from jaxmigrate.flow.layout.frames import Frame
@@ -21,13 +24,8 @@ if TYPE_CHECKING:
 
 LEAVING = (ast.Return, ast.Raise, ast.Break, ast.Continue, ast.Yield, ast.YieldFrom, ast.Await, ast.Try, ast.TryStar)
 HIDING = (*LEAVING, ast.With, ast.AsyncWith, ast.Delete, ast.Global, ast.Nonlocal, ast.Import, ast.ImportFrom)
-HOOKS = frozenset({"__setattr__", "__getattribute__", "__getattr__", "__slots__"})
-BLIND = ("jax.", "flax.", "numpy.", "optax.", "chex.", "haiku.", "functools.partial", "logging.", "absl.logging.")
-BLIND_BUILTINS = frozenset(
-    f"builtins.{name}"
-    for name in ("dict", "float", "int", "len", "list", "max", "min", "print", "range", "sum", "tuple")
-)
-DEEPEST = 3  # calls within calls that are looked at
+HOOKS = frozenset({"__new__", "__setattr__", "__getattribute__", "__getattr__", "__slots__"})
+LOOPS = (ast.For, ast.AsyncFor, ast.While)
 
 
 def name_of(node: ast.expr) -> str:
@@ -59,8 +57,63 @@ def _is_passing(it: Interpreter, target: ast.Attribute, module: Module) -> bool:
     methods = _methods(it, Class(module, owner))
     if not between or target.attr in methods or methods & HOOKS:
         return False
-    looks = _Looks(it, target.attr, methods)
-    return not any(looks.may_show(one, function, module) for one in between)
+    if any(isinstance(node, HIDING) for one in between for node in ast.walk(one)):
+        return False
+    if len(between) == 1 and _replicates(it, between[0], target, module):
+        return True
+    return _is_constructor(it, function, Class(module, owner)) and not _is_shown(function, between, methods, module)
+
+
+def _replicates(it: Interpreter, statement: ast.stmt, target: ast.Attribute, module: Module) -> bool:
+    """Whether a statement does nothing but replicate what an attribute holds."""
+    value = getattr(statement, "value", None)
+    if not isinstance(value, ast.Call) or len(value.args) != 1 or value.keywords:
+        return False
+    idiom = it.idioms.of_array(value, module)
+    if idiom is None:
+        function = it.resolver.value(value.func, module)
+        idiom = it.idioms.of_helper(function) if isinstance(function, Function) else None
+    given = value.args[0]
+    return idiom is not None and idiom.kind == "replicate" and ast.unparse(given) == ast.unparse(target)
+
+
+def _is_constructor(it: Interpreter, function: ast.AST, cls: Class) -> bool:
+    """Whether a function runs only where an object is made of a class, and before all else that knows it."""
+    node = cls.node
+    if not isinstance(function, ast.FunctionDef) or function.name != "__init__" or function.decorator_list:
+        return False
+    if node.decorator_list or node.keywords or any(ast.unparse(base) != "object" for base in node.bases):
+        return False
+    by_name = any(_is_named_init(n) for module in it.modules for n in module.table.references)
+    return not by_name and not survey.descendants(it, cls)
+
+
+def _is_named_init(node: ast.AST) -> bool:
+    """Whether a constructor is run by its name, and not as that of a base."""
+    if not isinstance(node, ast.Attribute) or node.attr != "__init__":
+        return False
+    owner = node.value
+    return not (isinstance(owner, ast.Call) and isinstance(owner.func, ast.Name) and owner.func.id == "super")
+
+
+def _is_shown(function: ast.AST, between: Sequence[ast.stmt], methods: set[str], module: Module) -> bool:
+    """Whether a constructor may have shown its object to anything before the end of some statements."""
+    receiver, last = _receiver(function, module), between[-1]
+    comes_round = any(isinstance(n, LOOPS) and last in ast.walk(n) for n in ast.walk(function))
+    for node in ast.walk(function):
+        if not isinstance(node, ast.Name) or (node.lineno > (last.end_lineno or 0) and not comes_round):
+            continue
+        if node.id in ("super", "locals", "vars"):
+            return True
+        used = module.table.parents[node]
+        if node.id == receiver and (
+            not isinstance(used, ast.Attribute)
+            or used.attr in methods
+            or used.attr.startswith("__")
+            or next(_functions_above(node, module), None) is not function
+        ):
+            return True
+    return False
 
 
 def _assigns(statement: ast.AST, target: ast.Attribute) -> bool:
@@ -107,52 +160,3 @@ def _methods(it: Interpreter, cls: Class) -> set[str]:
                 found |= {name for name, every in scope.bindings.items() if any(b.kind == "def" for b in every)}
                 found |= HOOKS & scope.bindings.keys()
     return found
-
-
-class _Looks:
-    """Asks of code whether it may look at an attribute by any other way than by the name of the object."""
-
-    def __init__(self, it: Interpreter, attribute: str, methods: set[str]) -> None:
-        self.it = it
-        self.attribute = attribute
-        self.methods = methods
-
-    def may_show(self, statement: ast.stmt, function: ast.AST, module: Module) -> bool:
-        """Whether a statement of a method may let anything else see the object as it is, or may not come to its end."""
-        receiver = _receiver(function, module)
-        own: set[ast.AST] = set()
-        for node in ast.walk(statement):
-            if isinstance(node, HIDING):
-                return True
-            if isinstance(node, ast.Name) and node.id == receiver:
-                used = module.table.parents[node]
-                own.add(used)
-                if not isinstance(used, ast.Attribute) or used.attr in self.methods or used.attr.startswith("__"):
-                    return True
-                if next(_functions_above(node, module), None) is not function:
-                    return True
-        return self._look((node for node in ast.walk(statement) if node not in own), module, DEEPEST)
-
-    def _look(self, nodes: Iterable[ast.AST], module: Module, depth: int) -> bool:
-        """Whether code may read the attribute of objects that it knows; a library that is called knows none."""
-        for node in nodes:
-            if isinstance(node, ast.Attribute) and node.attr == self.attribute:
-                return True
-            if isinstance(node, ast.Call) and not isinstance(node.func, ast.Name | ast.Attribute | ast.Lambda):
-                return True
-            if isinstance(node, ast.Call) and not isinstance(node.func, ast.Lambda):
-                values = self.it.resolver.values(node.func, module)
-                known = (isinstance(v, Function) or (isinstance(v, External) and _is_blind(v.name)) for v in values)
-                if not values or not all(known):
-                    return True
-            if isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Load):
-                every = self.it.resolver.values(node, module) if node in module.table.scope_of else ()
-                functions = [value for value in every if isinstance(value, Function)]
-                if any(not depth or self._look(ast.walk(one.node), one.module, depth - 1) for one in functions):
-                    return True
-        return False
-
-
-def _is_blind(name: str) -> bool:
-    """Whether a function of a library only sees what it is given."""
-    return name.startswith(BLIND) or name in BLIND_BUILTINS
