@@ -15,6 +15,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from functools import cached_property
 
+from jaxmigrate.flow import always
 from jaxmigrate.flow.axes import axis_names, last_name
 from jaxmigrate.flow.variance import decorators, reflection
 from jaxmigrate.flow.variance.loaded import Loaded, aliases
@@ -23,7 +24,7 @@ from jaxmigrate.program.collectives import AXIS_POSITIONS
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver, is_static
 from jaxmigrate.program.scopes import FunctionNode, Scope, all_parameters, positional_names, walk
-from jaxmigrate.program.values import Class, External, Function, Instance, ModuleValue
+from jaxmigrate.program.values import UNKNOWN, Class, External, Function, Instance, ModuleValue
 from jaxmigrate.records import made, record
 
 INTRODUCERS = frozenset(
@@ -74,11 +75,12 @@ HOST_BASES = (
     *("threading.", "multiprocessing.", "torch.", "clu.preprocess_spec."),
 )
 
-# These fail on what is traced, or inside a map: a function that mentions one runs on the host.
+# These have no use inside a map, and most fail there: a function that uses one whenever it runs, runs on the host.
+# `device_get` and `block_until_ready` do nothing to what is traced, so that functions which devices run may use them.
 HOST_ONLY = frozenset(
     {
         "pmap", "unreplicate", "replicate", "prefetch_to_device", "device_put_replicated", "device_put_sharded",
-        "device_get", "block_until_ready", "sync_global_devices", "ArgumentParser", "make_mesh",
+        "ArgumentParser",
     }
 )  # fmt: skip
 
@@ -238,6 +240,7 @@ class Hidden:
             self._made = True
             for module in self.loaded.modules():
                 self._define(module)
+            for module in self.loaded.modules():
                 self._index(module)
             for mention in (*self._mentions, *self._mentions):  # twice, for aliases that are made later on
                 self._place(mention)
@@ -357,7 +360,7 @@ class Hidden:
                 continue  # that of a class before it in line, which each class mentions itself
             if name == "__subclasses__":
                 owner.mentions.add(CONSTRUCTOR)
-            if name in HOST_NAMES and self._is_host_library(node, module):
+            if self._tells_host(node, name, module) and always.runs(node, module):
                 owner.is_host = True
             if isinstance(node, ast.Attribute) or _is_function(node, module):
                 owner.mentions.add(name)
@@ -370,9 +373,14 @@ class Hidden:
                 if "axis_index_groups" in words and _last(_called_later(call)) not in GROUPED:
                     unit.introducing.append((call, module))
 
-    def _is_host_library(self, node: ast.expr, module: Module) -> bool:
+    def _tells_host(self, node: ast.expr, name: str, module: Module) -> bool:
+        """Whether a mention is one of what only the host can use, and not of a function of the project."""
+        if name not in HOST_ONLY and name not in HOST_NAMES:
+            return False
         value = self.resolver.value(node, module)
-        return isinstance(value, External) and value.name in HOST_LIBRARIES
+        if isinstance(value, External):
+            return name in HOST_ONLY or value.name in HOST_LIBRARIES
+        return name in HOST_ONLY and value is UNKNOWN and name not in self._units
 
     def _place(self, mention: _Mention) -> None:
         """Notes a mention of a function that stores it, or hands it out."""
@@ -489,7 +497,7 @@ class Hidden:
             scope = module.table.scope_of.get(call.func)
             bindings = scope.bindings.get(call.func.id, ()) if scope is not None and scope.kind == "function" else ()
             inner = self._of_node.get(bindings[0].node) if len(bindings) == 1 else None
-            if inner is not None and (inner.is_host or not inner.mentions.isdisjoint(HOST_ONLY)):
+            if inner is not None and inner.is_host and always.runs(call, module):
                 self._owner(scope, module).is_host = True
 
     def _alone(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> str:
@@ -598,8 +606,7 @@ def _is_function(node: ast.Name, module: Module) -> bool:
 
 def _on_devices(units: Iterable[Unit], beside: frozenset[Module]) -> list[Unit]:
     """Those of some units that may run on devices, in the modules of a process."""
-    found = [unit for unit in units if unit.module in beside and not unit.is_host]
-    return [unit for unit in found if unit.mentions.isdisjoint(HOST_ONLY)]
+    return [unit for unit in units if unit.module in beside and not unit.is_host]
 
 
 def _is_super(node: ast.expr) -> bool:

@@ -1,0 +1,34 @@
+"""An optimizer of one's own tells devices apart and waits for what is traced, which JAX lets it do."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from flax import jax_utils
+from flax.training.common_utils import shard
+from flax.training.train_state import TrainState
+
+BATCH = np.arange(48, dtype=np.float32).reshape(16, 3) / 7
+
+
+def raised(grads):
+    grads = jax.tree.map(lambda g: g * (1 + jax.lax.axis_index("batch")), grads)
+    return jax.device_get(jax.block_until_ready(grads))
+
+
+def rising():
+    return optax.GradientTransformation(lambda params: (), lambda grads, state, params=None: (raised(grads), state))
+
+
+def step(state, x):
+    grads = jax.grad(lambda params: jnp.mean((x @ params["w"] - 1) ** 2))(state.params)
+    return state.apply_gradients(grads=jax.lax.pmean(grads, "batch"))
+
+
+p_step = jax.pmap(step, axis_name="batch")
+p_total = jax.pmap(lambda params: jax.lax.psum(params, "batch"), axis_name="batch")
+state = jax_utils.replicate(TrainState.create(apply_fn=None, params={"w": jnp.linspace(0.1, 1.0, 3)}, tx=rising()))
+for _ in range(2):
+    state = p_step(state, shard(BATCH))
+again = jax_utils.replicate(jax_utils.unreplicate(state.params))
+RESULT = [jax_utils.unreplicate(p_total(again))]
