@@ -79,16 +79,16 @@ HOST_BASES = (
 # `device_get` and `block_until_ready` do nothing to what is traced, so that functions which devices run may use them.
 HOST_ONLY = frozenset(
     {
-        "pmap", "unreplicate", "replicate", "prefetch_to_device", "device_put_replicated", "device_put_sharded",
-        "ArgumentParser",
+        "pmap", "unreplicate", "replicate", "device_put_replicated", "device_put_sharded", "ArgumentParser",
     }
 )  # fmt: skip
 
 
-# The same of libraries' functions, whose names a project may well give to functions of its own.
+# What reads data, saves or logs uses these, perhaps not each time, and no function that devices run does.
 HOST_LIBRARIES = frozenset(
     {
-        "flax.training.common_utils.get_metrics", "flax.training.checkpoints.save_checkpoint",
+        "flax.jax_utils.prefetch_to_device", "flax.training.common_utils.get_metrics",
+        "flax.training.checkpoints.save_checkpoint",
         "flax.training.checkpoints.save_checkpoint_multiprocess", "flax.training.checkpoints.restore_checkpoint",
         "tensorflow.io.gfile.GFile", "tensorflow.summary.create_file_writer",
         "clu.metric_writers.create_default_writer",
@@ -360,8 +360,7 @@ class Hidden:
                 continue  # that of a class before it in line, which each class mentions itself
             if name == "__subclasses__":
                 owner.mentions.add(CONSTRUCTOR)
-            if self._tells_host(node, name, module) and always.runs(node, module):
-                owner.is_host = True
+            owner.is_host |= self._tells_host(node, name, module)
             if isinstance(node, ast.Attribute) or _is_function(node, module):
                 owner.mentions.add(name)
                 self._mentions.append(_Mention(name, node, module, owner))
@@ -374,13 +373,14 @@ class Hidden:
                     unit.introducing.append((call, module))
 
     def _tells_host(self, node: ast.expr, name: str, module: Module) -> bool:
-        """Whether a mention is one of what only the host can use, and not of a function of the project."""
+        """Whether a mention says that a function runs on the host: of a library's function, not of the project's."""
         if name not in HOST_ONLY and name not in HOST_NAMES:
             return False
         value = self.resolver.value(node, module)
-        if isinstance(value, External):
-            return name in HOST_ONLY or value.name in HOST_LIBRARIES
-        return name in HOST_ONLY and value is UNKNOWN and name not in self._units
+        if isinstance(value, External) and value.name in HOST_LIBRARIES:
+            return True
+        of_library = isinstance(value, External) or (value is UNKNOWN and name not in self._units)
+        return name in HOST_ONLY and of_library and always.runs(node, module)
 
     def _place(self, mention: _Mention) -> None:
         """Notes a mention of a function that stores it, or hands it out."""
