@@ -7,6 +7,7 @@ from collections.abc import Container, Iterator
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from jaxmigrate.flow.layout.holding import VIEWS, Variable, given_back, held, home_of, named, same
 from jaxmigrate.flow.layout.values import Pin
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver
@@ -16,35 +17,31 @@ from jaxmigrate.program.values import External, Function
 if TYPE_CHECKING:
     from jaxmigrate.flow.layout.interpreter import Interpreter
 
-VIEWS = frozenset(
-    {
-        "asarray",
-        "asanyarray",
-        "ascontiguousarray",
-        "atleast_1d",
-        "atleast_2d",
-        "broadcast_to",
-        "diagonal",
-        "expand_dims",
-    }
-    | {"flip", "moveaxis", "ravel", "reshape", "rollaxis", "split", "array_split", "squeeze", "swapaxes", "transpose"}
-    | {"as_strided", "sliding_window_view", "frombuffer", "nditer", "load", "memmap", "open_memmap", "require"}
+WRITERS = frozenset({"fill", "sort", "partition", "put", "itemset", "resize", "setfield", "byteswap"})
+WRITING_CALLS = frozenset(
+    {"copyto", "put", "putmask", "place", "fill_diagonal", "put_along_axis", "shuffle", "at", "readinto", "recv_into"}
+    | {f"{dunder}{name}{dunder}" for dunder in ("", "__") for name in ("iadd", "imul", "isub", "itruediv", "setitem")}
 )
-WRITERS = frozenset({"fill", "sort", "partition", "put", "itemset", "resize", "setfield", "byteswap", "readinto"})
-WRITING_CALLS = frozenset({"copyto", "put", "putmask", "place", "fill_diagonal", "put_along_axis", "shuffle"})
+OUT_OF_ONE = "abs absolute ceil conjugate cos exp floor log negative rint sign sin sqrt square tanh"
+OUT_OF_TWO = "add divide dot floor_divide fmax fmin matmul maximum minimum mod multiply power subtract true_divide"
+OUT_PLACES = dict.fromkeys(OUT_OF_ONE.split(), 1) | dict.fromkeys(OUT_OF_TWO.split(), 2) | {"clip": 3}
 
 
-def is_written(operand: ast.expr, module: Module, resolver: Resolver) -> bool:
+def is_written(it: Interpreter, operand: ast.expr, module: Module) -> bool:
     """Whether a variable that an operand is made of, or is a view of, is written to in place where it can be seen."""
-    names, modules = _sources(operand, module, resolver)
-    return any(not names.isdisjoint(_written(one, resolver)) for one in modules)
+    names, modules = _sources(operand, module, it.resolver)
+    variables, others = held(it, names, modules)
+    if any(not variables.isdisjoint(_written(one, it.resolver)) for one in modules):
+        return True
+    of_modules = {variable for variable in variables if variable[0] is not None}
+    return any(not of_modules.isdisjoint(_written(one, it.resolver)) for one in others)
 
 
 def is_result_written(node: ast.expr, module: Module, resolver: Resolver) -> bool:
     """Whether a variable that an expression is assigned to is written to in place."""
     parent = module.table.parents.get(node)
     targets = parent.targets if isinstance(parent, ast.Assign) else []
-    names = {name for target in targets for name in _named(target, module)}
+    names = {name for target in targets for name in named(target, module, resolver)}
     return not names.isdisjoint(_written(module, resolver))
 
 
@@ -125,12 +122,12 @@ def _bound_in(target: ast.expr) -> set[str]:
     return {node.id for node in ast.walk(target) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
 
 
-def _sources(operand: ast.expr, module: Module, resolver: Resolver) -> tuple[set[tuple[int, str]], set[Module]]:
+def _sources(operand: ast.expr, module: Module, resolver: Resolver) -> tuple[set[Variable], set[Module]]:
     """The variables that an expression is made of, what is a view of those, and the modules that they live in.
 
     Attributes go by their name alone; what a function of the project gives is what it returns or yields.
     """
-    found: set[tuple[int, str]] = set()
+    found: set[Variable] = set()
     modules = {module}
     entered: set[ast.AST] = set()
     waiting: list[tuple[ast.expr, Module]] = [(operand, module)]
@@ -139,21 +136,21 @@ def _sources(operand: ast.expr, module: Module, resolver: Resolver) -> tuple[set
         modules.add(where)
         for node in _not_fresh(expression, where, resolver):
             if isinstance(node, ast.Attribute):
-                found.add((0, node.attr))
+                found.update(named(node, where, resolver))
             elif isinstance(node, ast.Call) and node.func in where.table.scope_of:
                 for value in resolver.values(node.func, where):
                     if isinstance(value, Function) and value.node not in entered:
                         entered.add(value.node)
-                        waiting += [(given, value.module) for given in _given_back(value)]
+                        waiting += [(given, value.module) for given in given_back(value)]
             elif isinstance(node, ast.Name) and node in where.table.scope_of:
                 holder = where.table.scope_of[node].lookup(node.id)
-                if holder is None or (id(holder), node.id) in found:
+                if holder is None or (holder, node.id) in found:
                     continue
-                found.add((id(holder), node.id))
+                found.add((holder, node.id))
+                found.add(home_of(node.id, holder, where, resolver))
                 bindings = holder.bindings[node.id]
                 waiting += [(b.value, where) for b in bindings if b.value is not None]
                 waiting += [(i, where) for b in bindings for i in _iterated(b.node, where)]
-                waiting += [(view, where) for view in _views(node.id, holder)]
     return found, modules
 
 
@@ -177,27 +174,6 @@ def _makes_new(call: ast.Call, module: Module, resolver: Resolver) -> bool:
     return home.startswith(("numpy", "jax.numpy", "jax.random")) and name not in VIEWS
 
 
-def _given_back(function: Function) -> list[ast.expr]:
-    """What a function returns or yields."""
-    if isinstance(function.node, ast.Lambda):
-        return [function.node.body]
-    given = [n.value for n in ast.walk(function.node) if isinstance(n, ast.Return | ast.Yield | ast.YieldFrom)]
-    return [one for one in given if one is not None]
-
-
-def _views(name: str, holder: Scope) -> Iterator[ast.expr]:
-    """Other names of a scope that are bound to a part or another form of a variable: what they write, it sees."""
-    for other, bindings in holder.bindings.items():
-        for binding in bindings:
-            base = binding.value
-            while isinstance(base, ast.Subscript | ast.Attribute | ast.Call):
-                base = base.func if isinstance(base, ast.Call) else base.value
-            if other != name and isinstance(base, ast.Name) and base.id == name:
-                target = getattr(binding.node, "targets", [None])[0]
-                if isinstance(target, ast.Name) and target.id == other:
-                    yield target
-
-
 def _iterated(node: ast.AST, module: Module) -> list[ast.expr]:
     """What a loop variable goes through."""
     parent = module.table.parents.get(node)
@@ -207,14 +183,12 @@ def _iterated(node: ast.AST, module: Module) -> list[ast.expr]:
 
 
 @lru_cache(maxsize=512)
-def _written(module: Module, resolver: Resolver) -> frozenset[tuple[int, str]]:
-    """The variables and attributes that a module writes into, or gives to a function of the project that does."""
+def _written(module: Module, resolver: Resolver) -> frozenset[Variable]:
+    """The variables and attributes that a module writes into."""
     return frozenset(_writes(module, resolver))
 
 
-def _writes(  # noqa: C901 - one case a way of writing
-    module: Module, resolver: Resolver
-) -> Iterator[tuple[int, str]]:
+def _writes(module: Module, resolver: Resolver) -> Iterator[Variable]:
     for node in ast.walk(module.tree):
         match node:
             case ast.Subscript(slice=ast.Constant(value=str()), ctx=ast.Store()):
@@ -222,21 +196,16 @@ def _writes(  # noqa: C901 - one case a way of writing
             case ast.Subscript(ctx=ast.Store()) if _prepares(node, module):
                 pass
             case ast.Subscript(value=target, ctx=ast.Store()):
-                yield from _named(target, module)
-            case ast.AugAssign(target=ast.Name() | ast.Attribute() as target):
-                yield from _named(target, module)
-            case ast.Call(func=ast.Attribute(value=target, attr=attr), args=args, keywords=keywords):
-                if attr in WRITERS:
-                    yield from _named(target, module)
-                if attr in WRITING_CALLS and args:
-                    yield from _named(args[0], module)
-                for keyword in keywords:
-                    if keyword.arg == "out":
-                        yield from _named(keyword.value, module)
-            case ast.Call(func=func, args=args) if args and func in module.table.scope_of:
-                for value in resolver.values(func, module):
-                    if isinstance(value, Function):
-                        yield from _filled(value, args, module)
+                yield from same(target, module, resolver)
+            case ast.AugAssign(target=ast.Name() | ast.Attribute() | ast.Subscript() as target):
+                yield from named(target, module, resolver)
+            case ast.Call(func=func, args=args, keywords=keywords):
+                name = func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
+                if name in WRITERS and isinstance(func, ast.Attribute):
+                    yield from same(func.value, module, resolver)
+                out = args[OUT_PLACES[name] :][:1] if name in OUT_PLACES else args[:1] if name in WRITING_CALLS else []
+                for written in (*out, *(k.value for k in keywords if k.arg in ("out", "dst"))):
+                    yield from same(written, module, resolver)
 
 
 def _prepares(node: ast.Subscript, module: Module) -> bool:
@@ -261,28 +230,3 @@ def _loop(node: ast.AST, module: Module) -> ast.AST | None:
     while parent is not None and not isinstance(parent, ast.For | ast.While | ast.FunctionDef):
         parent = module.table.parents.get(parent)
     return parent
-
-
-def _filled(function: Function, args: list[ast.expr], module: Module) -> Iterator[tuple[int, str]]:
-    """The arguments whose parameters a function writes into."""
-    writes = {
-        n.value.id
-        for n in ast.walk(function.node)
-        if isinstance(n, ast.Subscript) and isinstance(n.ctx, ast.Store) and isinstance(n.value, ast.Name)
-    }
-    for name, argument in zip(function.passed_names(), args, strict=False):
-        if name in writes:
-            yield from _named(argument, module)
-
-
-def _named(target: ast.expr, module: Module) -> Iterator[tuple[int, str]]:
-    """The variable or attribute of which a target is a part."""
-    while isinstance(target, ast.Subscript):
-        target = target.value
-    if isinstance(target, ast.Attribute):
-        yield 0, target.attr
-    elif isinstance(target, ast.Name):
-        scope: Scope | None = module.table.scope_of.get(target)
-        holder = scope.lookup(target.id) if scope is not None else None
-        if holder is not None:
-            yield id(holder), target.id

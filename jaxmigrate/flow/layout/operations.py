@@ -141,7 +141,7 @@ def make(
     written = form in ("reshape", "sizes", "product", "wider") or "numpy." in form
     leaf = written or it.idioms.makes_array(operand, frame.module)
     viewed = kind == "split" or form == "numpy.broadcast_to"
-    if viewed and is_written(operand, frame.module, it.resolver):
+    if viewed and is_written(it, operand, frame.module):
         it.views[node] = cell
     if form == "tree" and isinstance(value, Tup):
         apart = kind == "replicate" and not value.names and node not in it.made_whole and _has_parts(operand)

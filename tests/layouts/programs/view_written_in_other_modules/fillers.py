@@ -1,0 +1,5 @@
+from buffers import SECOND
+
+
+def fill():
+    SECOND[5:] = 5
