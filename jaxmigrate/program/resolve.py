@@ -174,7 +174,12 @@ class Resolver:
             return (UNKNOWN,)
         self._active.add(key)
         try:
-            found = distinct(v for binding in bindings for v in self.binding_values(binding, module))
+            found = distinct(
+                [
+                    *(v for binding in bindings for v in self.binding_values(binding, module)),
+                    *(v for one in self._homes_below(name, bindings, module) for v in self._of_module(name, one)),
+                ]
+            )
         finally:
             self._active.discard(key)
         self._bound[key] = found
@@ -225,13 +230,45 @@ class Resolver:
         return all(isinstance(v, External) for call in calls for v in self.values(call.func, module))
 
     def _starred(self, name: str, module: Module) -> Values:
-        for node in module.table.star_imports:
-            source = self.project.imported(module, node.module or "", node.level)
-            if source is not None and (source is not module) and name in source.table.root.bindings:
-                return self.name_values(name, source.table.root, source)
+        """What star imports of a module bring in under a name: any of those that have it; a builtin where none does."""
+        found: list[Value] = []
+        for _, source in self._stars(module):
+            if source is not None and source is not module:
+                for home in self.star_homes(source, name):
+                    found += self._of_module(name, home)
+        for node, source in self._stars(module) if not found else ():
             if source is None and node.module and node.module.partition(".")[0] in ("jax", "functools"):
                 return (External(canonical(f"{node.module}.{name}")),)
-        return (External(f"builtins.{name}"),)
+        return distinct(found) if found else (External(f"builtins.{name}"),)
+
+    def star_homes(self, module: Module, name: str) -> list[Module]:
+        """The modules whose name `from module import *` brings in: that one, or what it imports so itself."""
+        pending, seen, found = [module], {module}, list[Module]()
+        while pending:
+            current = pending.pop()
+            if name in current.table.root.bindings:
+                found.append(current)
+                continue
+            news = {source for _, source in self._stars(current) if source is not None} - seen
+            seen |= news
+            pending += news
+        return found
+
+    def _stars(self, module: Module) -> Iterator[tuple[ast.ImportFrom, Module | None]]:
+        for node in module.table.star_imports:
+            yield node, self.project.imported(module, node.module or "", node.level)
+
+    def _homes_below(self, name: str, bindings: list[Binding], module: Module) -> list[Module]:
+        """The modules whose name a star import below all bindings of a module's name puts in the place of these."""
+        if not module.table.star_imports or any(binding.scope is not module.table.root for binding in bindings):
+            return []
+        last = max((getattr(binding.node, "lineno", 0) for binding in bindings), default=0)
+        below = [source for node, source in self._stars(module) if node.lineno > last]
+        sources = [source for source in below if source is not None and source is not module]
+        return [home for source in sources for home in self.star_homes(source, name)]
+
+    def _of_module(self, name: str, module: Module) -> Values:
+        return self.name_values(name, module.table.root, module)
 
     def binding_values(self, binding: Binding, module: Module) -> Iterable[Value]:
         """What a name can stand for through one of its bindings."""

@@ -307,7 +307,7 @@ def _bind(
             it.fill(it.box("kwarg", function.node, context), value, node, frame.module, name)
     if spec.kwarg is not None:
         give(spec.kwarg.arg, Dct(it.box("kwarg", function.node, context)))
-    _defaults(it, function, set(names[: len(given.positional)]) | set(given.named), give)
+    _defaults(it, function, names, set(names[: len(given.positional)]) | set(given.named), give)
 
 
 def _bind_some(
@@ -333,7 +333,9 @@ def _bind_some(
             give(parameter.arg, PLAIN)
 
 
-def _defaults(it: Interpreter, function: Function, given: set[str], give: Callable[[str, Abstract], None]) -> None:
+def _defaults(
+    it: Interpreter, function: Function, required: Sequence[str], given: set[str], give: Callable[[str, Abstract], None]
+) -> None:
     """Parameters that a call leaves out hold their defaults, none of which is stacked."""
     for name, default in defaults_of(function.node.args):
         if name not in given:
@@ -342,6 +344,10 @@ def _defaults(it: Interpreter, function: Function, given: set[str], give: Callab
                 found = it.resolver.value(default, function.module)
                 value = func(found) if isinstance(found, Function | Class) else PLAIN
             give(name, value)
+    with_default = {name for name, _ in defaults_of(function.node.args)}
+    for name in required:  # from whoever binds it: a function in a class body, say, that an object makes its method
+        if name not in given and name not in with_default:
+            give(name, PLAIN)
 
 
 def construct(it: Interpreter, cls: Class, given: Given, node: ast.expr, frame: Frame) -> Abstract:

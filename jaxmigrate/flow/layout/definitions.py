@@ -90,8 +90,19 @@ def bind_import(it: Interpreter, node: ast.Import | ast.ImportFrom, frame: Frame
     source = it.resolver.project.imported(frame.module, node.module or "", node.level)
     for alias in node.names:
         if alias.name == "*":
+            _rebind(it, source, node, frame)
             continue
         frames.assign_name(it, alias.asname or alias.name, _from_import(it, node, alias, source, frame), node, frame)
+
+
+def _rebind(it: Interpreter, source: Module | None, node: ast.ImportFrom, frame: Frame) -> None:
+    """Binds anew the names of a module that a star import in it brings in as well."""
+    if source is None or source is frame.module:
+        return
+    for name in frame.scope.bindings:
+        brought = module_names.starred(it, name, [source], node, frame.module)
+        if brought is not None:
+            frames.assign_name(it, name, brought, node, frame)
 
 
 def _from_import(

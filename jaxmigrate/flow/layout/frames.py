@@ -83,9 +83,11 @@ def load_name(it: Interpreter, name: str, node: ast.expr, frame: Frame) -> Abstr
         if holder is frame.scope and module_names.is_late(scope, frame.module):  # by then it may hold something else
             value = it.join(value, it.load(("variable", holder.node, name)), node, frame.module)
         return it.settle(value, node, frame.module)
-    if holder is None and (source := module_names.star_source(it, name, frame.module)) is not None:
-        return module_names.module_attribute(it, source, name)
     if holder is None:
+        sources = module_names.star_sources(it, frame.module)
+        brought = module_names.starred(it, name, sources, node, frame.module)
+        if brought is not None:
+            return it.settle(brought, node, frame.module)
         found = it.resolver.value(node, frame.module) if isinstance(node, ast.Name) else None
         return func(Ext(found.name)) if isinstance(found, External) else PLAIN
     if holder.node is frame.scope.node and not _is_rebound(it, ("variable", holder.node, name)):

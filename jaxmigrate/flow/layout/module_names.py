@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from jaxmigrate.flow.layout.values import PLAIN, Abstract, Ext, Func, Mod, func
@@ -49,13 +50,21 @@ def _variable_of(it: Interpreter, module: Module, name: str) -> Abstract:
     return it.load(("variable", module.tree, name))
 
 
-def star_source(it: Interpreter, name: str, module: Module) -> Module | None:
-    """The module of the project from which a star import brings in a name."""
-    for node in module.table.star_imports:
-        source = it.resolver.project.imported(module, node.module or "", node.level)
-        if source is not None and name in source.table.root.bindings:
-            return source
-    return None
+def starred(it: Interpreter, name: str, sources: Iterable[Module], node: ast.AST, module: Module) -> Abstract | None:
+    """What star imports from some modules of the project bring in under a name; None where none does."""
+    homes = dict.fromkeys(home for source in sources for home in it.resolver.star_homes(source, name))
+    found: Abstract | None = None
+    for home in homes:
+        value = module_attribute(it, home, name)
+        found = value if found is None else it.join(found, value, node, module)
+    return found
+
+
+def star_sources(it: Interpreter, module: Module) -> list[Module]:
+    """The modules of the project from which a module imports all names."""
+    stars = module.table.star_imports
+    found = [it.resolver.project.imported(module, node.module or "", node.level) for node in stars]
+    return [source for source in found if source is not None and source is not module]
 
 
 def _is_bare(function: Function) -> bool:

@@ -24,7 +24,7 @@ from jaxmigrate.program.collectives import AXIS_POSITIONS
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver, is_static
 from jaxmigrate.program.scopes import FunctionNode, Scope, all_parameters, positional_names, walk
-from jaxmigrate.program.values import UNKNOWN, Class, External, Function, Instance, ModuleValue
+from jaxmigrate.program.values import UNKNOWN, Application, Class, External, Function, Instance, ModuleValue
 from jaxmigrate.records import made, record
 
 INTRODUCERS = frozenset(
@@ -137,6 +137,7 @@ class Hidden:
         self._methods: dict[str, set[str]] = defaultdict(set)
         self._bases: dict[str, set[str]] = defaultdict(set)
         self._host_bases: dict[str, bool] = {}  # by the last part of their names
+        self._of_anything: set[str] = set()  # what classes have that may derive from any other
         self._implicit: dict[tuple[frozenset[str], Module | None], bool] = {}
         self._answers: dict[tuple[str, frozenset[str], Module | None], tuple[bool, bool]] = {}
         self._anywhere: dict[frozenset[Module], tuple[set[str], list[Unit]]] = {}
@@ -171,7 +172,7 @@ class Hidden:
     def is_overridden(self, cls: str, method: str) -> bool:
         """Whether a class that derives from one of this name has a method of this name of its own."""
         self.units()
-        return method in self._overridden.get(cls, ())
+        return method in self._of_anything or method in self._overridden.get(cls, ())
 
     def _answer(self, name: str, axes: frozenset[str], home: Module | None) -> tuple[bool, bool]:
         key = (name, axes, home)
@@ -278,14 +279,17 @@ class Hidden:
                 if any(_last(d) in DEFINERS or "custom" in _last(d) for d in node.decorator_list):
                     self._derivatives.add(node.name)
             elif isinstance(node, ast.ClassDef):
-                methods = {s.name for s in node.body if isinstance(s, ast.FunctionDef | ast.AsyncFunctionDef)}
+                bindings = module.table.own_scope[node].bindings
+                methods = {name for name, found in bindings.items() if any(one.kind == "def" for one in found)}
                 bases = {_last(base) for base in node.bases}
                 for base in node.bases:
                     is_host = self._is_of_host(base, module)
                     self._host_bases[_last(base)] = self._host_bases.get(_last(base), True) and is_host
+                    if not self._is_certain(base, module):
+                        self._of_anything |= set(bindings)
                 unit = self._unit(node.name, node, module)
                 unit.mentions.update(methods - {CONSTRUCTOR}, bases, [_constructor(node.name)])
-                self._methods[node.name] |= methods
+                self._methods[node.name] |= set(bindings)
                 self._bases[node.name] |= bases
         for alias, _ in aliases(module) if " as " in module.text else ():
             if alias.asname:
@@ -307,6 +311,13 @@ class Hidden:
         known = {*self._bases, *PLAIN_BASES, *(base for base, is_host in self._host_bases.items() if is_host)}
         return any("Module" in base or base not in known for base in above)
 
+    def _is_certain(self, base: ast.expr, module: Module) -> bool:
+        """Whether it is known what a base is: a class of the project or of a library, not one that a function gives."""
+        inner = base.value if isinstance(base, ast.Subscript) else base
+        values = self.resolver.values(inner, module) if isinstance(inner, ast.Name | ast.Attribute | ast.Call) else ()
+        callees = [value.callee if isinstance(value, Application) else value for value in values]
+        return bool(callees) and all(isinstance(one, Class | External) for one in callees)
+
     def _is_of_host(self, base: ast.expr, module: Module) -> bool:
         """Whether a base is of a library whose code never runs on devices."""
         value = self.resolver.value(base, module)
@@ -319,11 +330,15 @@ class Hidden:
 
     @cached_property
     def _overridden(self) -> dict[str, set[str]]:
-        """The names of the methods that classes have which derive from one, by its name."""
+        """The names of the methods that objects of classes which derive from one may have before its own, by its name.
+
+        A class with several bases puts the others of them before it, too.
+        """
         found: dict[str, set[str]] = defaultdict(set)
-        for name, methods in self._methods.items():
-            for base in self._line(name) - {name}:
-                found[base] |= methods
+        for name in self._methods:
+            line = self._line(name)
+            for base in line - {name}:
+                found[base].update(*(self._methods.get(one, ()) for one in line - self._line(base)))
         return found
 
     def _owner(self, scope: Scope | None, module: Module) -> Unit:

@@ -1,0 +1,2 @@
+def brought(grad):
+    return grad

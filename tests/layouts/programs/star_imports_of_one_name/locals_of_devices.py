@@ -1,0 +1,2 @@
+def reduced(grad):
+    return grad
