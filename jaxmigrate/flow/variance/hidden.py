@@ -411,6 +411,7 @@ class Hidden:
     def _follow(self, node: ast.expr, mention: _Mention) -> None:
         """Follows a function, or something made of it, to where it is mapped, run, named, returned or stored."""
         table = mention.module.table
+        is_chosen = isinstance(node, ast.Call)  # by a factory, or a condition
         while True:
             parent = table.parents.get(node)
             keyword = parent.arg if isinstance(parent, ast.keyword) else None
@@ -428,7 +429,7 @@ class Hidden:
                     break
                 node = parent
             elif isinstance(parent, ast.IfExp):
-                node = parent
+                node, is_chosen = parent, True
             elif isinstance(parent, ast.Return | ast.Lambda):
                 self._factories.add(self._owner(table.scope_of.get(node), mention.module).name)
                 return
@@ -438,6 +439,8 @@ class Hidden:
                 self._name(parent.targets, mention)
                 return
             else:
+                if is_chosen and isinstance(parent, ast.Call):
+                    break  # what is called there has no name
                 if isinstance(parent, ast.Call | ast.Expr | ast.Compare | ast.ClassDef | ast.FunctionDef | ast.arg):
                     return
                 break
