@@ -238,7 +238,7 @@ def _interrupted(run: Run, body: Sequence[ast.stmt], handlers: Sequence[Callable
     frame.watching.append(watched)
     frame.names = dict(start)
     reached = execute(run, body, frame)
-    frame.watching.remove(watched)
+    frame.watching.pop()  # and no other try that has seen the same until now
     ends = [frame.names] if reached else []
     for handler in handlers:
         frame.names = dict(watched)
