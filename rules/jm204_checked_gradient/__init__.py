@@ -21,7 +21,7 @@ def check(facts: Facts) -> Iterator[Finding]:
         for reduction in reading.reductions:
             name = reduction.name.rpartition(".")[2]
             operand = reduction.operand
-            summed = name in ("psum", "pmean") and operand.gradient and OF_EQUAL in operand.marks
+            summed = name in ("psum", "pmean") and operand.gradient and OF_EQUAL in operand.marks and not operand.inner
             if summed and is_checked(found, facts.resolver):
                 message = (
                     f"{name} of gradients that shard_map has already summed over {shown(found.axes)}, for what they "

@@ -71,6 +71,7 @@ def test_reductions_too_many(mapped: str, body: str, codes: list[str]) -> None:
         (CHECKED, "l, g = jax.value_and_grad(loss_fn)(w, x)\n    return lax.psum(g, 'i')", ["JM204"]),
         (CHECKED, "g = jax.grad(loss_fn)(w, x)\n    return jax.tree.map(lambda v: lax.pmean(v, 'i'), g)", ["JM204"]),
         (CHECKED, "return jax.grad(mean_loss)(w, x)", []),
+        (CHECKED, "return lax.pmean(jax.grad(mean_loss)(w, x), 'i')", []),
         (CHECKED, "return lax.pmean(jax.grad(loss_fn, argnums=1)(w, x), 'i')", []),
         (CHECKED.replace("(P(), ", "(P('i'), "), "return lax.pmean(jax.grad(loss_fn)(w, x), 'i')", []),
         (UNCHECKED, "return lax.pmean(jax.grad(loss_fn)(w, x), 'i')", []),
@@ -446,6 +447,39 @@ def step(w, x): return w - 0.1 * jax.grad(loss)(w, x)
 @pytest.mark.parametrize(("out", "codes"), [("whole(x @ w, 'i')", []), ("(x @ w + lax.axis_index('i'))", ["JM201"])])
 def test_a_layer_that_is_split_over_the_devices(out: str, codes: list[str]) -> None:
     assert found(MODEL_PARALLEL.format(out=out)) == codes
+
+
+REDUCED_WITHIN = """
+opt = optax.adam(1.)
+@jax.custom_vjp
+def apart(x): return lax.pmean(x, "i")
+apart.defvjp(lambda x: (apart(x), ()), lambda kept, g: (g,))
+def loss(w, x): return jnp.mean((x @ w) ** 2) + jnp.sum(jnp.log({mean}(jnp.mean(x @ w, 0){axis})))
+def step(w, s, x):
+    u, s = opt.update({gradient}(loss)(w, x), s, w)
+    return optax.apply_updates(w, u), s
+p = jax.pmap(step, axis_name="i")
+w = {make}(jnp.ones((3, 4)))
+s = {make}(opt.init(w))
+for x in elsewhere.batches(): w, s = p(w, s, x)
+"""
+
+
+@pytest.mark.parametrize(
+    ("gradient", "mean", "make", "codes"),
+    [
+        ("jax.grad", "lax.pmean", "flax.jax_utils.replicate", ["JM201"]),
+        ("(lambda l: lambda w, x: lax.pmean(jax.grad(l)(w, x), 'i'))", "lax.pmean", "flax.jax_utils.replicate", []),
+        ("jax.grad", "lax.pmean", "elsewhere.cut_up", []),  # a layer for each device, as far as is known
+        ("jax.grad", "apart", "flax.jax_utils.replicate", []),
+    ],
+)
+def test_a_reduction_within_the_loss_reduces_no_gradients(
+    gradient: str, mean: str, make: str, codes: list[str]
+) -> None:
+    axis = "" if mean == "apart" else ", 'i'"
+    text = REDUCED_WITHIN.format(gradient=gradient, mean=mean, axis=axis, make=make)
+    assert found(f"import flax\n{text}", ("JM201",)) == codes
 
 
 @pytest.mark.parametrize(("spec", "codes"), [("P('i')", ["JM201"]), ("P('i' if split else None)", [])])

@@ -88,15 +88,17 @@ def _gradient(run: Run, made: Transformed, arguments: Arguments, node: ast.Call 
     loss, aux = (_part(out, 0), rebuilt(_part(out, 1), (node, "aux"))) if has_aux else (out, None)
     source = _part(depends, 0) if has_aux else depends
     in_sight = not source.host and calls.known_callee(run, made.callee) is not None
+    of_equal = _of_equal(options.get("argnums", _nth(made.given, 0)), arguments)
+    # A loss with a reduction in it may be of parameters that are divided among the devices, unless they are replicated;
+    # a derivative of its own may then reduce, too.
+    suspect = not reduces or (of_equal and run.customs == before[1])
     one = Var(
         source.level,
-        gradient=in_sight and not reduces and source.level != Level.NO and _is_own(run, made, arguments, node, frame),
+        gradient=in_sight and source.level != Level.NO and suspect and _is_own(run, made, arguments, node, frame),
         inner=loss.reduced and loss.level == Level.NO,
         host=source.host,
         kind="tree",
-        marks=frozenset([OF_EQUAL])
-        if _of_equal(options.get("argnums", _nth(made.given, 0)), arguments)
-        else frozenset(),
+        marks=frozenset([OF_EQUAL]) if of_equal else frozenset(),
     )
     grads = _by_argument(one, options.get("argnums", _nth(made.given, 0)), arguments)
     loss = replace(loss, kind="array", parts=None, fields=None)

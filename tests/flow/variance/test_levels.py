@@ -130,7 +130,7 @@ def test_expressions(expression: str, expected: str) -> None:
         ("def f(p, train):\n if train:\n  return p\n return p + 1", "N"),
         ("def f(p, kind):\n match kind:\n  case 'a':\n   return p\n  case other:\n   return p + 1", "N"),
         ("def f(p, x):\n try:\n  p = x\n  p = lax.psum(p, 'i')\n except ValueError:\n  pass\n return p", "M"),
-        ("def f(p, x):\n try:\n  try: g()\n  except E: pass\n  p = x\n  p = p * 0\n except E: pass\n return p, x", "MY"),
+        ("def f(p, x):\n try:\n  try: g()\n  except E: pass\n  p = x\n except E: pass\n return p, x", "MY"),
         ("def f(p):\n d = {}\n if jax.process_index():\n  d['a'] = p\n return d", "M"),
         ("def f(p):\n q = [p]\n if jax.process_index():\n  q.append(p)\n return len(q) * p", "M"),
         # aliases
