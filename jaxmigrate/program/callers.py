@@ -64,6 +64,9 @@ class Callers:
                     return None
                 continue
             call = module.table.parents.get(node)
+            if isinstance(call, ast.FunctionDef) and node in call.decorator_list[-1:]:
+                found.append((Argument(None, None, module, Function(module, call)),))
+                continue
             if not isinstance(call, ast.Call) or call.func is not node:
                 return None
             found.append(call_arguments(call, module))

@@ -6,7 +6,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 
-from jaxmigrate.flow.variance import calls, collectives, handed, library, loops, methods, transforms
+from jaxmigrate.flow.variance import callbacks, calls, collectives, handed, library, loops, methods, transforms
 from jaxmigrate.flow.variance.callees import Bound, Pure, Transformed
 from jaxmigrate.flow.variance.frames import Arguments, Frame
 from jaxmigrate.flow.variance.lattice import (
@@ -76,6 +76,9 @@ def call(run: Run, name: str, arguments: Arguments, node: ast.Call | None, frame
         return _transformed(name, arguments)
     if name in library.EQUAL_RESULTS or name.startswith(library.SILENT):
         return _structural(name, arguments)
+    if name == callbacks.PURE_CALLBACK and _reads(run, node, frame):
+        handed.run_all(run, arguments.all())
+        return calls.fresh(certainly(union(arguments.all())), node, arguments)
     if library.is_host_source(name) or not library.is_pure(name):
         return _unknown(run, name, arguments)
     return _pure(run, name, arguments, node, frame)
@@ -108,6 +111,11 @@ def _structural(name: str, arguments: Arguments) -> Var:
     if name.startswith(library.SILENT):
         return EQUAL
     return replace(unsure(EQUAL) if everything.host else EQUAL, kind="array" if array else "unknown")
+
+
+def _reads(run: Run, node: ast.Call | None, frame: Frame | None) -> bool:
+    """Whether a call of `jax.pure_callback` is given what can be read to be pure."""
+    return node is not None and frame is not None and callbacks.is_pure_callback(node, frame.module, run.resolver)
 
 
 def _unknown(run: Run, name: str, arguments: Arguments) -> Var:

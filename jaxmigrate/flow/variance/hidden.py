@@ -18,6 +18,7 @@ from functools import cached_property
 from jaxmigrate.flow import always
 from jaxmigrate.flow.axes import axis_names, last_name
 from jaxmigrate.flow.variance import decorators, reflection
+from jaxmigrate.flow.variance.callbacks import PURE_CALLBACK, is_pure_callback
 from jaxmigrate.flow.variance.loaded import Loaded, aliases
 from jaxmigrate.flow.variance.quiet import is_none, only_logs
 from jaxmigrate.program.collectives import AXIS_POSITIONS
@@ -225,6 +226,8 @@ class Hidden:
         if values and all(isinstance(value, Function) for value in values):
             return False  # what it mentions itself is asked about
         call = module.table.parents.get(node)
+        if isinstance(call, ast.Call) and call.func is node and values == (External(PURE_CALLBACK),):
+            return not is_pure_callback(call, module, self.resolver)
         name = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
         position = AXIS_POSITIONS.get(f"jax.lax.{name}")
         if position is None or not isinstance(call, ast.Call) or call.func is not node or not axes:

@@ -79,7 +79,7 @@ def levels(text: str, axes: tuple[str, ...] = ("i",), local: bool = False) -> st
         ("lax.ppermute(p, 'i', [(0, 1)]), lax.all_to_all(p, 'i', 0, 0), lax.psum_scatter(p, 'i')", "MMM"),
         ("lax.axis_index('i'), lax.axis_index('j'), lax.psum(1, 'i'), lax.axis_size('i')", "YNNN"),
         ("jax.process_index(), time.time(), np.random.rand(), os.environ['A'], random.random()", "MMMMM"),
-        ("io_callback(abs, p, p), jax.pure_callback(abs, p, p)", "MM"),
+        ("io_callback(abs, p, p), jax.pure_callback(os.getppid, p, p)", "MM"),
         ("elsewhere.f(p), elsewhere.f(p).mean(), elsewhere.C().g(p)", "MMM"),
         ("jax.random.normal(p, (3,)), jax.random.normal(x), jax.random.fold_in(p, lax.axis_index('i'))", "NYY"),
         ("x.shape[0], len(x), x.dtype, jnp.zeros_like(x), jnp.zeros(x.shape)", "NNNNN"),
@@ -217,7 +217,7 @@ def test_bodies(text: str, expected: str) -> None:
         ("def f(p):\n try:\n  open('a')\n  q = p\n except OSError:\n  q = p + 1\n return q", "M", "N"),
         ("def f(p, x):\n if time.time() > 3:\n  p = p + x\n return p", "M", "M"),
         ("def f(p):\n return p + jax.process_index(), p + time.time()", "MM", "MM"),
-        ("def f(p):\n return jax.pure_callback(abs, p, p), io_callback(abs, p, p)", "MM", "MM"),
+        ("def f(p):\n return jax.pure_callback(os.getppid, p, p), io_callback(abs, p, p)", "MM", "MM"),
         ("def f(p):\n return elsewhere.f(p) if os.path.exists('a') else p", "M", "M"),
         ("def f(p, x):\n return lax.cond(x[0] > 0, lambda: p, lambda: 2 * p)", "M", "M"),
     ],
@@ -635,3 +635,94 @@ def test_what_is_stored_outside(body: str, expected: str) -> None:
     """What is the same on all devices may be stored outside, if nothing that is stored changes later."""
     head = "C = elsewhere.made()\nD = elsewhere.made()\nG = 1.0\n"
     assert levels(f"{head}def f(p, x):\n {body}\n") == expected
+
+
+@pytest.mark.parametrize(
+    ("callback", "expected"),
+    [
+        ("np.linalg.eigh", "N"),
+        ("abs", "N"),
+        ("lambda v: np.argsort(-v.sum(axis=0))", "N"),
+        ("lambda v: K * v", "N"),
+        ("recursive", "N"),
+        ("np.random.permutation", "M"),
+        ("lambda v: v + np.random.rand()", "M"),
+        ("lambda v: sorted(v, key=np.random.rand)", "M"),
+        ("lambda v: np.random.default_rng(0).normal()", "M"),
+        ("lambda v: v + time.time()", "M"),
+        ("lambda v: v * os.getpid()", "M"),
+        ("lambda v: v * jax.process_index()", "M"),
+        ("lambda v: v + L[0]", "M"),
+        ("lambda v: L.append(v) or v * len(L)", "M"),
+        ("lambda v: elsewhere.f(v)", "M"),
+        ("lambda v: v.of_my_own()", "M"),
+        ("lambda v, seen=[]: seen.append(1) or v * len(seen)", "M"),
+        ("lambda v: (yield)", "M"),
+        ("lambda v: np.add(v, 1, out=L)", "M"),
+        ("lambda v: v + p", "M"),
+        ("aliased", "M"),
+        ("counted", "M"),
+        ("stored", "M"),
+        ("kept", "M"),
+        ("opened", "M"),
+        ("inner", "M"),
+        ("functools.partial(np.add, 1)", "M"),
+        ("elsewhere.f", "M"),
+        ("M", "M"),
+    ],
+)
+def test_what_runs_on_the_host(callback: str, expected: str) -> None:
+    """A pure callback gives equal devices equal things only if it can be read to be a function of its arguments."""
+    text = f"""
+K, N, L, M = 3, 2, [1], elsewhere.made()
+def recursive(v): return v if len(v) < 2 else recursive(v[1:])
+def aliased(v):
+ mine = L
+ mine.append(1)
+ return v * len(mine)
+def counted(v):
+ global N
+ N += 1
+ return v * N
+def stored(v):
+ L[0] += 1
+ return v
+def kept(v):
+ kept.calls = getattr(kept, 'calls', 0) + 1
+ return v * kept.calls
+def opened(v):
+ with open('a') as file:
+  return v * len(file.read())
+def inner(v):
+ def draw(): return np.random.rand()
+ return v * draw()
+def f(p): return jax.pure_callback({callback}, p, p)
+"""
+    assert levels(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("decorated", "expected"),
+    [
+        ("@helper\ndef g(v): return np.argsort(v)", "N"),
+        ("@helper\ndef g(v): return np.random.permutation(v)", "M"),
+        ("@helper\n@elsewhere.f\ndef g(v): return np.argsort(v)", "M"),
+        ("@elsewhere.f\n@helper\ndef g(v): return np.argsort(v)", "N"),
+        ("g = helper(np.argsort)", "N"),
+        ("g = helper(np.random.permutation)", "M"),
+        ("g = helper(elsewhere.f)", "M"),
+        ("g = helper(np.argsort)\nother = helper(np.random.permutation)", "M"),
+        ("g = helper(np.argsort)\nother = [helper]", "M"),
+        ("g = helper(*elsewhere.f)", "M"),
+    ],
+)
+def test_callbacks_of_a_function_that_is_passed(decorated: str, expected: str) -> None:
+    text = f"""
+def helper(of):
+ def run(v): return np.stack([of(one) for one in v])
+ def traced(v): return jax.pure_callback(run, v, v)
+ return traced
+{decorated}
+def f(p): return g(p)
+"""
+    assert levels(text) == expected
