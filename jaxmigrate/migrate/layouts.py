@@ -49,10 +49,11 @@ def choose(
     resolver: Resolver,
     around: Surroundings,
     texts: Mapping[Path, str],
+    onlookers: Onlookers,
 ) -> Chosen:
     """Follows stacked arrays through a project; what cannot be proven is left to the stacked helper.
 
-    `texts` are the files that may be rewritten.
+    `texts` are the files that may be rewritten, `onlookers` those of the project that may join.
     """
     program = Program(around.processes, around.guarded)
     left = [d for ds in decisions.values() for d in ds if not d.is_plain or d.around]
@@ -62,7 +63,6 @@ def choose(
         return Chosen(Layouts(), program, ())
     active = sorted({site.module for site in candidates.values()}, key=lambda module: module.path)
     axis = _common_axis(candidates.values(), resolver) or default_axis(active[0])
-    onlookers = Onlookers(resolver.project, texts)
 
     def editable(module: Module) -> bool:
         return module.path in texts and can_hold(module)

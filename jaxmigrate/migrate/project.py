@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from jaxmigrate.flow.layout.choices import SiteChoice
+from jaxmigrate.flow.layout.onlookers import Onlookers
 from jaxmigrate.migrate.cleanup import without_leftovers
 from jaxmigrate.migrate.decide import (
     Decision,
@@ -100,6 +101,9 @@ def _plan(
 ) -> Plan:
     resolver = Resolver(project)
     texts = {path: text for _, path, text in sources}
+    onlookers = Onlookers(project, texts)
+    if is_auto:
+        project.beside = tuple(onlookers.beside({module.path for module in project.named}))
     around = surroundings([text for _, _, text in sources])
     sites = {module: mapped_sites(module, resolver) for module in modules.values()}
     decisions = {module: decide(module, sites[module], resolver, around.processes) for module in modules.values()}
@@ -108,7 +112,7 @@ def _plan(
     roots = {d.reference.node: d for ds in decisions.values() for d in ds}
     leaned_on = _leaned_on(sites, roots, resolver)
     imported = imported_names(tuple(modules.values()), resolver)
-    chosen = choose(modules, sites, decisions, resolver, around, texts) if is_auto else None
+    chosen = choose(modules, sites, decisions, resolver, around, texts, onlookers) if is_auto else None
     for more in chosen.more if chosen is not None else ():
         modules[more.path], sites[more], decisions[more] = more, [], []
     files = []

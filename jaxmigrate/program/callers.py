@@ -74,7 +74,7 @@ class Callers:
 
     def _constructed_by(self, function: ast.FunctionDef | ast.AsyncFunctionDef, home: Module) -> ast.ClassDef | None:
         """The class whose objects an `__init__` sets up, if it stands in a module that was named."""
-        if function.name != "__init__" or home not in self.resolver.project.named:
+        if function.name != "__init__" or home not in self.resolver.project.program:
             return None
         node = home.table.scope_of[function].node
         return node if isinstance(node, ast.ClassDef) else None
@@ -82,12 +82,12 @@ class Callers:
     def _is_renamed(self, name: str) -> bool:
         """Whether some import may give a name another one."""
         if self._renamed is None:
-            found = (pair for module in self.resolver.project.named for pair in _renamings(module.text))
+            found = (pair for module in self.resolver.project.program for pair in _renamings(module.text))
             self._renamed = {one for one, other in found if one != other}
         return name in self._renamed
 
     def _mentions(self, name: str) -> Iterator[tuple[ast.Name | ast.Attribute, Module]]:
-        for module in self.resolver.project.named:
+        for module in self.resolver.project.program:
             if "table" in vars(module) or name in module.text:  # whose scopes are made need not be searched
                 yield from ((node, module) for node in module.table.named.get(name, ()))
 

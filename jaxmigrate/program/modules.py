@@ -164,6 +164,7 @@ class Project:
         self._modules: dict[Path, Module | None] = {module.path: module for module in modules}
         self._known = frozenset(known) | frozenset(self._modules)
         self.named: tuple[Module, ...] = tuple(m for m in self._modules.values() if m is not None)
+        self.beside: tuple[Module, ...] = ()  # what may be loaded with them, where whoever made the project looked
         self._reader = reader
         self._given_common = common
         self._texts: dict[Path, str | None] = {}
@@ -181,6 +182,11 @@ class Project:
         self._holding.clear()  # their texts are decoded by what they declare
         self._known |= frozenset(found)
         self.named += tuple(found.values())
+
+    @property
+    def program(self) -> tuple[Module, ...]:
+        """The modules that were named, and those that may be loaded with them."""
+        return self.named + self.beside
 
     def module(self, path: Path) -> Module | None:
         """The module at `path`, read if need be; None where it is absent or does not parse."""

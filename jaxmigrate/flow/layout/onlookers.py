@@ -2,8 +2,8 @@
 
 A project can have thousands of modules and one training script. Nobody comes to hold a stacked array, a mapped function
 or something that deals in them without naming a function, a variable, an attribute or a class that leads to it. So what
-does not name one is neither parsed nor followed; the few ways round a name (`globals()`, an import by string) count as
-names themselves.
+does not name one is not followed; the few ways round a name (`globals()`, an import by string) count as names
+themselves. What may run in one process with those modules is parsed all the same: any of it may pass them a function.
 """
 
 from __future__ import annotations
@@ -95,19 +95,30 @@ class Onlookers:
                 held = self.unread.setdefault(path, {})
                 held[source] = {*held.get(source, ()), *(names if every else words.intersection(names))}
 
+    def beside(self, named: Collection[Path]) -> list[Module]:
+        """The modules that may run together with some, which are not among them."""
+        together = self._together(named)
+        return self._parsed(together.difference(named))
+
     def saying(self, words: re.Pattern[str], source: Path) -> list[Module | None]:
         """The modules with some words in them that may run together with one, None for each that is not parsed.
 
         Programs that import it hold it, and all that they import; by a string anything may be imported.
         """
-        pending = [source, *self._above(source), *self._by_string]
+        together = self._together([source])
+        return [self._project.module(path) for path in sorted(together) if words.search(self._text(path))]
+
+    def _together(self, sources: Iterable[Path]) -> set[Path]:
+        """Some files, those that import them, directly or not, and all that these import."""
+        pending = [path for source in sources for path in (source, *self._above(source))]
+        pending += self._by_string
         together: set[Path] = set()
         while pending:
             path = pending.pop()
             if path not in together:
                 together.add(path)
                 pending += imported_files(path, self._text(path), self._project)
-        return [self._project.module(path) for path in sorted(together) if words.search(self._text(path))]
+        return together
 
     def defining(self, joined: Collection[Path], name: str) -> list[Module]:
         """The modules imported by those that take part, directly or not, in which a class has a method of a name."""

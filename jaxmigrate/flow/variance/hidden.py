@@ -12,7 +12,7 @@ from __future__ import annotations
 import ast
 import re
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 
 from jaxmigrate.flow import always
@@ -92,10 +92,10 @@ HOST_LIBRARIES = frozenset(
         "flax.training.checkpoints.save_checkpoint",
         "flax.training.checkpoints.save_checkpoint_multiprocess", "flax.training.checkpoints.restore_checkpoint",
         "tensorflow.io.gfile.GFile", "tensorflow.summary.create_file_writer",
-        "clu.metric_writers.create_default_writer",
+        "clu.metric_writers.create_default_writer", "tensorflow.data", "tensorflow_datasets",
     }
 )  # fmt: skip
-HOST_NAMES = frozenset(name.rpartition(".")[2] for name in HOST_LIBRARIES)
+HOST_NAMES = frozenset({"tfds", *(name.rpartition(".")[2] for name in HOST_LIBRARIES)})
 
 
 @record(eq=False, frozen=False)
@@ -250,9 +250,9 @@ class Hidden:
                 self._place(mention)
             for module in self.loaded.modules():
                 self._decorate(module)
-                self._note_hosts(module)
                 for name, home in reflection.reached(module, self.resolver):
                     self._stored[name].add(home)
+            self._note_hosts()
             self._follow_factories()
             for found in self._units.values():
                 for unit in found:
@@ -510,16 +510,28 @@ class Hidden:
                     for taker, passed in zip(found, names, strict=True):
                         self._follow_parameter(taker.node, taker.module, passed[0], mention)
 
-    def _note_hosts(self, module: Module) -> None:
-        """A function that calls one which it has defined itself runs on the host where that does."""
+    def _note_hosts(self) -> None:
+        """What calls a function that runs on the host, whichever way it goes, runs there as well."""
+        while True:
+            names = {u.name for found in self._units.values() for u in found if u.is_host}
+            new = [unit for module in self.loaded.modules() for unit in self._callers_among(names, module)]
+            if not new:
+                return
+            for unit in new:
+                unit.is_host = True
+
+    def _callers_among(self, names: set[str], module: Module) -> Iterator[Unit]:
+        """The functions of a module that call, for certain, one that runs on the host and has one of some names."""
         for call in module.table.calls:
-            if not isinstance(call.func, ast.Name):
+            if _last(call.func) not in names:
                 continue
-            scope = module.table.scope_of.get(call.func)
-            bindings = scope.bindings.get(call.func.id, ()) if scope is not None and scope.kind == "function" else ()
-            inner = self._of_node.get(bindings[0].node) if len(bindings) == 1 else None
-            if inner is not None and inner.is_host and always.runs(call, module):
-                self._owner(scope, module).is_host = True
+            owner = self._owner(module.table.scope_of.get(call), module)
+            if owner.is_host or not always.runs(call, module):
+                continue
+            value = self.resolver.value(call.func, module)
+            unit = self._of_node.get(value.node) if isinstance(value, Function) else None
+            if unit is not None and unit.is_host:
+                yield owner
 
     def _alone(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> str:
         """A name for one function or class, and for none of its namesakes."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from jaxmigrate.flow.axes import last_name
 from jaxmigrate.program.modules import Module
@@ -35,32 +35,39 @@ class Loaded:
         self._answers: dict[Module, frozenset[Module]] = {}
         self._sets: dict[frozenset[Module], frozenset[Module]] = {}
         self._open: set[Module] = set()
+        self._near: frozenset[Module] = frozenset()
         self._flagged: set[Module] = set()
         self._everything: frozenset[Module] | None = None
 
     def modules(self) -> Iterable[Module]:
-        """The modules that were named, and those of the project that they import, however far."""
+        """The modules of the program, and those of the project that they import, however far."""
         if not self._imports:
-            pending = list(self.resolver.project.named)
-            while pending:
-                module = pending.pop()
-                if module not in self._imports:
-                    self._imports[module] = list(_imports(module, self.resolver))
-                    pending += self._imports[module]
-            self._follow_by_name()
-            self._open = {module for module in self._imports if _is_configured(module)}
+            self._look(self.resolver.project.named)
+            self._near = frozenset(self._imports)
             self._flagged = {module for module in self._imports if "config_flags" in module.text}
+            self._look(self.resolver.project.beside)
+            self._open = {module for module in self._imports if _is_configured(module)}
+            self._follow_by_name()
             for module, found in self._imports.items():
                 for one in found:
                     self._importers.setdefault(one, []).append(module)
         return self._imports
+
+    def _look(self, modules: Iterable[Module]) -> None:
+        """Finds what some modules import, however far."""
+        pending = list(modules)
+        while pending:
+            module = pending.pop()
+            if module not in self._imports:
+                self._imports[module] = list(_imports(module, self.resolver))
+                pending += self._imports[module]
 
     def beside(self, module: Module) -> frozenset[Module]:
         """The modules that may be loaded in a process that runs a function of one, itself included."""
         if module not in self._answers:
             everything = self.everything()
             found = _closure(_closure([module], self._importers), self._imports)
-            if not self._flagged.isdisjoint(found):
+            if self._flagged and not self._flagged.isdisjoint(self._nearly(module)):
                 found = _closure([*found, *self._configurations()], self._imports)
             open_ended = module not in self._imports or not self._open.isdisjoint(found)
             result = everything if open_ended else frozenset(found)
@@ -74,9 +81,17 @@ class Loaded:
             self._sets[self._everything] = self._everything
         return self._everything
 
+    def _nearly(self, module: Module) -> set[Module]:
+        """The same as far as those modules go that were named, and what they import."""
+        return _closure(_closure([module], self._importers, self._near), self._imports, self._near)
+
     def _configurations(self) -> list[Module]:
-        """The modules that a flag may name: absl's programs run their `get_config`."""
-        return [module for module in self._imports if "get_config" in module.table.root.bindings]
+        """The modules that a flag may name: absl's programs run their `get_config`.
+
+        A program can be given the configuration of any other; one that nothing but an entry point leads to is not
+        taken to be.
+        """
+        return [module for module in self._near if "get_config" in module.table.root.bindings]
 
     def _follow_by_name(self) -> None:
         """What is imported by a name that the program computes: whatever its module has strings for, or anything."""
@@ -85,17 +100,30 @@ class Loaded:
             calls = [c for c in module.table.calls if last_name(c.func) in IMPORTERS]
             if not calls:
                 continue
+            if all(prefixes := [_prefix_of(call) for call in calls]):
+                found += [m for m, name in dotted.items() if any(f".{one}" in f".{name}" for one in prefixes)]
+                continue
             words = [n.value for n in ast.walk(module.tree) if isinstance(n, ast.Constant) and isinstance(n.value, str)]
             words = [w for w in words if "." in w and all(p.isidentifier() for p in w.strip(".").split("."))]
             named = [m for m, name in dotted.items() if any(f".{w}" in name for w in words)]
             found += named or [m for m in self._imports if m is not module]
 
 
-def _closure(start: Iterable[Module], edges: dict[Module, list[Module]]) -> set[Module]:
+def _prefix_of(call: ast.Call) -> str:
+    """The package that an f-string begins with, from which a call imports something; empty where it has none."""
+    match call.args[:1]:
+        case [ast.JoinedStr(values=[ast.Constant(value=str(text)), *_])] if len(call.args) == 1 and not call.keywords:
+            return f"{text.rpartition('.')[0]}." if "." in text.lstrip(".") else ""
+    return ""
+
+
+def _closure(
+    start: Iterable[Module], edges: dict[Module, list[Module]], within: Collection[Module] | None = None
+) -> set[Module]:
     seen, pending = set[Module](), list(start)
     while pending:
         module = pending.pop()
-        if module not in seen:
+        if module not in seen and (within is None or module in within):
             seen.add(module)
             pending += edges.get(module, ())
     return seen
