@@ -250,7 +250,7 @@ class Hidden:
                 self._place(mention)
             for module in self.loaded.modules():
                 self._decorate(module)
-                for name, home in reflection.reached(module, self.resolver):
+                for name, home in reflection.reached(module, self.resolver, self.loaded.imported(module)):
                     self._stored[name].add(home)
             self._note_hosts()
             self._follow_factories()

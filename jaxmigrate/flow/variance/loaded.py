@@ -74,6 +74,11 @@ class Loaded:
             self._answers[module] = self._sets.setdefault(result, result)
         return self._answers[module]
 
+    def imported(self, module: Module) -> list[Module]:
+        """The modules of the project that one imports."""
+        self.modules()
+        return self._imports.get(module, [])
+
     def everything(self) -> frozenset[Module]:
         """All modules, as if they ran in one process."""
         if self._everything is None:
