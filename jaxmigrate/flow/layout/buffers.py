@@ -169,6 +169,8 @@ def _not_fresh(expression: ast.expr, module: Module, resolver: Resolver) -> Iter
 
 def _makes_new(call: ast.Call, module: Module, resolver: Resolver) -> bool:
     """Whether a call of NumPy or JAX gives an array that shares nothing with its operands."""
+    if isinstance(call.func, ast.Attribute) and call.func.attr in ("astype", "copy"):
+        return all(keyword.arg not in (None, "copy") for keyword in call.keywords) and len(call.args) < 2
     value = resolver.value(call.func, module) if call.func in module.table.scope_of else None
     home, _, name = value.name.rpartition(".") if isinstance(value, External) else ("", "", "")
     return home.startswith(("numpy", "jax.numpy", "jax.random")) and name not in VIEWS

@@ -26,5 +26,6 @@ w = jax_utils.replicate(jnp.ones(3))
 found = []
 for batch in batches:
     w = p_step(w, batch)
+    jax.block_until_ready(w)
     found.append(w[0])
 RESULT = found

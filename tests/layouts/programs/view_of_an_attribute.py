@@ -30,4 +30,5 @@ loader = Loader()
 w = jax_utils.replicate(jnp.ones(3))
 for i in range(2):
     w = p_step(w, loader.load(i))
+    jax.block_until_ready(w)
 RESULT = w[0]

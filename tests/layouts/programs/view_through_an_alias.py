@@ -23,4 +23,5 @@ w = jax_utils.replicate(jnp.ones(3))
 for i in range(2):
     half[:] = i
     w = p_step(w, batch)
+    jax.block_until_ready(w)
 RESULT = w[0]

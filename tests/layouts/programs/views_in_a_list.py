@@ -27,4 +27,5 @@ w = jax_utils.replicate(jnp.ones(3))
 kept = [shard(b) for b in batches(3)]
 for batch in kept:
     w = p_step(w, batch)
+    jax.block_until_ready(w)
 RESULT = w[0]
