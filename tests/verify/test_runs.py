@@ -203,7 +203,7 @@ def test_nothing_is_left_behind(
         (
             "import time; time.sleep(60)",
             "timeout",
-            "the rewritten program ran out of its 2 s before its first mapped call",
+            "the rewritten program ran out of its 5 s before its first mapped call",
         ),
         (
             "import os; os.kill(os.getpid(), 9)",

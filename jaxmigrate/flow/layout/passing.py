@@ -49,11 +49,12 @@ def _is_passing(it: Interpreter, target: ast.Attribute, module: Module) -> bool:
     if not _assigns(statement, target):
         return False
     function = next(_functions_above(target, module), None)
-    if function is None or is_tried(target, module) or _receiver(function, module) != name_of(target).split(".")[0]:
+    receiver = "" if function is None else _receiver(function, module)
+    if function is None or is_tried(target, module) or not receiver or receiver != name_of(target).split(".")[0]:
         return False
     between = _until_next(statement, target, module)
     owner = parents[function]
-    assert isinstance(owner, ast.ClassDef)
+    assert isinstance(owner, ast.ClassDef)  # as only a method has a receiver
     methods = _methods(it, Class(module, owner))
     if not between or target.attr in methods or methods & HOOKS:
         return False
