@@ -56,6 +56,7 @@ COPIES = frozenset({"jax.numpy.asarray", "jax.numpy.array", "numpy.asarray", "nu
 MERGES = frozenset({"flax.core.copy", "flax.core.frozen_dict.copy"})
 THAWS = frozenset(f"flax.core.{room}{name}" for room in ("", "frozen_dict.") for name in ("freeze", "unfreeze"))
 FETCHES = frozenset({"jax.device_get", "numpy.asarray", "numpy.array"})
+FROZEN = frozenset({"flax.core.FrozenDict", "flax.core.frozen_dict.FrozenDict"})
 GIVES_ITS_LIKE = FIELDWISE | COPIES | THAWS | MERGES
 DEVICE_LIBRARIES = ("jax.", "flax.", "haiku.", "optax.", "chex.", "equinox.", "objax.", "distrax.", "rlax.", "brax.")
 DEVICE_EXCEPTIONS = ("jax.tree", "jax.device_get", "jax.device_put", "flax.jax_utils", "flax.training.checkpoints")
@@ -100,6 +101,10 @@ def call(it: Interpreter, name: str, given: Given, node: ast.expr, frame: Frame)
         return target[0] if isinstance(target[0], Plain) and not any(map(is_tracked, given.everything())) else None
     if name in THAWS and len(values) == 1 and isinstance(values[0], Ref):
         return values[0]
+    if name in FROZEN and given.named and not values:
+        entries = [*given.named.values()]
+        waits = any(isinstance(entry, Nothing) for entry in entries) and not it.final
+        return NOTHING if waits else pieces.one_cell(it, entries, node, frame)
     if name in MERGES and len(values) == 2 and not given.named:
         return pieces.merged(it, values[0], values[1], node, frame)
     if name in FIELDWISE and len(values) == 1 and isinstance(values[0], Ref):
