@@ -264,6 +264,10 @@ class Solver:
                         changed |= self._drop(self._argument(node, index), "is a stacked array under in_axes=None")
                     elif node in self.by_rows:
                         changed |= self._drop(self._argument(node, index), NOT_ONE)
+                if node in self.by_rows:
+                    for output in self._outputs(node):
+                        if output is not None and not self._is_result(output.find()):
+                            changed |= self._drop(output, NOT_FULL)
         return changed
 
     def _gives_results(self, node: ast.expr) -> bool:
@@ -276,7 +280,11 @@ class Solver:
         if any(mapped.axis_of_output(self.it, node, place) is None for place in self.places[node]):
             return False
         outputs = [cell.find() for cell in self._outputs(node) if cell is not None and self._layout(cell) is not None]
-        return bool(outputs) and all(self._kinds_of(cell) <= RESULTS and not cell.fields for cell in outputs)
+        return any(map(self._is_result, outputs))
+
+    def _is_result(self, root: Cell) -> bool:
+        """Whether only one device's slice is taken of what a site gives, which no mapped function is given."""
+        return self._kinds_of(root) <= RESULTS and not root.fields
 
     def _fills(self, node: ast.expr) -> bool:
         """Whether every call has a slice for each device: some argument was made with as many."""
