@@ -8,6 +8,10 @@ from collections.abc import Iterable
 from jaxmigrate.program.values import Argument
 
 REDUCTIONS = frozenset({"jax.lax.psum", "jax.lax.pmean", "jax.lax.pmax", "jax.lax.pmin"})
+IF_MAPPED = {  # functions of libraries that reduce where the axis is bound, and give back their operand elsewhere
+    "kfac_jax.utils.pmean_if_pmap": "jax.lax.pmean",
+    "kfac_jax.utils.psum_if_pmap": "jax.lax.psum",
+}
 AXIS_POSITIONS = {
     **dict.fromkeys(REDUCTIONS, 1),
     "jax.lax.all_gather": 1,

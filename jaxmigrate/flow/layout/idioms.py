@@ -15,7 +15,10 @@ Kind = Literal[
     "replicate", "split", "first", "inner", "merge", "metrics", "prefetch", "rows", "stack", "checkpoint"
 ]  # fmt: skip
 
-REPLICATES = frozenset({"flax.jax_utils.replicate", "jax.device_put_replicated", "jaxline.utils.bcast_local_devices"})
+KFAC_REPLICATES = "kfac_jax.utils.replicate_all_local_devices"
+REPLICATES = frozenset(
+    {"flax.jax_utils.replicate", "jax.device_put_replicated", "jaxline.utils.bcast_local_devices", KFAC_REPLICATES}
+)
 SPLITS = frozenset({"flax.training.common_utils.shard"})
 KEY_SPLITS = frozenset({"flax.training.common_utils.shard_prng_key"})
 UNREPLICATE = "flax.jax_utils.unreplicate"
@@ -165,6 +168,9 @@ class Idioms:
             return Idiom("first", node.args[0], "tree") if len(node.args) == 1 and not node.keywords else None
         if name in SPLITS:
             return Idiom("split", node.args[0], "tree") if len(node.args) == 1 and not node.keywords else None
+        if name == KFAC_REPLICATES:  # which may be told the axis, and takes all devices of the process
+            named = len(node.args) == 1 and all(k.arg == "axis_name" for k in node.keywords)
+            return Idiom("replicate", node.args[0], "tree") if named else None
         devices = [*node.args[1:], *(k.value for k in node.keywords)]
         usual = all(self.is_devices(d, module) or is_none(d) for d in devices) and len(devices) <= 1
         return Idiom("replicate", node.args[0], "tree") if usual else None

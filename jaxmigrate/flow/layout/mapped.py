@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from jaxmigrate.flow.guards import is_tried
 from jaxmigrate.flow.layout import bodies, devices, expressions, results
+from jaxmigrate.flow.layout.idioms import is_none
 from jaxmigrate.flow.layout.state import Given, SiteCall
 from jaxmigrate.flow.layout.values import (
     NONE,
@@ -113,8 +114,9 @@ def _in_place(it: Interpreter, site: ast.expr, given: Given, node: ast.expr, fra
     names = function.passed_names()[start : start + len(node.keywords)]
     if [k.arg for k in node.keywords] != names or {a.keyword for a in bound} & set(names):
         return None
-    if not all(_is_alike_by_name(it, site, index) for index in range(start, start + len(names))):
-        return None
+    for index, keyword in enumerate(node.keywords, start):
+        if not (is_none(keyword.value) or _is_alike_by_name(it, site, index)):
+            return None
     return Given((*given.positional, *(given.named[name] for name in names)), {})
 
 

@@ -36,7 +36,7 @@ from jaxmigrate.flow.variance.library import TRANSFORMS
 from jaxmigrate.flow.variance.reading import Draw
 from jaxmigrate.flow.variance.run import Run
 from jaxmigrate.program import trees
-from jaxmigrate.program.collectives import AXIS_POSITIONS
+from jaxmigrate.program.collectives import AXIS_POSITIONS, IF_MAPPED
 from jaxmigrate.program.resolve import PARTIALS
 from jaxmigrate.program.values import (
     Application,
@@ -64,8 +64,8 @@ def call(run: Run, name: str, arguments: Arguments, node: ast.Call | None, frame
         return methods.call(run, arguments.given[0], name.rpartition(".")[2], rest, None, frame)
     if "out" in arguments.named:
         run.change(arguments.named["out"], union(arguments.all()))
-    if name in AXIS_POSITIONS:
-        return collectives.call(run, name, arguments, node, frame)
+    if name in AXIS_POSITIONS or name in IF_MAPPED:
+        return collectives.call(run, IF_MAPPED.get(name, name), arguments, node, frame)
     if name in CASES:
         return CASES[name](run, arguments, node, frame)
     if name in PARTIALS and arguments.given:
