@@ -212,6 +212,7 @@ def batch_for(host: Host, index: str, axis: int | str | None) -> str:
 def _filled(host: Host, name: str, index: str) -> str:
     """A batch that is a view of a buffer, which the program fills for each step and maybe before the step."""
     choices = host.choices
+    host.put("jax.block_until_ready(jax.live_arrays())")  # the step before may still read the buffer, and would race
     host.put(f"BUFFER[:] = X[{index}]")
     made = cut(host, "BUFFER")
     if choices.chance(40):
