@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator, Mapping
 
+from jaxmigrate.flow.dispatch import entries
 from jaxmigrate.flow.leads import Leads
 from jaxmigrate.program.collectives import (
     AXIS_POSITIONS,
@@ -40,7 +41,7 @@ from jaxmigrate.program.values import (
     Value,
     Values,
 )
-from jaxmigrate.records import made, record
+from jaxmigrate.records import made, record, replace
 
 DEEPEST = 12
 DEEPEST_OUTSIDE = 4  # outside every map, only wrappers of maps are of interest
@@ -50,14 +51,20 @@ KNOWN_LIBRARIES = ("jax.", "functools.", "builtins.", "itertools.", "operator.",
 
 @record
 class Environment:
-    """Axes that are bound; others may be too unless `complete`."""
+    """Axes that are bound; others may be too unless `complete`.
+
+    `by_key`: what runs in it was looked up in a dictionary, and may be meant for another map.
+    """
 
     axes: frozenset[str] = frozenset()
     complete: bool = False
+    by_key: bool = False
 
     def with_axes(self, names: frozenset[str] | None) -> Environment:
         """This environment inside a map over `names`, None where they are not known."""
-        return Environment(self.axes, False) if names is None else Environment(self.axes | names, self.complete)
+        if names is None:
+            return replace(self, complete=False)
+        return replace(self, axes=self.axes | names)
 
 
 @record
@@ -164,8 +171,12 @@ def _call(
     walk: AxisWalk, call: ast.Call, module: Module, around: Environment, bindings: Bindings, way: tuple[Step, ...]
 ) -> None:
     arguments = call_arguments(call, module)
-    for callee in _bound(walk.resolver.values(call.func, module), bindings):
+    callees = walk.resolver.values(call.func, module)
+    for callee in _bound(callees, bindings):
         _apply(walk, callee, arguments, call, module, around, bindings, way)
+    if around.complete and not any(isinstance(v, Function | Partial) for v in callees):
+        for callee in entries(call.func, module, walk.resolver):
+            _apply(walk, callee, arguments, call, module, replace(around, by_key=True), bindings, way)
 
 
 def _apply(
@@ -262,10 +273,12 @@ def _map(
     way: tuple[Step, ...],
 ) -> None:
     axes = map_axes(name, arguments, walk.resolver, bindings)
-    exact = Environment(around.axes | (axes or frozenset()), axes is not None)
+    exact = Environment(around.axes | (axes or frozenset()), axes is not None, around.by_key)
     inside = around.with_axes(axes) if name == VMAP else exact
     step = Step(module, node, f"{name.rpartition('.')[2]} maps it over {shown(axes)}")
-    walk.rebindings += [Rebinding(module, node, name, axis, way) for axis in sorted((axes or set()) & around.axes)]
+    if not around.by_key:
+        again = sorted((axes or set()) & around.axes)
+        walk.rebindings += [Rebinding(module, node, name, axis, way) for axis in again]
     mapped = argument(arguments, 0, "fun", "f")
     for operand in _operands([mapped] if mapped is not None else [], walk.resolver, bindings):
         _enter(walk, operand, module, inside, bindings, (*way, step))

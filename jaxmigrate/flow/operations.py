@@ -77,9 +77,13 @@ def _expressions(node: ast.AST) -> Iterator[ast.expr]:
 
 def _of_call(call: ast.Call, module: Module, resolver: Resolver, depth: int) -> Iterator[Operation]:
     value = _called(resolver.values(call.func, module), resolver)
+    arguments = call_arguments(call, module)
+    while isinstance(value, Partial):  # `pmean = partial(lax.pmean, axis_name="i")`
+        arguments = (*value.arguments, *arguments)
+        value = value.callee
     match value:
         case External(name=name) if name in COMMUNICATING:
-            axis = axis_argument(name, call_arguments(call, module))
+            axis = axis_argument(name, arguments)
             text = ast.unparse(axis) if axis is not None else ""
             yield Operation(f"{name.rpartition('.')[2]} over {text}", module, call)
         case External(name=name) if LIKE_COLLECTIVES.match(name.rpartition(".")[2]):
@@ -88,7 +92,7 @@ def _of_call(call: ast.Call, module: Module, resolver: Resolver, depth: int) -> 
             yield Operation(name.rpartition(".")[2], module, call)
         case Application() if is_device_map(value):
             yield Operation(f"the mapped function {ast.unparse(call.func)[:60]}", module, call)
-        case Function() | Partial() | Application() if depth < DEEPEST:
+        case Function() | Application() if depth < DEEPEST:
             for inner in function_operations(value, resolver, depth) or ():
                 yield Operation(inner.kind, module, call)
 

@@ -28,7 +28,17 @@ def is_unbound(use: AxisUse, facts: Facts) -> bool:
     environment = use.environment
     if not environment.complete or use.axis in environment.axes or is_expected_to_fail(use):
         return False
-    return bool(near_miss(use.axis, environment.axes)) or not is_guarded(use, facts.resolver)
+    if near_miss(use.axis, environment.axes):
+        return True
+    if environment.by_key and _is_named_elsewhere(use, facts):
+        return False
+    return not is_guarded(use, facts.resolver)
+
+
+def _is_named_elsewhere(use: AxisUse, facts: Facts) -> bool:
+    """Whether another place names the axis, too: then some map may bind it for which the function is meant."""
+    texts = (module.text for module in {*facts.modules, use.module})
+    return sum(text.count(f"'{use.axis}'") + text.count(f'"{use.axis}"') for text in texts) > 1
 
 
 def unbound(axis: str, axes: Collection[str], who: str) -> str:

@@ -219,3 +219,87 @@ def test_mapped_functions_that_come_out_of_a_tuple() -> None:
         "def main(x):\n    train, _ = make(3)\n    if jax.process_index() == 0:\n        x = train(x)\n    return x\n"
     )
     assert [code for _, code in found(text)] == ["JM301"]
+
+
+@pytest.mark.parametrize(
+    ("reduce", "codes"),
+    [
+        ("partial(lax.pmean, axis_name='i')", ["JM301"]),
+        ("partial(partial(lax.pmean), axis_name='i')", ["JM301"]),
+        ("partial(kfac_jax.utils.pmean_if_pmap, axis_name='i')", ["JM301"]),
+        ("partial(jnp.mean, axis=0)", []),
+    ],
+)
+def test_collectives_with_their_axis_given_before(reduce: str, codes: list[str]) -> None:
+    """A project's own `pmean`, reached through a function that the factory around a step is given."""
+    text = PRELUDE + (
+        f"import kfac_jax\nmean = {reduce}\n"
+        "def make_move():\n    @jax.jit\n    def move(x): return mean(x)\n    return move\n"
+        "def make(move):\n    @partial(jax.pmap, axis_name='i')\n    def step(x):\n"
+        "        if jax.process_index() == 0:\n            x = move(x)\n        return x\n    return step\n"
+        "def main(x): return make(make_move())(x)\n"
+    )
+    assert [code for _, code in found(text)] == codes
+
+
+def test_branches_with_one_collective_written_in_two_ways() -> None:
+    text = PRELUDE + (
+        "mean = partial(lax.pmean, axis_name='i')\n"
+        "@partial(jax.pmap, axis_name='i')\ndef step(x):\n"
+        "    if jax.process_index() == 0:\n        return mean(x)\n    return lax.pmean(2 * x, axis_name='i')\n"
+    )
+    assert [code for _, code in found(text)] == []
+
+
+TABLE = """
+class Model:
+    @property
+    def losses(self): return {"one": self.one, "two": self.two}
+    def one(self, x): return lax.pmean(x, axis_name=AXIS)
+    def two(self, x): return x
+    def loss(self, kind, x): return LOOKED_UP(x)
+    def train(self, kinds, x):
+        def step(x): return sum(self.loss(kind, x) for kind in kinds)
+        return jax.pmap(step, axis_name="batch")(x)
+"""
+
+
+@pytest.mark.parametrize("looked_up", ["self.losses[kind]", "self.losses.get(kind)"])
+@pytest.mark.parametrize(
+    ("axis", "more", "codes"),
+    [
+        ("'bacth'", "", ["JM101"]),
+        ("'model'", "", ["JM101"]),
+        ("'batch'", "", []),
+        # it may be meant for another map
+        ("'model'", "def other(f, x): return jax.pmap(f, 'model')(x)\n", []),
+    ],
+)
+def test_functions_that_are_looked_up_by_a_key(looked_up: str, axis: str, more: str, codes: list[str]) -> None:
+    text = PRELUDE + TABLE.replace("AXIS", axis).replace("LOOKED_UP", looked_up) + more
+    assert [code for _, code in found(text)] == codes
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        "LOSSES = {'one': one, 'two': jnp.sum}\ndef loss(kind, x): return LOSSES[kind](x)\n",
+        "def loss(kind, x): return {'one': one, 'two': jnp.sum}[kind](x)\n",
+        (
+            "class Losses:\n    def __init__(self): self.all = {'one': one}\n"
+            "    def loss(self, kind, x): return self.all[kind](x)\nloss = Losses().loss\n"
+        ),
+    ],
+)
+def test_tables_of_functions(table: str) -> None:
+    text = PRELUDE + "def one(x): return lax.pmean(x, 'bacth')\n" + table
+    text += "def main(kind, x): return jax.pmap(lambda y: loss(kind, y), axis_name='batch')(x)\n"
+    assert [code for _, code in found(text)] == ["JM101"]
+
+
+def test_a_map_that_is_looked_up_by_a_key_binds_no_axis_again() -> None:
+    text = PRELUDE + (
+        "TABLE = {'inner': jax.pmap(jnp.sum, 'i')}\ndef f(x, kind): return TABLE[kind](x)\n"
+        "step = jax.pmap(partial(f, kind=None), 'i')\n"
+    )
+    assert [code for _, code in found(text)] == []
