@@ -156,19 +156,24 @@ def moved_collectives(tree: ast.Module, text: str) -> Iterator[Edit]:
         yield Edit(call, f"jax.lax.cond({test}, lambda moved: {function}(moved, {name}), lambda moved: moved, {value})")
 
 
+def _is_pmap(node: ast.Assign) -> bool:
+    return isinstance(node.value, ast.Call) and last_name(node.value.func) == "pmap"
+
+
 def moved_steps(tree: ast.Module, text: str) -> Iterator[Edit]:
     """A call of a mapped function that the first process alone gets to."""
     if not any(isinstance(n, ast.Import) and any(a.name == "jax" for a in n.names) for n in ast.walk(tree)):
         return
-    mapped = {
-        last_name(node.targets[0])
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and last_name(node.value.func) == "pmap"
-    }
+    made = [n for n in ast.walk(tree) if isinstance(n, ast.Assign) and isinstance(n.value, ast.Call)]
+    mapped = {last_name(node.targets[0]) for node in made if _is_pmap(node)}
     for node in ast.walk(tree):
         if not isinstance(node, ast.Assign | ast.Expr) or not isinstance(node.value, ast.Call):
             continue
-        if last_name(node.value.func) in mapped - {""} and "\n" not in segment(text, node):
+        name = last_name(node.value.func)
+        above = [one for one in made if last_name(one.targets[0]) == name and one.lineno < node.lineno]
+        if above and not _is_pmap(max(above, key=lambda one: one.lineno)):
+            continue  # what has the name here is jitted: `step = jax.jit(f)` where there is one device
+        if name in mapped - {""} and "\n" not in segment(text, node):
             margin = " " * node.col_offset
             yield Edit(node, f"if jax.process_index() == 0:\n{margin}    {segment(text, node)}")
 
