@@ -40,12 +40,13 @@ class Program:
     """What the whole program says: whether it may run as several processes, and whether some code asks which it is.
 
     `unlike`: a map may give an output under `out_axes=None`, or an unchecked shard_map one under `P()`, that is not the
-    same on all devices.
+    same on all devices. `own`: where there are several processes, each has an array of its own of such an output.
     """
 
     processes: bool
     guarded: bool
     unlike: bool = False
+    own: bool = False
 
 
 class GlobalFile:
@@ -145,16 +146,27 @@ class GlobalFile:
         return line_start(first, function.module, Positions(function.module.text))
 
     def _needs_host_local(self, choice: SiteChoice) -> bool:
-        """Whether stacked arrays of a site hold the slices of one process alone."""
-        return self._has_stacked(choice) and any(
+        """Whether arrays of a site are those of one process alone."""
+        stacked = self._has_stacked(choice) and any(
             (c.layout == "stacked" and not c.aligned) or c.fields for c in (*choice.arguments, *choice.outputs)
         )
+        return stacked or bool(self._own(choice) or self._own_outputs(choice))
+
+    def _own(self, choice: SiteChoice) -> list[int]:
+        """The arguments without a device axis that may be arrays of one process, as it was given them by a map."""
+        holds = self.program.own and not any(c.fields for site in self.sites for c in site.arguments)
+        return [i for i, c in enumerate(choice.arguments) if c.layout == "broadcast"] if holds else []
+
+    def _own_outputs(self, choice: SiteChoice) -> list[int]:
+        """The outputs without a device axis, of which each process gets one of its own."""
+        return [i for i, c in enumerate(choice.outputs) if c.layout == "broadcast"] if self.program.own else []
 
     def _is_deferred(self, choice: SiteChoice) -> bool:
         """Whether a site's mesh cannot be built where the site stands."""
         node = choice.site.node
         at_import = isinstance(holder_of(node, self.module), ast.Module | None)
         helped = self._has_stacked(choice) or bool(choice.keywords) or node in self.alone or bool(choice.tree.named)
+        helped |= bool(self._own(choice) or self._own_outputs(choice))
         return at_import or is_decorator(node, self.module) or helped
 
     def _mesh_users(self) -> list[ast.expr]:

@@ -39,11 +39,12 @@ class MapNeeds:
 
     Stacked arguments; stacked outputs, which are all that a function gives or some of it; donation, static
     arguments, several processes, devices ordered by process, and a name for the axis where sites differ in it;
-    `everywhere`: arguments that one device holds; `keywords`: arguments that are given by keyword, which come last
-    everywhere else; `by_rows`: arguments that may hold slices for fewer devices than there are; `split`: arrays whose
-    spec is that of stacked ones, where only marks among the specs tell these; `copies` are the
-    methods that copy objects of which some fields are stacked, and `state_outputs` and `whole_state` say that functions
-    return such objects, among others or alone.
+    `everywhere`: arguments that one device holds; `own`: arguments without a device axis, of which each process has
+    arrays of its own, as of such outputs, which are all that a function gives or some of it; `keywords`: arguments that
+    are given by keyword, which come last everywhere else; `by_rows`: arguments that may hold slices for fewer devices
+    than there are; `split`: arrays whose spec is that of stacked ones, where only marks among the specs tell these;
+    `copies` are the methods that copy objects of which some fields are stacked, and `state_outputs` and `whole_state`
+    say that functions return such objects, among others or alone.
     """
 
     stacked: bool = False
@@ -52,6 +53,9 @@ class MapNeeds:
     donate: bool = False
     static: bool = False
     everywhere: bool = False
+    own: bool = False
+    own_whole: bool = False
+    own_parts: bool = False
     keywords: bool = False
     processes: bool = False
     ordered: bool = False
@@ -66,6 +70,11 @@ class MapNeeds:
     def stacked_outputs(self) -> bool:
         """Whether the device axis is added to anything."""
         return self.stacked_whole or self.stacked_parts
+
+    @property
+    def own_outputs(self) -> bool:
+        """Whether processes get arrays of their own of anything without a device axis."""
+        return self.own_whole or self.own_parts
 
 
 def devices(names: GlobalNames, processes: bool) -> str:
@@ -170,11 +179,12 @@ def prefetch_lines(names: GlobalNames) -> Iterator[str]:
 def shard_map_lines(names: GlobalNames, needs: MapNeeds, axis: str) -> Iterator[str]:
     """`jax.shard_map` whose mesh is built at the first call, and whose function may take and give stacked arrays."""
     axis = "axis_name" if needs.named else axis
-    several = needs.processes and (needs.stacked or needs.stacked_outputs)
+    stacked = needs.stacked or needs.stacked_outputs
+    several = needs.processes and (stacked or needs.own or needs.own_outputs)
     yield from signature(names, needs)
     yield from by_position_lines(needs)
     yield from _block(names, needs, several=several)
-    fun = "block" if needs.stacked or needs.stacked_outputs else called(needs)
+    fun = "block" if stacked else called(needs)
     yield from head_lines("mapped", needs, is_outermost=not several and not needs.everywhere)
     yield from mesh_lines(names, needs, axis)
     yield f"        return {names.jax}.shard_map("
@@ -221,6 +231,8 @@ def signature(names: GlobalNames, needs: MapNeeds) -> Iterator[str]:
     keywords += ["keywords=()"] if needs.keywords else []
     keywords += ["by_rows=False"] if needs.by_rows else []
     keywords += ["everywhere=()"] if needs.everywhere else []
+    keywords += ["own=()"] if needs.own else []
+    keywords += ["own_outputs=()"] if needs.own_outputs else []
     keywords += ["static_argnums=()"] if needs.static else []
     keywords += ["donate_argnums=()"] if needs.donate else []
     line = f"def {names.shard_map}(fun, *, {', '.join(keywords)}):"
@@ -238,6 +250,8 @@ def signature(names: GlobalNames, needs: MapNeeds) -> Iterator[str]:
         yield '    """Maps fun over all devices; of states, the named fields hold one slice for each of them."""'
     elif needs.stacked or needs.stacked_outputs:
         yield '    """Maps fun over all devices; stacked arrays hold one slice for each of them."""'
+    elif needs.own or needs.own_outputs:
+        yield '    """Maps fun over all devices; of what they share, each process has arrays of its own."""'
     else:
         yield '    """Maps fun over all devices; the mesh is built at the first call, not at import."""'
     yield ""
@@ -333,15 +347,19 @@ def _inputs(change: str) -> str:
 
 def _outputs(needs: MapNeeds, change: str) -> Iterator[str]:
     """Returns `out` with all of it changed that is stacked; sites of one file differ in what that is."""
-    if not needs.stacked_parts:
-        yield f"return {change}(out) if stacked_outputs else out"
+    yield from _changed_outputs(change, "stacked_outputs", needs.stacked_whole, needs.stacked_parts)
+
+
+def _changed_outputs(change: str, chosen: str, whole: bool, parts: bool) -> Iterator[str]:
+    if not parts:
+        yield f"return {change}(out) if {chosen} else out"
         return
-    if needs.stacked_whole:
-        yield "if stacked_outputs is True:"
+    if whole:
+        yield f"if {chosen} is True:"
         yield f"    return {change}(out)"
-    yield "if not stacked_outputs:"
+    yield f"if not {chosen}:"
     yield "    return out"
-    yield f"return tuple({change}(x) if i in stacked_outputs else x for i, x in enumerate(out))"
+    yield f"return tuple({change}(x) if i in {chosen} else x for i, x in enumerate(out))"
 
 
 def _host_local(names: GlobalNames, needs: MapNeeds, axis: str) -> Iterator[str]:
@@ -351,7 +369,33 @@ def _host_local(names: GlobalNames, needs: MapNeeds, axis: str) -> Iterator[str]
         yield from _converter(names, "to_global", "host_local_array_to_global_array", axis)
     if needs.stacked_outputs:
         yield from _converter(names, "to_local", "global_array_to_host_local_array", axis)
-    yield f"        return {_through(needs, 'to_global', 'to_local', COMPILED)}"
+    if needs.own:
+        yield from _shared(names)
+        yield "        args = [shared(x) if i in own else x for i, x in enumerate(args)]"
+    call = _through(needs, "to_global", "to_local", COMPILED)
+    if not needs.own_outputs:
+        yield f"        return {call}"
+        return
+    yield ""
+    yield "        def owned(tree):"
+    yield f"            return {names.multihost}.global_array_to_host_local_array(tree, mesh, {names.spec}())"
+    yield ""
+    yield f"        out = {call}"
+    lines = _changed_outputs("owned", "own_outputs", needs.own_whole, needs.own_parts)
+    yield from (f"        {line}" for line in lines)
+
+
+def _shared(names: GlobalNames) -> Iterator[str]:
+    """Arrays that each process has of its own as such of all; numbers stay what they are."""
+    jax = names.jax
+    yield "        def shared(tree):"
+    yield "            def put(x):"
+    yield f"                if not isinstance(x, {jax}.Array):"
+    yield "                    return x"
+    yield f"                return {names.multihost}.host_local_array_to_global_array(x, mesh, {names.spec}())"
+    yield ""
+    yield f"            return {jax}.tree.map(put, tree)"
+    yield ""
 
 
 def _converter(names: GlobalNames, name: str, converter: str, axis: str) -> Iterator[str]:

@@ -104,6 +104,10 @@ class SiteWriter(GlobalFile):
         found += ["by_rows=True"] if choice.by_rows else []
         if alone := self.alone.get(choice.site.node):
             found.append(f"everywhere={_display([str(i) for i in alone])}")
+        if own := self._own(choice):
+            found.append(f"own={_display([str(i) for i in own])}")
+        if own_outputs := self._own_outputs(choice):
+            found.append(f"own_outputs={'True' if choice.whole else _display([str(i) for i in own_outputs])}")
         static, donated = self._static(choice), self._donated(choice)
         found += [f"static_argnums={static}"] if static else []
         return [*found, *([f"donate_argnums={donated}"] if donated else [])]

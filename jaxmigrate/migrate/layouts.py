@@ -68,7 +68,8 @@ def choose(
         return module.path in texts and can_hold(module)
 
     found = layouts(resolver, active, candidates, around.processes, axis, editable, onlookers)
-    program = replace(program, unlike=_may_be_unlike(sites, found, resolver))
+    own = around.processes and _gives_shared(sites, found)
+    program = replace(program, unlike=_may_be_unlike(sites, found, resolver), own=own)
     squeezed = {s.function.module for c in found.sites.values() if c.is_global for s in c.squeezes}
     more = {*(c.op.module for c in found.ops), *(c.module for c in found.calls), *squeezed} - set(modules.values())
     return Chosen(found, program, tuple(sorted(more, key=lambda m: m.path)))
@@ -83,6 +84,17 @@ def _may_be_unlike(sites: Mapping[Module, Sequence[MappedSite]], found: Layouts,
         site.is_open or not _is_number(site.keyword("out_axes"))
         for site in every
         if (choice := found.sites.get(site.node)) is None or not choice.is_global
+    )
+
+
+def _gives_shared(sites: Mapping[Module, Sequence[MappedSite]], found: Layouts) -> bool:
+    """Whether some map may give an array without a device axis, as `out_axes=None` does."""
+    every = (site for of_module in sites.values() for site in of_module)
+    return any(
+        any(output.layout == "broadcast" for output in choice.outputs)
+        if (choice := found.sites.get(site.node)) is not None
+        else not _is_number(site.keyword("out_axes"))
+        for site in every
     )
 
 

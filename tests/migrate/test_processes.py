@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from jaxmigrate.migrate import fix_files
+from jaxmigrate.migrate import fix_files, plan_sources
 from tests.migrate.forms.covering import covering
 from tests.migrate.forms.dimensions import IN_PROCESSES
 from tests.migrate.forms.programs import files_of
@@ -43,6 +43,52 @@ for _ in range(3):
     params, total, index = train(params, data, 2.0)
 out = [params, total, index, power(data[:, 0], 2), swapped(data[:, 0].T)]
 print('RESULT', json.dumps([np.asarray(x).tobytes().hex() for x in out] + [str(x.shape) for x in out]))
+"""
+
+SHARED = """
+import sys
+import jax
+jax.distributed.initialize(sys.argv[1], 2, int(sys.argv[2]))
+import json
+import jax.numpy as jnp
+import numpy as np
+from flax.training import common_utils
+from jax import lax
+
+
+def make_params(key, scale):
+    return {"w": lax.pmean(jax.random.normal(key, (3,)) * scale, "i"), "n": jnp.zeros((), jnp.int32)}
+
+
+def step(params, key, batch, rate):
+    grads = lax.pmean(jax.grad(lambda w: ((batch @ w - 1) ** 2).mean())(params["w"]), "i")
+    noise = jax.random.normal(key, ()) + lax.axis_index("i")
+    return {"w": params["w"] - rate * grads, "n": params["n"] + 1}, noise, lax.pmean(noise, "i")
+
+
+p_make = jax.pmap(make_params, axis_name="i", in_axes=(0, None), out_axes=None)
+p_step = jax.pmap(step, axis_name="i", in_axes=(None, 0, 0, None), out_axes=(None, 0, None))
+p_mean = jax.pmap(lambda params, x: lax.pmean((x * params["w"]).mean(), "i"), axis_name="i", in_axes=(None, 0))
+
+
+def main():
+    rank, n = jax.process_index(), jax.local_device_count()
+    keys = jax.random.split(jax.random.fold_in(jax.random.PRNGKey(0), rank), n)
+    params = p_make(keys, 2.0)
+    seen = []
+    for i in range(3):
+        x = np.sin(np.arange(n * 6, dtype=np.float32) + i + rank).reshape(n * 2, 3)
+        params, noise, mean = p_step(params, keys, common_utils.shard(x), 0.1)
+        if rank == 1:
+            seen.append(float(jnp.sum(params["w"]) + mean))
+        params = jax.tree.map(lambda p: p * 1, params) if i == 1 else params
+    held = p_mean(params, common_utils.shard(x))[0]
+    result = [np.asarray(x) for x in [*jax.tree.leaves(params), noise, mean, held]]
+    print("RESULT", json.dumps([[x.tobytes().hex(), str(x.shape)] for x in result] + [seen]))
+
+
+if __name__ == "__main__":
+    main()
 """
 
 
@@ -85,6 +131,17 @@ def test_two_processes_of_four_devices_agree_bitwise(tmp_path: Path) -> None:
     assert found == expected
     ranks = [json.loads(line.removeprefix("RESULT")) for line in found]
     assert ranks[0] != ranks[1]
+
+
+def test_each_process_has_its_own_of_what_has_no_device_axis(tmp_path: Path) -> None:
+    plan, _ = plan_sources([("program.py", tmp_path / "program.py", SHARED)], layout="auto")
+    made, stepped, _ = plan.sites
+    assert [one.layout for one in made.outputs] == ["broadcast"]
+    assert [one.layout for one in stepped.arguments] == ["broadcast", "stacked", "split", "broadcast"]
+    assert [one.layout for one in stepped.outputs] == ["broadcast", "stacked", "broadcast"]
+    (file,) = plan.files
+    assert "jax.pmap" not in file.after
+    assert run(file.after, tmp_path) == run(SHARED, tmp_path)
 
 
 VARIED = ("in_axes", "out_axes", "static", "call")

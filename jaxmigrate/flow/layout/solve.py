@@ -380,11 +380,15 @@ class Solver:
 
     def _speaks_against_unmapped(self, parts: Sequence[Var | None]) -> str:
         """Why outputs without a device axis keep their site as it is; the program may do with them what it likes."""
-        if parts and self.processes:
+        if parts and self.processes and any(self._is_mixed(root) for root in self.kinds):
             return "an output under out_axes=None is an array of one process"
         if any(part is None or part.level != Level.NO for part in parts):
             return "an output under out_axes=None cannot be shown to be the same on all devices"
         return ""
+
+    def _is_mixed(self, root: Cell) -> bool:
+        """Whether some fields of the objects of a group stay stacked while the others are replicated."""
+        return self._layout(root) == "replicated" and any(self._layout(one) is None for one in root.fields.values())
 
     def _unmapped(self, node: ast.expr, parts: Sequence[Var | None]) -> list[Var | None]:
         """The outputs of a site that have no device axis: one value for all devices."""
