@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
+import gc
+
 import pytest
+
+
+def pytest_collection_finish() -> None:
+    """Thousands of tests and what they import stay to the end: they are not searched for garbage again and again."""
+    gc.freeze()
+    gc.set_threshold(50_000)  # as the command line does
 
 
 @pytest.fixture(autouse=True)

@@ -18,6 +18,7 @@ import pytest
 from jaxmigrate.commands.notebooks import laid_out
 from jaxmigrate.sources import read_source
 from jaxmigrate.verify.child import notebook
+from tests.flags import UNOPTIMISED
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 PROGRAMS = [
@@ -48,7 +49,8 @@ def plain(text: str) -> list[str]:
 @pytest.mark.parametrize(("folder", "main"), PROGRAMS)
 def test_prints_what_it_did(folder: str, main: str, tmp_path: Path) -> None:
     pytest.importorskip("flax")
-    environment = {**os.environ, "XLA_FLAGS": "--xla_force_host_platform_device_count=8", "NPROC": "64"}
+    flags = " ".join(("--xla_force_host_platform_device_count=8", *UNOPTIMISED))
+    environment = {**os.environ, "XLA_FLAGS": flags, "NPROC": "64"}
     environment |= {"JAX_PLATFORMS": "cpu", "PYTHONDONTWRITEBYTECODE": "1"}
     run = command(FIXTURES / folder / "auto" / main, tmp_path)
     strict = [sys.executable, "-W", "error", "-W", "ignore::ResourceWarning", *run]
