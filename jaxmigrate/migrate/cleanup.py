@@ -19,11 +19,14 @@ def without_leftovers(before: Module, after: str, kept: frozenset[str]) -> str:
 
     What nobody used before stays, and so does what a string or `__all__` names.
     """
-    used = _loaded(before)
+    used = _loaded(before) - kept
     for _ in range(MOST_ROUNDS):
         module = parse_module(Path("after.py"), after)
-        edits = next(_leftovers(module, used - _loaded(module) - kept - _quoted(module)), None)
-        if edits is None or before.is_package:
+        if before.is_package:
+            return after
+        unused = _written(used - _loaded(module), after) - _quoted(module)
+        edits = next(_leftovers(module, unused), None) if unused else None
+        if edits is None:
             return after
         after = apply_edits(after, edits)
     return after
@@ -32,6 +35,11 @@ def without_leftovers(before: Module, after: str, kept: frozenset[str]) -> str:
 def _loaded(module: Module) -> set[str]:
     """The names that a module reads."""
     return {n.id for n in module.nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+
+
+def _written(names: set[str], text: str) -> set[str]:
+    """Those of some names that a text may bind: a letter that is no ASCII can stand for one that is."""
+    return {name for name in names if name in text} if text.isascii() else names
 
 
 def _quoted(module: Module) -> set[str]:

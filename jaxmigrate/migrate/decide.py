@@ -96,13 +96,14 @@ def surroundings(texts: Sequence[str]) -> Surroundings:
         guarded=any(GUARD_WORDS.search(text) for text in texts),
         lower=any(LOWER_CALL.search(text) for text in texts),
         wrapped=any("__wrapped__" in text for text in texts),
-        words=frozenset(w for w in KEYWORDS if any(_passed(w).search(text) for text in texts)),
+        words=frozenset(w for w in KEYWORDS if _is_passed(w, texts)),
     )
 
 
-def _passed(word: str) -> re.Pattern[str]:
-    """A keyword as it is passed: in a call, or as a key that a `**` may bring."""
-    return re.compile(rf"[(,]\s*{word}\s*=(?!=)|[\"\']{word}[\"\']")
+def _is_passed(word: str, texts: Sequence[str]) -> bool:
+    """Whether a keyword is passed: in a call, or as a key that a `**` may bring."""
+    pattern = re.compile(rf"[(,]\s*{word}\s*=(?!=)|[\"\']{word}[\"\']")
+    return any(word in text and pattern.search(text) for text in texts)  # the search for a word is much the faster one
 
 
 def decide(module: Module, sites: Sequence[MappedSite], resolver: Resolver, processes: bool = False) -> list[Decision]:

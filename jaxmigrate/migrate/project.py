@@ -80,14 +80,15 @@ def plan_sources(
     project = Project(modules.values(), lambda path: texts.get(path) or read_utf8(path), texts)
     plan = _plan(sources, modules, project, layout == "auto", marks=marks)
     paths = {name: path for name, path, _ in sources if name not in errors}
-    plan = with_renewed_originals(plan, paths, target, era) if marks else plan
-    return with_new_names(plan, paths, target, era), errors
+    judged: dict[str, bool] = {}
+    plan = with_renewed_originals(plan, paths, target, era, judged) if marks else plan
+    return with_new_names(plan, paths, target, era, judged), errors
 
 
 def fix_files(files: Mapping[str, str], layout: str = "stacked") -> dict[str, str]:
     """The texts of a project's files after a migration, by relative path."""
     root = Path("/project")
-    plan, errors = plan_sources([(name, root / name, text) for name, text in files.items()], layout=layout)
+    plan, errors = plan_sources([(name, root / name, text) for name, text in files.items()], layout=layout, marks=False)
     return {**{name: files[name] for name in errors}, **{file.path: file.after for file in plan.files}}
 
 

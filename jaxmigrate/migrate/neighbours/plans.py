@@ -14,17 +14,24 @@ from jaxmigrate.migrate.plan import NamePlan, Plan
 from jaxmigrate.program.old_names import Era, Release
 
 
-def with_new_names(plan: Plan, paths: Mapping[str, Path], target: Release | None, era: Era = "") -> Plan:
+def with_new_names(
+    plan: Plan,
+    paths: Mapping[str, Path],
+    target: Release | None,
+    era: Era = "",
+    judged: dict[str, bool] | None = None,
+) -> Plan:
     """The plan with old names replaced in what each file becomes; `paths` are those of the files that parse."""
+    judged = {} if judged is None else judged
     texts = {paths[file.path]: file.after for file in plan.files if file.path in paths}
     touched = {paths[file.path] for file in plan.files if file.changed}
-    renewed = renew(texts, target, era, touched)
+    renewed = renew(texts, target, era, touched, judged)
     if not renewed:
         return plan
     by_name = {name: path for name, path in paths.items() if path in renewed}
     marked = {by_name[f.path]: f.marked_after for f in plan.files if f.path in by_name and f.marked_after != f.after}
     marked_texts = texts | marked
-    again = renew(marked_texts, target, era, touched) if marked else {}
+    again = renew(marked_texts, target, era, touched, judged) if marked else {}
     files = []
     for file in plan.files:
         path = by_name.get(file.path)
@@ -39,10 +46,17 @@ def with_new_names(plan: Plan, paths: Mapping[str, Path], target: Release | None
     return Plan(tuple(files))
 
 
-def with_renewed_originals(plan: Plan, paths: Mapping[str, Path], target: Release | None, era: Era = "") -> Plan:
+def with_renewed_originals(
+    plan: Plan,
+    paths: Mapping[str, Path],
+    target: Release | None,
+    era: Era = "",
+    judged: dict[str, bool] | None = None,
+) -> Plan:
     """The plan with the texts of an original that keeps its maps, and whose old names are replaced."""
     texts = {paths[file.path]: file.marked_before for file in plan.files if file.path in paths}
-    renewed = {path: one.text for path, one in renew(texts, target, era).items() if one.text != texts[path]}
+    new = renew(texts, target, era, judged=judged)
+    renewed = {path: one.text for path, one in new.items() if one.text != texts[path]}
     return Plan(
         tuple(
             replace(file, marked_renewed=renewed[paths[file.path]]) if paths.get(file.path) in renewed else file

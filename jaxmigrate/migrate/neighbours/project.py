@@ -52,15 +52,20 @@ class Renewed(NamedTuple):
 
 
 def renew(
-    texts: Mapping[Path, str], target: Release | None, required: Era = "", touched: Collection[Path] = ()
+    texts: Mapping[Path, str],
+    target: Release | None,
+    required: Era = "",
+    touched: Collection[Path] = (),
+    judged: dict[str, bool] | None = None,
 ) -> dict[Path, Renewed]:
     """Replaces old names in the files of a project; the result has those files that use any and parse.
 
     `target` is the oldest release that the result must run on, `required` what the project says it was written for,
-    `touched` are files that change in any case, so that what JAX lacks is told in them.
+    `touched` are files that change in any case, so that what JAX lacks is told in them. `judged` keeps, for later calls
+    with most of the same texts, which of them may use old names.
     """
     older = _is_older_than_explicit(target, required)
-    modules = _parsed(texts, touched, older)
+    modules = _parsed(texts, touched, older, {} if judged is None else judged)
     resolver = Resolver(Project(modules.values(), lambda path: texts.get(path) or read_utf8(path), texts))
     found = {module: unguarded_uses(module, resolver) for module in modules.values()}
     found = {m: u for m, u in found.items() if m.path in touched or any(u) or _has_others(m, resolver, older)}
@@ -79,11 +84,15 @@ def _is_older_than_explicit(target: Release | None, required: Era) -> bool:
     return required == "old" or (target is not None and target < EXPLICIT)
 
 
-def _parsed(texts: Mapping[Path, str], touched: Collection[Path], older: bool) -> dict[Path, Module]:
+def _parsed(
+    texts: Mapping[Path, str], touched: Collection[Path], older: bool, judged: dict[str, bool]
+) -> dict[Path, Module]:
     modules: dict[Path, Module] = {}
     for path, text in texts.items():
-        ways = may_sum_ones(text) or may_clip(text) or (older and "make_mesh" in text)
-        if path in touched or may_use_old_names(text) or ways:
+        ways = path in touched or may_sum_ones(text) or may_clip(text) or (older and "make_mesh" in text)
+        if not ways and text not in judged:
+            judged[text] = may_use_old_names(text)
+        if ways or judged[text]:
             try:
                 modules[path] = parse_module(path, text)
             except SyntaxError:
