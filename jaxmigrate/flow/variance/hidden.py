@@ -246,7 +246,8 @@ class Hidden:
                 self._define(module)
             for module in self.loaded.modules():
                 self._index(module)
-            for mention in (*self._mentions, *self._mentions):  # twice, for aliases that are made later on
+            later = [mention for mention in self._mentions if not self._place(mention)]
+            for mention in later:  # aliases that have been made since
                 self._place(mention)
             for module in self.loaded.modules():
                 self._decorate(module)
@@ -311,8 +312,13 @@ class Hidden:
     def _is_hooked(self, name: str) -> bool:
         """Whether a class has a base out of sight that may call the class's methods: it is a network, a formatter."""
         above = self._line(name) - {name}
-        known = {*self._bases, *PLAIN_BASES, *(base for base, is_host in self._host_bases.items() if is_host)}
-        return any("Module" in base or base not in known for base in above)
+        return any("Module" in base or base not in self._known_bases for base in above)
+
+    @cached_property
+    def _known_bases(self) -> frozenset[str]:
+        """The names of the classes that call no method of what derives from them, or are in sight."""
+        hosts = (base for base, is_host in self._host_bases.items() if is_host)
+        return frozenset((*self._bases, *PLAIN_BASES, *hosts))
 
     def _is_certain(self, base: ast.expr, module: Module) -> bool:
         """Whether it is known what a base is: a class of the project or of a library, not one that a function gives."""
@@ -400,16 +406,19 @@ class Hidden:
         of_library = isinstance(value, External) or (value is UNKNOWN and name not in self._units)
         return name in HOST_ONLY and of_library and always.runs(node, module)
 
-    def _place(self, mention: _Mention) -> None:
-        """Notes a mention of a function that stores it, or hands it out."""
+    def _place(self, mention: _Mention) -> bool:
+        """Notes a mention of a function that stores it, or hands it out; says whether that name is known."""
+        if mention.name not in self._units:
+            return False
         parent = mention.module.table.parents.get(mention.node)
         called = isinstance(parent, ast.Call) and parent.func is mention.node
-        if mention.name not in self._units or isinstance(parent, ast.Attribute):
-            return
+        if isinstance(parent, ast.Attribute):
+            return True
         if not called:
             self._follow(mention.node, mention)
         elif (within := _lambda_of(mention.module.table.scope_of.get(mention.node))) is not None:
             self._follow(within, mention)  # whoever keeps the lambda calls what it calls
+        return True
 
     def _follow(self, node: ast.expr, mention: _Mention) -> None:
         """Follows a function, or something made of it, to where it is mapped, run, named, returned or stored."""

@@ -8,7 +8,6 @@ may be the entry point, and all that these import.
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Collection, Iterable, Iterator
 
 from jaxmigrate.flow.axes import last_name
@@ -22,7 +21,6 @@ CONFIGURED = frozenset(  # libraries that import what a file of another language
     {"entry_points", "fiddle", "gin", "hydra", "iter_entry_points", "kauldron", "load_entry_point", "pkg_resources"}
     | {"pluggy", "stevedore"}
 )
-CONFIGURED_WORD = re.compile(rf"\b(?:{'|'.join(sorted(CONFIGURED))})\b")
 
 
 class Loaded:
@@ -161,12 +159,10 @@ def aliases(module: Module) -> Iterator[tuple[ast.alias, ast.ImportFrom | None]]
 
 def _is_configured(module: Module) -> bool:
     """Whether a module uses a library that loads other modules by itself."""
-    if CONFIGURED_WORD.search(module.text) is None:
-        return False
-    names = set(module.table.named)
-    for alias, statement in aliases(module):
-        if statement is None:
-            names.add(alias.name.partition(".")[0])
-        else:
-            names.update((alias.name, *(statement.module or "").split(".")))
-    return not CONFIGURED.isdisjoint(names)
+    if any(name in module.table.named for name in CONFIGURED):
+        return True
+    imported = (
+        (alias.name.partition(".")[0],) if statement is None else (alias.name, *(statement.module or "").split("."))
+        for alias, statement in aliases(module)
+    )
+    return any(not CONFIGURED.isdisjoint(names) for names in imported)
