@@ -48,6 +48,7 @@ _COMPUTED = re.compile(r"\b(?:getattr|setattr)\(\s*([\w.]+)\s*,\s*(?![rbf]?[\"']
 _STORED = re.compile(r"^[ \t]*([^\W\d]\w*)(?:\.\w+)*\.\w+[ \t]*=(?!=)", re.MULTILINE)
 _SETTING = re.compile(r"\b(?:setattr|__setattr__|patch\.object)\(\s*([^\W\d]\w*)")
 _STARRED = re.compile(r"^[ \t]*from\b.*\bimport[ \t]+\*", re.MULTILINE)
+GROWING = (Func, Obj, Tup, Mixed, Seq, Dct)  # whether these lead depends on what else does
 _METHOD = re.compile(r"^[ \t]+(?:async[ \t]+)?def[ \t]+(\w+)", re.MULTILINE)
 
 
@@ -62,6 +63,7 @@ class Onlookers:
         self._project = project
         self._texts = texts
         self._words: dict[Path, frozenset[str]] = {}
+        self._any: dict[Path, bool] = {}
         self._methods: dict[Path, frozenset[str]] = {}
         self._settings: dict[Path, frozenset[str]] = {}
         self._beneath: set[Path] = set()
@@ -171,14 +173,17 @@ class Onlookers:
                     yield path
 
     def _names_one(self, path: Path, names: Collection[str]) -> bool:
-        words = self._words_of(path)
-        if not words.isdisjoint(names):
-            return True
-        text = self._text(path)
-        owners = {owner.partition(".")[0] for owner in _COMPUTED.findall(text)}
-        if any(re.search(rf"^[ \t]*(?:from|import)\b.*\b{owner}\b", text, re.MULTILINE) for owner in owners):
-            return True
-        return not words.isdisjoint(ROUND_NAMES) and _STARRED.search(text) is not None
+        return not self._words_of(path).isdisjoint(names) or self._names_any(path)
+
+    def _names_any(self, path: Path) -> bool:
+        """Whether a file can name anything of what it imports, without saying the name."""
+        if path not in self._any:
+            text = self._text(path)
+            owners = {owner.partition(".")[0] for owner in _COMPUTED.findall(text)}
+            imports = (rf"^[ \t]*(?:from|import)\b.*\b{owner}\b" for owner in owners)
+            round_names = not self._words_of(path).isdisjoint(ROUND_NAMES) and _STARRED.search(text) is not None
+            self._any[path] = round_names or any(re.search(one, text, re.MULTILINE) for one in imports)
+        return self._any[path]
 
     def _words_of(self, path: Path) -> frozenset[str]:
         if path not in self._words:
@@ -228,6 +233,7 @@ class _Leading:
         self.it = it
         self.functions: set[ast.AST] = set(self._around())
         self.roots: set[ast.ClassDef] = set()
+        self.waiting = list(self._given())  # what may come to lead, as more functions and classes do
 
     def names(self) -> tuple[set[str], dict[Path, set[str]]]:
         while self._grow():
@@ -257,6 +263,15 @@ class _Leading:
             outside[module.path] = visible
         return found, outside
 
+    def _given(self) -> Iterator[tuple[set[ast.AST] | set[ast.ClassDef], ast.AST, Abstract]]:
+        """What functions take and give, and what attributes hold, with the set that the function or class may join."""
+        for key, value in self.it.variables.items():
+            match key:
+                case ("parameter" | "return", ast.AST() as node, *_):
+                    yield self.functions, node, value
+                case ("attribute", ast.ClassDef() as root, _):
+                    yield self.roots, root, value
+
     def _around(self) -> Iterator[ast.AST]:
         """What holds a site or an operation, and what maps run."""
         places = [(op.node, op.module) for op in self.it.ops.values()]
@@ -280,13 +295,15 @@ class _Leading:
 
     def _grow(self) -> bool:
         before = len(self.functions), len(self.roots)
-        for key, value in self.it.variables.items():
-            match key:
-                case ("parameter" | "return", ast.AST() as node, *_) if node not in self.functions:
-                    if self._leads(value):
-                        self.functions.add(node)
-                case ("attribute", ast.ClassDef() as root, _) if root not in self.roots and self._leads(value):
-                    self.roots.add(root)
+        waiting: list[tuple[set[ast.AST] | set[ast.ClassDef], ast.AST, Abstract]] = []
+        for found, node, value in self.waiting:
+            if node in found:
+                continue
+            if self._leads(value):
+                found.add(node)  # type: ignore[arg-type]
+            elif isinstance(value, GROWING):
+                waiting.append((found, node, value))
+        self.waiting = waiting
         for node in [*self.functions]:
             function = self.it.functions.get(node)  # type: ignore[call-overload]
             cls = getattr(getattr(function, "receiver", None), "cls", None)

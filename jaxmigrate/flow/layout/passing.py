@@ -53,12 +53,12 @@ def _is_passing(it: Interpreter, target: ast.Attribute, module: Module) -> bool:
     if function is None or is_tried(target, module) or not receiver or receiver != name_of(target).split(".")[0]:
         return False
     between = _until_next(statement, target, module)
+    if not between or any(isinstance(node, HIDING) for one in between for node in ast.walk(one)):
+        return False
     owner = parents[function]
     assert isinstance(owner, ast.ClassDef)  # as only a method has a receiver
     methods = _methods(it, Class(module, owner))
-    if not between or target.attr in methods or methods & HOOKS:
-        return False
-    if any(isinstance(node, HIDING) for one in between for node in ast.walk(one)):
+    if target.attr in methods or methods & HOOKS:
         return False
     if len(between) == 1 and _replicates(it, between[0], target, module):
         return True

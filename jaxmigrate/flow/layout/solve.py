@@ -39,6 +39,7 @@ class Solver:
         self.facts = SiteFacts(it, axis)
         self.splittable = {"split", "argument", "prefetch"} | (set() if processes else {"merge", "output"})
         self.dropped: dict[Cell, str] = {}
+        self.copied: dict[tuple[ast.expr, int], set[str]] = {}  # the methods that copy an argument, as far as asked
         self.blocked = {site: self.facts.blocked(site) for site in it.sites}
         self.by_rows: set[ast.expr] = set()  # sites that may be called with slices for fewer devices than there are
         self.kinds = self._kinds()
@@ -484,8 +485,13 @@ class Solver:
         for key in self.touching.get(root, ()):
             if key[0] == "argument":
                 site = cast("ast.expr", key[1])
-                found |= objects.copied_by(self.it, site, cast("int", key[2]), self.facts.counts.get(site, 0))
+                found |= self._copied_by(site, cast("int", key[2]))
         return found.pop() if len(found) == 1 else ""
+
+    def _copied_by(self, site: ast.expr, index: int) -> set[str]:
+        if (site, index) not in self.copied:
+            self.copied[site, index] = objects.copied_by(self.it, site, index, self.facts.counts.get(site, 0))
+        return self.copied[site, index]
 
     def _module_of(self, root: Cell) -> Module:
         keys = self.touching.get(root, ())
