@@ -3,8 +3,15 @@
 from __future__ import annotations
 
 import gc
+import signal
 
 import pytest
+
+
+def pytest_configure() -> None:
+    """Shells start what is in the background with interrupts ignored, which processes would inherit."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_finish() -> None:
