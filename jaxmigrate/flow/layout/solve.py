@@ -15,7 +15,7 @@ from jaxmigrate.flow.layout.numbers import gives_number
 from jaxmigrate.flow.layout.results import Place
 from jaxmigrate.flow.layout.site_facts import SiteFacts
 from jaxmigrate.flow.layout.state import Key, Op
-from jaxmigrate.flow.layout.values import Cell, describe
+from jaxmigrate.flow.layout.values import Cell, Pin, describe
 from jaxmigrate.flow.variance import Level, Var
 from jaxmigrate.flow.variance.lattice import OTHERS, Fields
 from jaxmigrate.program.modules import Module
@@ -38,7 +38,7 @@ class Solver:
         self.processes = processes
         self.facts = SiteFacts(it, axis)
         self.splittable = {"split", "argument", "prefetch"} | (set() if processes else {"merge", "output"})
-        self.dropped: dict[Cell, str] = {}
+        self.dropped: dict[Cell, str | Pin] = {}
         self.copied: dict[tuple[ast.expr, int], set[str]] = {}  # the methods that copy an argument, as far as asked
         self.blocked = {site: self.facts.blocked(site) for site in it.sites}
         self.by_rows: set[ast.expr] = set()  # sites that may be called with slices for fewer devices than there are
@@ -215,7 +215,8 @@ class Solver:
         root = cell.find()
         for one in self._family(root):
             if one in self.dropped:
-                return self.dropped[one]
+                why = self.dropped[one]
+                return describe(why, module) if isinstance(why, Pin) else why
             for pin in one.pins.values():
                 return describe(pin, module)
         kinds = self._kinds_of(root)
@@ -238,7 +239,7 @@ class Solver:
 
     # What speaks against
 
-    def _drop(self, cell: Cell | None, reason: str) -> bool:
+    def _drop(self, cell: Cell | None, reason: str | Pin) -> bool:
         if cell is None or self._layout(cell) is None:
             return False
         self.dropped[cell.find()] = reason
@@ -362,7 +363,7 @@ class Solver:
                 if part is None:
                     changed |= self._drop(cell, "comes from a mapped function that cannot be read")
                 elif part.level != Level.NO and self._layout(cell) == "replicated":
-                    changed |= self._drop_parts(cell, part)
+                    changed |= self._drop_parts(cell, part, node)
         return changed
 
     def _forget_classes(self, cells: Sequence[Cell | None], parts: Sequence[Var | None]) -> bool:
@@ -396,16 +397,21 @@ class Solver:
         pairs = zip(parts, self.places[node], strict=True)
         return [part for part, place in pairs if mapped.axis_of_output(self.it, node, place) is None]
 
-    def _drop_parts(self, cell: Cell | None, part: Var) -> bool:
+    def _drop_parts(self, cell: Cell | None, part: Var, node: ast.expr) -> bool:
         """The fields of an output that may differ between devices, all of it where they cannot be told apart."""
         assert cell is not None
         fields, root = part.fields or {}, cell.find()
         rest = fields.get(OTHERS)
         if not fields or (rest is not None and rest.level != Level.NO) or not self._is_mixable(root):
-            return self._drop(cell, _varies(part))
+            return self._drop(cell, self._varies(part, node))
         named = [(self._field(root, name), one) for name, one in fields.items() if name != OTHERS]
-        news = [self._drop(field, _varies(one)) for field, one in named if one.level != Level.NO]
+        news = [self._drop(field, self._varies(one, node)) for field, one in named if one.level != Level.NO]
         return any(news)
+
+    def _varies(self, part: Var, node: ast.expr) -> Pin:
+        """Why an output stays stacked: of which mapped function matters, where several share its arrays."""
+        said = "differs between devices" if part.level == Level.YES else "cannot be shown to be the same on all devices"
+        return Pin(f"{said} when the mapped function returns it", self.it.sites[node].module, node)
 
     def _drop_mixed(self) -> bool:
         """Objects whose fields have several layouts that cannot be written as one; fields of stacked objects."""
@@ -597,9 +603,3 @@ def _parts_of(root: Cell) -> list[Cell]:
 SPLIT_FIELD = "is split over the devices, in an object of which the rest is replicated"
 NOT_ONE = "is not known to hold one slice for every device"
 NOT_FULL = "it is not known to be called with a slice for every device"
-
-
-def _varies(part: Var) -> str:
-    if part.level == Level.YES:
-        return "differs between devices when the mapped function returns it"
-    return "cannot be shown to be the same on all devices when the mapped function returns it"
