@@ -27,6 +27,7 @@ from jaxmigrate.flow.variance.lattice import (
     dictionary,
     doubtful,
     element,
+    identified,
     join,
     join_all,
     made_at,
@@ -68,7 +69,7 @@ def call(run: Run, node: ast.Call, frame: Frame) -> Var:
     else:
         result = apply(run, expressions.evaluate(run, node.func, frame), arguments, node, frame)
     run.hosted += result.host
-    return result
+    return identified(result, node)
 
 
 def _arguments(run: Run, node: ast.Call, frame: Frame) -> Arguments:

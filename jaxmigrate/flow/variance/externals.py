@@ -34,7 +34,7 @@ from jaxmigrate.flow.variance.lattice import (
 )
 from jaxmigrate.flow.variance.library import TRANSFORMS
 from jaxmigrate.flow.variance.reading import Draw
-from jaxmigrate.flow.variance.run import Run
+from jaxmigrate.flow.variance.run import Run, at_least
 from jaxmigrate.program import trees
 from jaxmigrate.program.collectives import AXIS_POSITIONS, IF_MAPPED
 from jaxmigrate.program.resolve import PARTIALS
@@ -126,7 +126,7 @@ def _unknown(run: Run, name: str, arguments: Arguments) -> Var:
             if one.places:
                 run.change(one, unsure(union(arguments.all())))
     everything = replace(union(arguments.all()), gradient=False)  # which it may have reduced
-    return unsure(replace(everything, places=frozenset([name])))
+    return unsure(replace(everything, places=calls.reachable(arguments) | {name}))
 
 
 def _pure(run: Run, name: str, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> Var:
@@ -271,6 +271,15 @@ def _sum(_run: Run, arguments: Arguments, _node: ast.Call | None, _frame: Frame 
     return replace(result, kind="array" if array else "unknown", host=result.host or first.host)
 
 
+def _extreme(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> Var:
+    """`max` and `min`, which give one of what they are given."""
+    listed = arguments.given[0] if len(arguments.given) == 1 and arguments.rest is None else None
+    items = [element(listed)] if listed is not None else list(arguments.all())
+    if all(item.kind == "array" for item in items):
+        return _number(run, arguments, node, frame)
+    return at_least(join_all([replace(one, callee=None) for one in items]), union(arguments.all()).level)
+
+
 def _number(_run: Run, arguments: Arguments, _node: ast.Call | None, _frame: Frame | None) -> Var:
     items = [i for a in arguments.given for i in (a.parts if a.parts is not None else (a,))]
     return replace(union([*items, *arguments.named.values()]), kind="array")
@@ -312,12 +321,24 @@ def _replace(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame
 
 
 def _leaves(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> Var:
-    return loops.leaves(arguments.find(0, "tree") or EQUAL)
+    tree = arguments.find(0, "tree") or EQUAL
+    return _kept(tree) if _has_leaves_of_its_own(arguments) else loops.leaves(tree)
+
+
+def _has_leaves_of_its_own(arguments: Arguments) -> bool:
+    """Whether what counts as a leaf is told, so that containers may."""
+    return arguments.find(1, "is_leaf") is not None or arguments.rest is not None
+
+
+def _kept(tree: Var) -> Var:
+    """Containers out of a tree, in a list."""
+    return each(whole(tree), tree.places)
 
 
 def _flatten(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> Var:
     tree = arguments.find(0, "tree") or EQUAL
-    return tuple_of([loops.leaves(tree), Var(host=tree.host)])
+    found = _kept(tree) if _has_leaves_of_its_own(arguments) else loops.leaves(tree)
+    return tuple_of([found, Var(host=tree.host)])
 
 
 def _unflatten(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> Var:
@@ -423,10 +444,12 @@ CASES: dict[str, Case] = {
     "builtins.map": _map,
     "builtins.sum": _sum,
     **dict.fromkeys(
-        ("builtins.max", "builtins.min", "builtins.abs", "builtins.float", "builtins.int", "builtins.bool",
+        ("builtins.abs", "builtins.float", "builtins.int", "builtins.bool",
          "builtins.round", "builtins.pow", "builtins.any", "builtins.all", "builtins.complex", "builtins.str"),
         _number,
     ),
+    "builtins.max": _extreme,
+    "builtins.min": _extreme,
     "builtins.range": _range,
     "builtins.getattr": _getattr,
     "builtins.setattr": _setattr,

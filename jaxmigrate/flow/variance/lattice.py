@@ -274,6 +274,19 @@ def rebuilt(value: Var, place: object) -> Var:
     return replace(value, parts=parts, fields=fields, places=own.union(*inner), own=own)
 
 
+def identified(value: Var, place: object) -> Var:
+    """The result of a call: each object in it that may be changed later has a place, here if it had none."""
+    if value.kind == "array" or value.callee is not None or value.static is not None:
+        return value
+    if value.parts is None and value.fields is None:
+        return value if value.places else made_at(value, place)
+    parts = None if value.parts is None else tuple(identified(p, (place, i)) for i, p in enumerate(value.parts))
+    fields = None if value.fields is None else Fields({n: identified(v, (place, n)) for n, v in value.fields.items()})
+    inner = value.places.union(*(one.places for one in (*(parts or ()), *(fields or {}).values())))
+    known = replace(value, parts=parts, fields=fields, places=inner)
+    return known if value.places or value.own is not None else made_at(known, place)  # own: of a tuple, nowhere
+
+
 def unsure(value: Var) -> Var:
     """What an unknown function makes of a value."""
     return Var(Level.MAY, value.gradient, value.updated, value.inner, host=True, places=value.places, marks=value.marks)

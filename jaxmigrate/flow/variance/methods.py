@@ -25,7 +25,9 @@ from jaxmigrate.flow.variance.lattice import (
     each,
     element,
     held_in,
+    join,
     join_all,
+    made_at,
     replace,
     tuple_of,
     union,
@@ -211,7 +213,7 @@ def _is_container(receiver: Var, name: str, arguments: Arguments) -> bool:
     if receiver.parts is not None or receiver.fields is not None:
         return True
     if name in ("update", "add", "sort", "pop", "fill", "write", "put"):
-        return name == "update" and len(arguments.given) <= 1 and bool(receiver.places) and not arguments.named
+        return name == "update" and len(arguments.given) <= 1 and bool(receiver.places)
     return receiver.kind != "array"
 
 
@@ -229,7 +231,9 @@ def _mutate(
         run.change(receiver, run.settle(stored))
         if not receiver.places:
             run.spill(run.settle(stored))
-    return result
+    if receiver.parts is not None or receiver.kind == "dict" or EACH in (receiver.fields or {}):
+        return result
+    return join(result, _unseen(run, receiver, name, arguments, node, frame))  # it may be no container, and give itself
 
 
 def _after(receiver: Var, name: str, arguments: Arguments, stored: Var) -> Var:
@@ -298,7 +302,7 @@ def _one(run: Run, receiver: Var, arguments: Arguments) -> Var:
 def _copy(run: Run, receiver: Var, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> Var:
     added = arguments.find(0, "add_or_replace")
     if added is None:
-        return calls.fresh(replace(receiver, callee=None), node, Arguments())
+        return receiver if receiver.kind == "array" else made_at(replace(receiver, callee=None), node)
     if added.fields is not None and EACH not in added.fields and OTHERS not in added.fields:
         return calls.fresh(with_fields(receiver, added.fields), node, arguments)
     return calls.fresh(_one(run, receiver, arguments), node, arguments)
@@ -354,6 +358,8 @@ CASES: dict[str, Method_] = {
     "startswith": _has_key,
     "endswith": _has_key,
 }
-OVERRIDABLE = frozenset({"replace", "copy", "apply_gradients", "value_and_grad", "get", "values", "items", "keys"})
+OVERRIDABLE = frozenset(
+    {"replace", "copy", "apply_gradients", "value_and_grad", "get", "values", "items", "keys", "_asdict"}
+)
 
 __all__ = ["Class", "Instance", "call", "element", "externals"]

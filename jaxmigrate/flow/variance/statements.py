@@ -49,9 +49,23 @@ def _annotated(run: Run, node: ast.AnnAssign, frame: Frame) -> bool:
     return True
 
 
+OPERATORS_IN_PLACE: dict[type[ast.operator], str] = {
+    ast.Sub: "__isub__",
+    ast.Mult: "__imul__",
+    ast.Div: "__itruediv__",
+    ast.FloorDiv: "__ifloordiv__",
+    ast.Mod: "__imod__",
+    ast.Pow: "__ipow__",
+    ast.MatMult: "__imatmul__",
+    ast.LShift: "__ilshift__",
+    ast.RShift: "__irshift__",
+}
+OPERATORS = tuple(OPERATORS_IN_PLACE)
+
+
 def _augmented(run: Run, node: ast.AugAssign, frame: Frame) -> bool:
     before, value = evaluate(run, node.target, frame), evaluate(run, node.value, frame)
-    if before.places and before.kind != "array":
+    if before.places and before.kind != "array" and _changes_in_place(run, node.op, before, value):
         after = weaker(before, value)
         objects.replace_object(run, node.target, before, after, value, frame)
         if not isinstance(node.target, ast.Name):
@@ -59,6 +73,17 @@ def _augmented(run: Run, node: ast.AugAssign, frame: Frame) -> bool:
         return True
     objects.assign(run, node.target, operated(run, node.target, node.op, before, value, frame), frame)
     return True
+
+
+def _changes_in_place(run: Run, op: ast.operator, before: Var, value: Var) -> bool:
+    """Whether `a op= b` may change an object that goes by other names.
+
+    Lists, sets and dictionaries have `+=`, `|=`, `&=` and `^=`. With the others NumPy's arrays do what is no concern
+    here: they hold the same on all devices, and `a *= traced` makes another array.
+    """
+    if not isinstance(op, OPERATORS) or (isinstance(op, ast.Mult) and before.parts is not None):
+        return True
+    return before.host or value.host or run.defines(OPERATORS_IN_PLACE[type(op)])
 
 
 def _return(run: Run, node: ast.Return, frame: Frame) -> bool:
