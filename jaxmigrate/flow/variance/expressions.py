@@ -21,8 +21,10 @@ from jaxmigrate.flow.variance.lattice import (
     each,
     element,
     held_in,
+    identified,
     inside,
     join_all,
+    list_of,
     made_at,
     replace,
     tuple_of,
@@ -161,7 +163,9 @@ def _attribute(run: Run, node: ast.Attribute, frame: Frame) -> Var:
 
 def _subscript(run: Run, node: ast.Subscript, frame: Frame) -> Var:
     value, index = evaluate(run, node.value, frame), evaluate(run, node.slice, frame)
-    return item(objects.in_order(run, value), index, node.slice)
+    objects.operate(run, (value, index), GETTING)
+    found = item(objects.in_order(run, value), index, node.slice)
+    return identified(found, node) if isinstance(node.slice, ast.Slice) else found
 
 
 def item(value: Var, index: Var, node: ast.expr | None = None) -> Var:
@@ -172,7 +176,7 @@ def item(value: Var, index: Var, node: ast.expr | None = None) -> Var:
         found = value.parts[key]
     elif value.parts is not None and isinstance(node, ast.Slice):
         bounds = _bounds(node)
-        found = tuple_of(value.parts[bounds]) if bounds is not None else each(element(value), value.places)
+        found = list_of(value.parts[bounds]) if bounds is not None else each(element(value), value.places)
     elif value.fields is not None and isinstance(key, str):
         found = objects.field(value, key)
     elif value.parts is None and value.fields is None and isinstance(value.static, Constant):
@@ -227,6 +231,7 @@ def _boolean(run: Run, node: ast.BoolOp, frame: Frame) -> Var:
 
 def _compare(run: Run, node: ast.Compare, frame: Frame) -> Var:
     found = [evaluate(run, operand, frame) for operand in (node.left, *node.comparators)]
+    objects.operate(run, found, COMPARING)
     structural = all(isinstance(op, ast.Is | ast.IsNot) for op in node.ops)
     membership = all(isinstance(op, ast.In | ast.NotIn) for op in node.ops) and _is_text(found[0])
     if structural or membership:
@@ -239,15 +244,27 @@ def _is_text(value: Var) -> bool:
     return isinstance(value.static, Constant) and isinstance(value.static.value, str)
 
 
+GETTING = frozenset({"__getitem__"})
+COMPARING = frozenset({"__contains__", "__eq__", "__ge__", "__gt__", "__le__", "__lt__", "__ne__"})
+OPERATING = frozenset(
+    f"__{prefix}{name}__"
+    for name in (
+        *("add", "and", "floordiv", "lshift", "matmul", "mod", "mul", "or", "pow", "rshift", "sub", "truediv", "xor"),
+    )
+    for prefix in ("", "r")
+)
+
+
 def _arithmetic(run: Run, node: ast.BinOp, frame: Frame) -> Var:
     left, right = evaluate(run, node.left, frame), evaluate(run, node.right, frame)
-    return operated(run, node, node.op, left, right, frame)
+    return identified(operated(run, node, node.op, left, right, frame), node)
 
 
 def operated(run: Run, node: ast.expr, op: ast.operator, left: Var, right: Var, frame: Frame) -> Var:
     """What `left op right` is."""
+    objects.operate(run, (left, right), OPERATING)
     if isinstance(op, ast.Add) and left.parts is not None and right.parts is not None:
-        return tuple_of([*left.parts, *right.parts])
+        return list_of([*left.parts, *right.parts])
     if isinstance(op, ast.BitOr) and left.fields is not None and right.fields is not None:
         return dictionary({**left.fields, **right.fields})
     result = union([left, right])

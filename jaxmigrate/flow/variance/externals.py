@@ -75,7 +75,9 @@ def call(run: Run, name: str, arguments: Arguments, node: ast.Call | None, frame
     if name in TRANSFORMS:
         return _transformed(name, arguments)
     if name in library.EQUAL_RESULTS or name.startswith(library.SILENT):
-        return _structural(name, arguments)
+        handed.run_all(run, arguments.all())
+        made = _structural(name, arguments)
+        return run.kept(made, name) if name == "builtins.type" else made  # a class, which outlives what is read
     if name == callbacks.PURE_CALLBACK and _reads(run, node, frame):
         handed.run_all(run, arguments.all())
         return calls.fresh(certainly(union(arguments.all())), node, arguments)
@@ -121,6 +123,8 @@ def _reads(run: Run, node: ast.Call | None, frame: Frame | None) -> bool:
 def _unknown(run: Run, name: str, arguments: Arguments) -> Var:
     """A function that may do anything; one that gives what the processes do not share at least changes nothing."""
     handed.run_all(run, arguments.all())
+    if name in ("builtins.exec", "builtins.eval"):
+        run.forget()
     if not library.is_host_source(name) or name == "random.shuffle":
         for one in arguments.all():
             if one.places:
@@ -223,7 +227,13 @@ def _listed(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame 
 
 
 def _sorted(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> Var:
+    handed.run_all(run, arguments.all())
     return calls.fresh(each(element(arguments.find(0) or EQUAL)), node, arguments)
+
+
+def _filter(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> Var:
+    handed.run_all(run, arguments.all())
+    return _sorted(run, Arguments(arguments.given[1:]), node, frame)
 
 
 def _dictionary(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> Var:
@@ -273,6 +283,7 @@ def _sum(_run: Run, arguments: Arguments, _node: ast.Call | None, _frame: Frame 
 
 def _extreme(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> Var:
     """`max` and `min`, which give one of what they are given."""
+    handed.run_all(run, arguments.all())
     listed = arguments.given[0] if len(arguments.given) == 1 and arguments.rest is None else None
     items = [element(listed)] if listed is not None else list(arguments.all())
     if all(item.kind == "array" for item in items):
@@ -433,9 +444,7 @@ CASES: dict[str, Case] = {
     "builtins.sorted": _sorted,
     "builtins.set": _sorted,
     "builtins.frozenset": _sorted,
-    "builtins.filter": lambda run, arguments, node, frame: _sorted(
-        run, Arguments(arguments.given[1:]), node, frame
-    ),
+    "builtins.filter": _filter,
     "builtins.dict": _dictionary,
     "collections.OrderedDict": _dictionary,
     "types.SimpleNamespace": _dictionary,

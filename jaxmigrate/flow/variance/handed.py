@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterable, Iterator
 
 from jaxmigrate.flow.variance import calls
-from jaxmigrate.flow.variance.callees import Bound, Callee, Choice, Closure, Transformed
+from jaxmigrate.flow.variance.callees import Bound, Callee, Choice, Closure, Method, Transformed
 from jaxmigrate.flow.variance.frames import Arguments
 from jaxmigrate.flow.variance.lattice import Var, union, unsure
 from jaxmigrate.flow.variance.library import MUTATORS
@@ -32,13 +32,20 @@ def _stores(run: Run, callee: Callee) -> bool:
     match callee:
         case Closure(function=function, frame=frame) if frame is not None:
             if function.node not in run.shared.storing:
-                run.shared.storing[function.node] = any(_is_store(node) for node in ast.walk(function.node))
+                run.shared.storing[function.node] = stores(function.node)
             return run.shared.storing[function.node]
         case Bound(callee=inner) | Transformed(callee=inner):
             return inner.callee is not None and _stores(run, inner.callee)
+        case Method(name=name):
+            return name in MUTATORS
         case Choice(ways=ways):
             return any(_stores(run, way) for way in ways)
     return False
+
+
+def stores(node: ast.AST) -> bool:
+    """Whether a function may change something that outlives it."""
+    return any(_is_store(one) for one in ast.walk(node))
 
 
 def _is_store(node: ast.AST) -> bool:

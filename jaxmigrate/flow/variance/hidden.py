@@ -19,6 +19,7 @@ from jaxmigrate.flow import always
 from jaxmigrate.flow.axes import axis_names, last_name
 from jaxmigrate.flow.variance import decorators, reflection
 from jaxmigrate.flow.variance.callbacks import PURE_CALLBACK, is_pure_callback
+from jaxmigrate.flow.variance.implicit import keeps_elsewhere
 from jaxmigrate.flow.variance.loaded import Loaded, aliases
 from jaxmigrate.flow.variance.quiet import is_none, only_logs
 from jaxmigrate.program.collectives import AXIS_POSITIONS
@@ -109,6 +110,7 @@ class Unit:
     reducing: bool = False
     is_hooked: bool = False  # a class with a base out of sight, whose methods may call its own
     is_implicit: bool = False  # it runs without being called: a property, an operator
+    keeps: bool = False  # that, and it stores what it is given somewhere else
     is_host: bool = False  # it uses what only the host can, whatever else it mentions
 
 
@@ -163,7 +165,7 @@ class Hidden:
             beside = self._beside(home)
             own = _on_devices((u for found in self.units().values() for u in found if u.is_implicit), beside)
             reached = own + self._from([name for u in own for name in u.mentions], beside, set())
-            self._implicit[key] = self._introduce(reached, axes)
+            self._implicit[key] = self._introduce(reached, axes) or any(unit.keeps for unit in own)
         return self._implicit[key]
 
     def is_defined(self, name: str) -> bool:
@@ -280,6 +282,7 @@ class Hidden:
                     is_operator = node.name.startswith("__") and node.name.endswith("__") and node.name not in CALLED
                     is_property = any(_last(d) in PROPERTIES for d in node.decorator_list)
                     self._of_node[node].is_implicit = is_operator or is_property
+                    self._of_node[node].keeps = is_operator and keeps_elsewhere(node)
                 if any(_last(d) in DEFINERS or "custom" in _last(d) for d in node.decorator_list):
                     self._derivatives.add(node.name)
             elif isinstance(node, ast.ClassDef):

@@ -181,6 +181,11 @@ def tuple_of(parts: Sequence[Var]) -> Var:
     return replace(union(parts), parts=tuple(parts), places=places, own=frozenset())
 
 
+def list_of(parts: Sequence[Var]) -> Var:
+    """A tuple or a list, for whoever knows no place where it was made."""
+    return replace(tuple_of(parts), own=None)
+
+
 def dict_of(fields: Mapping[str, Var]) -> Var:
     """A dictionary with constant keys, or an object."""
     places = frozenset[object]().union(*(p.places for p in fields.values()))

@@ -19,7 +19,9 @@ from jaxmigrate.flow.variance.lattice import (
     element,
     join,
     join_all,
+    list_of,
     mapped,
+    rebuilt,
     replace,
     shallow,
     tuple_of,
@@ -50,7 +52,7 @@ def fixpoint(run: Run, start: Var, around: Callable[[Var], Var]) -> tuple[Var, V
 def carried(start: Var, given: Var) -> Var:
     """A loop's result: what a round gives; certain to be equal only if it is so without any round, too."""
     if start.parts is not None and given.parts is not None and len(start.parts) == len(given.parts):
-        return tuple_of([carried(a, b) for a, b in zip(start.parts, given.parts, strict=True)])
+        return list_of([carried(a, b) for a, b in zip(start.parts, given.parts, strict=True)])
     if given.level == Level.NO and start.level != Level.NO:
         return join(start, given)
     return given
@@ -145,7 +147,8 @@ def associative(run: Run, arguments: Arguments, node: ast.Call | None, frame: Fr
     first = arguments.find(2, "initializer")
     start = first if first is not None else one
     _, given = fixpoint(run, start, lambda c: calls.apply(run, function, Arguments((c, one)), node, frame))
-    return carried(start, given)
+    result = carried(start, given)
+    return result if result.kind == "array" else replace(result, places=result.places | start.places | items.places)
 
 
 def tree_map(
@@ -179,7 +182,7 @@ def tree_map(
 
     if not trees:
         return unsure(union(arguments.all()))
-    return calls.fresh(over(trees), node, Arguments())
+    return calls.fresh(rebuilt(over(trees), node), node, Arguments())
 
 
 def over_rows(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> Var:
@@ -194,7 +197,7 @@ def leaves(value: Var) -> Var:
     if not _collect(value, found):
         kind: Kind = "tree" if value.kind in ("array", "tree") else "unknown"
         return Var(value.level, value.gradient, value.updated, value.inner, kind=kind, host=value.host)
-    return tuple_of(found)
+    return list_of(found)
 
 
 def _collect(value: Var, found: list[Var]) -> bool:

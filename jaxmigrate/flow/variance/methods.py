@@ -11,6 +11,7 @@ from jaxmigrate.flow.axes import last_name
 from jaxmigrate.flow.variance import calls, externals, handed, objects, transforms
 from jaxmigrate.flow.variance.callees import Method, Pure, Transformed
 from jaxmigrate.flow.variance.frames import Arguments, Frame
+from jaxmigrate.flow.variance.hidden import DEFINERS
 from jaxmigrate.flow.variance.lattice import (
     EACH,
     EQUAL,
@@ -40,6 +41,7 @@ from jaxmigrate.flow.variance.reading import Draw
 from jaxmigrate.flow.variance.run import Run, at_least, weaker
 from jaxmigrate.program.values import Application, Class, Constant, External, Instance, Member, ModuleValue, Value
 
+STATEFUL = ("flax.nnx", "builtins.open", "contextvars.", "queue.")
 UPDATES = frozenset({"update", "apply_gradients", "apply_gradient", "apply_updates"})
 GRADIENTS = ("grads", "grad", "gradients", "updates")
 LOOKS = frozenset(  # methods of strings and sequences, which change neither
@@ -71,6 +73,7 @@ def call(run: Run, receiver: Var, name: str, arguments: Arguments, node: ast.Cal
     if receiver.fields is not None and name in receiver.fields:
         return calls.apply(run, receiver.fields[name], arguments, node, frame)
     _note_update(run, name, receiver, arguments, node, frame)
+    run.derived |= name in DEFINERS and any(one.level != Level.NO for one in arguments.all())
     if name in CASES and not (run.defines(name) and name in OVERRIDABLE):
         return CASES[name](run, receiver, arguments, node, frame)
     if name in MUTATORS and _is_container(receiver, name, arguments):
@@ -146,7 +149,7 @@ def _is_stateful(run: Run, receiver: Var) -> bool:
     while isinstance(value, Application | Member):
         value = value.callee if isinstance(value, Application) else value.owner
     if isinstance(value, External) and not isinstance(receiver.static, External | ModuleValue):
-        return library.is_host_source(value.name) or value.name.startswith(("flax.nnx", "builtins.open"))
+        return library.is_host_source(value.name) or value.name.startswith(STATEFUL)
     return False
 
 

@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 
-from jaxmigrate.flow.variance import expressions, externals
+from jaxmigrate.flow.variance import expressions, externals, handed
 from jaxmigrate.flow.variance.callees import Closure, Method
 from jaxmigrate.flow.variance.frames import Arguments, Frame
 from jaxmigrate.flow.variance.lattice import (
@@ -16,9 +17,10 @@ from jaxmigrate.flow.variance.lattice import (
     element,
     held_in,
     join_all,
+    list_of,
+    made_at,
     mapped,
     replace,
-    tuple_of,
     union,
     unsure,
     whole,
@@ -43,6 +45,34 @@ UPDATED_AT = External("jax.numpy.ndarray.at")
 PROPERTIES = frozenset({"builtins.property", "functools.cached_property"})
 
 
+STORING = frozenset({"__setattr__", "__setitem__"})
+
+
+def own_methods(run: Run, value: Var, names: frozenset[str]) -> list[Function]:
+    """The methods of some names that an object's class, which is in sight, has of its own."""
+    if not isinstance(value.static, Instance):
+        return []
+    found = (run.resolver.attribute(value.static, name) for name in sorted(names))
+    return [one for values in found for one in values if isinstance(one, Function)]
+
+
+def _is_property(run: Run, value: Var, name: str | None) -> bool:
+    """Whether storing an attribute may run a method of a class in sight."""
+    found = run.resolver.attribute(value.static, name) if isinstance(value.static, Instance) and name else ()
+    return any(isinstance(v, Application) and not _is_field(v) for v in found)
+
+
+def _is_field(value: Application) -> bool:
+    return isinstance(value.callee, External) and value.callee.name.startswith(("dataclasses.", "flax.struct."))
+
+
+def operate(run: Run, values: Sequence[Var], names: frozenset[str]) -> None:
+    """Python runs methods of objects, which may store something in these: an operator's, a context's."""
+    for value in values:
+        if any(handed.stores(method.node) for method in own_methods(run, value, names)):
+            run.change(value, union([whole(one) for one in values]))
+
+
 # Reading
 
 
@@ -61,6 +91,8 @@ def attribute(run: Run, value: Var, name: str) -> Var:
         return value.fields[name]
     if name in SHAPES and not _is_instance(value):
         return replace(EQUAL if not value.host else unsure(EQUAL), kind="array" if name == "ndim" else "unknown")
+    if name == "__class__":
+        return run.kept(EQUAL, name)
     if name == "at":
         return replace(union([value]), kind="array", static=UPDATED_AT)
     if name == "size" and value.kind == "array":
@@ -71,7 +103,14 @@ def attribute(run: Run, value: Var, name: str) -> Var:
     if known is not None:
         return known
     inner = field(value, name)
+    if run.spilled == Level.MAY and isinstance(value.static, Class | Function | Instance) and not _has(value, name):
+        inner = unsure(inner)  # what was stored may have been stored there
     return replace(inner, callee=Method(value, name), places=inner.places | value.places)
+
+
+def _has(value: Var, name: str) -> bool:
+    """Whether an entry is an object's own, and not its class's."""
+    return value.fields is not None and (name in value.fields or OTHERS in value.fields)
 
 
 def in_order(run: Run, value: Var) -> Var:
@@ -113,7 +152,7 @@ def _known(run: Run, value: Var, name: str) -> Var | None:
             return None
         case Application(callee=External(), arguments=(one,)) if isinstance(one.value, Function):
             return None
-    if value.fields is not None:
+    if value.fields is not None and OTHERS in value.fields and run.spilled is None:
         return None
     return _of_values(run, owner, name, values)
 
@@ -123,6 +162,8 @@ def _of_values(run: Run, owner: Value, name: str, values: tuple[Value, ...]) -> 
         return None
     if run.spilled is not None and isinstance(values[0], Constant):
         return EQUAL if run.spilled == Level.NO else unsure(EQUAL)  # what was stored may have been stored there
+    if isinstance(values[0], Constant) and isinstance(values[0].value, tuple):
+        return run.kept(Var(static=values[0]), (owner, name))  # a list, perhaps
     hosts = run.hosts
     cls = owner.cls if isinstance(owner, Instance) else owner if isinstance(owner, Class) else None
     module = owner.module if isinstance(owner, ModuleValue) else None
@@ -192,7 +233,7 @@ def _unpacked(value: Var, elements: list[ast.expr]) -> list[Var]:
     first = stars[0]
     behind = len(elements) - first - 1
     middle = value.parts[first : len(value.parts) - behind]
-    return [*value.parts[:first], tuple_of(middle), *value.parts[len(value.parts) - behind :]]
+    return [*value.parts[:first], made_at(list_of(middle), elements[first]), *value.parts[len(value.parts) - behind :]]
 
 
 def _key(index: Var) -> str | None:
@@ -203,7 +244,9 @@ def store(run: Run, owner: ast.expr, key: str | None, value: Var, frame: Frame) 
     """`owner[key] = value` or `owner.key = value`: precise for what the expression names, doubtful for all aliases."""
     before = expressions.evaluate(run, owner, frame)
     value = run.settle(value)
-    if key is not None and (before.fields is not None or before.places or before.kind != "array"):
+    if own_methods(run, before, STORING) or _is_property(run, before, key):
+        after = weaker(before, value)
+    elif key is not None and (before.fields is not None or before.places or before.kind != "array"):
         after = with_fields(before, {key: value})
     else:
         after = weaker(before, value)
@@ -213,6 +256,8 @@ def store(run: Run, owner: ast.expr, key: str | None, value: Var, frame: Frame) 
 def replace_object(run: Run, owner: ast.expr, before: Var, after: Var, stored: Var, frame: Frame) -> None:
     """An object is changed in place: the expression that names it now gives `after`, its aliases are doubtful."""
     run.change(before, stored)
+    if isinstance(before.static, Class | Function):
+        run.spill(stored)
     if run.doubt:
         after = weaker(after, stored)
     match owner:
@@ -223,12 +268,20 @@ def replace_object(run: Run, owner: ast.expr, before: Var, after: Var, stored: V
             else:
                 run.spill(stored)
         case ast.Attribute(value=outer, attr=name):
+            _change_around(run, before, outer, stored, frame)
             _store_inner(run, outer, name, after, frame)
         case ast.Subscript(value=outer, slice=index):
+            _change_around(run, before, outer, stored, frame)
             _store_inner(run, outer, _key(expressions.evaluate(run, index, frame)), after, frame)
         case _:
             if not before.places:
                 run.spill(stored)
+
+
+def _change_around(run: Run, before: Var, outer: ast.expr, stored: Var, frame: Frame) -> None:
+    """What holds an object counts as changed where it is not known where the object itself was made."""
+    if not before.origins:
+        run.change(expressions.evaluate(run, outer, frame), stored)
 
 
 def _store_inner(run: Run, outer: ast.expr, key: str | None, inner: Var, frame: Frame) -> None:

@@ -102,6 +102,7 @@ class Run:
     work: int = 0
     spills: Level | None = None
     escaped: set[object] = made(factory=set)  # where what was stored outside may have been made
+    derived: bool = False  # a derivative was defined that sees what differs
     gave_up: bool = False
 
     @property
@@ -229,6 +230,13 @@ class Run:
         level = Level.NO if _is_equal(self.settle(stored)) else Level.MAY
         self.spills = level if self.spills is None else max(self.spills, level)
         self.escaped |= stored.places
+
+    def forget(self) -> None:
+        """Anything may have been changed, here and outside."""
+        self.changes += 1
+        self.spill(unsure(EQUAL))
+        for frame in self.frames:
+            frame.names = {name: unsure(value) for name, value in frame.names.items()}
 
     def live(self, frame: Frame) -> None:
         """Drops the frames of calls that have ended, but for those that a function made there still sees."""

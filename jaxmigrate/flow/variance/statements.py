@@ -12,6 +12,7 @@ from jaxmigrate.flow.variance.expressions import MOST_UNROLLED, closure, evaluat
 from jaxmigrate.flow.variance.frames import Arguments, Frame, Loop, Names
 from jaxmigrate.flow.variance.lattice import (
     EQUAL,
+    Level,
     Var,
     doubtful,
     each,
@@ -95,6 +96,17 @@ def _return(run: Run, node: ast.Return, frame: Frame) -> bool:
 
 def _expression(run: Run, node: ast.Expr, frame: Frame) -> bool:
     evaluate(run, node.value, frame)
+    return True
+
+
+def _assert(run: Run, node: ast.Assert, frame: Frame) -> bool:
+    evaluate(run, node.test, frame)
+    return True
+
+
+def _class(run: Run, node: ast.ClassDef, frame: Frame) -> bool:
+    """What stands in a class is run for what it does; the class itself is read where it is used."""
+    execute(run, node.body, Frame(frame.module, None, frame))
     return True
 
 
@@ -190,10 +202,10 @@ def _for(run: Run, node: ast.For | ast.AsyncFor, frame: Frame) -> bool:
         return execute(run, node.body, frame)
 
     _rounds(run, around, frame, source.host)
-    return execute(run, node.orelse, frame)
+    return _after(run, node, frame, source.host)
 
 
-def _leaves(node: ast.For | ast.AsyncFor) -> bool:
+def _leaves(node: ast.For | ast.AsyncFor | ast.While) -> bool:
     """Whether a loop may be left, or gone round, from its middle."""
     return any(isinstance(inner, ast.Break | ast.Continue) for statement in node.body for inner in ast.walk(statement))
 
@@ -203,8 +215,16 @@ def _while(run: Run, node: ast.While, frame: Frame) -> bool:
         evaluate(run, node.test, frame)
         return execute(run, node.body, frame)
 
-    _rounds(run, around, frame, uncertain(run, node.test, frame), node.test)
-    return execute(run, node.orelse, frame)
+    doubt = uncertain(run, node.test, frame)
+    _rounds(run, around, frame, doubt, node.test)
+    return _after(run, node, frame, doubt or uncertain(run, node.test, frame))
+
+
+def _after(run: Run, node: ast.For | ast.AsyncFor | ast.While, frame: Frame, doubt: bool) -> bool:
+    """The `else` of a loop, which is left out where the loop was left by a `break`."""
+    if not node.orelse or not _leaves(node):
+        return execute(run, node.orelse, frame)
+    return _ways(run, [lambda: execute(run, node.orelse, frame), lambda: True], frame, doubt)
 
 
 def _rounds(run: Run, around: Callable[[], bool], frame: Frame, doubt: bool, test: ast.expr | None = None) -> None:
@@ -231,15 +251,21 @@ def _rounds(run: Run, around: Callable[[], bool], frame: Frame, doubt: bool, tes
     frame.names = before
 
 
+EXITING = frozenset({"__enter__", "__exit__"})
+
+
 def _with(run: Run, node: ast.With | ast.AsyncWith, frame: Frame) -> bool:
-    swallows = False
+    swallows, entered = False, list[Var]()
     for item in node.items:
         value = evaluate(run, item.context_expr, frame)
         swallows |= "suppress" in ast.unparse(item.context_expr)
+        entered.append(value)
         if item.optional_vars is not None:
             objects.assign(run, item.optional_vars, whole(value), frame)
     if not swallows:
-        return execute(run, node.body, frame)
+        reached = execute(run, node.body, frame)
+        objects.operate(run, entered, EXITING)
+        return reached
     return _interrupted(run, node.body, [lambda: True], frame)
 
 
@@ -249,7 +275,7 @@ def _try(run: Run, node: ast.Try | ast.TryStar, frame: Frame) -> bool:
 
         def handled(handler: ast.ExceptHandler = handler) -> bool:
             if handler.name is not None:
-                objects.bind_name(run, handler.name, EQUAL, frame)
+                objects.bind_name(run, handler.name, Var(Level.MAY), frame)  # whatever it was raised with
             return execute(run, handler.body, frame)
 
         handlers.append(handled)
@@ -321,6 +347,8 @@ HANDLERS: dict[type[ast.stmt], Handler] = {
     ast.With: _with,
     ast.AsyncWith: _with,
     ast.Try: _try,
+    ast.Assert: _assert,
+    ast.ClassDef: _class,
     ast.FunctionDef: _define,
     ast.AsyncFunctionDef: _define,
     ast.Delete: _delete,

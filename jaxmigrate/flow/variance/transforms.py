@@ -72,7 +72,8 @@ def unreduced(run: Run, callee: Var, arguments: Arguments, node: ast.Call | None
         result = calls.apply(run, callee, arguments, node, frame)
     finally:
         run.clearing = before
-    if run.customs > customs and (result.level == Level.YES or run.hidden(DERIVATIVES, EQUAL).level != Level.NO):
+    unread = result.level == Level.YES or run.derived
+    if run.customs > customs and (unread or run.hidden(DERIVATIVES, EQUAL).level != Level.NO):
         return certain(result, Level.MAY)  # its derivative is a function of its own, which is not read
     return result
 

@@ -1,0 +1,46 @@
+"""Methods that Python runs where nothing says so, and that keep what they are given somewhere else.
+
+What `len(x)`, `x[k] = v` or an f-string run is not read. That is no matter unless it stores something in what is not
+its own, where other code finds it.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from jaxmigrate.flow.variance.library import MUTATORS
+
+NOT_READ = frozenset(
+    {
+        "__bool__", "__contains__", "__del__", "__delattr__", "__delete__", "__delitem__", "__format__", "__hash__",
+        "__index__", "__len__", "__repr__", "__set__", "__setattr__", "__setitem__", "__str__",
+    }
+)  # fmt: skip
+FORWARDING = frozenset({"super", "object"})  # `super().__setattr__(name, value)`
+
+
+def keeps_elsewhere(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    """Whether a method that is not read stores something in what is neither its object, an argument nor its own."""
+    if node.name not in NOT_READ:
+        return False
+    inside = list(ast.walk(node))
+    stored = {one.id for one in inside if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)}
+    own = {one.arg for one in inside if isinstance(one, ast.arg)} | stored | FORWARDING
+    return any(isinstance(one, ast.Global | ast.Nonlocal) for one in inside) or not own.issuperset(_changed(inside))
+
+
+def _changed(inside: list[ast.AST]) -> Iterator[str]:
+    """The names of what is changed."""
+    for one in inside:
+        if isinstance(one, ast.Attribute | ast.Subscript) and isinstance(one.ctx, ast.Store | ast.Del):
+            yield _first_name(one)
+        elif isinstance(one, ast.Call) and isinstance(one.func, ast.Attribute) and one.func.attr in MUTATORS:
+            yield _first_name(one.func)
+
+
+def _first_name(node: ast.expr) -> str:
+    """The name that an expression begins with; none where it begins with something else."""
+    while isinstance(node, ast.Attribute | ast.Subscript | ast.Call):
+        node = node.func if isinstance(node, ast.Call) else node.value
+    return node.id if isinstance(node, ast.Name) else ""

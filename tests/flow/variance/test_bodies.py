@@ -1,0 +1,96 @@
+"""Every way in which Python and JAX bring a value from one name to another, in the body of a map.
+
+`bodies.txt` has one on each line: from `own`, and from `k`, which is equal on all devices, to `v`. ` ### ` ends what
+stands before the step, `\\n` is a line's end. Where `own` differs between devices, `v` must not be called equal; where
+it does not, `v` is called so on the lines that begin with `=`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from jaxmigrate.migrate.project import plan_sources
+
+BODIES = Path(__file__).with_name("bodies.txt").read_text("utf-8").splitlines()
+CHUNKS = 16
+PROGRAM = """import collections, contextlib, copy, dataclasses, enum, functools, itertools, math, operator
+import string, types, typing
+from typing import Any, NamedTuple
+import flax
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from flax import jax_utils, struct
+from flax.training import train_state
+from flax.training.common_utils import onehot, shard
+from jax import lax
+
+G = None
+STORE = []
+TABLE = {{}}
+
+
+class NT(NamedTuple):
+    a: Any
+    b: Any
+
+
+@dataclasses.dataclass
+class DC:
+    a: Any = None
+    b: Any = None
+
+
+@struct.dataclass
+class SD:
+    a: Any
+    b: Any
+
+
+class Box:
+    pass
+
+
+{before}
+
+
+def step(w, kept, x):
+    loss = jnp.mean((x @ w - 1) ** 2)
+    k = kept["own"]
+    own = {own}
+{body}
+    return w - lax.pmean(loss, "batch") / 1000, {{"loss": kept["loss"], "own": v}}
+
+
+p_step = jax.pmap(step, axis_name="batch")
+w = jax_utils.replicate(np.ones(3, np.float32))
+kept = jax_utils.replicate({{"loss": np.float32(0), "own": np.float32(0)}})
+for _ in range(2):
+    w, kept = p_step(w, kept, shard(np.arange(48, dtype=np.float32).reshape(16, 3)))
+"""
+
+
+def layout(line: str, own: str) -> str:
+    """The layout of what a step gives back that brings a value to `v`."""
+    before, _, body = line[2:].replace("\\n", "\n").rpartition(" ### ")
+    text = PROGRAM.format(before=before, own=own, body="\n".join(f"    {one}" for one in body.split("\n")))
+    compile(text, line, "exec")
+    plan, _ = plan_sources([("main.py", Path("/nowhere/main.py"), text)], layout="auto")
+    return plan.sites[0].outputs[1].layout
+
+
+@pytest.mark.parametrize("chunk", range(CHUNKS))
+def test_what_differs_is_followed(chunk: int) -> None:
+    found = {line: layout(line, "loss * loss") for line in BODIES[chunk::CHUNKS]}
+    assert {line: one for line, one in found.items() if one != "stacked"} == {}
+
+
+@pytest.mark.parametrize("chunk", range(CHUNKS))
+def test_what_is_equal_is_followed(chunk: int) -> None:
+    proven = [line for line in BODIES[chunk::CHUNKS] if line.startswith("=")]
+    found = {line: layout(line, "kept['loss'] * 2") for line in proven}
+    assert {line: one for line, one in found.items() if one != "replicated"} == {}
