@@ -394,9 +394,7 @@ class Resolver:
             found = self.name_values(name, scope, holder.module)
             if any(isinstance(b.node, ast.AnnAssign) for b in scope.bindings[name]):
                 return (*found, UNKNOWN)
-            if receiver is None:
-                return found
-            return tuple(bind(v, receiver) for v in found)
+            return tuple(bind(v, receiver or cls) for v in found)
         return ()
 
     def lineage(self, cls: Class) -> list[Class]:
@@ -543,11 +541,13 @@ def returned_by(node: FunctionNode) -> list[ast.expr | None]:
     return [statement.value for statement in own_statements(node) if isinstance(statement, ast.Return)]
 
 
-def bind(value: Value, receiver: Instance) -> Value:
-    """A class attribute as seen through an instance."""
-    if isinstance(value, Function) and not isinstance(value.node, ast.Lambda) and not is_static(value.node):
-        return Function(value.module, value.node, receiver)
-    return value
+def bind(value: Value, receiver: Instance | Class) -> Value:
+    """A class attribute as seen through an instance, or through the class itself."""
+    if not isinstance(value, Function) or is_static(value.node):
+        return value
+    if isinstance(receiver, Class) and not is_classmethod(value.node):
+        return value
+    return Function(value.module, value.node, receiver)
 
 
 def distinct(values: Iterable[Value]) -> Values:

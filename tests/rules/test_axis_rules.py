@@ -160,3 +160,20 @@ def test_mesh_ranks(text: str, expected: list[str]) -> None:
 )
 def test_lengths_of_specs(text: str, expected: list[str]) -> None:
     assert codes(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("method", "called"),
+    [
+        ("@classmethod\n    def mean(cls, x, axis): return lax.pmean(x, axis)", "Net.mean"),
+        ("@classmethod\n    def mean(cls, x, axis): return lax.pmean(x, axis)", "Net().mean"),
+        ("@staticmethod\n    def mean(x, axis): return lax.pmean(x, axis)", "Net.mean"),
+        ("@staticmethod\n    def mean(x, axis): return lax.pmean(x, axis)", "Net().mean"),
+        ("def mean(self, x, axis): return lax.pmean(x, axis)", "Net().mean"),
+        ("mean = lambda self, x, axis: lax.pmean(x, axis)", "Net().mean"),
+    ],
+)
+def test_the_axis_that_a_method_is_given(method: str, called: str) -> None:
+    text = f"class Net:\n    {method}\n\nstep = jax.pmap(lambda x: {called}(x, %r), axis_name='batch')"
+    assert [c for c in codes(text % "device") if c == "JM101"] == ["JM101"]
+    assert [c for c in codes(text % "batch") if c == "JM101"] == []

@@ -113,6 +113,7 @@ def apply(run: Run, function: Var, arguments: Arguments, node: ast.Call | None, 
     if (function.host and not run.agrees) or _has_functions(run, arguments):
         return _anything(run, function, arguments)
     methods.note_keys(run, arguments, node, frame)
+    run.change_given(_label(node), arguments)
     return fresh(run.hidden(_label(node), union([*arguments.all(), at_rest(function)])), node, arguments)
 
 

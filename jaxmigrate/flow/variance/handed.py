@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from jaxmigrate.flow.variance import calls
 from jaxmigrate.flow.variance.callees import Bound, Callee, Choice, Closure, Method, Transformed
 from jaxmigrate.flow.variance.frames import Arguments
-from jaxmigrate.flow.variance.lattice import Var, union, unsure
+from jaxmigrate.flow.variance.lattice import Var, replace, union, unsure
 from jaxmigrate.flow.variance.library import MUTATORS
 from jaxmigrate.flow.variance.run import Run
 
@@ -16,21 +16,22 @@ from jaxmigrate.flow.variance.run import Run
 def run_all(run: Run, values: Iterable[Var]) -> None:
     """Runs every function in some values that stores something outside of itself."""
     held = [*values]
-    storing = [one for one in _functions(held) if one.callee is not None and _stores(run, one.callee)]
-    for one in storing:
-        calls.apply(run, one, Arguments(rest=unsure(union(held))), None)
+    given = replace(unsure(union(held)), places=calls.reachable(Arguments(tuple(held))))
+    for one in [one for one, callee in _functions(run, held) if _stores(run, callee)]:
+        calls.apply(run, one, Arguments(rest=given), None)
 
 
-def _functions(values: Iterable[Var]) -> Iterator[Var]:
+def _functions(run: Run, values: Iterable[Var]) -> Iterator[tuple[Var, Callee]]:
     for value in values:
-        if value.callee is not None:
-            yield value
-        yield from _functions([*(value.parts or ()), *(value.fields or {}).values()])
+        callee = calls.known_callee(run, value)
+        if callee is not None:
+            yield value, callee
+        yield from _functions(run, [*(value.parts or ()), *(value.fields or {}).values()])
 
 
 def _stores(run: Run, callee: Callee) -> bool:
     match callee:
-        case Closure(function=function, frame=frame) if frame is not None:
+        case Closure(function=function):
             if function.node not in run.shared.storing:
                 run.shared.storing[function.node] = stores(function.node)
             return run.shared.storing[function.node]

@@ -19,6 +19,7 @@ from jaxmigrate.flow import always
 from jaxmigrate.flow.axes import axis_names, last_name
 from jaxmigrate.flow.variance import decorators, reflection
 from jaxmigrate.flow.variance.callbacks import PURE_CALLBACK, is_pure_callback
+from jaxmigrate.flow.variance.changing import Changes, changes_of, passed_on
 from jaxmigrate.flow.variance.implicit import keeps_elsewhere
 from jaxmigrate.flow.variance.loaded import Loaded, aliases
 from jaxmigrate.flow.variance.quiet import is_none, only_logs
@@ -105,6 +106,7 @@ class Unit:
 
     name: str
     module: Module
+    node: ast.AST
     mentions: set[str] = made(factory=set)
     introducing: list[tuple[ast.expr, Module]] = made(factory=list)
     reducing: bool = False
@@ -145,6 +147,8 @@ class Hidden:
         self._answers: dict[tuple[str, frozenset[str], Module | None], tuple[bool, bool]] = {}
         self._anywhere: dict[frozenset[Module], tuple[set[str], list[Unit]]] = {}
         self._quiet: dict[Unit, bool] = {}
+        self._changes: dict[Unit, Changes] = {}
+        self._changed: dict[frozenset[Module], dict[str, frozenset[int | str]]] = {}
         self._made = False
 
     def introduces_variance(self, name: str, axes: frozenset[str], home: Module | None = None) -> bool:
@@ -167,6 +171,47 @@ class Hidden:
             reached = own + self._from([name for u in own for name in u.mentions], beside, set())
             self._implicit[key] = self._introduce(reached, axes) or any(unit.keeps for unit in own)
         return self._implicit[key]
+
+    def changes(self, name: str, home: Module | None = None) -> frozenset[int | str]:
+        """Which of its arguments a function or method of the program that is called so may change.
+
+        What is called by no name, as `table[0](x)` is, may be any that is kept somewhere.
+        """
+        if not name:
+            return frozenset[int | str]().union(
+                *(self.changes(one, home) for one in self._with_returned(self._kept(self._beside(home))))
+            )
+        beside = self._beside(home)
+        known = self._changed.setdefault(beside, {})
+        if name not in known:
+            reached = {one: self._changes_of(one, beside) for one in self._passed_to(name, beside) if one not in known}
+            known |= {one: frozenset() for one in reached}
+            grows = True
+            while grows:
+                found = {one: passed_on(changes, known) for one, changes in reached.items()}
+                grows = any(known[one] != parameters for one, parameters in found.items())
+                known |= found
+        return known[name]
+
+    def _passed_to(self, name: str, beside: frozenset[Module]) -> set[str]:
+        """The names of all functions that get at what one of this name is given."""
+        found, pending = set[str](), [name]
+        while pending:
+            current = pending.pop()
+            if current not in found:
+                found.add(current)
+                pending += [called for one in self._changes_of(current, beside) for _, called in one.passed]
+        return found
+
+    def _changes_of(self, name: str, beside: frozenset[Module]) -> list[Changes]:
+        if name == CONSTRUCTOR:  # by `super()`: that of a base in sight is followed, and others are libraries'
+            return []
+        called = self.units()
+        units = _on_devices([*called.get(name, ()), *called.get(_constructor(name), ())], beside)
+        for unit in units:
+            if unit not in self._changes:
+                self._changes[unit] = changes_of(unit.node)
+        return [self._changes[unit] for unit in units]
 
     def is_defined(self, name: str) -> bool:
         """Whether the program has a function, class or method of this name."""
@@ -204,10 +249,25 @@ class Hidden:
     def _started(self, beside: frozenset[Module]) -> tuple[set[str], list[Unit]]:
         """What may run whatever the name: what is stored, and what networks do; by name, and as units."""
         units = self.units()
-        stored = [name for name, modules in self._stored.items() if not beside.isdisjoint(modules)]
+        stored = self._kept(beside)
         hooked = [u.name for found in units.values() for u in found if u.is_hooked and u.module in beside]
         names: set[str] = set()
         return names, self._from(["__call__", *stored, *hooked], beside, names)
+
+    def _kept(self, beside: frozenset[Module]) -> list[str]:
+        """The functions that are kept somewhere, by name."""
+        self.units()
+        return [name for name, modules in self._stored.items() if not beside.isdisjoint(modules)]
+
+    def _with_returned(self, names: Iterable[str]) -> set[str]:
+        """Some functions by name, and those that they may return."""
+        found, pending = set[str](), [*names]
+        while pending:
+            current = pending.pop()
+            if current not in found:
+                found.add(current)
+                pending += [m for u in self.units().get(current, ()) for m in u.mentions if current in self._factories]
+        return found
 
     def _from(self, pending: list[str], beside: frozenset[Module], names: set[str]) -> list[Unit]:
         """The units that some names lead to, beyond those of `names`, which grow."""
@@ -264,7 +324,7 @@ class Hidden:
 
     def _unit(self, name: str, node: ast.AST, module: Module) -> Unit:
         if node not in self._of_node:
-            self._of_node[node] = Unit(name, module)
+            self._of_node[node] = Unit(name, module, node)
             self._units.setdefault(name, []).append(self._of_node[node])
             above = module.table.parents.get(node) if name == CONSTRUCTOR else None
             if isinstance(above, ast.ClassDef):
@@ -571,7 +631,9 @@ class Hidden:
         match self.resolver.values(node, module):
             case (Function(node=ast.FunctionDef() as function, receiver=None) as value,):
                 return function, value.module, positional_names(function.args)
-            case (Function(node=ast.FunctionDef() as function, receiver=Instance(cls=cls)) as value,):
+            case (
+                Function(node=ast.FunctionDef() as function, receiver=Instance(cls=cls) | (Class() as cls)) as value,
+            ):
                 if is_static(function) or self._is_replaced(cls, function.name):
                     return None
                 return function, value.module, positional_names(function.args)[1:]

@@ -7,9 +7,8 @@ its own, where other code finds it.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 
-from jaxmigrate.flow.variance.library import MUTATORS
+from jaxmigrate.flow.variance.changing import changed_names
 
 NOT_READ = frozenset(
     {
@@ -27,20 +26,6 @@ def keeps_elsewhere(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
     inside = list(ast.walk(node))
     stored = {one.id for one in inside if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)}
     own = {one.arg for one in inside if isinstance(one, ast.arg)} | stored | FORWARDING
-    return any(isinstance(one, ast.Global | ast.Nonlocal) for one in inside) or not own.issuperset(_changed(inside))
-
-
-def _changed(inside: list[ast.AST]) -> Iterator[str]:
-    """The names of what is changed."""
-    for one in inside:
-        if isinstance(one, ast.Attribute | ast.Subscript) and isinstance(one.ctx, ast.Store | ast.Del):
-            yield _first_name(one)
-        elif isinstance(one, ast.Call) and isinstance(one.func, ast.Attribute) and one.func.attr in MUTATORS:
-            yield _first_name(one.func)
-
-
-def _first_name(node: ast.expr) -> str:
-    """The name that an expression begins with; none where it begins with something else."""
-    while isinstance(node, ast.Attribute | ast.Subscript | ast.Call):
-        node = node.func if isinstance(node, ast.Call) else node.value
-    return node.id if isinstance(node, ast.Name) else ""
+    return any(isinstance(one, ast.Global | ast.Nonlocal) for one in inside) or not own.issuperset(
+        changed_names(inside)
+    )

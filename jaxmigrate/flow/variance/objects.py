@@ -132,6 +132,9 @@ def _known(run: Run, value: Var, name: str) -> Var | None:
     owner = value.static
     if isinstance(owner, External | ModuleValue | Class):
         values = run.resolver.attribute(owner, name)
+        match values:
+            case (Function() as function,) if function.receiver is not None:
+                return Var(held_in([value]), callee=Closure(function, receiver=value), host=value.host)
         return _of_values(run, owner, name, values)
     if not isinstance(owner, Instance):
         return None

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Callable
 
 from jaxmigrate.flow.variance.callees import Callee, Choice
+from jaxmigrate.flow.variance.changing import STARRED
 from jaxmigrate.flow.variance.frames import Arguments, Frame
 from jaxmigrate.flow.variance.hidden import Hidden
 from jaxmigrate.flow.variance.hosts import Hosts
@@ -22,6 +23,7 @@ from jaxmigrate.flow.variance.lattice import (
     replace,
     union,
     unsure,
+    whole,
 )
 from jaxmigrate.flow.variance.library import is_host_source
 from jaxmigrate.flow.variance.reading import Reading
@@ -198,6 +200,15 @@ class Run:
         elif level == Level.YES and self.shared.hidden.reduces(name, self.axes, self.home):
             level = Level.MAY
         return replace(inputs, level=level, parts=None, fields=None, kind="unknown", callee=None, static=None)
+
+    def change_given(self, name: str, arguments: Arguments) -> None:
+        """A function that is not in sight may be one of the program's that changes what it is given."""
+        given = [*enumerate(arguments.given), *arguments.named.items(), (STARRED, arguments.rest)]
+        held = [(place, one) for place, one in given if one is not None and one.places and one.kind != "array"]
+        changed = self.shared.hidden.changes(name, self.home) if held and not self.trusting else frozenset()
+        for place, one in held if changed else ():
+            if place in changed or STARRED in changed or place == STARRED:
+                self.change(one, union([whole(other) for other in arguments.all()]))
 
     def defines(self, name: str) -> bool:
         """Whether the program has a function or method of its own of this name."""
