@@ -243,11 +243,11 @@ class Run:
         self.escaped |= stored.places
 
     def forget(self) -> None:
-        """Anything may have been changed, here and outside."""
+        """Anything may have been changed, here and outside, but for arrays and the names of functions' variables."""
         self.changes += 1
         self.spill(unsure(EQUAL))
         for frame in self.frames:
-            frame.names = {name: unsure(value) for name, value in frame.names.items()}
+            frame.names = {n: value if value.kind == "array" else unsure(value) for n, value in frame.names.items()}
 
     def live(self, frame: Frame) -> None:
         """Drops the frames of calls that have ended, but for those that a function made there still sees."""
