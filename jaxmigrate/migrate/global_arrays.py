@@ -16,7 +16,7 @@ from jaxmigrate.migrate.global_operations import OperationWriter
 from jaxmigrate.migrate.global_sites import SiteWriter
 from jaxmigrate.migrate.imports import has_jax_import
 from jaxmigrate.migrate.one_device import is_given_alone
-from jaxmigrate.migrate.placement import Holder, holder_of, line_start, statement_before
+from jaxmigrate.migrate.placement import DEFINITIONS, Holder, holder_of, line_start, statement_before
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver
 
@@ -92,7 +92,8 @@ class _Writer(SiteWriter, OperationWriter, CheckpointWriter):
                 continue
             start, indent = place
             text = f"{indent}{self.names.mesh} = {self._mesh_text(nodes)}{self.style.newline}"
-            self.result.edits.append(Edit(start, start, text))
+            apart = self.style.newline if isinstance(statement, DEFINITIONS) else ""
+            self.result.edits.append(Edit(start, start, text + apart))
 
     def _helpers(self) -> Iterator[Iterable[str]]:
         several, deferred = self.program.processes, self._others()

@@ -9,6 +9,7 @@ from jaxmigrate.migrate.edits import Positions
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.scopes import FunctionNode
 
+DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)  # which style guides set apart by an empty line
 Holder = ast.FunctionDef | ast.AsyncFunctionDef | ast.Module
 
 

@@ -239,3 +239,31 @@ def test_a_helper_leaves_the_lines_that_must_be_first(head: str, layout: str) ->
     (file,) = plan_sources([("a.py", Path("/project/a.py"), text)], layout=layout)[0].files
     assert file.after.startswith(f"{head}\n\ndef _")
     compile(file.after.encode("latin-1"), "a.py", "exec")
+
+
+NESTED = """import jax
+from flax import jax_utils
+from flax.training.common_utils import shard
+from jax import lax
+
+p_step = jax.pmap(lambda w, x: w - lax.pmean(x.mean(), "batch"), axis_name="batch")
+
+
+def train(w, batches):
+    scale = 2
+@@
+    def once(w, x):
+        return p_step(w, shard(x * scale))
+
+    w = jax_utils.replicate(w)
+    for x in batches:
+        w = once(w, x)
+    return jax_utils.unreplicate(w)
+"""
+
+
+@pytest.mark.parametrize("gap", ["", "\n"])
+def test_a_mesh_before_a_definition_is_set_apart_from_it(gap: str) -> None:
+    plan, _ = plan_sources([("a.py", Path("/project/a.py"), NESTED.replace("@@\n", gap))], layout="auto")
+    (after,) = (file.after for file in plan.files)
+    assert f'    scale = 2\n{gap}    mesh = Mesh(jax.devices(), ("batch",))\n\n    def once(w, x):\n' in after
