@@ -17,7 +17,7 @@ from jaxmigrate.flow.layout.site_facts import SiteFacts
 from jaxmigrate.flow.layout.state import Key, Op
 from jaxmigrate.flow.layout.values import Cell, Pin, describe
 from jaxmigrate.flow.variance import Level, Var
-from jaxmigrate.flow.variance.lattice import OTHERS, Fields
+from jaxmigrate.flow.variance.lattice import OTHERS, Cause, Fields
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.sites import mapped_values
 from jaxmigrate.program.values import Class, Instance
@@ -410,8 +410,11 @@ class Solver:
 
     def _varies(self, part: Var, node: ast.expr) -> Pin:
         """Why an output stays stacked: of which mapped function matters, where several share its arrays."""
-        said = "differs between devices" if part.level == Level.YES else "cannot be shown to be the same on all devices"
-        return Pin(f"{said} when the mapped function returns it", self.it.sites[node].module, node)
+        module = self.it.sites[node].module
+        if part.level == Level.YES:
+            return Pin("differs between devices when the mapped function returns it", module, node)
+        said = "cannot be shown to be the same on all devices when the mapped function returns it"
+        return Pin(said, module, node, _behind(part.cause, module))
 
     def _drop_mixed(self) -> bool:
         """Objects whose fields have several layouts that cannot be written as one; fields of stacked objects."""
@@ -602,4 +605,17 @@ def _parts_of(root: Cell) -> list[Cell]:
 
 SPLIT_FIELD = "is split over the devices, in an object of which the rest is replicated"
 NOT_ONE = "is not known to hold one slice for every device"
+LONGEST_NAME = 40  # of what stands in a reason
 NOT_FULL = "it is not known to be called with a slice for every device"
+
+
+def _behind(cause: Cause, module: Module) -> str:
+    """What an output may depend on that cannot be told, where that has a name."""
+    called = ast.unparse(cause.node.func) if isinstance(cause.node, ast.Call) else cause.name
+    name = cause.name if len(called) > LONGEST_NAME else called
+    if not name:
+        return ""
+    what = f"{name}, which may differ between processes" if cause.host else f"what {name} gives"
+    if cause.node is None:
+        return f": it may depend on {what}"
+    return f": it may depend on {describe(Pin(what, cause.module or module, cause.node), module)}"

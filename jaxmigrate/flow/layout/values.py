@@ -22,11 +22,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Pin:
-    """Why arrays stay stacked, and where that shows."""
+    """Why arrays stay stacked, where that shows, and what may be behind it."""
 
     reason: str
     module: Module
     node: ast.AST
+    behind: str = ""
 
 
 Pins: TypeAlias = dict[tuple[str, ast.AST], Pin]
@@ -38,7 +39,7 @@ def describe(pin: Pin, module: Module) -> str:
         return pin.reason
     line = getattr(pin.node, "lineno", 0)
     where = f"line {line}" if pin.module is module else f"{pin.module.path.name}:{line}"
-    return f"{pin.reason} ({where})"
+    return f"{pin.reason} ({where}){pin.behind}"
 
 
 class Cell:

@@ -19,6 +19,7 @@ from jaxmigrate.flow.variance.callees import Bound, Callee, Choice, Closure, Met
 from jaxmigrate.flow.variance.frames import Arguments, Frame
 from jaxmigrate.flow.variance.lattice import (
     EQUAL,
+    NO_CAUSE,
     OTHERS,
     Fields,
     Level,
@@ -31,6 +32,7 @@ from jaxmigrate.flow.variance.lattice import (
     join,
     join_all,
     made_at,
+    mapped,
     replace,
     tuple_of,
     union,
@@ -100,7 +102,7 @@ def _arguments(run: Run, node: ast.Call, frame: Frame) -> Arguments:
 def apply(run: Run, function: Var, arguments: Arguments, node: ast.Call | None, frame: Frame | None = None) -> Var:
     """Calls a value."""
     if run.work > MOST_WORK:
-        return _anything(run, function, arguments)
+        return _anything(run, function, arguments, node)
     if isinstance(function.static, External):
         return externals.call(run, function.static.name, arguments, node, frame)
     callee = known_callee(run, function)
@@ -111,10 +113,10 @@ def apply(run: Run, function: Var, arguments: Arguments, node: ast.Call | None, 
         return at_least(construct(run, function.static, arguments, node), function.level)
     handed.run_all(run, [function, *arguments.all()])
     if (function.host and not run.agrees) or _has_functions(run, arguments):
-        return _anything(run, function, arguments)
+        return _anything(run, function, arguments, node)
     methods.note_keys(run, arguments, node, frame)
     run.change_given(_label(node), arguments)
-    return fresh(run.hidden(_label(node), union([*arguments.all(), at_rest(function)])), node, arguments)
+    return fresh(run.hidden(_label(node), union([*arguments.all(), at_rest(function)]), node), node, arguments)
 
 
 def at_rest(function: Var) -> Var:
@@ -128,13 +130,14 @@ def _label(node: ast.Call | None) -> str:
     return node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
 
 
-def _anything(run: Run, function: Var, arguments: Arguments) -> Var:
+def _anything(run: Run, function: Var, arguments: Arguments, node: ast.Call | None = None) -> Var:
     """Calls something unknown, which may also change whatever it is given."""
+    cause = run.cause(_label(node), node)
     everything = replace(union([*arguments.all(), replace(function, callee=None)]), gradient=False)  # may reduce it
     for one in arguments.all():
         if one.places:
-            run.change(one, unsure(everything))
-    return unsure(replace(everything, places=reachable(arguments)))
+            run.change(one, unsure(everything, cause))
+    return unsure(replace(everything, places=reachable(arguments)), cause)
 
 
 def _has_functions(run: Run, arguments: Arguments) -> bool:
@@ -170,7 +173,9 @@ def dispatch(run: Run, callee: Callee, arguments: Arguments, node: ast.Call | No
             handed.run_all(run, arguments.all())
             held = union([*arguments.all(), Var(level)])
             return fresh(
-                run.hidden(_label(node), held) if hidden or _has_functions(run, arguments) else held, node, arguments
+                run.hidden(_label(node), held, node) if hidden or _has_functions(run, arguments) else held,
+                node,
+                arguments,
             )
         case Choice(ways=ways):
             return join_all([dispatch(run, way, arguments, node, frame) for way in ways])
@@ -279,15 +284,26 @@ def enter(run: Run, closure: Closure, arguments: Arguments) -> Var:
         run.batched > 0,
     )
     if closure.frame is None and key in run.memo:
-        result, customs, cleared = run.memo[key]
+        result, customs, cleared, before = run.memo[key]
         run.customs += customs
         run.cleared += cleared
-        return result
-    before = (run.changes, run.customs, run.cleared)
+        return _with_causes(result, before, arguments)
+    changes, customs, cleared = run.changes, run.customs, run.cleared
     result = _read(run, closure, arguments)
-    if closure.frame is None and run.changes == before[0]:
-        run.memo[key] = result, run.customs - before[1], run.cleared - before[2]
+    if closure.frame is None and run.changes == changes:
+        run.memo[key] = result, run.customs - customs, run.cleared - cleared, arguments
     return result
+
+
+def _with_causes(result: Var, before: Arguments, arguments: Arguments) -> Var:
+    """What a call gave, given again by one that is alike, whose arguments may differ for other causes."""
+    pairs = [*zip(before.given, arguments.given, strict=True)]
+    pairs += [(one, arguments.named[name]) for name, one in before.named.items()]
+    causes = {id(one.cause): now.cause for one, now in pairs if one.cause is not now.cause}
+    causes.pop(id(NO_CAUSE), None)
+    if not causes:
+        return result
+    return mapped(result, lambda v: replace(v, cause=causes[id(v.cause)]) if id(v.cause) in causes else v)
 
 
 def _read(run: Run, closure: Closure, arguments: Arguments) -> Var:
@@ -296,6 +312,7 @@ def _read(run: Run, closure: Closure, arguments: Arguments) -> Var:
     frame = Frame(function.module, node, closure.frame)
     frame.names = _parameters(run, closure, arguments)
     run.active.append(node)
+    run.modules.append(function.module)
     run.frames.append(frame)
     run.entered.add(node)
     loops = run.doubt
@@ -307,6 +324,7 @@ def _read(run: Run, closure: Closure, arguments: Arguments) -> Var:
     finally:
         run.doubt = loops
         run.active.pop()
+        run.modules.pop()
         run.live(frame)
 
 

@@ -12,6 +12,7 @@ from jaxmigrate.flow.variance.frames import Frame
 from jaxmigrate.flow.variance.lattice import (
     ARRAY,
     EQUAL,
+    NO_CAUSE,
     OTHERS,
     Level,
     Var,
@@ -212,7 +213,7 @@ def _conditional(run: Run, node: ast.IfExp, frame: Frame) -> Var:
     run.doubt += doubt
     result = join_all([evaluate(run, node.body, frame), evaluate(run, node.orelse, frame)])
     run.doubt -= doubt
-    return doubtful(result) if doubt else result
+    return doubtful(result, run.untold) if doubt else result
 
 
 def uncertain(run: Run, test: ast.expr, frame: Frame) -> bool:
@@ -220,7 +221,11 @@ def uncertain(run: Run, test: ast.expr, frame: Frame) -> bool:
     value = evaluate(run, test, frame)
     if run.agrees:
         return False
-    return value.host or (value.level == Level.MAY and value.parts is None and value.fields is None)
+    found = value.host or (value.level == Level.MAY and value.parts is None and value.fields is None)
+    if found:
+        known = value.cause is not NO_CAUSE
+        run.untold = value.cause if known else run.cause(ast.unparse(test), test, host=True)
+    return found
 
 
 def _boolean(run: Run, node: ast.BoolOp, frame: Frame) -> Var:

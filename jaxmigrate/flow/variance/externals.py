@@ -56,7 +56,7 @@ Case = Callable[[Run, Arguments, "ast.Call | None", "Frame | None"], Var]
 def call(run: Run, name: str, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> Var:
     """The result of calling something outside the project by its full name."""
     if library.is_changed(run.resolver, name):
-        return _unknown(run, name, arguments)
+        return _unknown(run, name, arguments, node)
     if name.endswith(("__setattr__", "__setitem__", "__delattr__", "__delitem__")):
         return _setattr(run, Arguments((*arguments.given, EQUAL, EQUAL, EQUAL)[:3]), node, frame)
     if name.startswith("builtins.") and name.count(".") == 2 and arguments.given:
@@ -82,7 +82,7 @@ def call(run: Run, name: str, arguments: Arguments, node: ast.Call | None, frame
         handed.run_all(run, arguments.all())
         return calls.fresh(certainly(union(arguments.all())), node, arguments)
     if library.is_host_source(name) or not library.is_pure(name):
-        return _unknown(run, name, arguments)
+        return _unknown(run, name, arguments, node)
     return _pure(run, name, arguments, node, frame)
 
 
@@ -120,17 +120,18 @@ def _reads(run: Run, node: ast.Call | None, frame: Frame | None) -> bool:
     return node is not None and frame is not None and callbacks.is_pure_callback(node, frame.module, run.resolver)
 
 
-def _unknown(run: Run, name: str, arguments: Arguments) -> Var:
+def _unknown(run: Run, name: str, arguments: Arguments, node: ast.Call | None) -> Var:
     """A function that may do anything; one that gives what the processes do not share at least changes nothing."""
+    cause = run.cause(name, node, host=library.is_host_source(name))
     handed.run_all(run, arguments.all())
     if name in ("builtins.exec", "builtins.eval"):
         run.forget()
     if not library.is_host_source(name) or name == "random.shuffle":
         for one in arguments.all():
             if one.places:
-                run.change(one, unsure(union(arguments.all())))
+                run.change(one, unsure(union(arguments.all()), cause))
     everything = replace(union(arguments.all()), gradient=False)  # which it may have reduced
-    return unsure(replace(everything, places=calls.reachable(arguments) | {name}))
+    return unsure(replace(everything, places=calls.reachable(arguments) | {name}), cause)
 
 
 def _pure(run: Run, name: str, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> Var:

@@ -6,11 +6,13 @@ loops that go round, only ever lose certainty.
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import IntEnum
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from jaxmigrate.flow.variance.callees import Callee, Choice
+from jaxmigrate.program.modules import Module
 from jaxmigrate.program.values import Constant, Instance, Value
 
 Kind: TypeAlias = Literal["array", "tree", "dict", "unknown"]
@@ -29,6 +31,32 @@ class Level(IntEnum):
     NO = 0
     MAY = 1
     YES = 2
+
+
+class Cause:
+    """What first made it impossible to tell whether a value differs; all are alike to whoever compares values.
+
+    `name` is what is called and not followed or, with `host`, what processes may not agree on.
+    """
+
+    __slots__ = ("host", "module", "name", "node")
+
+    def __init__(
+        self, name: str = "", node: ast.AST | None = None, module: Module | None = None, *, host: bool = False
+    ) -> None:
+        self.name = name
+        self.node = node
+        self.module = module
+        self.host = host
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Cause)
+
+    def __hash__(self) -> int:
+        return 0
+
+
+NO_CAUSE = Cause()
 
 
 class Fields(dict[str, "Var"]):
@@ -53,7 +81,8 @@ class Var(NamedTuple):
     where it itself may have been, None for any of them: whatever changes an object made in one of `own` changes all
     that have that among their `places`. `host`: even what is known while tracing, a shape or a flag, may differ between
     processes.
-    `marks` say where it comes from: GIVEN, OF_EQUAL, STATISTICS, STARTED.
+    `marks` say where it comes from: GIVEN, OF_EQUAL, STATISTICS, STARTED. `cause` is why it may differ, where that is
+    known; nothing is decided by it.
     """
 
     level: Level = Level.NO
@@ -70,6 +99,7 @@ class Var(NamedTuple):
     places: frozenset[object] = frozenset()
     own: frozenset[object] | None = None
     marks: frozenset[str] = frozenset()
+    cause: Cause = NO_CAUSE
 
     @property
     def origins(self) -> frozenset[object]:
@@ -101,8 +131,11 @@ def union(values: Iterable[Var]) -> Var:
     """The value of an operation on several."""
     level, gradient, updated, inner, reduced, host = Level.NO, False, False, False, False, False
     marks: frozenset[str] = frozenset()
+    cause = NO_CAUSE
     for value in values:
         level = max(level, value.level)
+        if cause is NO_CAUSE:
+            cause = value.cause
         gradient |= value.gradient
         updated |= value.updated
         inner |= value.inner
@@ -112,7 +145,7 @@ def union(values: Iterable[Var]) -> Var:
             marks |= value.marks
     reduced = reduced and level == Level.NO
     none = frozenset[object]()
-    made = (level, gradient, updated, inner, None, None, "unknown", reduced, host, None, None, none, None, marks)
+    made = (level, gradient, updated, inner, None, None, "unknown", reduced, host, None, None, none, None, marks, cause)
     return tuple.__new__(
         Var, made
     )  # as Var(...) makes it, without its detour: there is nothing that is made more often
@@ -137,6 +170,7 @@ def join(one: Var, other: Var) -> Var:
         one.places | other.places,
         one.own | other.own if one.own is not None and other.own is not None else None,
         one.marks & other.marks,
+        other.cause if one.cause is NO_CAUSE else one.cause,
     )
 
 
@@ -203,7 +237,7 @@ def whole(value: Var) -> Var:
     level = inside(value)
     made = (
         level, value.gradient, value.updated, value.inner, None, None, kind, value.reduced, value.host, None, None,
-        value.places, None, value.marks,
+        value.places, None, value.marks, value.cause,
     )  # fmt: skip
     return tuple.__new__(Var, made)  # as in `union`
 
@@ -292,14 +326,28 @@ def identified(value: Var, place: object) -> Var:
     return known if value.places or value.own is not None else made_at(known, place)  # own: of a tuple, nowhere
 
 
-def unsure(value: Var) -> Var:
+def unsure(value: Var, cause: Cause = NO_CAUSE) -> Var:
     """What an unknown function makes of a value."""
-    return Var(Level.MAY, value.gradient, value.updated, value.inner, host=True, places=value.places, marks=value.marks)
+    return Var(
+        Level.MAY,
+        value.gradient,
+        value.updated,
+        value.inner,
+        host=True,
+        places=value.places,
+        marks=value.marks,
+        cause=cause if value.cause is NO_CAUSE else value.cause,
+    )
 
 
-def doubtful(value: Var) -> Var:
+def doubtful(value: Var, cause: Cause = NO_CAUSE) -> Var:
     """The same value, if processes may come by it on different ways."""
-    return mapped(value, lambda v: replace(v, level=Level.MAY, reduced=False, host=True, static=None))
+
+    def doubt(one: Var) -> Var:
+        known = cause if one.cause is NO_CAUSE else one.cause
+        return replace(one, level=Level.MAY, reduced=False, host=True, static=None, cause=known)
+
+    return mapped(value, doubt)
 
 
 def mapped(value: Var, change: Callable[[Var], Var]) -> Var:

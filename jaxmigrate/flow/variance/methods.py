@@ -96,15 +96,15 @@ def _unseen(
         looks = name in LOOKS and not run.defines(name)
         for one in held if not looks else ():
             if one.places:
-                run.change(one, unsure(everything))
-        return unsure(everything)
+                run.change(one, unsure(everything, run.cause(name, node)))
+        return unsure(everything, run.cause(name, node))
     if name in ARRAY_METHODS and not run.defines(name):
         return replace(everything, kind="array")
     if isinstance(receiver.callee, Pure) and not receiver.callee.hidden and not _has_functions(run, arguments):
         result = replace(everything, kind="unknown")
     else:
         around = replace(receiver, level=min(receiver.level, Level.MAY), callee=None, static=None)
-        result = run.hidden(name, union([around, *arguments.all()]))
+        result = run.hidden(name, union([around, *arguments.all()]), node)
         result = replace(result, gradient=result.gradient and not REDUCING.search(name))
         everything = result
     if name == "init":
@@ -159,7 +159,7 @@ def _class_method(run: Run, name: str, arguments: Arguments, node: ast.Call | No
     if name == "create" and arguments.rest is None and not arguments.given:
         state = {**arguments.named, OTHERS: certainly(union(arguments.all()))}
         return calls.fresh(dict_of(state), node, arguments)
-    return calls.fresh(run.hidden(name, union(arguments.all())), node, arguments)
+    return calls.fresh(run.hidden(name, union(arguments.all()), node), node, arguments)
 
 
 def _note_update(

@@ -14,6 +14,8 @@ from jaxmigrate.flow.variance.lattice import (
     ARRAY,
     EQUAL,
     MOST_CHOICES,
+    NO_CAUSE,
+    Cause,
     Level,
     Var,
     doubtful,
@@ -91,7 +93,7 @@ class Run:
     active: list[ast.AST] = made(factory=list)
     frames: list[Frame] = made(factory=list)
     entered: set[ast.AST] = made(factory=set)
-    memo: dict[object, tuple[Var, int, int]] = made(factory=dict)
+    memo: dict[object, tuple[Var, int, int, Arguments]] = made(factory=dict)
     outside: dict[ast.expr, Var] = made(factory=dict)
     clearing: bool = True
     shadowed: frozenset[str | None] = frozenset()
@@ -102,6 +104,8 @@ class Run:
     cleared: int = 0
     hosted: int = 0
     work: int = 0
+    modules: list[Module] = made(factory=list)  # of the functions that are being read
+    untold: Cause = NO_CAUSE  # of the last test that processes may not agree on
     spills: Level | None = None
     escaped: set[object] = made(factory=set)  # where what was stored outside may have been made
     derived: bool = False  # a derivative was defined that sees what differs
@@ -145,7 +149,7 @@ class Run:
         listed = isinstance(value, Constant) and isinstance(value.value, tuple)
         if listed and holder is not None and any(isinstance(b.value, ast.List) for b in holder.bindings[node.id]):
             return self.kept(Var(static=value), key)
-        return self.static(value, key, lambda: self.hosts.differs(node, module))
+        return self.static(value, key, lambda: self.hosts.differs(node, module), node)
 
     def _any_of(self, values: Values, key: object) -> Callee | None:
         """One of several functions that a name may stand for."""
@@ -162,7 +166,7 @@ class Run:
             value = EQUAL if self.spilled == Level.NO else unsure(EQUAL)
         return replace(value, places=place, own=None)
 
-    def static(self, value: Value, key: object, differs: Callable[[], bool]) -> Var:
+    def static(self, value: Value, key: object, differs: Callable[[], bool], at: ast.AST | None = None) -> Var:
         """A value known before anything runs, or at least captured from where nothing is mapped."""
         if isinstance(value, Parameter) and not self.trusting:
             passed = self.shared.callers.passed(value)
@@ -171,24 +175,29 @@ class Run:
             case Constant(value=content):
                 return replace(ARRAY if isinstance(content, int | float | complex) else EQUAL, static=value)
             case External(name=name) if is_host_source(name):
-                return replace(unsure(EQUAL), static=value)
+                return replace(unsure(EQUAL, self.cause(name, at, host=True)), static=value)
             case External() | ModuleValue() | Class() | Function():
                 return Var(static=value)
         if self.trusting:
             self.reading.assumed = True
         elif differs():
-            return replace(unsure(EQUAL), static=value)
+            name = key[-1] if isinstance(key, tuple) and isinstance(key[-1], str) else ""
+            return replace(unsure(EQUAL, self.cause(name, at, host=True)), static=value)
         return self.kept(Var(static=value), key)
 
     # Doubt
 
     def settle(self, value: Var) -> Var:
         """A value as it is stored here: not certain in a branch that processes may not agree on."""
-        return doubtful(value) if self.doubt else value
+        return doubtful(value, self.untold) if self.doubt else value
 
     # Calls of what is not in sight
 
-    def hidden(self, name: str, inputs: Var) -> Var:
+    def cause(self, name: str, node: ast.AST | None, *, host: bool = False) -> Cause:
+        """Something by its name that stands in what is read now."""
+        return Cause(name, node, self.modules[-1] if self.modules else self.home, host=host)
+
+    def hidden(self, name: str, inputs: Var, node: ast.AST | None = None) -> Var:
         """The result of a function of its inputs whose code is somewhere in the program, or in a library."""
         if inputs.host and not self.agrees:
             return unsure(inputs)
@@ -196,9 +205,10 @@ class Run:
         if self.trusting:
             self.reading.assumed = True
         elif level == Level.NO and self.shared.hidden.introduces_variance(name, self.axes, self.home):
-            return unsure(inputs)
+            return unsure(inputs, self.cause(name, node))
         elif level == Level.YES and self.shared.hidden.reduces(name, self.axes, self.home):
             level = Level.MAY
+            inputs = replace(inputs, cause=self.cause(name, node))
         return replace(inputs, level=level, parts=None, fields=None, kind="unknown", callee=None, static=None)
 
     def change_given(self, name: str, arguments: Arguments) -> None:
