@@ -64,3 +64,49 @@ def test_what_an_output_may_depend_on(body: str, why: str) -> None:
     said, _, behind = output.reason.partition("): it may depend on ")
     assert said.startswith("cannot be shown to be the same on all devices when the mapped function returns it (line ")
     assert behind == why
+
+
+SPOILED = """import jax
+import numpy as np
+import optax
+from flax import jax_utils
+from flax.training import train_state
+from flax.training.common_utils import shard
+from jax import lax
+
+
+def step(state, ema, x):
+    grads = jax.grad(lambda p: (x @ p).mean())(state.params)
+    state = state.apply_gradients(grads=lax.pmean(grads, "batch"))
+    ema = ema * 0.9 + state.params * 0.1
+    return state, ema, lax.pmean(x.mean(), "batch")
+
+
+p_step = jax.pmap(step, axis_name="batch")
+params = np.ones(3, np.float32)
+state = train_state.TrainState.create(apply_fn=None, params=params, tx=optax.sgd(0.1))
+state = jax_utils.replicate(state)
+ema = jax_utils.replicate(params)
+for _ in range(2):
+    state, ema, mean = p_step(state, ema, shard(np.ones((16, 3), np.float32)))
+print(mean[0], jax_utils.unreplicate(state).step, jax_utils.unreplicate(ema))
+print(@@)
+"""
+END = SPOILED.count("\n")
+
+
+@pytest.mark.parametrize(
+    ("shown", "stacked"),
+    [
+        ("0", {}),
+        ("ema.shape", {"ema": f"has .shape read (line {END})", "1": f"has .shape read (line {END})"}),
+        (
+            "state.params.shape",
+            dict.fromkeys(("state", "ema", "0", "1"), f"has .shape read (line {END})"),
+        ),
+    ],
+)
+def test_what_is_computed_from_what_stays_stacked_tells_why_that_does(shown: str, stacked: dict[str, str]) -> None:
+    plan, _ = plan_sources([("main.py", Path("/nowhere/main.py"), SPOILED.replace("@@", shown))], layout="auto")
+    found = [*plan.sites[0].arguments, *plan.sites[0].outputs]
+    assert {one.name: one.reason for one in found if one.layout == "stacked"} == stacked

@@ -17,7 +17,8 @@ from jaxmigrate.flow.layout.site_facts import SiteFacts
 from jaxmigrate.flow.layout.state import Key, Op
 from jaxmigrate.flow.layout.values import Cell, Pin, describe
 from jaxmigrate.flow.variance import Level, Var
-from jaxmigrate.flow.variance.lattice import OTHERS, Cause, Fields
+from jaxmigrate.flow.variance.lattice import OTHERS, Cause, Fields, field_of
+from jaxmigrate.flow.variance.lattice import replace as replace_var
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.sites import mapped_values
 from jaxmigrate.program.values import Class, Instance
@@ -359,11 +360,11 @@ class Solver:
             if self._forget_classes(cells, parts):
                 changed = True
                 continue  # with what is known without them
-            for part, cell in zip(parts, cells, strict=True):
+            for index, (part, cell) in enumerate(zip(parts, cells, strict=True)):
                 if part is None:
                     changed |= self._drop(cell, "comes from a mapped function that cannot be read")
                 elif part.level != Level.NO and self._layout(cell) == "replicated":
-                    changed |= self._drop_parts(cell, part, node)
+                    changed |= self._drop_parts(cell, part, node, index)
         return changed
 
     def _forget_classes(self, cells: Sequence[Cell | None], parts: Sequence[Var | None]) -> bool:
@@ -397,24 +398,53 @@ class Solver:
         pairs = zip(parts, self.places[node], strict=True)
         return [part for part, place in pairs if mapped.axis_of_output(self.it, node, place) is None]
 
-    def _drop_parts(self, cell: Cell | None, part: Var, node: ast.expr) -> bool:
+    def _drop_parts(self, cell: Cell | None, part: Var, node: ast.expr, index: int) -> bool:
         """The fields of an output that may differ between devices, all of it where they cannot be told apart."""
         assert cell is not None
         fields, root = part.fields or {}, cell.find()
         rest = fields.get(OTHERS)
         if not fields or (rest is not None and rest.level != Level.NO) or not self._is_mixable(root):
-            return self._drop(cell, self._varies(part, node))
-        named = [(self._field(root, name), one) for name, one in fields.items() if name != OTHERS]
-        news = [self._drop(field, self._varies(one, node)) for field, one in named if one.level != Level.NO]
+            return self._drop(cell, self._varies(part, node, index))
+        named = [(self._field(root, name), name, one) for name, one in fields.items() if name != OTHERS]
+        varying = [(field, name, one) for field, name, one in named if one.level != Level.NO]
+        news = [self._drop(field, self._varies(one, node, index, name)) for field, name, one in varying]
         return any(news)
 
-    def _varies(self, part: Var, node: ast.expr) -> Pin:
-        """Why an output stays stacked: of which mapped function matters, where several share its arrays."""
+    def _varies(self, part: Var, node: ast.expr, index: int, name: str = "") -> str | Pin:
+        """Why an output, or a field of it, stays stacked: of which mapped function matters, where several share it."""
+        behind = self._behind(node, index, name)
+        if behind:
+            return behind
         module = self.it.sites[node].module
         if part.level == Level.YES:
             return Pin("differs between devices when the mapped function returns it", module, node)
         said = "cannot be shown to be the same on all devices when the mapped function returns it"
-        return Pin(said, module, node, _behind(part.cause, module))
+        return Pin(said, module, node, _depends(part.cause, module))
+
+    def _behind(self, node: ast.expr, index: int, name: str) -> str | Pin:
+        """Why an argument stays stacked without which an output would not: it would be replicated for all else."""
+        given = self._given(node)
+        reasons = [self._spoils(self._argument(node, i)) for i in range(len(given))]
+        if not any(reasons):
+            return ""
+        kinds = [replace_var(one, level=Level.NO, fields=None) for one in given]
+        hoped = [kind if why else one for one, kind, why in zip(given, kinds, reasons, strict=True)]
+        parts = results.parts_at(mapped.returned(self.it, node, hoped), self.places[node], self.named[node])
+        part = parts[index]
+        if part is None or (field_of(part, name) if name else part).level != Level.NO:
+            return ""
+        return next(why for why in reasons if why)
+
+    def _spoils(self, cell: Cell | None) -> str | Pin:
+        """Why arrays that nothing but that keeps from being replicated stay stacked, all or some fields of them."""
+        root = cell.find() if cell is not None else None
+        if root is None or not self._kinds_of(root) <= REPLICABLE:
+            return ""
+        for one in (*self._family(root), *(field.find() for field in root.fields.values())):
+            why = self.dropped.get(one) or next(iter(one.pins.values()), "")
+            if why:
+                return why if self._kinds_of(one) <= REPLICABLE else ""
+        return ""
 
     def _drop_mixed(self) -> bool:
         """Objects whose fields have several layouts that cannot be written as one; fields of stacked objects."""
@@ -609,7 +639,7 @@ LONGEST_NAME = 40  # of what stands in a reason
 NOT_FULL = "it is not known to be called with a slice for every device"
 
 
-def _behind(cause: Cause, module: Module) -> str:
+def _depends(cause: Cause, module: Module) -> str:
     """What an output may depend on that cannot be told, where that has a name."""
     called = ast.unparse(cause.node.func) if isinstance(cause.node, ast.Call) else cause.name
     name = cause.name if len(called) > LONGEST_NAME else called
