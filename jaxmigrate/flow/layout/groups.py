@@ -1,0 +1,250 @@
+"""Groups of arrays that flow into one another: what is known of each, and its layout as far as that is decided."""
+
+from __future__ import annotations
+
+import ast
+from typing import Literal, cast
+
+from jaxmigrate.flow.layout import classes, experiments, mapped, objects, operations, results
+from jaxmigrate.flow.layout.buffers import is_result_written
+from jaxmigrate.flow.layout.choices import Name, NamedTuple
+from jaxmigrate.flow.layout.interpreter import Interpreter
+from jaxmigrate.flow.layout.results import Place
+from jaxmigrate.flow.layout.site_facts import SiteFacts
+from jaxmigrate.flow.layout.state import Key, Op
+from jaxmigrate.flow.layout.values import Cell, Pin, describe
+from jaxmigrate.flow.variance import Level, Var
+from jaxmigrate.flow.variance.lattice import OTHERS, Fields
+from jaxmigrate.program.modules import Module
+from jaxmigrate.program.values import Class, Instance
+
+PARAMETERS = frozenset({"model", "optimizer", "parameters", "params", "target", "weights"})  # what a state is for
+SLICED = ("handed over", "padded")  # by libraries, with one slice for each device
+REPLICABLE = {"replicate", "output", "argument", "first", "inner", "metrics", "numpy", "written", "stack", "checkpoint"}
+SPLIT_FIELD = "is split over the devices, in an object of which the rest is replicated"
+NOT_ONE = "is not known to hold one slice for every device"
+
+
+class Groups:
+    """All groups of a program, and what has been found to speak against a global layout of some."""
+
+    def __init__(self, it: Interpreter, axis: str, processes: bool) -> None:
+        self.it = it
+        self.axis = axis
+        self.processes = processes
+        self.facts = SiteFacts(it, axis)
+        self.splittable = {"split", "argument", "prefetch"} | (set() if processes else {"merge", "output"})
+        self.dropped: dict[Cell, str | Pin] = {}
+        self.copied: dict[tuple[ast.expr, int], set[str]] = {}  # the methods that copy an argument, as far as asked
+        self.kinds = self._kinds()
+        self.makers = self._makers()
+        self.lookers = self._lookers()
+        made_by = self._made_by()
+        self.classes = {root: cls for root, cls in made_by.items() if classes.is_named_tuple(it, cls)}
+        self.states = {root: cls for root, cls in made_by.items() if root not in self.classes}
+        self.places: dict[ast.expr, tuple[Place, ...]] = {}  # the outputs of a site that are told apart
+        self.named: dict[ast.expr, dict[Place, Class]] = {}  # the named tuples among what it gives
+        for node in it.sites:
+            self.places[node], self.named[node] = results.places(it, node, self.facts.counts.get(node, 0))
+        self.touching: dict[Cell, list[Key]] = {}
+        self.of_site: dict[object, list[Cell]] = {}
+        self.owners: dict[Cell, dict[Cell, None]] = {}
+        roots = (cell.find() for cell in (*it.cells.values(), *(op.cell for op in it.ops.values())))
+        for root in dict.fromkeys(roots):  # in the order of the program, so that reasons are the same in each run
+            for cell in root.fields.values():
+                self.owners.setdefault(cell.find(), {})[root] = None
+        self.alike = experiments.alike(it)
+        self.on_host = {cell.find() for cell in it.on_host}  # what the program asks for there
+        for key, cell in it.cells.items():
+            if key[0] in ("argument", "output"):
+                self.touching.setdefault(cell.find(), []).append(key)
+                self.of_site.setdefault(key[1], []).append(cell)
+
+    # Facts
+
+    def _kinds(self) -> dict[Cell, set[str]]:
+        """By group, what makes and takes apart its arrays."""
+        found: dict[Cell, set[str]] = {}
+        for op in self.it.ops.values():
+            found.setdefault(op.cell.find(), set()).add(op.kind)
+            if op.is_numpys:
+                found[op.cell.find()].add("numpy")
+            if op.kind == "first" and is_result_written(op.node, op.module, self.it.resolver):
+                found[op.cell.find()].add("written")
+        for key, cell in self.it.cells.items():
+            if key[0] in ("output", "argument", "rows", *SLICED):
+                found.setdefault(cell.find(), set()).add(str(key[0]))
+        return found
+
+    def _makers(self) -> dict[Cell, list[Op]]:
+        """By group, the operations that make its arrays and leave them where that lies which they are made of."""
+        found: dict[Cell, list[Op]] = {}
+        for op in self.it.ops.values():
+            if operations.keeps_place(self.it, op):
+                found.setdefault(op.cell.find(), []).append(op)
+        return found
+
+    def _lookers(self) -> list[Op]:
+        """The operations that may look at how arrays lie that lie where that does which they are made of."""
+        ops = (op for op in self.it.ops.values() if op.cell.find() in self.makers)
+        return [op for op in ops if operations.may_look_at_place(self.it, op)]
+
+    def _made_by(self) -> dict[Cell, Class]:
+        """By group, the class that all its objects are of, if mapped functions give back the same."""
+        found: dict[Cell, set[Class | None]] = {}
+        for key, cell in self.it.cells.items():
+            if key[0] not in ("argument", "output", "lent"):
+                found.setdefault(cell.find(), set()).add(self.it.records.get(key[1]))
+        single = {root: next(iter(kinds)) for root, kinds in found.items() if len(kinds) == 1}
+        return {root: cls for root, cls in single.items() if cls is not None}
+
+    # Cells
+
+    def _layout(self, cell: Cell | None) -> Name | None:
+        """The global layout of a group, None where it stays stacked."""
+        if cell is None:
+            return None
+        layouts = [self._own(one) for one in self._family(cell.find())]
+        return None if None in layouts else layouts[0]
+
+    def _own(self, root: Cell) -> Name | None:
+        """The global layout of a group for all that is said about it alone."""
+        if root.pins or root in self.dropped:
+            return None
+        kinds = self._kinds_of(root)
+        if "split" in kinds or "merge" in kinds:
+            return "split" if kinds <= self.splittable else None
+        if kinds >= {"numpy", "written"}:
+            return None
+        return "replicated" if kinds <= REPLICABLE else None
+
+    def _reason(self, cell: Cell | None, module: Module) -> str:
+        if cell is None:
+            return NOT_ONE
+        root = cell.find()
+        for one in self._family(root):
+            if one in self.dropped:
+                why = self.dropped[one]
+                return describe(why, module) if isinstance(why, Pin) else why
+            for pin in one.pins.values():
+                return describe(pin, module)
+        kinds = self._kinds_of(root)
+        if "rows" in kinds:
+            return "holds one random key per device"
+        if "split" in kinds and any(self._own(one) == "replicated" for one in self.owners.get(root, ())):
+            return SPLIT_FIELD
+        if "split" in kinds:
+            return "is split over the devices in one place and used otherwise in another"
+        return "is used as stacked in one place and as replicated in another"
+
+    def _argument(self, node: ast.expr, index: int) -> Cell | None:
+        return self.it.cells.get(("argument", node, index))
+
+    def _outputs(self, node: ast.expr) -> list[Cell | None]:
+        return [self.it.cells.get(("output", node, i)) for i in self.places[node]]
+
+    def _returned(self, node: ast.expr) -> Var | None:
+        return mapped.returned(self.it, node, self._given(node))
+
+    def _given(self, node: ast.expr) -> list[Var]:
+        """The arguments of a mapped function: whether devices hold different ones."""
+        return [self._given_one(node, i, axis) for i, axis in enumerate(self.facts.in_axes(node) or ())]
+
+    def _given_one(self, node: ast.expr, index: int, axis: int | None) -> Var:
+        kind: Literal["array", "unknown"] = "unknown" if ("tree", node, index) in self.it.variables else "array"
+        cell = self._argument(node, index)
+        if axis is not None and self._layout(cell) != "replicated":
+            alike = ("plain", node, index) not in self.it.variables and cell in self.alike
+            return Var(Level.NO if alike else Level.YES, kind=kind)
+        fields = self._stacked_fields(cell, self.it.sites[node].module) if axis is not None else ()
+        cls = self.classes.get(cell.find()) if cell is not None and axis is not None else None
+        if cls is not None:
+            stacked = {name for name, _ in fields}
+            levels = {n: Level.YES if n in stacked else Level.NO for n in self.it.resolver.declared_fields(cls)}
+            each = Fields({name: Var(level) for name, level in levels.items()})
+            return Var(Level.MAY if stacked else Level.NO, fields=each, static=Instance(cls))
+        state = self.states.get(cell.find()) if cell is not None and axis is not None else None
+        if not fields and state is None:
+            return Var(Level.NO, kind=kind)
+        each = Fields({name: Var(Level.YES) for name, _ in fields} | {OTHERS: Var()})
+        return Var(
+            Level.MAY if fields else Level.NO, fields=each, static=Instance(state) if state is not None else None
+        )
+
+    # Objects with fields
+
+    def _family(self, root: Cell) -> list[Cell]:
+        """A group and the objects whose field it is."""
+        return [root, *self.owners.get(root, ())]
+
+    def _keys(self, root: Cell) -> list[Key]:
+        """The arguments and outputs that a group's arrays are, or are in."""
+        return [key for one in self._family(root) for key in self.touching.get(one, ())]
+
+    def _kinds_of(self, root: Cell) -> set[str]:
+        return set().union(*(self.kinds.get(one, set()) for one in self._family(root)))
+
+    def _field(self, root: Cell, name: str) -> Cell:
+        """The cell of a field, of which the program may not have asked yet."""
+        field = root.field(name)
+        self.owners.setdefault(field.find(), {})[root] = None
+        return field
+
+    def _is_mixable(self, root: Cell) -> bool:
+        """Whether some fields of an object may stay stacked: what gives it takes one, and it can be copied."""
+        if parts_of(root):
+            return self._own(root) == "replicated"
+        if root.flat or self._own(root) != "replicated" or "numpy" in self._kinds_of(root) or not self._method(root):
+            return False
+        keys = self.touching.get(root, [])
+        taken = {key[1:] for key in keys if key[0] == "argument"}
+        mapped_by = {site for site, _ in taken}
+        pinned = [name for name, cell in root.fields.items() if cell.find().pins]
+        if any(name in PARAMETERS and self._layout(cell) is None for name, cell in root.fields.items()):
+            return False  # there is nothing to be won by the rest
+        sites = [cast("ast.expr", key[1]) for key in self._keys(root)]
+        if any(self.named[site] and self._of(root, site) is None for site in sites):
+            return False  # the specs of all that such a site takes and gives are trees
+        given = all(key[1] in mapped_by for key in keys if key[0] == "output")
+        return given and bool(taken) and not any(objects.may_be_static(self.it, name) for name in pinned)
+
+    def _method(self, root: Cell) -> str:
+        """The method that copies an object with other fields; empty where that is not known."""
+        found = {*root.methods}
+        if root in self.classes:
+            return "_replace"
+        for key in self.touching.get(root, ()):
+            if key[0] == "argument":
+                site = cast("ast.expr", key[1])
+                found |= self._copied_by(site, cast("int", key[2]))
+        return found.pop() if len(found) == 1 else ""
+
+    def _copied_by(self, site: ast.expr, index: int) -> set[str]:
+        if (site, index) not in self.copied:
+            self.copied[site, index] = objects.copied_by(self.it, site, index, self.facts.counts.get(site, 0))
+        return self.copied[site, index]
+
+    def _module_of(self, root: Cell) -> Module:
+        keys = self.touching.get(root, ())
+        ops = (op.module for op in self.it.ops.values() if op.cell.find() is root)
+        return next((self.it.sites[key[1]].module for key in keys), None) or next(ops)  # type: ignore[index]
+
+    def _stacked_fields(self, cell: Cell | None, module: Module) -> tuple[tuple[str, str], ...]:
+        """The fields of an object that stay stacked while the others are replicated."""
+        if cell is None or self._layout(cell) != "replicated":
+            return ()
+        fields = sorted(cell.find().fields.items())
+        return tuple((name, self._reason(one, module)) for name, one in fields if self._layout(one) is None)
+
+    def _named_tuple(self, cls: Class | None, node: ast.expr) -> NamedTuple | None:
+        name = classes.name_at(self.it, cls, node, self.it.sites[node].module) if cls is not None else ""
+        return NamedTuple(name, tuple(self.it.resolver.declared_fields(cls))) if cls is not None and name else None
+
+    def _of(self, cell: Cell | None, node: ast.expr) -> NamedTuple | None:
+        """What the class of a group's objects is called where a site stands."""
+        return self._named_tuple(self.classes.get(cell.find()), node) if cell is not None else None
+
+
+def parts_of(root: Cell) -> list[Cell]:
+    """The parts of a tuple that is made by one operation."""
+    return [cell.find() for name, cell in root.fields.items() if name.isdigit()]
