@@ -193,6 +193,12 @@ class Hidden:
                 known |= found
         return known[name]
 
+    def changes_of_bodies(self, nodes: Iterable[ast.AST], home: Module | None) -> frozenset[int | str]:
+        """Which of their arguments some functions may change, by themselves or by what they call."""
+        each = [changes_of(node) for node in nodes]
+        known = {called: self.changes(called, home) for one in each for _, called in one.passed}
+        return passed_on(each, known)
+
     def _passed_to(self, name: str, beside: frozenset[Module]) -> set[str]:
         """The names of all functions that get at what one of this name is given."""
         found, pending = set[str](), [name]

@@ -87,7 +87,7 @@ def _unseen(
     """A method of an object whose class is not in sight."""
     held = [receiver, *arguments.all()]
     handed.run_all(run, held)
-    run.change_given(name, arguments)
+    run.change_given(name, arguments, receiver.static)
     everything = replace(union(held), callee=None)
     note_keys(run, arguments, node, frame)
     if isinstance(receiver.static, Constant) and hasattr(receiver.static.value, name) and not receiver.host:

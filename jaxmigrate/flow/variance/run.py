@@ -48,6 +48,7 @@ from jaxmigrate.program.values import (
 )
 from jaxmigrate.records import made, record
 
+APPLIED = frozenset({"apply", "init", "init_with_output"})  # what runs a network's methods
 DEEPEST = 24
 MOST_WORK = 20_000  # expressions evaluated in one reading, after which every call is unknown
 ALL_WORK = 50_000  # after which it is given up, and nothing is known of its result
@@ -211,11 +212,27 @@ class Run:
             inputs = replace(inputs, cause=self.cause(name, node))
         return replace(inputs, level=level, parts=None, fields=None, kind="unknown", callee=None, static=None)
 
-    def change_given(self, name: str, arguments: Arguments) -> None:
-        """A function that is not in sight may be one of the program's that changes what it is given."""
+    def change_given(self, name: str, arguments: Arguments, owner: Value | None = None) -> None:
+        """A function, or an object's method, that is not in sight may be the program's and change what it is given."""
+        self._change_some(lambda: self.shared.hidden.changes(name, self.home), arguments)
+        if isinstance(owner, Instance) and name in APPLIED:
+            self._change_in_network(owner, arguments)
+
+    def _change_in_network(self, network: Instance, arguments: Arguments) -> None:
+        """What a network is applied to reaches a method of its class, behind the variables: `apply(variables, x)`."""
+        method = arguments.named.get("method", EQUAL).static
+        called = method.value if isinstance(method, Constant) else "__call__"
+        scopes = [cls.module.table.own_scope[cls.node] for cls in self.resolver.lineage(network.cls)]
+        nodes = [one.node for scope in scopes for one in scope.bindings.get(str(called), ())]
+        nodes += [method.node] if isinstance(method, Function) else []
+        inner = Arguments(arguments.given[1:], arguments.named, arguments.rest)
+        self._change_some(lambda: self.shared.hidden.changes_of_bodies(nodes, self.home), inner)
+
+    def _change_some(self, changed_by: Callable[[], frozenset[int | str]], arguments: Arguments) -> None:
+        """Some arguments, by their positions and names, are changed, if there are any that can be."""
         given = [*enumerate(arguments.given), *arguments.named.items(), (STARRED, arguments.rest)]
         held = [(place, one) for place, one in given if one is not None and one.places and one.kind != "array"]
-        changed = self.shared.hidden.changes(name, self.home) if held and not self.trusting else frozenset()
+        changed = changed_by() if held and not self.trusting else frozenset()
         for place, one in held if changed else ():
             if place in changed or STARRED in changed or place == STARRED:
                 self.change(one, union([whole(other) for other in arguments.all()]))
