@@ -8,35 +8,38 @@ inside another map, so what they map has exactly their axes, wherever they are c
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 
+from jaxmigrate.flow import receivers
+from jaxmigrate.flow.axis_values import (
+    TRANSFORMATIONS,
+    Bindings,
+    axis_names,
+    bind_arguments,
+    bound,
+    is_map,
+    map_axes,
+    operands,
+)
 from jaxmigrate.flow.dispatch import entries
 from jaxmigrate.flow.leads import Leads
 from jaxmigrate.program.collectives import (
     AXIS_POSITIONS,
-    GRADIENTS,
-    MESHES,
-    OTHER_MAPS,
-    PMAP,
-    SHARD_MAPS,
-    TRANSPARENT,
     VMAP,
     argument,
     axis_given,
 )
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver, call_arguments, own_statements
-from jaxmigrate.program.scopes import FunctionNode, children, defaults_of
+from jaxmigrate.program.scopes import FunctionNode, children
 from jaxmigrate.program.values import (
     UNKNOWN,
     Application,
     Argument,
     Class,
-    Constant,
     External,
     Function,
     Instance,
-    Parameter,
     Partial,
     Value,
     Values,
@@ -45,7 +48,6 @@ from jaxmigrate.records import made, record, replace
 
 DEEPEST = 12
 DEEPEST_OUTSIDE = 4  # outside every map, only wrappers of maps are of interest
-TRANSFORMATIONS = TRANSPARENT | GRADIENTS | {f"jax.{name}" for name in ("hessian", "jacfwd", "jacrev", "jacobian")}
 KNOWN_LIBRARIES = ("jax.", "functools.", "builtins.", "itertools.", "operator.", "numpy.")
 
 
@@ -98,9 +100,6 @@ class Rebinding:
     name: str
     axis: str
     way: tuple[Step, ...]
-
-
-Bindings = Mapping[tuple[FunctionNode, str], Values]
 
 
 @record(frozen=False)
@@ -171,8 +170,10 @@ def _call(
     walk: AxisWalk, call: ast.Call, module: Module, around: Environment, bindings: Bindings, way: tuple[Step, ...]
 ) -> None:
     arguments = call_arguments(call, module)
-    callees = walk.resolver.values(call.func, module)
-    for callee in _bound(callees, bindings):
+    for network, name, given in receivers.applied(call, module, walk.resolver) if around.complete else ():
+        _method(walk, network, name, given, call, module, around, bindings, way)
+    callees = receivers.inherited(call.func, module, walk.resolver) or walk.resolver.values(call.func, module)
+    for callee in bound(callees, bindings):
         _apply(walk, callee, arguments, call, module, around, bindings, way)
     if around.complete and not any(isinstance(v, Function | Partial) for v in callees):
         for callee in entries(call.func, module, walk.resolver):
@@ -207,6 +208,7 @@ def _apply(
             walk.active.discard(callee.node)
         case Function():
             inside = {**bindings, **bind_arguments(callee, arguments, walk.resolver, bindings)}
+            inside |= _of_receiver(walk, callee.receiver, node, module, bindings)
             _function(walk, callee, around, inside, (*way, Step(module, node, f"calls {label(callee)}")))
         case Instance():
             _method(walk, callee, "__call__", arguments, node, module, around, bindings, way)
@@ -227,9 +229,21 @@ def _method(
     bindings: Bindings,
     way: tuple[Step, ...],
 ) -> None:
-    for method in walk.resolver.attribute(owner, name):
-        if isinstance(method, Function):
-            _apply(walk, method, arguments, node, module, around, bindings, way)
+    for method in receivers.methods(owner, name, walk.resolver):
+        _apply(walk, method, arguments, node, module, around, bindings, way)
+
+
+def _of_receiver(
+    walk: AxisWalk, owner: Value | None, node: ast.expr, module: Module, bindings: Bindings
+) -> dict[tuple[ast.AST, str], Values]:
+    """What is known of the object whose method is called, and of what its constructor was given."""
+    if not isinstance(owner, Instance):
+        return {}
+    known = receivers.known_as(owner, node, module, walk.resolver)
+    made = receivers.constructor(owner, walk.resolver) if owner.call is not None else None
+    if made is not None and owner.call is not None:
+        known |= bind_arguments(made, owner.call.arguments, walk.resolver, bindings)
+    return known
 
 
 def _apply_result(
@@ -248,18 +262,33 @@ def _apply_result(
     if isinstance(inner, External) and is_map(inner.name):
         _map(walk, inner.name, given, value.node, value.module, around, bindings, way)
     elif isinstance(inner, External) and inner.name in TRANSFORMATIONS:
-        for operand in _operands(given[:1], walk.resolver, bindings):
+        first = argument(given, 0, "fun", "f")
+        for operand in operands([first] if first is not None else [], walk.resolver, bindings):
             _apply(walk, operand, arguments, node, module, around, bindings, way)
+        for rule in receivers.derivatives(value, walk.resolver) if around.complete else ():
+            _enter(walk, rule, module, around, bindings, way)
     elif isinstance(inner, External):
-        for operand in _operands(given, walk.resolver, bindings):
+        for operand in operands(given, walk.resolver, bindings):
             if isinstance(operand, Function | Partial):
                 _enter(walk, operand, module, around.with_axes(None), bindings, way)
     elif isinstance(inner, Function):
         inside = {**bindings, **bind_arguments(inner, given, walk.resolver, bindings)}
-        for returned in _bound(walk.resolver.returned(inner), inside):
+        for returned in bound(walk.resolver.returned(inner), inside):
             if returned != value and len(way) < DEEPEST:
                 step = Step(module, node, f"calls what {label(inner)} returns")
                 _apply(walk, returned, arguments, node, module, around, inside, (*way, step))
+    else:
+        for decorator, within in _decorators(walk, inner, bindings):
+            _apply_result(walk, value, decorator, given, arguments, node, module, around, within, way)
+
+
+def _decorators(walk: AxisWalk, made: Value, bindings: Bindings) -> Iterator[tuple[Function, Bindings]]:
+    """The functions that the call of a decorator with arguments gives, and what those are."""
+    if isinstance(made, Application) and isinstance(made.callee, Function):
+        inside = {**bindings, **bind_arguments(made.callee, made.arguments, walk.resolver, bindings)}
+        for decorator in bound(walk.resolver.returned(made.callee), inside):
+            if isinstance(decorator, Function):
+                yield decorator, inside
 
 
 def _map(
@@ -280,7 +309,7 @@ def _map(
         again = sorted((axes or set()) & around.axes)
         walk.rebindings += [Rebinding(module, node, name, axis, way) for axis in again]
     mapped = argument(arguments, 0, "fun", "f")
-    for operand in _operands([mapped] if mapped is not None else [], walk.resolver, bindings):
+    for operand in operands([mapped] if mapped is not None else [], walk.resolver, bindings):
         _enter(walk, operand, module, inside, bindings, (*way, step))
 
 
@@ -312,7 +341,7 @@ def _function(
 ) -> None:
     if not around.complete and (len(way) > DEEPEST_OUTSIDE or not _mentions_map(function.module)):
         return
-    bindings = _kept(function, bindings)
+    bindings = _kept(function, bindings, walk.resolver)
     key = (function.node, around, frozenset(bindings.items()))
     if key in walk.seen or len(way) > DEEPEST:
         return
@@ -328,7 +357,7 @@ def _mentions_map(module: Module) -> bool:
     return "pmap" in module.text or "shard_map" in module.text
 
 
-def _kept(function: Function, bindings: Bindings) -> Bindings:
+def _kept(function: Function, bindings: Bindings, resolver: Resolver) -> Bindings:
     """The bindings that a function can see, its own and those of the functions around it, and that say something.
 
     Those that its bound functions see come along, for it may call them.
@@ -337,6 +366,7 @@ def _kept(function: Function, bindings: Bindings) -> Bindings:
     for (node, _), values in bindings.items():
         if node in visible:
             visible = visible.union(*(_lexical(v) for v in values if isinstance(v, Function)))
+            visible |= {made.node for v in values if isinstance(v, Instance) for made in receivers.makers(v, resolver)}
     return {key: values for key, values in bindings.items() if key[0] in visible and values != (UNKNOWN,)}
 
 
@@ -359,7 +389,7 @@ def _hand_over(
     way: tuple[Step, ...],
 ) -> None:
     """Functions given to something that will call them where it is called itself."""
-    for operand in _operands(arguments, walk.resolver, bindings):
+    for operand in operands(arguments, walk.resolver, bindings):
         _enter(walk, operand, module, around, bindings, way)
 
 
@@ -380,126 +410,7 @@ def _record(
         walk.uses.append(AxisUse(module, node, name, one, around, way, bindings))
 
 
-# Facts about values, shared with the rest of flow
-
-
-def is_map(name: str) -> bool:
-    """Whether a function of JAX maps its first argument over an axis."""
-    return name in (PMAP, VMAP) or name in SHARD_MAPS or name in OTHER_MAPS
-
-
-def map_axes(
-    name: str, arguments: tuple[Argument, ...], resolver: Resolver, bindings: Bindings
-) -> frozenset[str] | None:
-    """The axes that a map binds, None where they are not known; a map without a name binds none that can be named."""
-    if name in OTHER_MAPS or any(a.keyword in ("*", "**") for a in arguments):
-        return None
-    if name in SHARD_MAPS:
-        mesh = argument(arguments, 1, "mesh")
-        return mesh_axes(mesh, resolver, bindings) if mesh is not None else None
-    axis = argument(arguments, 1 if name == PMAP else None, "axis_name")
-    if axis is None:
-        return frozenset()
-    names = axis_names(axis.expression, axis.module, resolver, bindings)
-    return None if names is None else frozenset(names)
-
-
-def mesh_axes(mesh: Argument, resolver: Resolver, bindings: Bindings) -> frozenset[str] | None:
-    """The axis names of a mesh, None where they are not known."""
-    found: set[frozenset[str]] = set()
-    for value in _bound(resolver.argument_values(mesh), bindings):
-        if not isinstance(value, Application) or not isinstance(value.callee, External):
-            return None
-        names = argument(value.arguments, 1, "axis_names") if value.callee.name in MESHES else None
-        axes = axis_names(names.expression, names.module, resolver, bindings) if names is not None else None
-        if axes is None:
-            return None
-        found.add(frozenset(axes))
-    return found.pop() if len(found) == 1 else None
-
-
-def axis_names(axis: ast.expr | None, module: Module, resolver: Resolver, bindings: Bindings) -> tuple[str, ...] | None:
-    """The names in an axis expression, empty for None, and None where it can be anything else."""
-    if axis is None:
-        return None
-    if isinstance(axis, ast.Tuple | ast.List):
-        parts = [axis_names(element, module, resolver, bindings) for element in axis.elts]
-        return None if None in parts else tuple(name for part in parts for name in part or ())
-    names: list[str] = []
-    for value in _bound(resolver.values(axis, module), bindings):
-        if not isinstance(value, Constant):
-            return None
-        items = value.value if isinstance(value.value, tuple) else (value.value,)
-        if any(not isinstance(item, str) for item in items if item is not None):
-            return None
-        names += [item for item in items if isinstance(item, str)]
-    return tuple(dict.fromkeys(names))
-
-
-def bind_arguments(
-    function: Function, arguments: Iterable[Argument], resolver: Resolver, bindings: Bindings
-) -> dict[tuple[FunctionNode, str], Values]:
-    """What the parameters of a function stand for in one call: constants and functions only, which are what decides."""
-    names = function.passed_names()
-    found = {name: resolver.values(default, function.module) for name, default in defaults_of(function.node.args)}
-    position = 0
-    for one in arguments:
-        if one.keyword in ("*", "**"):
-            found = dict.fromkeys(found, (UNKNOWN,))
-            break
-        name = one.keyword or (names[position] if position < len(names) else None)
-        position += one.keyword is None
-        if name is not None:
-            found[name] = _bound(resolver.argument_values(one), bindings)
-    return {(function.node, name): _telling(values) for name, values in found.items()}
-
-
-def _telling(values: Values) -> Values:
-    telling = all(isinstance(v, Constant | Function | Partial | Application | External) for v in values)
-    return values if telling else (UNKNOWN,)
-
-
-def _bound(values: Values, bindings: Bindings) -> Values:
-    """Values with parameters replaced by what is bound to them."""
-    if not any(isinstance(value, Parameter) for value in values):
-        return values
-    found: list[Value] = []
-    for value in values:
-        if isinstance(value, Parameter):
-            found += bindings.get((value.function, value.name), (UNKNOWN,))
-        else:
-            found.append(value)
-    return tuple(dict.fromkeys(found))
-
-
-def _operands(arguments: Iterable[Argument], resolver: Resolver, bindings: Bindings) -> Iterator[Value]:
-    for one in arguments:
-        if one.expression is not None and isinstance(one.expression, ast.List | ast.Tuple):
-            for element in one.expression.elts:
-                yield from _callable(_bound(resolver.values(element, one.module), bindings), resolver)
-        else:
-            yield from _callable(_bound(resolver.argument_values(one), bindings), resolver)
-
-
-def _callable(values: Values, resolver: Resolver) -> Iterator[Value]:
-    return (v for v in values if isinstance(v, Function | Partial) or _makes_function(v, resolver))
-
-
-def _makes_function(value: Value, resolver: Resolver) -> bool:
-    """Whether a call gives a function, as far as is in sight: most calls give data, and data is not called."""
-    if not isinstance(value, Application):
-        return False
-    if isinstance(value.callee, External):
-        return value.callee.name in TRANSFORMATIONS or is_map(value.callee.name)
-    if isinstance(value.callee, Function) and not isinstance(value.callee.node, ast.Lambda):
-        returned = resolver.returned(value.callee)
-        return any(isinstance(v, Function | Partial) or _is_transformed(v) for v in returned)
-    return False
-
-
-def _is_transformed(value: Value) -> bool:
-    name = value.callee.name if isinstance(value, Application) and isinstance(value.callee, External) else ""
-    return name in TRANSFORMATIONS or is_map(name)
+# What the rest of flow asks, too
 
 
 def calls_of(node: FunctionNode) -> Iterator[ast.Call]:

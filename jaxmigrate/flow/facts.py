@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from jaxmigrate.findings import Finding, Note
-from jaxmigrate.flow.axes import AxisUse, AxisWalk, Step, by_last_name, map_axes, may_be_mapped, walk_axes
+from jaxmigrate.flow.axes import AxisUse, AxisWalk, Step, by_last_name, may_be_mapped, walk_axes
+from jaxmigrate.flow.axis_values import map_axes
 from jaxmigrate.flow.guards import is_within_raises
 from jaxmigrate.flow.leads import Leads
 from jaxmigrate.flow.mapped_methods import MappedMethods

@@ -29,7 +29,7 @@ def is_guarded(use: AxisUse, resolver: Resolver) -> bool:
     node: ast.AST = use.call
     while node in parents and not isinstance(node, _DEFINITIONS):
         parent = parents[node]
-        if isinstance(parent, ast.Try):
+        if isinstance(parent, ast.Try) and parent.handlers:
             return True
         if (
             isinstance(parent, ast.If | ast.IfExp)

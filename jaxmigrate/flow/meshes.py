@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import NamedTuple
 
-from jaxmigrate.flow.axes import axis_names
+from jaxmigrate.flow.axis_values import axis_names
 from jaxmigrate.program.collectives import MAKE_MESH, MESHES, argument
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator
 
-from jaxmigrate.flow.axes import axis_names
+from jaxmigrate.flow.axis_values import axis_names
 from jaxmigrate.flow.variance import Level, Var
 from jaxmigrate.program.collectives import SPECS
 from jaxmigrate.program.modules import Module

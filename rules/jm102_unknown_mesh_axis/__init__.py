@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from jaxmigrate.findings import Finding
-from jaxmigrate.flow.axes import mesh_axes, shown
+from jaxmigrate.flow.axes import shown
+from jaxmigrate.flow.axis_values import mesh_axes
 from jaxmigrate.flow.facts import Facts
 from jaxmigrate.flow.guards import is_within_raises
 from jaxmigrate.flow.near import near_miss

@@ -6,7 +6,8 @@ import ast
 from collections.abc import Iterator
 
 from jaxmigrate.findings import Finding
-from jaxmigrate.flow.axes import axis_names, last_name
+from jaxmigrate.flow.axes import last_name
+from jaxmigrate.flow.axis_values import axis_names
 from jaxmigrate.flow.facts import Facts
 from jaxmigrate.program.collectives import SPECS
 from jaxmigrate.program.modules import Module

@@ -6,7 +6,8 @@ import ast
 from collections.abc import Iterator
 
 from jaxmigrate.findings import Finding
-from jaxmigrate.flow.axes import axis_names, calls_of, expression_calls, last_name
+from jaxmigrate.flow.axes import calls_of, expression_calls, last_name
+from jaxmigrate.flow.axis_values import axis_names
 from jaxmigrate.flow.facts import Facts
 from jaxmigrate.flow.mapped_calls import first_dimension, shard_mapped
 from jaxmigrate.flow.readings import DeviceMap

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from jaxmigrate.findings import Finding
-from jaxmigrate.flow.axes import axis_names, mesh_axes
+from jaxmigrate.flow.axis_values import axis_names, mesh_axes
 from jaxmigrate.flow.facts import Facts
 from jaxmigrate.flow.mapped_calls import shard_calls
 from jaxmigrate.flow.specs import spec_axes

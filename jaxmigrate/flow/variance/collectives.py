@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from jaxmigrate.flow.axes import axis_names
+from jaxmigrate.flow.axis_values import axis_names
 from jaxmigrate.flow.variance.frames import Arguments, Frame
 from jaxmigrate.flow.variance.lattice import EQUAL, GIVEN, Level, Var, mapped, replace, union, unsure
 from jaxmigrate.flow.variance.library import SHARED

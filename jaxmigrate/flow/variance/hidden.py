@@ -16,7 +16,8 @@ from collections.abc import Iterable, Iterator
 from functools import cached_property
 
 from jaxmigrate.flow import always
-from jaxmigrate.flow.axes import axis_names, last_name
+from jaxmigrate.flow.axes import last_name
+from jaxmigrate.flow.axis_values import axis_names
 from jaxmigrate.flow.variance import decorators, reflection
 from jaxmigrate.flow.variance.callbacks import PURE_CALLBACK, is_pure_callback
 from jaxmigrate.flow.variance.changing import Changes, changes_of, passed_on
