@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
+from jaxmigrate.flow.dispatch import entries
 from jaxmigrate.flow.variance import (
     collectives,
     expressions,
@@ -69,9 +70,17 @@ def call(run: Run, node: ast.Call, frame: Frame) -> Var:
             receiver = expressions.evaluate(run, node.func.value, frame)
         result = methods.call(run, receiver, node.func.attr, arguments, node, frame)
     else:
-        result = apply(run, expressions.evaluate(run, node.func, frame), arguments, node, frame)
+        result = apply(run, _called(run, node.func, frame), arguments, node, frame)
     run.hosted += result.host
     return identified(result, node)
+
+
+def _called(run: Run, node: ast.expr, frame: Frame) -> Var:
+    """What a call calls; for rules also what a dictionary of the program's functions has, looked up by a key."""
+    function = expressions.evaluate(run, node, frame)
+    if run.lenient and function.callee is None and function.static is None:
+        return replace(function, callee=run.any_of(entries(node, frame.module, run.resolver), node))
+    return function
 
 
 def _arguments(run: Run, node: ast.Call, frame: Frame) -> Arguments:
@@ -120,8 +129,8 @@ def apply(run: Run, function: Var, arguments: Arguments, node: ast.Call | None, 
 
 
 def at_rest(function: Var) -> Var:
-    """What a stored function may hold: nothing that differs for certain."""
-    return replace(function, level=min(function.level, Level.MAY), callee=None, static=None)
+    """What a stored function may hold: nothing that differs for certain, and no gradients that it would give back."""
+    return replace(function, level=min(function.level, Level.MAY), callee=None, static=None, gradient=False)
 
 
 def _label(node: ast.Call | None) -> str:

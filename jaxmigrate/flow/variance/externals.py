@@ -140,7 +140,7 @@ def _pure(run: Run, name: str, arguments: Arguments, node: ast.Call | None, fram
         if name.startswith("jax.") and not name.startswith("jax.nn.initializers"):
             return loops.unknown_order(run, arguments, node, frame)
         handed.run_all(run, arguments.all())
-        held = union([replace(a, callee=None) for a in arguments.all()])
+        held = replace(union([replace(a, callee=None) for a in arguments.all()]), gradient=False)  # may be reduced
         return calls.fresh(replace(held, callee=Pure(held.level, hidden=True)), node, arguments)
     if name in library.DRAWS:
         _draw(run, name, arguments, node, frame)

@@ -146,13 +146,13 @@ class Run:
         value = values[0] if len(values) == 1 else UNKNOWN
         key = ("name", id(holder), node.id)
         if self.lenient and 1 < len(values) <= MOST_CHOICES:
-            return self.kept(Var(callee=self._any_of(values, key)), key)
+            return self.kept(Var(callee=self.any_of(values, key)), key)
         listed = isinstance(value, Constant) and isinstance(value.value, tuple)
         if listed and holder is not None and any(isinstance(b.value, ast.List) for b in holder.bindings[node.id]):
             return self.kept(Var(static=value), key)
         return self.static(value, key, lambda: self.hosts.differs(node, module), node)
 
-    def _any_of(self, values: Values, key: object) -> Callee | None:
+    def any_of(self, values: Values, key: object) -> Callee | None:
         """One of several functions that a name may stand for."""
         from jaxmigrate.flow.variance.calls import known_callee
 
@@ -210,6 +210,8 @@ class Run:
         elif level == Level.YES and self.shared.hidden.reduces(name, self.axes, self.home):
             level = Level.MAY
             inputs = replace(inputs, cause=self.cause(name, node))
+        if inputs.gradient and self.defines(name) and self.shared.hidden.reduces(name, self.axes, self.home):
+            inputs = replace(inputs, gradient=False)
         return replace(inputs, level=level, parts=None, fields=None, kind="unknown", callee=None, static=None)
 
     def change_given(self, name: str, arguments: Arguments, owner: Value | None = None) -> None:
@@ -261,7 +263,7 @@ class Run:
         for frame in self.frames:
             for name, value in frame.names.items():
                 if not value.places.isdisjoint(origins):
-                    frame.names[name] = replace(weaker(value, stored), gradient=value.gradient)
+                    frame.names[name] = replace(weaker(value, stored), gradient=value.gradient and stored.gradient)
 
     def spill(self, stored: Var) -> None:
         """Something outside of what is read is changed."""
