@@ -11,10 +11,24 @@ from jaxmigrate.program.callers import callers_of
 from jaxmigrate.program.collectives import COMMUNICATING, HOST_SYNCS, PMAP, SHARD_MAPS, axis_argument
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver, call_arguments
-from jaxmigrate.program.values import UNKNOWN, Application, External, Function, Parameter, Partial, Value, Values
+from jaxmigrate.program.values import (
+    UNKNOWN,
+    Application,
+    Argument,
+    External,
+    Function,
+    Parameter,
+    Partial,
+    Value,
+    Values,
+)
 from jaxmigrate.records import record
 
 DEEPEST = 5
+RUNNERS = frozenset(
+    {f"jax.lax.{name}" for name in ("cond", "switch", "scan", "fori_loop", "while_loop", "map")}
+    | {f"jax.{name}" for name in ("tree.map", "tree_util.tree_map", "tree_map")}
+)
 LIKE_COLLECTIVES = re.compile("(psum|pmean|pmax|pmin|all_gather|ppermute)_")  # pmean_if_pmap, and its like in libraries
 
 
@@ -90,10 +104,23 @@ def _of_call(call: ast.Call, module: Module, resolver: Resolver, depth: int) -> 
             yield Operation(f"{name.rpartition('.')[2]}", module, call)
         case External(name=name) if name in HOST_SYNCS:
             yield Operation(name.rpartition(".")[2], module, call)
+        case External(name=name) if name in RUNNERS and depth < DEEPEST:
+            for given in arguments:
+                yield from _given(given, call, module, resolver, depth)
         case Application() if is_device_map(value):
             yield Operation(f"the mapped function {ast.unparse(call.func)[:60]}", module, call)
         case Function() | Application() if depth < DEEPEST:
             for inner in function_operations(value, resolver, depth) or ():
+                yield Operation(inner.kind, module, call)
+
+
+def _given(given: Argument, call: ast.Call, module: Module, resolver: Resolver, depth: int) -> Iterator[Operation]:
+    """The operations of a function, or of those in a list, that JAX is given to run."""
+    listed = given.expression.elts if isinstance(given.expression, ast.List | ast.Tuple) else None
+    several = [resolver.values(one, given.module) for one in listed or ()] or [resolver.argument_values(given)]
+    for values in several:
+        if len(values) == 1 and isinstance(values[0], Function | Partial):
+            for inner in function_operations(values[0], resolver, depth) or ():
                 yield Operation(inner.kind, module, call)
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 
 from jaxmigrate.flow.operations import function_operations, same_sequence
 from jaxmigrate.flow.variance import calls
+from jaxmigrate.flow.variance.callees import Closure
 from jaxmigrate.flow.variance.frames import Arguments, Frame
 from jaxmigrate.flow.variance.lattice import (
     ARRAY,
@@ -31,7 +32,7 @@ from jaxmigrate.flow.variance.lattice import (
 )
 from jaxmigrate.flow.variance.reading import Divergence
 from jaxmigrate.flow.variance.run import Run, at_least, widened
-from jaxmigrate.program.values import UNKNOWN
+from jaxmigrate.program.values import UNKNOWN, Application, Function, Partial, Value
 
 MOST_ROUNDS = 6
 
@@ -80,6 +81,8 @@ def fori_loop(run: Run, arguments: Arguments, node: ast.Call | None, frame: Fram
     body, start = arguments.find(2, "body_fun") or EQUAL, arguments.find(3, "init_val") or EQUAL
     index = replace(bounds, kind="array")
     _, given = fixpoint(run, start, lambda c: calls.apply(run, body, Arguments((index, c)), node, frame))
+    if bounds.level == Level.YES and node is not None and frame is not None:
+        _diverging(run, _written(node, slice(2, 3), "body_fun"), node, frame, [body], alone=True)
     return at_least(carried(start, given), bounds.level)
 
 
@@ -90,7 +93,7 @@ def while_loop(run: Run, arguments: Arguments, node: ast.Call | None, frame: Fra
     carry, given = fixpoint(run, start, lambda c: calls.apply(run, body, Arguments((c,)), node, frame))
     again = calls.apply(run, test, Arguments((carry,)), node, frame)
     if again.level == Level.YES and node is not None and frame is not None:
-        _diverging(run, [*node.args[:2]], node, frame, alone=True)
+        _diverging(run, _written(node, slice(0, 2), "cond_fun", "body_fun"), node, frame, [test, body], alone=True)
     return at_least(join(start, given), again.level)
 
 
@@ -106,8 +109,8 @@ def cond(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | N
         operands = [(arguments.named["operand"],)] * 2
     if len(rest) == 4 and calls.known_callee(run, rest[3]) is not None:
         ways, operands = [rest[1], rest[3]], [(rest[0],), (rest[2],)]
-    if predicate.level == Level.YES and node is not None and frame is not None and ways == list(rest[:2]):
-        _diverging(run, node.args[1:3], node, frame)
+    elif predicate.level == Level.YES and node is not None and frame is not None:
+        _diverging(run, _written(node, slice(1, 3), "true_fun", "false_fun"), node, frame, ways)
     found = [
         calls.apply(run, way, Arguments(given, rest=arguments.rest), node, frame)
         for way, given in zip(ways, operands, strict=True)
@@ -120,16 +123,25 @@ def switch(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame |
     index, branches = arguments.find(0, "index") or EQUAL, arguments.find(1, "branches") or EQUAL
     ways = branches.parts if branches.parts is not None else (element(branches),)
     if index.level == Level.YES and node is not None and frame is not None and len(node.args) > 1:
-        listed = node.args[1].elts if isinstance(node.args[1], ast.Tuple | ast.List) else []
-        _diverging(run, listed, node, frame)
+        listed = node.args[1].elts if isinstance(node.args[1], ast.Tuple | ast.List) else [node.args[1]] * len(ways)
+        _diverging(run, listed, node, frame, ways)
     operands = Arguments(arguments.given[2:], rest=arguments.rest)
     found = [calls.apply(run, way, operands, node, frame) for way in ways]
     return at_least(join_all(found), min(index.level, Level.MAY))
 
 
-def _diverging(run: Run, ways: Sequence[ast.expr], node: ast.Call, frame: Frame, alone: bool = False) -> None:
+def _written(node: ast.Call, places: slice, *names: str) -> list[ast.expr]:
+    """The functions that a call is given, as they are written."""
+    return [*node.args[places], *(k.value for name in names for k in node.keywords if k.arg == name)]
+
+
+def _diverging(
+    run: Run, written: Sequence[ast.expr], node: ast.Call, frame: Frame, ways: Sequence[Var], alone: bool = False
+) -> None:
     """Notes a branch that devices take differently, where its ways differ in their collectives."""
-    values = [run.resolver.value(way, frame.module) for way in ways]
+    if len(written) != len(ways):
+        return
+    values = [_function_of(run, one, way, frame) for one, way in zip(written, ways, strict=True)]
     found = [function_operations(value, run.resolver) if value != UNKNOWN else None for value in values]
     known = [operations for operations in found if operations is not None]
     if run.quiet() or not known or (not alone and len(known) != len(found)):
@@ -138,6 +150,15 @@ def _diverging(run: Run, ways: Sequence[ast.expr], node: ast.Call, frame: Frame,
     other = next((o for o in known if (o and alone) or not same_sequence(first, o)), None)
     if other is not None:
         run.reading.divergences.append(Divergence(frame.module, node, max(first, other, key=len)[0]))
+
+
+def _function_of(run: Run, written: ast.expr, way: Var, frame: Frame) -> Value:
+    """The function that is given, as it is written or, where that is a name for any, as it is known."""
+    value = run.resolver.value(written, frame.module)
+    if isinstance(value, Function | Partial | Application):
+        return value
+    callee = calls.known_callee(run, way)
+    return callee.function if isinstance(callee, Closure) else value
 
 
 def associative(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> Var:
