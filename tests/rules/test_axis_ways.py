@@ -6,15 +6,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
-from jaxmigrate.config import Config
-from jaxmigrate.linting import lint
-from jaxmigrate.sources import decode
+from tests.rules.ways import codes, ways
 
-WAYS = Path(__file__).with_name("axis_ways.txt").read_text("utf-8").splitlines()
+WAYS = ways("axis_ways.txt")
 PROGRAM = """import dataclasses, enum, functools, types
 from typing import Any, NamedTuple
 import flax.linen as nn
@@ -26,23 +22,14 @@ from jax import lax
 {before}
 
 def step(x):
-    y = {expression}
+    y = {inside}
     return y
 
 p_step = jax.pmap(step, axis_name="batch")
 """
 
 
-def codes(way: str, axis: str) -> set[str]:
-    """The rules about axes that find something in a program."""
-    before, _, expression = way.replace("AX", f'"{axis}"').replace("\\n", "\n").partition(" ### ")
-    text = PROGRAM.format(before=before, expression=expression)
-    compile(text, way, "exec")
-    found = lint([decode(text.encode(), "a.py", Path("/project/a.py"))], Config())
-    return {finding.code for finding in found if finding.code.startswith("JM1")}
-
-
 @pytest.mark.parametrize("way", WAYS)
 def test_the_name_of_an_axis_is_followed(way: str) -> None:
-    assert codes(way, "device") == {"JM101"}
-    assert codes(way, "batch") == set()
+    assert codes(PROGRAM, way.replace("AX", '"device"'), "JM1") == {"JM101"}
+    assert codes(PROGRAM, way.replace("AX", '"batch"'), "JM1") == set()
