@@ -13,7 +13,6 @@ from collections.abc import Iterable, Iterator
 from jaxmigrate.flow import receivers
 from jaxmigrate.flow.axis_values import (
     TRANSFORMATIONS,
-    Bindings,
     axis_names,
     bind_arguments,
     bound,
@@ -23,6 +22,7 @@ from jaxmigrate.flow.axis_values import (
 )
 from jaxmigrate.flow.dispatch import entries
 from jaxmigrate.flow.leads import Leads
+from jaxmigrate.flow.receivers import Bindings
 from jaxmigrate.program.collectives import (
     AXIS_POSITIONS,
     VMAP,
@@ -240,7 +240,7 @@ def _of_receiver(
     if not isinstance(owner, Instance):
         return {}
     known = receivers.known_as(owner, node, module, walk.resolver)
-    made = receivers.constructor(owner, walk.resolver) if owner.call is not None else None
+    made = receivers.constructor(owner, walk.resolver)
     if made is not None and owner.call is not None:
         known |= bind_arguments(made, owner.call.arguments, walk.resolver, bindings)
     return known
@@ -366,7 +366,8 @@ def _kept(function: Function, bindings: Bindings, resolver: Resolver) -> Binding
     for (node, _), values in bindings.items():
         if node in visible:
             visible = visible.union(*(_lexical(v) for v in values if isinstance(v, Function)))
-            visible |= {made.node for v in values if isinstance(v, Instance) for made in receivers.makers(v, resolver)}
+            makers = [receivers.constructor(v, resolver) for v in values if isinstance(v, Instance)]
+            visible |= {maker.node for maker in makers if maker is not None}
     return {key: values for key, values in bindings.items() if key[0] in visible and values != (UNKNOWN,)}
 
 

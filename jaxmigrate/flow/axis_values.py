@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 
 from jaxmigrate.flow import receivers
+from jaxmigrate.flow.receivers import Bindings
 from jaxmigrate.program.collectives import (
     GRADIENTS,
     MESHES,
@@ -34,7 +35,6 @@ from jaxmigrate.program.values import (
 )
 
 TRANSFORMATIONS = TRANSPARENT | GRADIENTS | {f"jax.{name}" for name in ("hessian", "jacfwd", "jacrev", "jacobian")}
-Bindings = Mapping[tuple[ast.AST, str], Values]
 
 
 def is_map(name: str) -> bool:

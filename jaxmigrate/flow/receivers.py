@@ -25,9 +25,9 @@ from jaxmigrate.program.values import (
 SELF = "self"  # under which bindings keep, for each class in line, the object whose method runs
 APPLIED = frozenset({"apply", "init", "init_with_output"})
 WRAPPERS = ("flax.linen.compact", "flax.linen.nowrap", "flax.linen.jit", "flax.linen.remat")
-PROPERTIES = ("builtins.property", "functools.cached_property")
+PROPERTIES = frozenset({"builtins.property", "functools.cached_property"})
 DERIVATIVES = frozenset({"defvjp", "defjvp", "defjvps"})
-Bound = Mapping[tuple[ast.AST, str], Values]
+Bindings = Mapping[tuple[ast.AST, str], Values]
 
 
 def known_as(owner: Instance, call: ast.expr, module: Module, resolver: Resolver) -> dict[tuple[ast.AST, str], Values]:
@@ -54,19 +54,14 @@ def _is_own(call: ast.expr, module: Module) -> bool:
 
 
 def constructor(owner: Instance, resolver: Resolver) -> Function | None:
-    """The constructor that made an object, bound to it."""
+    """The constructor of its own that an object was made by, bound to it; None where its making is not in sight."""
+    if owner.call is None:
+        return None
     found = resolver.attribute(Instance(owner.cls), "__init__")
     return found[0] if len(found) == 1 and isinstance(found[0], Function) else None
 
 
-def makers(owner: Instance, resolver: Resolver) -> Iterator[Function]:
-    """The constructor that made an object, if it has one of its own and is known to have been made."""
-    made = constructor(owner, resolver) if owner.call is not None else None
-    if made is not None:
-        yield made
-
-
-def attribute(node: ast.expr, module: Module, resolver: Resolver, bindings: Bound) -> Values | None:
+def attribute(node: ast.expr, module: Module, resolver: Resolver, bindings: Bindings) -> Values | None:
     """What an attribute of an object is of which it is known how it was made; None where it is not."""
     if not isinstance(node, ast.Attribute):
         return None
@@ -152,8 +147,7 @@ def applied(call: ast.Call, module: Module, resolver: Resolver) -> Iterator[tupl
 
 
 def _is_network(made: Instance, resolver: Resolver) -> bool:
-    bases = (v for c in resolver.lineage(made.cls) for b in c.node.bases for v in resolver.values(b, c.module))
-    return any(isinstance(v, External) and v.name == "flax.linen.Module" for v in bases)
+    return any(isinstance(v, External) and v.name == "flax.linen.Module" for v in resolver.bases(made.cls))
 
 
 def _name(value: Value) -> str:

@@ -368,7 +368,7 @@ class Resolver:
             case ModuleValue(module=module):
                 return self.module_attribute(module, name)
             case Class():
-                return self._class_attribute(owner, name, None) or (Member(owner, name),)
+                return self._class_attribute(owner, name, owner) or (Member(owner, name),)
             case Instance(cls=cls):
                 return self._instance_attribute(owner, cls, name) or (Member(owner, name),)
             case Unknown():
@@ -386,7 +386,7 @@ class Resolver:
                 if any(isinstance(t, Instance) and t.cls == cls for t in target):
                     yield from self.values(attribute.value, cls.module)
 
-    def _class_attribute(self, cls: Class, name: str, receiver: Instance | None) -> Values:
+    def _class_attribute(self, cls: Class, name: str, receiver: Instance | Class) -> Values:
         for holder in self.lineage(cls):
             scope = holder.module.table.own_scope[holder.node]
             if name not in scope.bindings:
@@ -394,7 +394,7 @@ class Resolver:
             found = self.name_values(name, scope, holder.module)
             if any(isinstance(b.node, ast.AnnAssign) for b in scope.bindings[name]):
                 return (*found, UNKNOWN)
-            return tuple(bind(v, receiver or cls) for v in found)
+            return tuple(bind(v, receiver) for v in found)
         return ()
 
     def lineage(self, cls: Class) -> list[Class]:
@@ -408,6 +408,10 @@ class Resolver:
                 bases = [v for base in current.node.bases for v in self.values(base, current.module)]
                 pending.extend(base for base in bases if isinstance(base, Class))
         return line
+
+    def bases(self, cls: Class) -> Iterator[Value]:
+        """What the bases of a class stand for, and those of its bases that the project holds."""
+        return (v for one in self.lineage(cls) for base in one.node.bases for v in self.values(base, one.module))
 
     def declared_fields(self, cls: Class) -> list[str]:
         """The fields that a dataclass or NamedTuple, and its bases in the project, declare, in order."""

@@ -123,11 +123,8 @@ class Groups:
             return NOT_ONE
         root = cell.find()
         for one in self._family(root):
-            if one in self.dropped:
-                why = self.dropped[one]
+            if why := self._held_by(one):
                 return describe(why, module) if isinstance(why, Pin) else why
-            for pin in one.pins.values():
-                return describe(pin, module)
         kinds = self._kinds_of(root)
         if "rows" in kinds:
             return "holds one random key per device"
@@ -136,6 +133,10 @@ class Groups:
         if "split" in kinds:
             return "is split over the devices in one place and used otherwise in another"
         return "is used as stacked in one place and as replicated in another"
+
+    def _held_by(self, root: Cell) -> str | Pin:
+        """What a group was dropped for, or is pinned by; empty where nothing is."""
+        return self.dropped.get(root) or next(iter(root.pins.values()), "")
 
     def _argument(self, node: ast.expr, index: int) -> Cell | None:
         return self.it.cells.get(("argument", node, index))

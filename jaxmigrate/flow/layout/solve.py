@@ -280,10 +280,9 @@ class Solver(Groups):
         reasons = [self._spoils(self._argument(node, i)) for i in range(len(given))]
         if not any(reasons):
             return ""
-        kinds = [replace_var(one, level=Level.NO, fields=None) for one in given]
-        hoped = [kind if why else one for one, kind, why in zip(given, kinds, reasons, strict=True)]
-        parts = results.parts_at(mapped.returned(self.it, node, hoped), self.places[node], self.named[node])
-        part = parts[index]
+        pairs = zip(given, reasons, strict=True)
+        hoped = [replace_var(one, level=Level.NO, fields=None) if why else one for one, why in pairs]
+        part = results.parts_at(mapped.returned(self.it, node, hoped), self.places[node], self.named[node])[index]
         if part is None or (field_of(part, name) if name else part).level != Level.NO:
             return ""
         return next(why for why in reasons if why)
@@ -294,8 +293,7 @@ class Solver(Groups):
         if root is None or not self._kinds_of(root) <= REPLICABLE:
             return ""
         for one in (*self._family(root), *(field.find() for field in root.fields.values())):
-            why = self.dropped.get(one) or next(iter(one.pins.values()), "")
-            if why:
+            if why := self._held_by(one):
                 return why if self._kinds_of(one) <= REPLICABLE else ""
         return ""
 
@@ -416,6 +414,8 @@ def _depends(cause: Cause, module: Module) -> str:
     """What an output may depend on that cannot be told, where that has a name."""
     called = ast.unparse(cause.node.func) if isinstance(cause.node, ast.Call) else cause.name
     name = cause.name if len(called) > LONGEST_NAME else called
+    if not name and cause.host and cause.node is not None:
+        name = ast.unparse(cause.node)  # a test
     if not name:
         return ""
     what = f"{name}, which may differ between processes" if cause.host else f"what {name} gives"

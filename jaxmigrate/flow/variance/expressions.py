@@ -224,7 +224,7 @@ def uncertain(run: Run, test: ast.expr, frame: Frame) -> bool:
     found = value.host or (value.level == Level.MAY and value.parts is None and value.fields is None)
     if found:
         known = value.cause is not NO_CAUSE
-        run.untold = value.cause if known else run.cause(ast.unparse(test), test, host=True)
+        run.untold = value.cause if known else run.cause("", test, host=True)
     return found
 
 

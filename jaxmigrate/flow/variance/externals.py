@@ -193,14 +193,12 @@ def _is_one_number(name: str, arguments: Arguments) -> bool:
 
 def is_network(run: Run, cls: Class) -> bool:
     """Whether a class derives from a library's module class, whose methods do not mean what they say."""
-    bases = [v for c in run.resolver.lineage(cls) for b in c.node.bases for v in run.resolver.values(b, c.module)]
-    return any(isinstance(v, External) and "Module" in v.name.rpartition(".")[2] for v in bases)
+    return any(isinstance(v, External) and "Module" in v.name.rpartition(".")[2] for v in run.resolver.bases(cls))
 
 
 def is_named_tuple(run: Run, cls: Class) -> bool:
     """Whether objects of a class are tuples of its fields."""
-    bases = [v for c in run.resolver.lineage(cls) for b in c.node.bases for v in run.resolver.values(b, c.module)]
-    return any(isinstance(v, External) and v.name in library.NAMED_TUPLES for v in bases)
+    return any(isinstance(v, External) and v.name in library.NAMED_TUPLES for v in run.resolver.bases(cls))
 
 
 # Cases of their own

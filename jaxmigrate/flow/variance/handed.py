@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from jaxmigrate.flow.variance import calls
 from jaxmigrate.flow.variance.callees import Bound, Callee, Choice, Closure, Method, Transformed
+from jaxmigrate.flow.variance.changing import changed_names
 from jaxmigrate.flow.variance.frames import Arguments
 from jaxmigrate.flow.variance.lattice import Var, replace, union, unsure
 from jaxmigrate.flow.variance.library import MUTATORS
@@ -16,8 +17,9 @@ from jaxmigrate.flow.variance.run import Run
 def run_all(run: Run, values: Iterable[Var]) -> None:
     """Runs every function in some values that stores something outside of itself."""
     held = [*values]
-    given = replace(unsure(union(held)), places=calls.reachable(Arguments(tuple(held))))
-    for one in [one for one, callee in _functions(run, held) if _stores(run, callee)]:
+    storing = [one for one, callee in _functions(run, held) if _stores(run, callee)]
+    for one in storing:
+        given = replace(unsure(union(held)), places=calls.reachable(Arguments(tuple(held))))
         calls.apply(run, one, Arguments(rest=given), None)
 
 
@@ -46,16 +48,5 @@ def _stores(run: Run, callee: Callee) -> bool:
 
 def stores(node: ast.AST) -> bool:
     """Whether a function may change something that outlives it."""
-    return any(_is_store(one) for one in ast.walk(node))
-
-
-def _is_store(node: ast.AST) -> bool:
-    """Whether a part of a function may change something that outlives it."""
-    match node:
-        case ast.Nonlocal() | ast.Global():
-            return True
-        case ast.Attribute(ctx=ast.Store() | ast.Del()) | ast.Subscript(ctx=ast.Store() | ast.Del()):
-            return True
-        case ast.Call(func=ast.Attribute(attr=name)):
-            return name in MUTATORS
-    return False
+    inside = list(ast.walk(node))
+    return any(isinstance(one, ast.Nonlocal | ast.Global) for one in inside) or any(True for _ in changed_names(inside))

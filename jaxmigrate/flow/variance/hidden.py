@@ -178,12 +178,11 @@ class Hidden:
 
         What is called by no name, as `table[0](x)` is, may be any that is kept somewhere.
         """
-        if not name:
-            return frozenset[int | str]().union(
-                *(self.changes(one, home) for one in self._with_returned(self._kept(self._beside(home))))
-            )
         beside = self._beside(home)
         known = self._changed.setdefault(beside, {})
+        if not name and name not in known:
+            kept = self._with_returned(self._kept(beside))
+            known[name] = frozenset[int | str]().union(*(self.changes(one, home) for one in kept))
         if name not in known:
             reached = {one: self._changes_of(one, beside) for one in self._passed_to(name, beside) if one not in known}
             known |= {one: frozenset() for one in reached}

@@ -6,6 +6,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
+from jaxmigrate.flow.receivers import PROPERTIES
 from jaxmigrate.flow.variance import expressions, externals, handed
 from jaxmigrate.flow.variance.callees import Closure, Method
 from jaxmigrate.flow.variance.frames import Arguments, Frame
@@ -42,7 +43,6 @@ from jaxmigrate.program.values import (
 
 SHAPES = frozenset({"shape", "ndim", "dtype", "weak_type", "aval", "sharding"})
 UPDATED_AT = External("jax.numpy.ndarray.at")
-PROPERTIES = frozenset({"builtins.property", "functools.cached_property"})
 
 
 STORING = frozenset({"__setattr__", "__setitem__"})
