@@ -1,0 +1,3 @@
+"""Rewriting: LibCST lives here and nowhere else. A plan of typed operations goes in, the new text comes out."""
+
+from __future__ import annotations

@@ -1,0 +1,299 @@
+"""Applies the operations of a plan to a file: the one transformer through which every rewrite goes."""
+
+from __future__ import annotations
+
+import ast
+from bisect import bisect_left
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from typing import cast
+
+import libcst as cst
+from libcst.codemod import CodemodContext, VisitorBasedCodemodCommand
+from libcst.metadata import MetadataWrapper, PositionProvider
+
+from jaxmigrate.codemod import arguments, blocks, imports
+from jaxmigrate.codemod.layout import Room, fitted, source
+from jaxmigrate.codemod.marks import marked
+from jaxmigrate.codemod.places import Key, Places
+from jaxmigrate.codemod.style import Style
+from jaxmigrate.codemod.templates import Templates
+from jaxmigrate.program.operations import (
+    After,
+    Before,
+    Code,
+    Define,
+    DropAlias,
+    DropArgument,
+    DropStatement,
+    Enclose,
+    First,
+    Import,
+    Mark,
+    Marked,
+    NameArgument,
+    Operation,
+    Part,
+    Redecorate,
+    Replace,
+    ReplaceAlias,
+    ReplaceStatement,
+    SetKeyword,
+)
+
+OF_CALLS = SetKeyword | NameArgument | DropArgument
+OF_STATEMENTS = Before | After | ReplaceStatement | DropStatement | Enclose | First | Redecorate
+STATEMENTS = cst.SimpleStatementLine | cst.BaseCompoundStatement
+
+
+def rewritten(text: str, operations: Sequence[Operation], style: Style, *, marks: bool = False) -> str:
+    """A text after all operations.
+
+    Raises:
+        cst.ParserSyntaxError: LibCST does not parse the text.
+        LookupError: An operation names a node that the text does not have.
+    """
+    command = ApplyOperations(CodemodContext(), operations, style, marks=marks)
+    return command.transform_module(cst.parse_module(text)).code
+
+
+class ApplyOperations(VisitorBasedCodemodCommand):
+    """Applies typed operations on nodes that are found by their position."""
+
+    DESCRIPTION = "Applies the operations of a plan."
+    METADATA_DEPENDENCIES = (PositionProvider,)
+
+    def __init__(
+        self, context: CodemodContext, operations: Iterable[Operation], style: Style, *, marks: bool = False
+    ) -> None:
+        super().__init__(context)
+        self.operations = list(operations)
+        self.style = style
+        self.marks = marks
+
+    def transform_module(self, tree: cst.Module) -> cst.Module:
+        """The module after all operations."""
+        wrapper = MetadataWrapper(tree, unsafe_skip_copy=True)  # a parsed tree has no node twice
+        with self.resolve(wrapper):
+            self._prepare(tree, Places(_lines(tree.code), wrapper.resolve(PositionProvider)))
+            changed = wrapper.module.visit(self)
+        assert isinstance(changed, cst.Module)
+        left = [type(op).__name__ for ops in self._waiting() for op in ops]
+        if left:
+            raise LookupError(f"found no place for {', '.join(left)}")
+        return changed
+
+    def _prepare(self, tree: cst.Module, places: Places) -> None:
+        self.tree = tree
+        self.places = places
+        self._text = _lines(tree.code)
+        self._expressions: defaultdict[Key, list[Replace | Mark]] = defaultdict(list)
+        self._calls: defaultdict[Key, list[OF_CALLS]] = defaultdict(list)
+        self._statements: defaultdict[Key, list[OF_STATEMENTS]] = defaultdict(list)
+        self._aliases: defaultdict[Key, list[DropAlias | ReplaceAlias]] = defaultdict(list)
+        self._holes: set[Key] = set()
+        self._lines_touched: list[int] = []
+        self._finished: dict[Key, cst.BaseExpression] = {}
+        self._around: list[STATEMENTS] = []
+        self._comments: defaultdict[int, list[cst.Comment]] = defaultdict(list)
+        self._emptied: set[Key] = set()  # imports of which nothing is left
+        for operation in self.operations:
+            if self.marks or not isinstance(operation, Mark):
+                self._take(operation)
+        self._lines_touched.sort()
+        self.templates = Templates(tree, self.style, self._found, marks=self.marks)
+
+    def _take(self, operation: Operation) -> None:
+        """Notes an operation under the key of its node."""
+        match operation:
+            case Replace() | Mark():
+                self._expressions[self._key(operation.node)].append(operation)
+            case SetKeyword() | NameArgument() | DropArgument():
+                self._calls[self._key(operation.call)].append(operation)
+            case First() | Enclose() | Redecorate():
+                self._statements[self._key(operation.function)].append(operation)
+            case Before() | After() | ReplaceStatement() | DropStatement():
+                self._statements[self._key(operation.statement)].append(operation)
+            case DropAlias() | ReplaceAlias():
+                self._aliases[self._key(operation.statement)].append(operation)
+            case Import() | Define():
+                self._lines_touched.append(1)
+        for found in _codes(operation):
+            self._take_holes(found)
+
+    def _take_holes(self, code: Code) -> None:
+        for part in code.parts.values():
+            inner = part.part if isinstance(part, Marked) else part
+            if isinstance(inner, Code):
+                self._take_holes(inner)
+            else:
+                self._holes.add(self._key(inner))
+
+    def _key(self, node: ast.AST) -> Key:
+        self._lines_touched.append(cast("ast.expr", node).lineno)
+        return self.places.of_ast(node)
+
+    def _waiting(self) -> Iterator[Sequence[object]]:
+        """The operations whose nodes were not found."""
+        for table in (self._expressions, self._calls, self._statements, self._aliases):
+            yield from cast("Iterable[Sequence[object]]", table.values())
+
+    def on_visit(self, node: cst.CSTNode) -> bool:
+        """Whether to go into a node: only what holds a node of some operation is built anew."""
+        if isinstance(node, cst.SimpleStatementLine | cst.BaseCompoundStatement):
+            if not self._is_touched(node):
+                return False
+            self._around.append(node)
+        return True
+
+    def _is_touched(self, node: STATEMENTS) -> bool:
+        decorators = getattr(node, "decorators", ())
+        first, _ = self.places.start(decorators[0] if decorators else node)
+        last, _ = self.places.end(node)
+        index = bisect_left(self._lines_touched, first)
+        return index < len(self._lines_touched) and self._lines_touched[index] <= last
+
+    def on_leave(self, original_node: cst.CSTNodeT, updated_node: cst.CSTNodeT) -> cst.CSTNodeT:  # type: ignore[override]
+        """A node with the operations on it applied."""
+        node: cst.CSTNode = updated_node
+        if isinstance(original_node, cst.BaseExpression):
+            node = self._expression(original_node, cast("cst.BaseExpression", node))
+        elif isinstance(original_node, cst.Import | cst.ImportFrom):
+            node = self._import(original_node, cast("cst.Import | cst.ImportFrom", node))
+        elif isinstance(original_node, cst.SimpleStatementLine | cst.BaseCompoundStatement):
+            if self._around and self._around[-1] is original_node:
+                self._around.pop()
+        elif isinstance(original_node, cst.IndentedBlock | cst.SimpleStatementSuite):
+            node = blocks.suite(self, original_node, cast("cst.IndentedBlock | cst.SimpleStatementSuite", node))
+        elif isinstance(original_node, cst.Module):
+            node = self._module(original_node, cast("cst.Module", node))
+        return cast("cst.CSTNodeT", node)
+
+    def _module(self, original: cst.Module, updated: cst.Module) -> cst.Module:
+        updated = blocks.module(self, original, updated)
+        wanted = [op for op in self.operations if isinstance(op, Import)]
+        updated = imports.added(updated, wanted, self.style) if wanted else updated
+        definitions = [op for op in self.operations if isinstance(op, Define)]
+        return blocks.with_definitions(self, original, updated, definitions) if definitions else updated
+
+    def statement_operations(self, node: cst.CSTNode) -> list[OF_STATEMENTS | None]:
+        """The operations on a statement, which wait no longer; None drops it."""
+        key = self.places.of_cst(node)
+        found = sorted(self._statements.pop(key, []), key=lambda op: isinstance(op, Enclose))  # bodies first
+        return [*found, *([None] if key in self._emptied else [])]
+
+    def has_statement_operations(self, node: cst.CSTNode) -> bool:
+        """Whether some operation is on a statement."""
+        key = self.places.of_cst(node)
+        return key in self._statements or key in self._emptied
+
+    def comments_of(self, node: cst.CSTNode) -> list[cst.Comment]:
+        """Comments that stood in a statement where new code stands now."""
+        return self._comments.pop(id(node), [])
+
+    def _found(self, part: Part) -> cst.BaseExpression:
+        """What a node of the file has become."""
+        assert isinstance(part, ast.expr)
+        key = self.places.of_ast(part)
+        if key not in self._finished:
+            raise LookupError(f"found no {type(part).__name__} in line {part.lineno}")
+        found = self._finished[key]
+        if isinstance(part, ast.Starred):
+            return cst.StarredElement(value=found)  # type: ignore[return-value] # the filler makes it an argument
+        return found
+
+    def _import(
+        self, original: cst.Import | cst.ImportFrom, updated: cst.Import | cst.ImportFrom
+    ) -> cst.Import | cst.ImportFrom:
+        key = self.places.of_cst(original)
+        found = self._aliases.pop(key, [])
+        if not found:
+            return updated
+        changed = imports.changed(self, original, updated, found)
+        if changed is None:
+            self._emptied.add(key)
+        return updated if changed is None else changed
+
+    def _expression(self, original: cst.BaseExpression, updated: cst.BaseExpression) -> cst.BaseExpression:
+        key = self.places.of_cst(original)
+        node = updated
+        if isinstance(original, cst.Call) and key in self._calls:
+            node = arguments.changed(self, original, cast("cst.Call", node), self._calls.pop(key))
+        operations = self._expressions.pop(key, ())
+        for operation in operations:
+            if isinstance(operation, Replace):
+                node = self._replaced(original, node, operation)
+        for operation in operations:
+            if isinstance(operation, Mark):
+                node = marked(node, operation.site, mapped=operation.mapped)
+        if key in self._holes:
+            self._finished[key] = node
+        elif isinstance(original, cst.BaseExpression) and ("star", key) in self._holes:
+            self._finished["star", key] = node
+        return node
+
+    def _replaced(
+        self, original: cst.BaseExpression, node: cst.BaseExpression, operation: Replace
+    ) -> cst.BaseExpression:
+        new = self.templates.expression(operation.code, node)
+        self.keep_comments(node, new)
+        if original.lpar and not new.lpar and _spans_lines(original):
+            new = new.with_changes(lpar=original.lpar, rpar=original.rpar)
+        return fitted(new, self.room(original))
+
+    def keep_comments(self, old: cst.CSTNode, new: cst.CSTNode) -> None:
+        """Comments that new code has no place for go above the statement."""
+        lost = Counter(c.value for c in _comments(old)) - Counter(c.value for c in _comments(new))
+        for comment in _comments(old):
+            if lost[comment.value] > 0:
+                lost[comment.value] -= 1
+                self._comments[id(self._around[-1])].append(comment)
+
+    def room(self, node: cst.CSTNode) -> Room:
+        """Where a node of the file stands."""
+        line, column = self.places.start(node)
+        last, end = self.places.end(node)
+        first = self._text[line - 1]
+        indent = first[: len(first) - len(first.lstrip(" \t"))]
+        start, _ = self.places.start(self._around[-1]) if self._around else (line, 0)
+        outer = self._text[start - 1]
+        block = outer[: len(outer) - len(outer.lstrip(" \t"))]
+        behind = len(self._text[last - 1].rstrip()) - end
+        return Room(block, indent, column, behind, self.style.indent, self.style.width)
+
+    def new_room(self, indent: str) -> Room:
+        """Where a new statement at some indentation stands."""
+        return Room(indent, indent, len(indent), 0, self.style.indent, self.style.width)
+
+    def indent_of(self, node: cst.CSTNode) -> str:
+        """The indentation of the line on which a node of the file begins."""
+        line, _ = self.places.start(node)
+        text = self._text[line - 1]
+        return text[: len(text) - len(text.lstrip(" \t"))]
+
+
+def _codes(operation: Operation) -> Iterator[Code]:
+    """All new code of an operation."""
+    if not isinstance(
+        operation,
+        Mark | NameArgument | DropArgument | DropStatement | Import | Define | DropAlias | ReplaceAlias | Redecorate,
+    ):
+        yield operation.code
+    if isinstance(operation, Enclose | Redecorate):
+        yield from operation.decorators
+
+
+def _comments(node: cst.CSTNode) -> Iterator[cst.Comment]:
+    if isinstance(node, cst.Comment):
+        yield node
+    for child in node.children:
+        yield from _comments(child)
+
+
+def _spans_lines(node: cst.BaseExpression) -> bool:
+    """Whether the parentheses around an expression hold line breaks or comments, which need them."""
+    return "\n" in source(node)
+
+
+def _lines(text: str) -> list[str]:
+    return text.replace("\r\n", "\n").replace("\r", "\n").split("\n")

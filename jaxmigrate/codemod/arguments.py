@@ -1,0 +1,106 @@
+"""Changes the arguments of a call that its author wrote."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from jaxmigrate.codemod.layout import fits, fitted, source
+from jaxmigrate.program.operations import DropArgument, NameArgument, SetKeyword
+
+if TYPE_CHECKING:
+    from jaxmigrate.codemod.apply import ApplyOperations
+
+
+def changed(
+    command: ApplyOperations,
+    original: cst.Call,
+    updated: cst.Call,
+    operations: Sequence[SetKeyword | NameArgument | DropArgument],
+) -> cst.Call:
+    """A call after operations on its arguments."""
+    places = command.places
+    args: list[cst.Arg | None] = list(updated.args)
+    keys = [(places.of_cst(arg), places.of_cst(arg.value)) for arg in original.args]
+    added: list[cst.Arg] = []
+    for operation in operations:
+        if isinstance(operation, SetKeyword):
+            value = command.templates.expression(operation.code)
+            index = next((i for i, a in enumerate(args) if a and a.keyword and a.keyword.value == operation.name), None)
+            if index is None:
+                added.append(keyword(operation.name, value))
+            else:
+                args[index] = _with(args[index], value=value)
+            continue
+        key = places.of_ast(operation.argument)
+        index = next(i for i, pair in enumerate(keys) if key in pair)
+        if isinstance(operation, DropArgument):
+            args[index] = None
+        elif operation.name:
+            args[index] = keyword(operation.name, _value(args[index]), args[index])
+        else:
+            args[index] = _with(args[index], keyword=None, equal=cst.MaybeSentinel.DEFAULT)
+    kept = [arg for arg in args if arg is not None]
+    result = updated.with_changes(args=_ended(updated, kept, added))
+    command.keep_comments(updated, result)
+    room = command.room(original)
+    one_line = "\n" not in source(updated)
+    return result if not one_line or fits(source(result), room) else _refitted(result, command, original)
+
+
+def _refitted(call: cst.Call, command: ApplyOperations, original: cst.Call) -> cst.Call:
+    found = fitted(call, command.room(original))
+    assert isinstance(found, cst.Call)
+    return found
+
+
+def _with(arg: cst.Arg | None, **changes: object) -> cst.Arg:
+    assert arg is not None
+    return arg.with_changes(**changes)
+
+
+def _value(arg: cst.Arg | None) -> cst.BaseExpression:
+    assert arg is not None
+    return arg.value
+
+
+def keyword(name: str, value: cst.BaseExpression, like: cst.Arg | None = None) -> cst.Arg:
+    """An argument by keyword, with the comma of another one."""
+    equal = cst.AssignEqual(cst.SimpleWhitespace(""), cst.SimpleWhitespace(""))
+    made = cst.Arg(value, keyword=cst.Name(name), equal=equal)
+    return made if like is None else made.with_changes(comma=like.comma, whitespace_after_arg=like.whitespace_after_arg)
+
+
+def _ended(old: cst.Call, kept: list[cst.Arg], added: list[cst.Arg]) -> list[cst.Arg]:
+    """Arguments with commas between them: new ones stand as the last one did, and it ends as the old last one did."""
+    last = old.args[-1] if old.args else None
+    args = [*kept, *added]
+    if not args:
+        return args
+    between = next((a.comma for a in old.args[:-1]), cst.Comma(whitespace_after=cst.SimpleWhitespace(" ")))
+    if isinstance(between, cst.Comma) and any(isinstance(c, cst.Comment) for c in _inside(between)):
+        between = cst.Comma(whitespace_after=_plain(between.whitespace_after))
+    made: list[cst.Arg] = []
+    for index, arg in enumerate(args):
+        if index + 1 == len(args):
+            end = last.comma if last is not None else cst.MaybeSentinel.DEFAULT
+            after = last.whitespace_after_arg if last is not None else cst.SimpleWhitespace("")
+            made.append(arg if arg is last else arg.with_changes(comma=end, whitespace_after_arg=after))
+        elif (last is not None and arg.comma is last.comma) or not isinstance(arg.comma, cst.Comma):
+            made.append(arg.with_changes(comma=between, whitespace_after_arg=cst.SimpleWhitespace("")))
+        else:
+            made.append(arg)
+    return made
+
+
+def _plain(space: cst.BaseParenthesizableWhitespace) -> cst.BaseParenthesizableWhitespace:
+    """A line break without the comment before it."""
+    if isinstance(space, cst.ParenthesizedWhitespace):
+        return space.with_changes(first_line=cst.TrailingWhitespace(), empty_lines=[])
+    return space
+
+
+def _inside(node: cst.CSTNode) -> list[cst.CSTNode]:
+    return [node, *(one for child in node.children for one in _inside(child))]

@@ -1,0 +1,389 @@
+"""Statements put before, behind, into and in the place of others, and definitions below the imports."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, TypeAlias
+
+import libcst as cst
+
+from jaxmigrate.codemod.layout import Room, fitted, source
+from jaxmigrate.program.operations import (
+    After,
+    Before,
+    Code,
+    Define,
+    DropStatement,
+    Enclose,
+    First,
+    Redecorate,
+    ReplaceStatement,
+)
+
+if TYPE_CHECKING:
+    from jaxmigrate.codemod.apply import ApplyOperations
+
+Statement: TypeAlias = cst.SimpleStatementLine | cst.BaseCompoundStatement
+Made: TypeAlias = list[cst.BaseStatement]
+EMPTY = cst.EmptyLine(indent=False)
+
+
+def module(command: ApplyOperations, original: cst.Module, updated: cst.Module) -> cst.Module:
+    """A module after the operations on its statements."""
+    made, rest = _body(command, original.body, updated.body)
+    return updated.with_changes(body=made, footer=[*rest, *updated.footer])
+
+
+def suite(
+    command: ApplyOperations,
+    original: cst.IndentedBlock | cst.SimpleStatementSuite,
+    updated: cst.IndentedBlock | cst.SimpleStatementSuite,
+) -> cst.BaseSuite:
+    """The body of a compound statement after the operations on its statements."""
+    if isinstance(updated, cst.SimpleStatementSuite):
+        assert isinstance(original, cst.SimpleStatementSuite)
+        if not any(command.has_statement_operations(small) for small in original.body):
+            return updated
+        return _unfolded(command, original, updated)
+    assert isinstance(original, cst.IndentedBlock)
+    made, rest = _body(command, original.body, updated.body)
+    if not made:
+        made = [cst.SimpleStatementLine([cst.Pass()])]
+    return updated.with_changes(body=made, footer=[*rest, *updated.footer])
+
+
+def _unfolded(
+    command: ApplyOperations, original: cst.SimpleStatementSuite, updated: cst.SimpleStatementSuite
+) -> cst.IndentedBlock:
+    """`if x: a; b` with a line for each statement."""
+    made: Made = []
+    for old, new in zip(original.body, updated.body, strict=True):
+        line = cst.SimpleStatementLine([new.with_changes(semicolon=cst.MaybeSentinel.DEFAULT)])
+        made += _small(command, old, line)
+    return cst.IndentedBlock(made or [cst.SimpleStatementLine([cst.Pass()])])
+
+
+def _body(
+    command: ApplyOperations, old: Sequence[cst.BaseStatement], new: Sequence[cst.BaseStatement]
+) -> tuple[Made, list[cst.EmptyLine]]:
+    """The statements of a block, and the comments of dropped ones that none of them comes after."""
+    made: Made = []
+    waiting: list[cst.EmptyLine] = []
+    for original, updated in zip(old, new, strict=True):
+        assert isinstance(updated, cst.SimpleStatementLine | cst.BaseCompoundStatement)
+        after = list(_one(command, original, updated))
+        if not after:
+            waiting += [line for line in updated.leading_lines if line.comment or not waiting]
+            continue
+        if waiting:
+            first = after[0]
+            assert isinstance(first, cst.SimpleStatementLine | cst.BaseCompoundStatement)
+            leading = [*waiting, *first.leading_lines]
+            after[0] = first.with_changes(leading_lines=_single_blanks(leading, len(waiting)))
+            waiting = []
+        made += after
+    return made, [line for line in waiting if line.comment]
+
+
+def _single_blanks(lines: Sequence[cst.EmptyLine], seam: int) -> list[cst.EmptyLine]:
+    """Leading lines of two statements as those of one: blank lines at the seam stand once."""
+    above, below = list(lines[:seam]), list(lines[seam:])
+    while above and below and not above[-1].comment and not below[0].comment:
+        above.pop()
+    return [*above, *below]
+
+
+def _one(command: ApplyOperations, original: cst.BaseStatement, updated: Statement) -> Iterator[cst.BaseStatement]:
+    """What becomes of one statement."""
+    if not isinstance(original, cst.SimpleStatementLine):
+        yield from _changed(command, original, _noted(updated, command.comments_of(original)))
+        return
+    assert isinstance(updated, cst.SimpleStatementLine)
+    updated = _noted(updated, command.comments_of(original))
+    if len(original.body) == 1 and len(updated.body) == 1:
+        yield from _changed(command, original.body[0], updated)
+    elif not any(command.has_statement_operations(small) for small in original.body):
+        yield updated if updated.body else _without(updated)
+    else:
+        yield from _apart(command, original, updated)
+
+
+def _without(line: cst.SimpleStatementLine) -> cst.SimpleStatementLine:
+    return line.with_changes(body=[cst.Pass()])
+
+
+def _apart(
+    command: ApplyOperations, original: cst.SimpleStatementLine, updated: cst.SimpleStatementLine
+) -> Iterator[cst.BaseStatement]:
+    """`a; b`, of which one changes, with a line for each."""
+    leading = list(updated.leading_lines)
+    for old, new in zip(original.body, updated.body, strict=True):
+        line = cst.SimpleStatementLine(
+            [new.with_changes(semicolon=cst.MaybeSentinel.DEFAULT)],
+            leading_lines=leading,
+            trailing_whitespace=updated.trailing_whitespace if new is updated.body[-1] else cst.TrailingWhitespace(),
+        )
+        for found in _small(command, old, line):
+            leading = []
+            yield found
+
+
+def _small(
+    command: ApplyOperations, old: cst.BaseSmallStatement, line: cst.SimpleStatementLine
+) -> Iterator[cst.BaseStatement]:
+    yield from _changed(command, old, line)
+
+
+def _noted(statement: Statement, comments: Sequence[cst.Comment]) -> Statement:
+    """A statement with more comments above it."""
+    if not comments:
+        return statement
+    lines = [cst.EmptyLine(comment=comment) for comment in comments]
+    return statement.with_changes(leading_lines=[*statement.leading_lines, *lines])
+
+
+def _changed(command: ApplyOperations, original: cst.CSTNode, updated: Statement) -> Iterator[cst.BaseStatement]:
+    """What a statement has become after the operations on it."""
+    if not isinstance(original, cst.BaseSmallStatement | cst.BaseCompoundStatement):
+        yield updated
+        return
+    before: Made = []
+    after: Made = []
+    here: Made | None = None
+    indent = command.indent_of(original)
+    for operation in command.statement_operations(original):
+        match operation:
+            case Before():
+                before += built(command, operation.code, indent)
+            case After():
+                after += built(command, operation.code, indent)
+            case ReplaceStatement():
+                here = built(command, operation.code, indent)
+                command.keep_comments(updated, cst.Module(body=here))
+            case DropStatement() | None:
+                here = []
+            case First():
+                updated = _with_first(command, updated, operation, indent)
+            case Redecorate():
+                updated = _redecorated(command, updated, original, operation)
+            case Enclose():
+                updated, inner = _enclosed(command, original, updated, operation, indent)
+                after = [inner, *after]
+    statements = [*before, *([updated] if here is None else here), *after]
+    if statements and statements[0] is not updated:
+        statements = _taking_over(statements, updated)
+    yield from statements
+
+
+def _taking_over(statements: Made, old: Statement) -> Made:
+    """New statements before an old one: they take its place below blank lines, comments stay with the old one."""
+    lines = list(old.leading_lines)
+    blanks = next((i for i, line in enumerate(lines) if line.comment), len(lines))
+    first = statements[0]
+    assert isinstance(first, cst.SimpleStatementLine | cst.BaseCompoundStatement)
+    if old in statements:
+        index = statements.index(old)
+        statements[index] = old.with_changes(leading_lines=lines[blanks:])
+        statements[0] = first.with_changes(leading_lines=[*lines[:blanks], *first.leading_lines])
+        return statements
+    last = statements[-1]
+    statements[0] = first.with_changes(leading_lines=[*lines, *first.leading_lines])
+    if isinstance(last, cst.SimpleStatementLine) and isinstance(old, cst.SimpleStatementLine):
+        source_of = statements[0] if len(statements) == 1 else last
+        assert isinstance(source_of, cst.SimpleStatementLine)
+        statements[-1] = source_of.with_changes(trailing_whitespace=old.trailing_whitespace)
+    return statements
+
+
+def _with_first(command: ApplyOperations, function: Statement, operation: First, indent: str) -> Statement:
+    assert isinstance(function, cst.FunctionDef)
+    inner = indent + command.style.indent
+    new = built(command, operation.code, inner)
+    body = function.body
+    if isinstance(body, cst.SimpleStatementSuite):
+        lines = [cst.SimpleStatementLine([s.with_changes(semicolon=cst.MaybeSentinel.DEFAULT)]) for s in body.body]
+        return function.with_changes(body=cst.IndentedBlock([*new, *lines]))
+    assert isinstance(body, cst.IndentedBlock)
+    statements = list(body.body)
+    place = 1 if function.get_docstring() is not None and len(statements) > 1 else 0
+    if place < len(statements):
+        old = statements[place]
+        assert isinstance(old, cst.SimpleStatementLine | cst.BaseCompoundStatement)
+        blanks = [line for line in old.leading_lines if not line.comment]
+        rest = [line for line in old.leading_lines if line.comment]
+        first = new[0]
+        assert isinstance(first, cst.SimpleStatementLine | cst.BaseCompoundStatement)
+        new[0] = first.with_changes(leading_lines=blanks)
+        statements[place] = old.with_changes(leading_lines=rest)
+    return function.with_changes(body=body.with_changes(body=[*statements[:place], *new, *statements[place:]]))
+
+
+def _redecorated(
+    command: ApplyOperations, updated: Statement, original: cst.CSTNode, operation: Redecorate
+) -> Statement:
+    assert isinstance(updated, cst.FunctionDef | cst.ClassDef)
+    assert isinstance(original, cst.FunctionDef | cst.ClassDef)
+    key = command.places.of_ast(operation.decorator)
+    made: list[cst.Decorator] = []
+    for old, new in zip(original.decorators, updated.decorators, strict=True):
+        if command.places.of_cst(old.decorator) != key:
+            made.append(new)
+            continue
+        made += _decorators(command, operation.decorators, command.indent_of(original), new.leading_lines)
+    return updated.with_changes(decorators=made)
+
+
+def _decorators(
+    command: ApplyOperations, codes: Iterable[Code], indent: str, leading: Sequence[cst.EmptyLine]
+) -> Iterator[cst.Decorator]:
+    for index, code in enumerate(codes):
+        room = command.new_room(indent).inside(before=1, behind=0)
+        room = Room(indent, indent, len(indent) + 1, 0, room.unit, room.width)
+        found = fitted(command.templates.expression(code), room)
+        yield cst.Decorator(found, leading_lines=leading if index == 0 else ())
+
+
+def _enclosed(
+    command: ApplyOperations, original: cst.CSTNode, updated: Statement, operation: Enclose, indent: str
+) -> tuple[cst.FunctionDef, cst.FunctionDef]:
+    """A function around another one, and that one under its new name."""
+    assert isinstance(updated, cst.FunctionDef)
+    assert isinstance(original, cst.FunctionDef)
+    dropped = {command.places.of_ast(decorator) for decorator in operation.dropped}
+    outer = built(command, operation.code, indent)[0]
+    assert isinstance(outer, cst.FunctionDef)
+    decorators: list[cst.Decorator] = []
+    fresh = list(_decorators(command, operation.decorators, indent, ()))
+    comments: list[cst.Comment] = []
+    for old, new in zip(original.decorators, updated.decorators, strict=True):
+        if command.places.of_cst(old.decorator) not in dropped:
+            decorators.append(new)
+            continue
+        comments += [c for c in _comments_in(new) if c not in comments]
+        decorators += fresh
+        fresh = []
+    outer = outer.with_changes(
+        decorators=[*decorators, *fresh],
+        leading_lines=[*updated.leading_lines, *(cst.EmptyLine(comment=comment) for comment in comments)],
+        lines_after_decorators=updated.lines_after_decorators,
+    )
+    blanks = 2 if not indent else 1
+    inner = updated.with_changes(
+        decorators=(), leading_lines=[EMPTY] * blanks, lines_after_decorators=(), name=cst.Name(operation.name)
+    )
+    return outer, inner
+
+
+def _comments_in(node: cst.CSTNode) -> Iterator[cst.Comment]:
+    if isinstance(node, cst.Comment):
+        yield node
+    for child in node.children:
+        yield from _comments_in(child)
+
+
+def built(command: ApplyOperations, code: Code, indent: str) -> Made:
+    """New statements at some indentation, broken into lines that fit."""
+    return [_fitted_statement(command, s, indent) for s in command.templates.statements(code)]
+
+
+def _fitted_statement(command: ApplyOperations, statement: cst.BaseStatement, indent: str) -> cst.BaseStatement:
+    if isinstance(statement, cst.SimpleStatementLine):
+        return statement.with_changes(body=[_fitted_small(command, small, indent) for small in statement.body])
+    body = getattr(statement, "body", None)
+    if isinstance(body, cst.IndentedBlock):
+        inner = indent + command.style.indent
+        lines = [_fitted_statement(command, s, inner) for s in body.body]
+        statement = statement.with_changes(body=body.with_changes(body=lines))
+    if isinstance(statement, cst.FunctionDef):
+        return _fitted_head(command, statement, indent)
+    return statement
+
+
+def _fitted_head(command: ApplyOperations, function: cst.FunctionDef, indent: str) -> cst.FunctionDef:
+    """A function whose parameters stand on a line of their own where its head is too long."""
+    head = source(function.with_changes(body=cst.SimpleStatementSuite([cst.Pass()]), decorators=(), leading_lines=()))
+    if len(indent) + len(head.strip()) - len(" pass") <= command.style.width:
+        return function
+    unit = command.style.indent
+    between = cst.ParenthesizedWhitespace(last_line=cst.SimpleWhitespace(unit), indent=True)
+    last = cst.ParenthesizedWhitespace(last_line=cst.SimpleWhitespace(""), indent=True)
+    params = [p.with_changes(comma=cst.Comma(whitespace_after=between)) for p in function.params.params]
+    if not params or function.params.star_kwarg or function.params.kwonly_params:
+        return function
+    params[-1] = params[-1].with_changes(comma=cst.Comma(whitespace_after=last))
+    return function.with_changes(params=function.params.with_changes(params=params), whitespace_before_params=between)
+
+
+def _fitted_small(command: ApplyOperations, small: cst.BaseSmallStatement, indent: str) -> cst.BaseSmallStatement:
+    value = getattr(small, "value", None)
+    if not isinstance(value, cst.BaseExpression):
+        return small
+    before = len(source(small)) - len(source(value)) if "\n" not in source(small) else 0
+    room = command.new_room(indent)
+    room = Room(room.block, room.line, room.column + before, 0, room.unit, room.width)
+    return small.with_changes(value=fitted(value, room))
+
+
+def with_definitions(
+    command: ApplyOperations, original: cst.Module, updated: cst.Module, definitions: Sequence[Define]
+) -> cst.Module:
+    """A module with definitions below its imports and docstring, before the first statement that uses one."""
+    lines = [n.lineno for d in definitions for n in d.uses if hasattr(n, "lineno")]
+    place = _below_imports(command, original, updated, min(lines, default=None))
+    new: Made = []
+    for definition in definitions:
+        for statement in built(command, Code(definition.text), ""):
+            assert isinstance(statement, cst.SimpleStatementLine | cst.BaseCompoundStatement)
+            apart = 2 if isinstance(statement, cst.BaseCompoundStatement) or not new else 0
+            comments = [line for line in statement.leading_lines if line.comment]
+            new.append(statement.with_changes(leading_lines=[*[EMPTY] * apart, *comments]))
+    body = list(updated.body)
+    if place == 0:
+        first = new[0]
+        assert isinstance(first, cst.SimpleStatementLine | cst.BaseCompoundStatement)
+        new[0] = first.with_changes(leading_lines=[line for line in first.leading_lines if line.comment])
+    if place < len(body):
+        below = body[place]
+        assert isinstance(below, cst.SimpleStatementLine | cst.BaseCompoundStatement)
+        leading = list(below.leading_lines)
+        while leading and not leading[0].comment:
+            leading.pop(0)
+        body[place] = below.with_changes(leading_lines=[EMPTY, EMPTY, *leading])
+    return updated.with_changes(body=[*body[:place], *new, *body[place:]])
+
+
+def _below_imports(command: ApplyOperations, original: cst.Module, updated: cst.Module, first_use: int | None) -> int:
+    """The index behind the imports and the docstring at the head of a module, and before the first use."""
+    limit = len(updated.body)
+    shift = len(updated.body) - len(original.body)
+    if first_use is not None:
+        for index, statement in enumerate(original.body):
+            decorators = getattr(statement, "decorators", ())
+            start, _ = command.places.start(decorators[0] if decorators else statement)
+            end, _ = command.places.end(statement)
+            if start <= first_use <= end:
+                limit = index + shift
+                break
+    place = 0
+    for index, statement in enumerate(updated.body[:limit]):
+        if _imports_only(statement) or (index == 0 and _is_docstring(statement)):
+            place = index + 1
+        elif isinstance(statement, cst.FunctionDef | cst.ClassDef):
+            break
+    return place
+
+
+def _imports_only(statement: cst.BaseStatement) -> bool:
+    """Whether a statement is an import, or a try or if that holds one."""
+    if isinstance(statement, cst.SimpleStatementLine):
+        return any(isinstance(small, cst.Import | cst.ImportFrom) for small in statement.body)
+    if isinstance(statement, cst.Try | cst.If) and isinstance(statement.body, cst.IndentedBlock):
+        return any(_imports_only(inner) for inner in statement.body.body)
+    return False
+
+
+def _is_docstring(statement: cst.BaseStatement) -> bool:
+    if not isinstance(statement, cst.SimpleStatementLine):
+        return False
+    small = statement.body[0]
+    return isinstance(small, cst.Expr) and isinstance(small.value, cst.SimpleString | cst.ConcatenatedString)

@@ -1,0 +1,144 @@
+"""Breaks new code into lines no longer than a file's, as Black would: the outermost brackets first.
+
+Only brackets that templates brought are broken; what a file's author wrote keeps its own lines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import libcst as cst
+
+from jaxmigrate.codemod.marks import is_mark, without_marks
+
+_PRINTER = cst.Module(body=())
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """Where an expression stands: `block` indents its statement, `line` its line, `column` is where it begins.
+
+    `behind` characters follow it on its last line.
+    """
+
+    block: str
+    line: str
+    column: int
+    behind: int
+    unit: str
+    width: int
+
+    def inside(self, before: int = 0, behind: int = 1) -> Room:
+        """The room on a line of its own within brackets that begin here, after `before` characters."""
+        line = self.line + self.unit
+        return replace(self, line=line, column=len(line) + before, behind=behind)
+
+
+def source(node: cst.CSTNode) -> str:
+    """The source of a node, without the marks of a verification."""
+    return _PRINTER.code_for_node(without_marks(node))
+
+
+def fits(text: str, room: Room) -> bool:
+    """Whether a text stays within the width; it has one line."""
+    return "\n" not in text and room.column + len(text) + room.behind <= room.width
+
+
+def fitted(node: cst.BaseExpression, room: Room) -> cst.BaseExpression:
+    """An expression broken so that its lines stay within the width, as far as brackets of its own allow."""
+    if is_mark(node):
+        assert isinstance(node, cst.Call)
+        name, value = node.args
+        return node.with_changes(args=(name, value.with_changes(value=fitted(value.value, room))))
+    if fits(source(node), room):
+        return node
+    if isinstance(node, cst.Call):
+        return _call(node, room)
+    if isinstance(node, cst.Tuple) and node.lpar and node.elements:
+        return _tuple(node, room)
+    if isinstance(node, cst.Lambda):
+        before = len(source(node)) - len(source(node.body))
+        return node.with_changes(body=fitted(node.body, replace(room, column=room.column + before)))
+    if isinstance(node, cst.Subscript | cst.Attribute):
+        behind = len(source(node)) - len(source(node.value)) + room.behind
+        return node.with_changes(value=fitted(node.value, replace(room, behind=behind)))
+    return node
+
+
+def _call(node: cst.Call, room: Room) -> cst.Call:
+    """A call on several lines: of what a call gives, `f(...)(x)`, the inner brackets are broken."""
+    func = node.func
+    if isinstance(func, cst.Call) or (is_mark(func)):
+        behind = len(source(node)) - len(source(func)) + room.behind
+        inner = fitted(func, replace(room, behind=behind))
+        if inner is not func:
+            return node.with_changes(func=inner)
+    if not node.args or _has_breaks(node):
+        return node
+    parts = [arg.with_changes(comma=cst.MaybeSentinel.DEFAULT) for arg in node.args]
+    inside = room.inside()
+    whole = ", ".join(source(arg) for arg in parts)
+    if fits(whole, replace(inside, behind=0)) and len(parts) > 1:
+        args: Sequence[cst.Arg] = [
+            arg.with_changes(comma=_comma(" ") if i + 1 < len(parts) else cst.MaybeSentinel.DEFAULT)
+            for i, arg in enumerate(parts)
+        ]
+        last = args[-1].with_changes(whitespace_after_arg=_break(room, room.line))
+        args = [*args[:-1], last]
+    else:
+        args = [_argument(arg, inside) for arg in parts]
+        ends = [_break(room, inside.line)] * (len(args) - 1) + [_break(room, room.line)]
+        star = parts[-1].star != "" or any(arg.star for arg in parts)
+        args = [
+            arg.with_changes(comma=cst.Comma(whitespace_after=end))
+            if not (star and i + 1 == len(parts) and len(parts) == 1)
+            else arg.with_changes(comma=cst.MaybeSentinel.DEFAULT, whitespace_after_arg=end)
+            for i, (arg, end) in enumerate(zip(args, ends, strict=True))
+        ]
+    return node.with_changes(args=args, whitespace_before_args=_break(room, inside.line))
+
+
+def _argument(arg: cst.Arg, room: Room) -> cst.Arg:
+    before = len(source(arg)) - len(source(arg.value))
+    return arg.with_changes(value=fitted(arg.value, replace(room, column=room.column + before)))
+
+
+def _tuple(node: cst.Tuple, room: Room) -> cst.Tuple:
+    """A display in parentheses on several lines, its elements on one where they fit."""
+    inside = room.inside()
+    parts = [e.with_changes(comma=cst.MaybeSentinel.DEFAULT) for e in node.elements]
+    whole = ", ".join(source(e.value) for e in parts)
+    if fits(whole, inside) and len(parts) > 1:
+        elements = [
+            e.with_changes(
+                comma=_comma(" ") if i + 1 < len(parts) else cst.Comma(whitespace_after=_break(room, room.line))
+            )
+            for i, e in enumerate(parts)
+        ]
+    else:
+        ends = [_break(room, inside.line)] * (len(parts) - 1) + [_break(room, room.line)]
+        elements = [
+            e.with_changes(value=fitted(e.value, inside), comma=cst.Comma(whitespace_after=end))
+            for e, end in zip(parts, ends, strict=True)
+        ]
+    opening = cst.LeftParen(whitespace_after=_break(room, inside.line))
+    return node.with_changes(elements=elements, lpar=[*node.lpar[:-1], opening])
+
+
+def _comma(space: str) -> cst.Comma:
+    return cst.Comma(whitespace_after=cst.SimpleWhitespace(space))
+
+
+def _break(room: Room, line: str) -> cst.ParenthesizedWhitespace:
+    """A line break behind which the next line is indented like `line`."""
+    return cst.ParenthesizedWhitespace(last_line=cst.SimpleWhitespace(line[len(room.block) :]), indent=True)
+
+
+def _has_breaks(node: cst.Call) -> bool:
+    """Whether the author broke a call's lines between its arguments already."""
+    spaces = [
+        node.whitespace_before_args,
+        *(a.comma.whitespace_after for a in node.args if isinstance(a.comma, cst.Comma)),
+    ]
+    return any(isinstance(space, cst.ParenthesizedWhitespace) for space in spaces)

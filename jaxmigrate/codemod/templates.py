@@ -1,0 +1,135 @@
+"""Turns `Code` into LibCST nodes: its holes are filled with nodes of the file, its quotes and indents with the file's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import libcst as cst
+
+from jaxmigrate.codemod.marks import marked
+from jaxmigrate.codemod.style import Style
+from jaxmigrate.program.operations import HOLE, ITSELF, Code, Marked, Part
+
+ATOMS = (
+    *(cst.Name, cst.Attribute, cst.Call, cst.Subscript, cst.BaseNumber, cst.BaseString, cst.Ellipsis),
+    *(cst.List, cst.Dict, cst.Set, cst.ListComp, cst.DictComp, cst.SetComp),
+)
+PREFIX = "hole__"
+Finder = Callable[[Part], cst.BaseExpression]
+
+
+class Templates:
+    """Builds new code for one file; `find` gives what a node of `ast` has become by then."""
+
+    def __init__(self, module: cst.Module, style: Style, find: Finder, *, marks: bool) -> None:
+        self._config = module.config_for_parsing
+        self._style = style
+        self._find = find
+        self._marks = marks
+
+    def expression(self, code: Code, itself: cst.BaseExpression | None = None) -> cst.BaseExpression:
+        """The expression that some code is."""
+        parsed = cst.parse_expression(_named(code.text), config=self._config)
+        built = self._filled(parsed, code, itself)
+        assert isinstance(built, cst.BaseExpression)
+        return built
+
+    def statements(self, code: Code) -> Sequence[cst.BaseStatement]:
+        """The statements that some code is."""
+        parsed = cst.parse_module(_named(code.text), config=self._config)
+        built = [self._filled(statement, code, None) for statement in parsed.body]
+        return [statement for statement in built if isinstance(statement, cst.BaseStatement)]
+
+    def _filled(self, node: cst.CSTNode, code: Code, itself: cst.BaseExpression | None) -> cst.CSTNode:
+        parts = {name: self._part(part) for name, part in code.parts.items()}
+        if itself is not None:
+            parts[ITSELF] = itself
+        found = node.visit(_Filler(parts, self._style))
+        assert isinstance(found, cst.CSTNode)
+        return found
+
+    def _part(self, part: Part) -> cst.BaseExpression:
+        if isinstance(part, Code):
+            return self.expression(part)
+        if isinstance(part, Marked):
+            inner = self._part(part.part)
+            return marked(inner, part.site, mapped=part.mapped) if self._marks else inner
+        return self._find(part)
+
+
+def _named(text: str) -> str:
+    return HOLE.sub(lambda match: f"{PREFIX}{match[1]}", text)
+
+
+class _Filler(cst.CSTTransformer):
+    def __init__(self, parts: Mapping[str, cst.BaseExpression], style: Style) -> None:
+        super().__init__()
+        self._parts = parts
+        self._style = style
+        self._put: set[int] = set()
+
+    def leave_Name(self, original_node: cst.Name, updated_node: cst.Name) -> cst.BaseExpression:
+        if not original_node.value.startswith(PREFIX):
+            return updated_node
+        part = self._parts[original_node.value.removeprefix(PREFIX)]
+        part = part.deep_clone() if id(part) in self._put else part
+        if _needs_brackets(part):
+            part = in_brackets(part)
+        self._put.add(id(part))
+        return part
+
+    def leave_SimpleString(self, original_node: cst.SimpleString, updated_node: cst.SimpleString) -> cst.SimpleString:
+        value = updated_node.value
+        plain = value.startswith('"') and not value.startswith('"""') and "'" not in value and "\\" not in value
+        return (
+            updated_node.with_changes(value=f"'{value[1:-1]}'") if plain and self._style.quote == "'" else updated_node
+        )
+
+    def leave_IndentedBlock(self, original_node: cst.IndentedBlock, updated_node: cst.IndentedBlock) -> cst.BaseSuite:
+        return updated_node.with_changes(indent=None)
+
+    def leave_Arg(self, original_node: cst.Arg, updated_node: cst.Arg) -> cst.Arg:
+        value = updated_node.value
+        if isinstance(value, cst.StarredElement):  # `*rest` of a call
+            return updated_node.with_changes(star="*", value=value.value)
+        return updated_node
+
+    def on_leave(self, original_node: cst.CSTNodeT, updated_node: cst.CSTNodeT | cst.RemovalSentinel) -> object:  # type: ignore[override]
+        node = super().on_leave(original_node, updated_node)
+        if isinstance(node, cst.Attribute | cst.Subscript | cst.Await):
+            return self._bound(node, "value" if not isinstance(node, cst.Await) else "expression")
+        if isinstance(node, cst.Call):
+            return self._bound(node, "func")
+        if isinstance(node, cst.BinaryOperation | cst.BooleanOperation):
+            return self._bound(self._bound(node, "left"), "right")
+        if isinstance(node, cst.Comparison):
+            return self._bound(node, "left")
+        if isinstance(node, cst.UnaryOperation):
+            return self._bound(node, "expression")
+        if isinstance(node, cst.Return | cst.Assign | cst.AnnAssign | cst.Expr | cst.AugAssign):
+            value = node.value
+            if value is not None and id(value) in self._put and _has_break(value):
+                return node.with_changes(value=in_brackets(value))
+        return node
+
+    def _bound(self, node: cst.CSTNode, field: str) -> cst.CSTNode:
+        """A node whose part binds tightly: what is no atom goes into parentheses."""
+        part = getattr(node, field)
+        if id(part) in self._put and not isinstance(part, ATOMS) and not part.lpar:
+            return node.with_changes(**{field: in_brackets(part)})
+        return node
+
+
+def _needs_brackets(part: cst.BaseExpression) -> bool:
+    """Whether an expression can stand bare only where its author put it."""
+    return isinstance(part, cst.GeneratorExp | cst.NamedExpr | cst.Yield | cst.Tuple) and not part.lpar
+
+
+def _has_break(part: cst.BaseExpression) -> bool:
+    """Whether an expression goes over lines outside of brackets of its own."""
+    return not isinstance(part, ATOMS) and not part.lpar and "\n" in cst.Module(body=()).code_for_node(part)
+
+
+def in_brackets(node: cst.BaseExpression) -> cst.BaseExpression:
+    """An expression within parentheses."""
+    return node.with_changes(lpar=[cst.LeftParen()], rpar=[cst.RightParen()])

@@ -1,0 +1,216 @@
+"""What a rewrite does to a file, as plain data: typed operations on the nodes of its `ast`.
+
+Deciding makes them, `codemod` applies them with LibCST, and nothing else changes a text. New source is `Code`: text in
+which `$name` stands for a node of the file, which is kept as its author wrote it, with the operations inside it applied.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+HOLE = re.compile(r"\$([a-z_][a-z_0-9]*)")
+ITSELF = "itself"  # the hole that stands for the node which is replaced
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Code:
+    """Source of an expression or of statements, on lines as short as they come: whoever applies it breaks them."""
+
+    text: str
+    parts: Mapping[str, Part] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Marked:
+    """A part whose value a verification records under a site's id.
+
+    `mapped`: it is the mapped function itself; else it is what gives the mapped function when it is called.
+    """
+
+    site: str
+    part: ast.expr | Code
+    mapped: bool = False
+
+
+Part: TypeAlias = ast.expr | Code | Marked
+
+
+def code(text: str, **parts: str | Part) -> Code:
+    """New source; parts that are strings are put into the text, `$itself` is the node that is replaced."""
+    texts = {name: part for name, part in parts.items() if isinstance(part, str)}
+    filled = HOLE.sub(lambda match: texts.get(match[1], match[0]), text)
+    return Code(filled, {name: part for name, part in parts.items() if not isinstance(part, str)})
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Replace:
+    """Puts code in the place of an expression."""
+
+    node: ast.expr
+    code: Code
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Mark:
+    """Wraps whatever stands in the place of an expression for a verification; no line moves."""
+
+    node: ast.expr
+    site: str
+    mapped: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SetKeyword:
+    """Gives a call an argument by keyword, in the place of the one of that name where there is one."""
+
+    call: ast.Call
+    name: str
+    code: Code
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NameArgument:
+    """Passes an argument of a call under another name; by position where the name is empty."""
+
+    call: ast.Call
+    argument: ast.expr | ast.keyword
+    name: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DropArgument:
+    """Takes an argument out of a call."""
+
+    call: ast.Call
+    argument: ast.expr | ast.keyword
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Before:
+    """Puts statements before a statement; comments above it stay with it."""
+
+    statement: ast.stmt
+    code: Code
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class After:
+    """Puts statements behind a statement."""
+
+    statement: ast.stmt
+    code: Code
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class First:
+    """Puts statements at the beginning of a function's body, after its docstring."""
+
+    function: ast.FunctionDef | ast.AsyncFunctionDef
+    code: Code
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ReplaceStatement:
+    """Puts statements in the place of one."""
+
+    statement: ast.stmt
+    code: Code
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DropStatement:
+    """Takes a statement out; comments above it stay."""
+
+    statement: ast.stmt
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Enclose:
+    """Puts a function around another one, which keeps its body under a new name right below.
+
+    `code` is the new function without decorators; it takes over those of the old one but for `dropped`, which
+    `decorators` replace where the first of them stood.
+    """
+
+    function: ast.FunctionDef | ast.AsyncFunctionDef
+    code: Code
+    name: str
+    dropped: tuple[ast.expr, ...]
+    decorators: tuple[Code, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Redecorate:
+    """Puts other decorators in the place of one; none drops it."""
+
+    function: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+    decorator: ast.expr
+    decorators: tuple[Code, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Import:
+    """Imports `name` from `module`, or `module` itself where there is no name; nothing where it is imported already.
+
+    `module` begins with dots where it is relative.
+    """
+
+    module: str
+    name: str = ""
+    asname: str = ""
+
+    @property
+    def statement(self) -> str:
+        """The import as a statement."""
+        bound = f" as {self.asname}" if self.asname else ""
+        return f"from {self.module} import {self.name}{bound}" if self.name else f"import {self.module}{bound}"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DropAlias:
+    """Takes a name out of an import, and all of it where that was its only one."""
+
+    statement: ast.Import | ast.ImportFrom
+    alias: ast.alias
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ReplaceAlias:
+    """Imports something else under the place of a name in an import; `name` as it is written there, with its `as`."""
+
+    statement: ast.Import | ast.ImportFrom
+    alias: ast.alias
+    name: str
+    asname: str = ""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Define:
+    """Adds definitions below the imports, before the first of `uses`; one that the file has word for word is its own."""
+
+    text: str
+    uses: tuple[ast.AST, ...] = ()
+
+
+Operation: TypeAlias = (
+    Replace
+    | Mark
+    | SetKeyword
+    | NameArgument
+    | DropArgument
+    | Before
+    | After
+    | First
+    | ReplaceStatement
+    | DropStatement
+    | Enclose
+    | Redecorate
+    | Import
+    | DropAlias
+    | ReplaceAlias
+    | Define
+)
