@@ -153,7 +153,7 @@ class ApplyOperations(VisitorBasedCodemodCommand):
         index = bisect_left(self._lines_touched, first)
         return index < len(self._lines_touched) and self._lines_touched[index] <= last
 
-    def on_leave(self, original_node: cst.CSTNodeT, updated_node: cst.CSTNodeT) -> cst.CSTNodeT:  # type: ignore[override]
+    def on_leave(self, original_node: cst.CSTNodeT, updated_node: cst.CSTNodeT) -> cst.CSTNodeT:
         """A node with the operations on it applied."""
         node: cst.CSTNode = updated_node
         if isinstance(original_node, cst.BaseExpression):
@@ -199,7 +199,7 @@ class ApplyOperations(VisitorBasedCodemodCommand):
             raise LookupError(f"found no {type(part).__name__} in line {part.lineno}")
         found = self._finished[key]
         if isinstance(part, ast.Starred):
-            return cst.StarredElement(value=found)  # type: ignore[return-value] # the filler makes it an argument
+            return cst.StarredElement(value=found)  # the filler makes it an argument
         return found
 
     def _import(
@@ -228,7 +228,7 @@ class ApplyOperations(VisitorBasedCodemodCommand):
                 node = marked(node, operation.site, mapped=operation.mapped)
         if key in self._holes:
             self._finished[key] = node
-        elif isinstance(original, cst.BaseExpression) and ("star", key) in self._holes:
+        elif ("star", key) in self._holes:
             self._finished["star", key] = node
         return node
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 import libcst as cst
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 Statement: TypeAlias = cst.SimpleStatementLine | cst.BaseCompoundStatement
 Made: TypeAlias = list[cst.BaseStatement]
+Noted = TypeVar("Noted", cst.SimpleStatementLine, cst.BaseCompoundStatement)
 EMPTY = cst.EmptyLine(indent=False)
 
 
@@ -96,16 +97,17 @@ def _single_blanks(lines: Sequence[cst.EmptyLine], seam: int) -> list[cst.EmptyL
 def _one(command: ApplyOperations, original: cst.BaseStatement, updated: Statement) -> Iterator[cst.BaseStatement]:
     """What becomes of one statement."""
     if not isinstance(original, cst.SimpleStatementLine):
+        assert isinstance(updated, cst.BaseCompoundStatement)
         yield from _changed(command, original, _noted(updated, command.comments_of(original)))
         return
     assert isinstance(updated, cst.SimpleStatementLine)
-    updated = _noted(updated, command.comments_of(original))
-    if len(original.body) == 1 and len(updated.body) == 1:
-        yield from _changed(command, original.body[0], updated)
+    line = _noted(updated, command.comments_of(original))
+    if len(original.body) == 1 and len(line.body) == 1:
+        yield from _changed(command, original.body[0], line)
     elif not any(command.has_statement_operations(small) for small in original.body):
-        yield updated if updated.body else _without(updated)
+        yield line if line.body else _without(line)
     else:
-        yield from _apart(command, original, updated)
+        yield from _apart(command, original, line)
 
 
 def _without(line: cst.SimpleStatementLine) -> cst.SimpleStatementLine:
@@ -134,12 +136,12 @@ def _small(
     yield from _changed(command, old, line)
 
 
-def _noted(statement: Statement, comments: Sequence[cst.Comment]) -> Statement:
+def _noted(statement: Noted, comments: Sequence[cst.Comment]) -> Noted:
     """A statement with more comments above it."""
     if not comments:
         return statement
-    lines = [cst.EmptyLine(comment=comment) for comment in comments]
-    return statement.with_changes(leading_lines=[*statement.leading_lines, *lines])
+    noted = [*statement.leading_lines, *(cst.EmptyLine(comment=comment) for comment in comments)]
+    return statement.with_changes(leading_lines=noted)
 
 
 def _changed(command: ApplyOperations, original: cst.CSTNode, updated: Statement) -> Iterator[cst.BaseStatement]:
@@ -159,7 +161,7 @@ def _changed(command: ApplyOperations, original: cst.CSTNode, updated: Statement
                 after += built(command, operation.code, indent)
             case ReplaceStatement():
                 here = built(command, operation.code, indent)
-                command.keep_comments(updated, cst.Module(body=here))
+                command.keep_comments(updated, cst.IndentedBlock(here))
             case DropStatement() | None:
                 here = []
             case First():

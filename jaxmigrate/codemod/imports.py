@@ -59,7 +59,7 @@ def alias_of(name: str, asname: str = "") -> cst.ImportAlias:
 
 def added(module: cst.Module, wanted: Iterable[Import], style: Style) -> cst.Module:
     """A module with imports that it lacks."""
-    body = list(module.body)
+    body: list[cst.BaseStatement] = list(module.body)
     missing = {one.statement: one for one in wanted if not _has(body, one)}
     by_source: dict[str, list[Import]] = {}
     for one in missing.values():
@@ -229,9 +229,7 @@ def _section(body: Sequence[cst.BaseStatement], head: Sequence[int], new: Import
     for index in head:
         statement = body[index]
         assert isinstance(statement, cst.SimpleStatementLine)
-        adjacent = (
-            sections and sections[-1][-1] == index - 1 and not any(not l.comment for l in statement.leading_lines)
-        )
+        adjacent = sections and sections[-1][-1] == index - 1 and all(line.comment for line in statement.leading_lines)
         if adjacent:
             sections[-1].append(index)
         else:
@@ -271,6 +269,6 @@ def _order(known: Sequence[Importing]) -> SortKey:
 
     def disorder(key: SortKey) -> int:
         found = [key(one) for one in known]
-        return sum(a > b for i, a in enumerate(found) for b in found[i + 1 :])  # type: ignore[operator]
+        return sum(a > b for i, a in enumerate(found) for b in found[i + 1 :])
 
     return min((plain_first, by_module), key=disorder)

@@ -26,7 +26,7 @@ def is_mark(node: cst.CSTNode) -> bool:
 
 
 class _Remover(cst.CSTTransformer):
-    def leave_Call(self, original_node: cst.Call, updated_node: cst.Call) -> cst.BaseExpression:
+    def leave_Call(self, _original: cst.Call, updated_node: cst.Call) -> cst.BaseExpression:
         return updated_node.args[-1].value if is_mark(updated_node) else updated_node
 
 

@@ -1,4 +1,4 @@
-"""Turns `Code` into LibCST nodes: its holes are filled with nodes of the file, its quotes and indents with the file's."""
+"""Turns `Code` into LibCST nodes: its holes become nodes of the file, its quotes and indents are the file's."""
 
 from __future__ import annotations
 
@@ -78,24 +78,25 @@ class _Filler(cst.CSTTransformer):
         self._put.add(id(part))
         return part
 
-    def leave_SimpleString(self, original_node: cst.SimpleString, updated_node: cst.SimpleString) -> cst.SimpleString:
+    def leave_SimpleString(self, _original: cst.SimpleString, updated_node: cst.SimpleString) -> cst.SimpleString:
         value = updated_node.value
         plain = value.startswith('"') and not value.startswith('"""') and "'" not in value and "\\" not in value
         return (
             updated_node.with_changes(value=f"'{value[1:-1]}'") if plain and self._style.quote == "'" else updated_node
         )
 
-    def leave_IndentedBlock(self, original_node: cst.IndentedBlock, updated_node: cst.IndentedBlock) -> cst.BaseSuite:
+    def leave_IndentedBlock(self, _original: cst.IndentedBlock, updated_node: cst.IndentedBlock) -> cst.BaseSuite:
         return updated_node.with_changes(indent=None)
 
-    def leave_Arg(self, original_node: cst.Arg, updated_node: cst.Arg) -> cst.Arg:
+    def leave_Arg(self, _original: cst.Arg, updated_node: cst.Arg) -> cst.Arg:
         value = updated_node.value
         if isinstance(value, cst.StarredElement):  # `*rest` of a call
             return updated_node.with_changes(star="*", value=value.value)
         return updated_node
 
-    def on_leave(self, original_node: cst.CSTNodeT, updated_node: cst.CSTNodeT | cst.RemovalSentinel) -> object:  # type: ignore[override]
+    def on_leave(self, original_node: cst.CSTNodeT, updated_node: cst.CSTNodeT) -> cst.CSTNode:  # type: ignore[override]
         node = super().on_leave(original_node, updated_node)
+        assert isinstance(node, cst.CSTNode)
         if isinstance(node, cst.Attribute | cst.Subscript | cst.Await):
             return self._bound(node, "value" if not isinstance(node, cst.Await) else "expression")
         if isinstance(node, cst.Call):

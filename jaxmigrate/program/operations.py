@@ -1,7 +1,8 @@
 """What a rewrite does to a file, as plain data: typed operations on the nodes of its `ast`.
 
-Deciding makes them, `codemod` applies them with LibCST, and nothing else changes a text. New source is `Code`: text in
-which `$name` stands for a node of the file, which is kept as its author wrote it, with the operations inside it applied.
+Deciding makes them, `codemod` applies them with LibCST, and nothing else changes a text. New source is `Code`: text
+in which `$name` stands for a node of the file, which is kept as its author wrote it, with the operations inside it
+applied.
 """
 
 from __future__ import annotations
@@ -190,7 +191,7 @@ class ReplaceAlias:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Define:
-    """Adds definitions below the imports, before the first of `uses`; one that the file has word for word is its own."""
+    """Adds definitions below the imports, before the first of `uses`; one that the file has already is left out."""
 
     text: str
     uses: tuple[ast.AST, ...] = ()
