@@ -168,7 +168,7 @@ def _add_fix(commands: Any) -> None:
         commands,
         "fix",
         "rewrite pmap into shard_map, and say why of each site that is left",
-        usage="jaxmigrate fix PATH... [--diff | --check] [options] [--verify -- COMMAND...]",
+        usage="jaxmigrate fix [PATH...] [--diff | --check] [options] [--verify -- COMMAND...]",
     )
     _add_paths(fix)
     mode = fix.add_mutually_exclusive_group()
@@ -197,9 +197,15 @@ def _add_verify(commands: Any) -> None:
         commands,
         "verify",
         "run a program before and after its migration on simulated devices and compare every mapped call",
-        usage="jaxmigrate verify PATH [--original DIR|GITREF] [options] [-- COMMAND...]",
+        usage="jaxmigrate verify [PATH] [--original DIR|GITREF] [options] [-- COMMAND...]",
     )
-    verify.add_argument("path", metavar="PATH", help="the program's file or folder, or a notebook")
+    verify.add_argument(
+        "path",
+        nargs="?",
+        default=".",
+        metavar="PATH",
+        help="the program's file or folder, or a notebook (default: the current folder)",
+    )
     verify.add_argument(
         "--original",
         metavar="DIR|GITREF",
@@ -248,7 +254,13 @@ def _subcommand(commands: Any, name: str, summary: str, usage: str | None = None
 
 
 def _add_paths(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("paths", nargs="+", metavar="PATH", help="a file, notebook or folder, or - for standard input")
+    parser.add_argument(
+        "paths",
+        nargs="*",
+        default=["."],
+        metavar="PATH",
+        help="a file, notebook or folder, or - for standard input (default: the current folder)",
+    )
     parser.add_argument(
         "--docs",
         action="store_true",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import importlib
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -108,7 +109,8 @@ def place(source: SourceFile) -> Path:
     """Where a file's imports are looked for; standard input stands in the current folder."""
     if source.path is None:
         return Path.cwd() / "stdin.py"
-    return source.path.absolute() if source.notebook is None or source.notebook.has_cells else beside(source.path)
+    path = Path(os.path.abspath(source.path))  # the same whatever way it was named
+    return path if source.notebook is None or source.notebook.has_cells else beside(path)
 
 
 def beside(path: Path) -> Path:

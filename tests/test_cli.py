@@ -78,12 +78,21 @@ class TestArguments:
             widths.append(max(map(len, options.splitlines())))
         assert 60 < widths[0] <= 70 < 120 < widths[1] <= 140
 
+    @pytest.mark.parametrize("command", ["lint", "fix"])
+    def test_the_current_folder_is_the_default(
+        self, command: str, folder: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        (folder / "a.py").write_text(PMAPPED)
+        assert main([command]) == 0
+        told = capsys.readouterr()
+        assert "1 file" in told.out + told.err
+        assert ((folder / "a.py").read_text() == PMAPPED) == (command == "lint")
+
     @pytest.mark.parametrize(
         ("arguments", "words"),
         [
             ([], "required: COMMAND"),
             (["frobnicate"], "invalid choice: 'frobnicate'"),
-            (["lint"], "required: PATH"),
             (["lint", "--devices", "3", "a.py"], "jaxmigrate lint: error: unrecognized arguments: --devices"),
             (["lint", "--format", "yaml", "a.py"], "invalid choice: 'yaml'"),
             (["lint", "--select", "E501", "a.py"], "'E501' is not a rule code"),
@@ -95,7 +104,6 @@ class TestArguments:
             (["fix", "--report", "out.txt", "."], "ends in none of .json, .xml, .md, .html"),
             (["fix", ".", "--", "python", "a.py"], "only run by --verify"),
             (["fix", "--verify", "-", "--", "python"], "standard input is rewritten by itself"),
-            (["verify", "--", "python", "a.py"], "required: PATH"),
             (["verify", ".", "--devices", "0", "--", "true"], "'0' is not a whole number"),
             (["verify", ".", "--timeout", "nan", "--", "true"], "'nan' is not a number of seconds"),
             (["verify", "-", "--", "true"], "standard input cannot be verified"),
@@ -342,7 +350,7 @@ class TestFix:
         names = [f"out/report.{ending}" for ending in ("json", "xml", "md", "html")]
         assert main(["fix", "--check", ".", *(part for name in names for part in ("--report", name))]) == 1
         document = json.loads((folder / names[0]).read_text())
-        assert document["summary"] == {"sites": 2, "rewritten": 1, "left": 1, "files_changed": 1}
+        assert document["summary"] == {"sites": 2, "rewritten": 1, "left": 1, "kept": 0, "files_changed": 1}
         first, second = document["sites"]
         assert (first["path"], first["line"], first["axis"], first["status"]) == ("a.py", 3, "i", "rewritten")
         assert (second["path"], second["status"]) == ("b.py", "left")

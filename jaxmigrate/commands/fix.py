@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 
 from jaxmigrate.commands import Failure
+from jaxmigrate.commands.beside import texts_beside
 from jaxmigrate.commands.cells import remarks
 from jaxmigrate.commands.inputs import Inputs, load, locate
 from jaxmigrate.commands.planning import PlannedFile, plan_files, with_diff
@@ -26,6 +27,7 @@ from jaxmigrate.verify.model import Evidence
 _REPORTS = {".json": fix_json.write, ".xml": fix_junit.write, ".md": fix_markdown.write, ".html": fix_html.write}
 
 WITHHELD = "JM490"
+MOST_CALLERS = 3
 
 
 def run(options: argparse.Namespace) -> int:
@@ -72,7 +74,8 @@ def _fix_group(group: Inputs, options: argparse.Namespace, from_stdin: bool) -> 
     layout = options.layout or group.config.layout
     root = project_of(group.config, (source.path for source in group.sources if source.path is not None))
     target = target_jax(group.config, root, options.target_jax)
-    planned, broken = plan_files(group.sources, layout, target, written_for(root), marks=options.verify)
+    beside = texts_beside(group.sources, group.config)
+    planned, broken = plan_files(group.sources, layout, target, written_for(root), marks=options.verify, beside=beside)
     evidence, withheld = _verified(planned, group, options) if options.verify else (None, {})
     if not (options.diff or options.check or from_stdin):
         withheld = {**withheld, **_left_with_unwritable(planned, withheld)}
@@ -156,17 +159,32 @@ def _tell(result: FixResult, options: argparse.Namespace, from_stdin: bool) -> N
             tell(f"{file.path}: {_done(file, options.check)}")
             for line in _layouts(file):
                 tell(line)
-    for left in result.all_left:
-        tell(f"{left.place}:{left.column} {left.code} {left.reason}")
+    for one in (*result.all_left, *result.kept):
+        tell(f"{one.place}:{one.column} {one.code} {one.reason}")
     for error in result.errors:
         say(str(error))
     for remark in result.notebooks:
         say(remark)
+    if result.callers:
+        say(_of_callers(result.callers))
+    if from_stdin and any(map(is_global, result.rewritten)):
+        say("note: standard input was taken for the whole program; --layout stacked keeps every caller as it is")
     if result.evidence is not None:
         tell(f"verification: {result.evidence.verdict.value}: {result.evidence.message}")
         for note in result.evidence.notes:
             tell(f"note: {note}")
     tell(result.summary())
+
+
+def _of_callers(callers: Sequence[str]) -> str:
+    """That files which use what is rewritten were not given, so that it had to fit them as they are."""
+    shown = ", ".join(callers[:MOST_CALLERS])
+    more = f" and {len(callers) - MOST_CALLERS} more" if len(callers) > MOST_CALLERS else ""
+    use, stay = ("uses", "it stays as it is") if len(callers) == 1 else ("use", "they stay as they are")
+    return (
+        f"note: {shown}{more} {use} what is rewritten and {'was' if len(callers) == 1 else 'were'} not given: {stay}, "
+        "and arrays that cross over stay stacked; give the whole project to migrate all of it"
+    )
 
 
 def _layouts(file: FixedFile) -> Iterator[str]:

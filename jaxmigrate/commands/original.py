@@ -39,13 +39,16 @@ class Origin:
     others: Mapping[str, bytes]
 
 
-def find_original(path: str, original: str, migrated: Sequence[SourceFile]) -> Origin:
+def find_original(
+    path: str, original: str, migrated: Sequence[SourceFile], beside: Mapping[Path, str] | None = None
+) -> Origin:
     """Reads the original, plans its migration, and sees whether the files under `path` are what comes of that.
 
     Args:
         path: The migrated file or folder, as the user named it.
         original: A folder, a file, or a git revision.
         migrated: The files under `path`.
+        beside: The texts of the project's other files.
 
     Raises:
         Failure: There is no such original, or it holds nothing of the program.
@@ -62,7 +65,7 @@ def find_original(path: str, original: str, migrated: Sequence[SourceFile]) -> O
         if name.endswith(_PROGRAM)
     ]
     for layout in LAYOUTS:
-        planned, errors = plan_files(sources, layout, marks=True)
+        planned, errors = plan_files(sources, layout, marks=True, beside=beside)
         if errors:
             raise errors[0]
         if not any(_is_changed(file, inside, top) for file in planned):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from jaxmigrate.commands.cells import in_cells
 from jaxmigrate.commands.inputs import unparsable
@@ -40,15 +42,18 @@ def plan_files(
     era: Era = "",
     *,
     marks: bool = False,
+    beside: Mapping[Path, str] | None = None,
 ) -> tuple[list[PlannedFile], list[SourceError]]:
     """Plans the migration of the files of one project; `marks` asks for what a verification needs.
+
+    `beside` are the texts of its other files, which stay as they are.
 
     Returns:
         The files that parse, in their order, and the errors of those that do not or that could not be written back.
     """
     by_name = {source.name: source for source in sources}
     named = [(source.name, place(source), source.text) for source in sources]
-    plan, broken = plan_sources(named, layout=layout, target=target, era=era, marks=marks)
+    plan, broken = plan_sources(named, layout=layout, target=target, era=era, marks=marks, beside=beside or {})
     errors = [unparsable(by_name[name], error) for name, error in broken.items()]
     planned = []
     for file in plan.files:
@@ -64,4 +69,5 @@ def plan_files(
 def with_diff(file: PlannedFile, outcome: Outcome, sites: tuple[SitePlan, ...]) -> FixedFile:
     """What became of a planned file, with its diff, for reports."""
     diff = diff_of(file.source, file.plan.after)
-    return FixedFile(file.source.name, outcome, sites, diff, file.source.encoding, file.plan.names)
+    callers = tuple(os.path.relpath(path) for path in file.plan.callers)
+    return FixedFile(file.source.name, outcome, sites, diff, file.source.encoding, file.plan.names, callers)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from jaxmigrate.commands import Failure
 
-_PROJECT_MARKS = ("pyproject.toml", "setup.py", "setup.cfg", ".git", ".hg")
+PROJECT_MARKS = ("pyproject.toml", "setup.py", "setup.cfg", ".git", ".hg")
 
 
 def project_root(paths: Sequence[Path]) -> Path:
@@ -48,6 +48,6 @@ def _project(folder: Path) -> Path:
     for candidate in (folder, *folder.parents):
         if candidate in (Path.home(), Path(candidate.anchor)):
             break
-        if any((candidate / mark).exists() for mark in _PROJECT_MARKS):
+        if any((candidate / mark).exists() for mark in PROJECT_MARKS):
             return candidate
     return folder

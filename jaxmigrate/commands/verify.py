@@ -8,6 +8,7 @@ import shutil
 import sys
 
 from jaxmigrate.commands import Failure
+from jaxmigrate.commands.beside import texts_beside
 from jaxmigrate.commands.inputs import Inputs, load
 from jaxmigrate.commands.original import Origin, find_original
 from jaxmigrate.commands.planning import PlannedFile, plan_files, with_diff
@@ -30,7 +31,7 @@ def run(options: argparse.Namespace) -> int:
     """
     inputs = _inputs(options)
     commands(inputs.config, options)
-    origin = find_original(options.path, options.original, inputs.sources) if options.original is not None else None
+    origin = _origin(inputs, options) if options.original is not None else None
     if origin is not None and origin.by_hand:
         evidence, files = _verify_by_hand(origin, inputs, options)
     else:
@@ -39,6 +40,11 @@ def run(options: argparse.Namespace) -> int:
     write_reports(report, options.report, WRITERS)
     sys.stdout.write(verify_text.write(report, wants_colour(sys.stdout), shutil.get_terminal_size((100, 24)).columns))
     return 0 if evidence.ok else 1
+
+
+def _origin(inputs: Inputs, options: argparse.Namespace) -> Origin:
+    beside = texts_beside(inputs.sources, inputs.config)
+    return find_original(options.path, options.original, inputs.sources, beside)
 
 
 def _verify_rewrite(
@@ -84,7 +90,8 @@ def _inputs(options: argparse.Namespace) -> Inputs:
 
 
 def _planned(inputs: Inputs) -> list[PlannedFile]:
-    planned, broken = plan_files(inputs.sources, inputs.config.layout, marks=True)
+    beside = texts_beside(inputs.sources, inputs.config)
+    planned, broken = plan_files(inputs.sources, inputs.config.layout, marks=True, beside=beside)
     for error in [*inputs.errors, *broken]:
         say(str(error))
     return planned

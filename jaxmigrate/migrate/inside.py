@@ -108,7 +108,7 @@ def _reason_around(
 ) -> str:
     """What the program does with the maps that a mesh of two axes does not allow."""
     nodes = {*around, *(m.node for m in maps)}
-    for module in resolver.project.named:
+    for module in resolver.project.program:
         for call in module.table.calls:
             callee = resolver.value(call.func, module)
             if isinstance(callee, External) and callee.name in DIFFERENTIATIONS and call.args:
@@ -163,7 +163,7 @@ class _Use:
         """Whether all uses of a name stay; `made` says that it is called to make what is followed."""
         word = re.compile(rf"\b{re.escape(name)}\b")
         stem = self.module.path.stem
-        if any(m is not self.module and stem in m.text and word.search(m.text) for m in self.resolver.project.named):
+        if any(m is not self.module and stem in m.text and word.search(m.text) for m in self.resolver.project.program):
             return False
         uses = [n for n in self.module.table.references if last_name(n) == name]
         return all(self._goes(n, made) for n in uses if isinstance(n.ctx, ast.Load))

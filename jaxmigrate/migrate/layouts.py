@@ -50,10 +50,12 @@ def choose(
     around: Surroundings,
     texts: Mapping[Path, str],
     onlookers: Onlookers,
+    outside: Mapping[Module, Sequence[MappedSite]],
 ) -> Chosen:
     """Follows stacked arrays through a project; what cannot be proven is left to the stacked helper.
 
-    `texts` are the files that may be rewritten, `onlookers` those of the project that may join.
+    `texts` are the files that may be rewritten, `onlookers` those of the project that may join, `outside` the sites of
+    modules that run with them and stay as they are.
     """
     program = Program(around.processes, around.guarded)
     left = [d for ds in decisions.values() for d in ds if not d.is_plain or d.around]
@@ -68,8 +70,9 @@ def choose(
         return module.path in texts and can_hold(module)
 
     found = layouts(resolver, active, candidates, around.processes, axis, editable, onlookers)
-    own = around.processes and _gives_shared(sites, found)
-    program = replace(program, unlike=_may_be_unlike(sites, found, resolver), own=own)
+    every = {**sites, **outside}
+    own = around.processes and _gives_shared(every, found)
+    program = replace(program, unlike=_may_be_unlike(every, found, resolver), own=own)
     squeezed = {s.function.module for c in found.sites.values() if c.is_global for s in c.squeezes}
     more = {*(c.op.module for c in found.ops), *(c.module for c in found.calls), *squeezed} - set(modules.values())
     return Chosen(found, program, tuple(sorted(more, key=lambda m: m.path)))

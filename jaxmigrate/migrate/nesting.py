@@ -113,7 +113,7 @@ def maps_given(site: MappedSite, resolver: Resolver) -> list[Application]:
 def _given(parameter: Parameter, resolver: Resolver) -> Iterator[Values]:
     """What the calls of a function in sight pass for a parameter."""
     name = _name_of(parameter)
-    for module in resolver.project.named if name else ():
+    for module in resolver.project.program if name else ():
         for call in module.table.calls if name in module.text else ():
             function = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", None)
             callee = resolver.value(call.func, module) if function == name else None

@@ -140,7 +140,7 @@ class _Uses:
             if not name or (name, level) in self._seen:
                 continue
             self._seen.add((name, level))
-            for module in self.resolver.project.named:
+            for module in self.resolver.project.program:
                 if name in module.text:
                     yield from ((node, module, level) for node in module.table.named.get(name, ()))
 
@@ -156,7 +156,7 @@ class _Uses:
         """The functions of a project that have a name."""
         known = cast("dict[str, list[Named]]", self.resolver.remembered.setdefault("functions by name", {}))
         if not known:
-            for module in self.resolver.project.named:
+            for module in self.resolver.project.program:
                 for node in module.nodes:
                     if isinstance(node, Named):
                         known.setdefault(node.name, []).append(node)

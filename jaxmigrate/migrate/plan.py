@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal
 
 from jaxmigrate.sources import shown_path
@@ -140,7 +141,8 @@ class FilePlan:
 
     `after` equals `before` where nothing is rewritten. `marked_renewed` is `marked_before` with its old names replaced,
     for an original that today's JAX does not run as it is; empty where there are none. `together` are the files, this
-    one among them, that make, map and take apart the same global arrays: they are written all or not at all.
+    one among them, that make, map and take apart the same global arrays: they are written all or not at all. `callers`
+    import this one and were not among the files given, so that they stay as they are.
     """
 
     path: str
@@ -152,6 +154,7 @@ class FilePlan:
     names: tuple[NamePlan, ...] = ()
     marked_renewed: str = ""
     together: frozenset[str] = frozenset()
+    callers: tuple[Path, ...] = ()
 
     @property
     def changed(self) -> bool:

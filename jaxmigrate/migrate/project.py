@@ -7,6 +7,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 
 from jaxmigrate.flow.layout.choices import SiteChoice
 from jaxmigrate.flow.layout.onlookers import Onlookers
@@ -24,6 +25,7 @@ from jaxmigrate.migrate.edits import Positions, apply_edits
 from jaxmigrate.migrate.global_arrays import global_rewrite
 from jaxmigrate.migrate.global_file import GlobalRewrite
 from jaxmigrate.migrate.imports import imported_names
+from jaxmigrate.migrate.kept import leave_kept
 from jaxmigrate.migrate.layouts import Chosen, choose
 from jaxmigrate.migrate.neighbours.plans import with_new_names, with_renewed_originals
 from jaxmigrate.migrate.plan import FilePlan, Plan, SitePlan
@@ -31,12 +33,14 @@ from jaxmigrate.migrate.rewriting import Mark, marked, planned_imports, rewrite
 from jaxmigrate.migrate.sites import Outcome, site_plan
 from jaxmigrate.migrate.together import leave_together
 from jaxmigrate.program.modules import Module, Project, import_name, parse_module, read_utf8
+from jaxmigrate.program.old_mentions import may_use_old_names
 from jaxmigrate.program.old_names import Era, Release
 from jaxmigrate.program.resolve import PARTIALS, Resolver
 from jaxmigrate.program.scopes import Binding
 from jaxmigrate.program.sites import MappedSite, Reference, ReferenceNode, mapped_sites, references
 from jaxmigrate.program.values import External, ModuleValue
 
+NO_TEXTS: Mapping[Path, str] = MappingProxyType({})
 RENAMED = re.compile(r"\bpmap\s+as\s+\w")
 
 
@@ -48,6 +52,7 @@ def plan_sources(
     era: Era = "",
     *,
     marks: bool = True,
+    beside: Mapping[Path, str] = NO_TEXTS,
 ) -> tuple[Plan, dict[str, SyntaxError]]:
     """Plans the migration of files given as (name, absolute path, text).
 
@@ -55,7 +60,8 @@ def plan_sources(
     layout "auto" arrays become global ones wherever that is proven, with "stacked" every caller stays as it is. Old
     names of JAX give way to those that the release `target`, by default the newest, and all later ones have;
     `era` is what the project says it was written for, where the meaning of its code depends on that. Without `marks`
-    the texts for a verification are not made.
+    the texts for a verification are not made. `beside` are the other files of the project by path: they are read for
+    what they do with the files given, and stay as they are.
 
     Returns:
         The plan, with a file for each source in the order given, and by name the errors of those that do not parse.
@@ -77,12 +83,47 @@ def plan_sources(
     for name, path, text in sources if stems else ():
         if path not in modules and name not in errors and any(stem in text for stem in stems):
             parse(name, path, text)
-    project = Project(modules.values(), lambda path: texts.get(path) or read_utf8(path), texts)
-    plan = _plan(sources, modules, project, layout == "auto", marks=marks)
+    known = {**beside, **texts}
+    project = Project(modules.values(), lambda path: known.get(path) or read_utf8(path), known)
+    onlookers = Onlookers(project, known)
+    plan = _plan(sources, modules, project, onlookers, layout == "auto", marks=marks)
     paths = {name: path for name, path, _ in sources if name not in errors}
     judged: dict[str, bool] = {}
-    plan = with_renewed_originals(plan, paths, target, era, judged) if marks else plan
-    return with_new_names(plan, paths, target, era, judged), errors
+    leaned_on = _imported_by_others(paths.values(), texts, onlookers, Resolver(project), judged)
+    plan = with_renewed_originals(plan, paths, target, era, judged, leaned_on) if marks else plan
+    plan = with_new_names(plan, paths, target, era, judged, leaned_on)
+    return _with_callers(plan, paths, beside, onlookers), errors
+
+
+def _imported_by_others(
+    paths: Iterable[Path],
+    texts: Mapping[Path, str],
+    onlookers: Onlookers,
+    resolver: Resolver,
+    judged: dict[str, bool],
+) -> dict[Path, frozenset[str]]:
+    """By file that may change, the names that others import from it; `judged` keeps which may use old names."""
+    changing = []
+    for path in paths:
+        text = texts[path]
+        if "pmap" not in text and text not in judged:
+            judged[text] = may_use_old_names(text)
+        if "pmap" in text or judged[text]:
+            changing.append(path)
+    found = imported_names(onlookers.importers(changing), resolver) if changing else {}
+    return {module.path: names for module, names in found.items()}
+
+
+def _with_callers(plan: Plan, paths: Mapping[str, Path], beside: Mapping[Path, str], onlookers: Onlookers) -> Plan:
+    """The plan in which each file that changes has those that import it and were not among the files given."""
+    if not beside:
+        return plan
+    files = []
+    for file in plan.files:
+        importing = onlookers.importing(paths[file.path]) if file.changed and file.path in paths else ()
+        callers = tuple(sorted(path for path in importing if path in beside))
+        files.append(replace(file, callers=callers) if callers else file)
+    return Plan(tuple(files))
 
 
 def fix_files(files: Mapping[str, str], layout: str = "stacked") -> dict[str, str]:
@@ -96,24 +137,25 @@ def _plan(
     sources: Sequence[tuple[str, Path, str]],
     modules: dict[Path, Module],
     project: Project,
+    onlookers: Onlookers,
     is_auto: bool,
     *,
     marks: bool,
 ) -> Plan:
     resolver = Resolver(project)
     texts = {path: text for _, path, text in sources}
-    onlookers = Onlookers(project, texts)
-    if is_auto:
-        project.beside = tuple(onlookers.beside({module.path for module in project.named}))
-    around = surroundings([text for _, _, text in sources])
+    project.beside = tuple(onlookers.beside({module.path for module in project.named}))
+    around = surroundings([*texts.values(), *onlookers.texts_beside(modules, texts)])
     sites = {module: mapped_sites(module, resolver) for module in modules.values()}
     decisions = {module: decide(module, sites[module], resolver, around.processes) for module in modules.values()}
     roots = {d.reference.node: d for ds in decisions.values() for d in ds}
+    decisions = leave_kept(decisions, sites, lambda site: _reference_of(site, resolver, roots))
     decisions = leave_together(decisions, sites, resolver, lambda site: _reference_of(site, resolver, roots))
     roots = {d.reference.node: d for ds in decisions.values() for d in ds}
     leaned_on = _leaned_on(sites, roots, resolver)
-    imported = imported_names(tuple(modules.values()), resolver)
-    chosen = choose(modules, sites, decisions, resolver, around, texts, onlookers) if is_auto else None
+    imported = imported_names((*modules.values(), *onlookers.importers(modules)), resolver)
+    others = {m: mapped_sites(m, resolver) for m in project.beside if m.path not in texts}
+    chosen = choose(modules, sites, decisions, resolver, around, texts, onlookers, others) if is_auto else None
     for more in chosen.more if chosen is not None else ():
         modules[more.path], sites[more], decisions[more] = more, [], []
     files = []

@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from jaxmigrate.migrate.decide import Decision, Refusal
 from jaxmigrate.migrate.nesting import maps_given, maps_inside
+from jaxmigrate.program.kept import KEPT
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.sites import MappedSite, ReferenceNode
@@ -39,7 +40,8 @@ def leave_together(
 
 def _inside(refusal: Refusal) -> Refusal:
     reason = "is called inside of a map that is left; see there"
-    return refusal if refusal.reason == reason else Refusal("JM405", reason)
+    code = KEPT if refusal.code == KEPT else "JM405"
+    return refusal if refusal.reason == reason else Refusal(code, reason)
 
 
 def _groups(

@@ -9,18 +9,20 @@ from jaxmigrate.verify.model import to_json
 
 
 def write(result: FixResult) -> str:
-    """One JSON object: `summary`, `sites`, `names`, `files`, `errors`, `notebooks` and `verification`."""
+    """One JSON object: `summary`, `sites`, `names`, `files`, `callers`, `errors`, `notebooks` and `verification`."""
     document = {
         "version": 1,
         "summary": {
             "sites": len(result.sites),
             "rewritten": len(result.rewritten),
             "left": len(result.left),
+            "kept": len(result.sites) - len(result.rewritten) - len(result.left),
             "files_changed": len(result.changed),
         },
         "sites": [site.to_json() for site in result.sites],
         "names": [name.to_json() for name in result.names],
         "files": [{"path": file.path, "outcome": file.outcome, "diff": file.diff_text} for file in result.files],
+        "callers": list(result.callers),
         "errors": [error.to_json() for error in result.errors],
         "notebooks": list(result.notebooks),
         "verification": None if result.evidence is None else to_json(result.evidence),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import xml.etree.ElementTree as ET
 
 from jaxmigrate.migrate.plan import NamePlan, SitePlan
+from jaxmigrate.program.kept import KEPT
 from jaxmigrate.reports.fix_result import FixResult
 from jaxmigrate.reports.xml_text import document, legal, suite_of
 
@@ -16,6 +17,7 @@ def write(result: FixResult) -> str:
         "tests": str(len(result.sites) + len(result.names) + len(result.errors)),
         "failures": str(len(result.left) + len(result.left_names)),
         "errors": str(len(result.errors)),
+        "skipped": str(len(result.kept)),
     }
     root = ET.Element("testsuites", totals)
     suite = ET.SubElement(root, "testsuite", totals)
@@ -36,14 +38,19 @@ def _case(suite: ET.Element, one: SitePlan | NamePlan, name: str) -> ET.Element:
 
 def _add_case(suite: ET.Element, site: SitePlan) -> None:
     case = _case(suite, site, f"{site.place}:{site.column} {site.mapped}".rstrip())
-    if site.status == "left":
-        text = f"{site.place}:{site.column} {site.code} {site.reason}"
-        ET.SubElement(case, "failure", type=site.code, message=legal(site.reason)).text = legal(text)
+    _add_reason(case, site)
 
 
 def _add_name(suite: ET.Element, name: NamePlan) -> None:
     place = f"{name.place}:{name.column}"
     case = _case(suite, name, f"{place} {name.name}")
-    if name.status == "left":
-        text = f"{place} {name.code} {name.reason}"
-        ET.SubElement(case, "failure", type=name.code, message=legal(name.reason)).text = legal(text)
+    _add_reason(case, name)
+
+
+def _add_reason(case: ET.Element, one: SitePlan | NamePlan) -> None:
+    """Why something stays: a failure, unless a comment asked for it."""
+    if one.status == "left" and one.code == KEPT:
+        ET.SubElement(case, "skipped", message=legal(one.reason))
+    elif one.status == "left":
+        text = f"{one.place}:{one.column} {one.code} {one.reason}"
+        ET.SubElement(case, "failure", type=one.code, message=legal(one.reason)).text = legal(text)

@@ -22,6 +22,7 @@ def write(result: FixResult) -> str:
             "Layouts", table(("Place", "Layouts", "Stays stacked"), map(_layout_row, filter(is_global, result.sites)))
         ),
         *section("Left", table(("Place", "Code", "Reason"), map(_left_row, result.all_left))),
+        *section("Kept", table(("Place", "Code", "Reason"), map(_left_row, result.kept))),
         *section("Not worked on", [f"- {escaped(str(error))}" for error in result.errors]),
         *section("Notebooks", [f"- {escaped(name)}" for name in result.notebooks]),
         *section("Diff", fenced("".join(file.diff_text for file in result.files), "diff")),

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from jaxmigrate.migrate.plan import NamePlan, SitePlan
+from jaxmigrate.program.kept import KEPT
 from jaxmigrate.sources import SourceError
 from jaxmigrate.terminal import plural
 from jaxmigrate.verify.model import Evidence
@@ -26,6 +27,7 @@ class FixedFile:
         diff: Its unified diff, empty where nothing would change.
         encoding: The encoding of the file and thus of its diff.
         names: Its uses of names that JAX has renamed or removed.
+        callers: Files that import it, were not among the paths given, and stay as they are.
     """
 
     path: str
@@ -34,6 +36,7 @@ class FixedFile:
     diff: bytes = b""
     encoding: str = "utf-8"
     names: tuple[NamePlan, ...] = ()
+    callers: tuple[str, ...] = ()
 
     @property
     def diff_text(self) -> str:
@@ -64,8 +67,14 @@ class FixResult:
 
     @property
     def left(self) -> tuple[SitePlan, ...]:
-        """The sites that stay pmap."""
-        return tuple(site for site in self.sites if site.status == "left")
+        """The sites that stay pmap although nobody asked for it."""
+        return tuple(site for site in self.sites if site.status == "left" and site.code != KEPT)
+
+    @property
+    def kept(self) -> tuple[SitePlan | NamePlan, ...]:
+        """The sites and old names that stay because a comment asks for it."""
+        every: tuple[SitePlan | NamePlan, ...] = (*self.sites, *self.names)
+        return tuple(sorted((one for one in every if one.status == "left" and one.code == KEPT), key=_in_order))
 
     @property
     def rewritten(self) -> tuple[SitePlan, ...]:
@@ -79,30 +88,44 @@ class FixResult:
 
     @property
     def left_names(self) -> tuple[NamePlan, ...]:
-        """The old names that stay."""
-        return tuple(name for name in self.names if name.status == "left")
+        """The old names that stay although nobody asked for it."""
+        return tuple(name for name in self.names if name.status == "left" and name.code != KEPT)
 
     @property
     def all_left(self) -> tuple[SitePlan | NamePlan, ...]:
         """What a person has to look at, in the order of files and lines."""
         found: list[SitePlan | NamePlan] = [*self.left, *self.left_names]
-        return tuple(sorted(found, key=lambda one: (one.path, one.cell, one.line, one.column)))
+        return tuple(sorted(found, key=_in_order))
 
     @property
     def changed(self) -> tuple[FixedFile, ...]:
         """The files that are, or would be, written."""
         return tuple(file for file in self.files if file.outcome in ("written", "shown"))
 
+    @property
+    def callers(self) -> tuple[str, ...]:
+        """The files that import what is rewritten, were not among the paths given, and stay as they are."""
+        return tuple(sorted({caller for file in self.changed for caller in file.callers}))
+
     def summary(self) -> str:
         """One line such as `12 sites in 4 files: 11 rewritten, 1 left`."""
         if self.names and not self.sites:
             return self._names().removeprefix("; ")
         files = sum(1 for file in self.files if file.sites)
-        counts = f"{len(self.rewritten)} rewritten, {len(self.left)} left"
+        counts = f"{len(self.rewritten)} rewritten, {len(self.left)} left{self._kept(self.sites)}"
         return f"{plural(len(self.sites), 'site')} in {plural(files, 'file')}: {counts}{self._names()}"
 
     def _names(self) -> str:
         if not self.names:
             return ""
-        left = len(self.left_names)
-        return f"; {plural(len(self.names), 'old name')}: {len(self.names) - left} replaced, {left} left"
+        replaced = sum(1 for name in self.names if name.status == "replaced")
+        counts = f"{replaced} replaced, {len(self.left_names)} left{self._kept(self.names)}"
+        return f"; {plural(len(self.names), 'old name')}: {counts}"
+
+    def _kept(self, among: Sequence[SitePlan] | Sequence[NamePlan]) -> str:
+        kept = sum(1 for one in self.kept if one in among)
+        return f", {kept} kept" if kept else ""
+
+
+def _in_order(one: SitePlan | NamePlan) -> tuple[str, int, int, int]:
+    return one.path, one.cell, one.line, one.column

@@ -43,6 +43,7 @@ ROUND_NAMES = frozenset(
     {"globals", "locals", "vars", "eval", "exec", "getmembers", "__dict__", "__getattribute__", "attrgetter"}
     | {"methodcaller", "import_module", "__import__", "modules", "currentframe", "get_objects", "_getframe"}
 )
+STRING_IMPORTS = frozenset({"import_module", "__import__", "modules"})
 _WORD = re.compile(r"[^\W\d]\w*")
 _COMPUTED = re.compile(r"\b(?:getattr|setattr)\(\s*([\w.]+)\s*,\s*(?![rbf]?[\"'])")
 _STORED = re.compile(r"^[ \t]*([^\W\d]\w*)(?:\.\w+)*\.\w+[ \t]*=(?!=)", re.MULTILINE)
@@ -53,10 +54,10 @@ _METHOD = re.compile(r"^[ \t]+(?:async[ \t]+)?def[ \t]+(\w+)", re.MULTILINE)
 
 
 class Onlookers:
-    """The files of a project that import, directly or not, what takes part; `texts` are those that may change.
+    """The files of a project that import, directly or not, what takes part; `texts` are all that there are.
 
-    `unread` are those that may take part and that only a later Python than this one parses: by path, the files whose
-    names each can use, with these names.
+    `unread` are those that may take part in a way that is not followed, since they import by string, or since only a
+    later Python than this one parses them: by path, the files whose names each can use, with these names.
     """
 
     def __init__(self, project: Project, texts: Mapping[Path, str]) -> None:
@@ -67,7 +68,8 @@ class Onlookers:
         self._methods: dict[Path, frozenset[str]] = {}
         self._settings: dict[Path, frozenset[str]] = {}
         self._beneath: set[Path] = set()
-        self._importers: dict[Path, set[Path]] | None = None
+        self._noted = False
+        self._importers: dict[Path, set[Path]] = {}
         self._by_string: list[Path] = []
         self.unread: dict[Path, dict[Path, Collection[str]]] = {}
 
@@ -85,22 +87,48 @@ class Onlookers:
             others = (path for path in self._by_string if path not in joined)
             by_string = {p for p in others if name in self._text(p) and quoted.search(self._text(p))}
             found |= by_string
-            self._note_unread(by_string, source, names[source])
+            for path in by_string:
+                self._note_use(path, source, names[source], ROUND_NAMES - STRING_IMPORTS)
         return self._parsed(found)
 
     def _note_unread(self, paths: Iterable[Path], source: Path, names: Collection[str]) -> None:
-        """Keeps what files that only a later Python parses can use of another one: what they say, or else all of it."""
+        """Keeps what files that only a later Python parses can use of another one."""
         for path in paths:
             if self._project.module(path) is None and may_be_newer(self._text(path)):
-                words = self._words_of(path)
-                every = not words.isdisjoint(ROUND_NAMES | {"getattr", "setattr"})
-                held = self.unread.setdefault(path, {})
-                held[source] = {*held.get(source, ()), *(names if every else words.intersection(names))}
+                self._note_use(path, source, names, ROUND_NAMES)
+
+    def _note_use(self, path: Path, source: Path, names: Collection[str], ways: Collection[str]) -> None:
+        """Keeps what one file may use of another by ways that are not followed: what it says, or else all of it."""
+        words = self._words_of(path)
+        every = not words.isdisjoint({*ways, "getattr", "setattr"})
+        held = self.unread.setdefault(path, {})
+        held[source] = {*held.get(source, ()), *(names if every else words.intersection(names))}
+
+    def why_unread(self, path: Path) -> str:
+        """Why what a file uses of another one is not followed."""
+        return "which this Python cannot parse" if self._project.module(path) is None else "which imports it by string"
 
     def beside(self, named: Collection[Path]) -> list[Module]:
         """The modules that may run together with some, which are not among them."""
         together = self._together(named)
         return self._parsed(together.difference(named))
+
+    def importing(self, source: Path) -> frozenset[Path]:
+        """The files that import one, or may load it by a string that says its name."""
+        self._note_importers()
+        name = import_name(source)
+        by_string = (path for path in self._by_string if path != source and name in self._text(path))
+        return frozenset((*self._importers.get(source, ()), *by_string))
+
+    def importers(self, sources: Collection[Path]) -> list[Module]:
+        """The modules that import one of some files, and are not among them."""
+        return self._parsed({path for source in sources for path in self.importing(source)}.difference(sources))
+
+    def texts_beside(self, sources: Collection[Path], known: Collection[Path]) -> list[str]:
+        """The texts that may run together with some files, but for those that are known."""
+        if len(known) == len(self._texts):
+            return []
+        return [self._text(path) for path in sorted(self._together(sources)) if path not in known]
 
     def saying(self, words: re.Pattern[str], source: Path) -> list[Module | None]:
         """The modules with some words in them that may run together with one, None for each that is not parsed.
@@ -157,13 +185,7 @@ class Onlookers:
 
     def _above(self, source: Path) -> Iterator[Path]:
         """The files that import one, directly or not."""
-        if self._importers is None:
-            self._importers = {}
-            for path, text in self._texts.items():
-                for imported in imported_files(path, text, self._project):
-                    self._importers.setdefault(imported, set()).add(path)
-                if BY_STRING.search(text):
-                    self._by_string.append(path)
+        self._note_importers()
         seen, pending = {source}, [source]
         while pending:
             for path in self._importers.get(pending.pop(), ()):
@@ -171,6 +193,17 @@ class Onlookers:
                     seen.add(path)
                     pending.append(path)
                     yield path
+
+    def _note_importers(self) -> None:
+        """Finds out, once, who imports whom."""
+        if self._noted:
+            return
+        self._noted = True
+        for path, text in self._texts.items():
+            for imported in imported_files(path, text, self._project):
+                self._importers.setdefault(imported, set()).add(path)
+            if BY_STRING.search(text):
+                self._by_string.append(path)
 
     def _names_one(self, path: Path, names: Collection[str]) -> bool:
         return not self._words_of(path).isdisjoint(names) or self._names_any(path)

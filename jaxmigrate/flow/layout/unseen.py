@@ -63,10 +63,10 @@ def _join_callers(it: Interpreter, functions: Iterable[Function]) -> bool:
 
 
 def use_from_unread(it: Interpreter) -> None:
-    """What files that do not parse can use stays as it is: another Python than this one may run them."""
+    """What files can use that are not followed stays as it is: those import by string, or another Python runs them."""
     modules = {module.path: module for module in it.modules}
     for path, used in it.onlookers.unread.items():
-        reason = f"may be used in {path.name}, which this Python cannot parse"
+        reason = f"may be used in {path.name}, {it.onlookers.why_unread(path)}"
         for source, names in used.items():
             if source in modules and names:
                 _use_names(it, modules[source], frozenset(names), reason)

@@ -108,6 +108,8 @@ def name_sizes(desk: Desk) -> None:
     row = old_names()[SUM_OF_ONES]
     for call in sums_of_ones(desk.module, desk.resolver):
         assert isinstance(call.func, ast.Name | ast.Attribute)
+        if desk.keeps(call, row):
+            continue
         text = desk.name_of(row.replacement, call.func, call.func)
         if text is not None:
             desk.replace(call.func, text)
@@ -134,6 +136,8 @@ def name_bounds(desk: Desk) -> None:
     """Gives the bounds of `jnp.clip` their names of today; what is clipped has none any more, and comes first."""
     row = old_names()[CLIP]
     for call in old_bounds(desk.module, desk.resolver):
+        if desk.keeps(call, row):
+            continue
         named = [k for k in call.keywords if k.arg == "a"]
         if named and ordered(call)[0] is not named[0]:
             desk.leave(call.func, row, "gives what is clipped by keyword, behind the bounds; give it first, by place")

@@ -10,12 +10,15 @@ from jaxmigrate.migrate.edits import Edit, Positions
 from jaxmigrate.migrate.imports import bound_name, free_name, has_jax_import, used_names
 from jaxmigrate.migrate.style import style_of
 from jaxmigrate.program.jax_names import newest_jax
+from jaxmigrate.program.kept import KEPT, asked_at
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.old_names import OldName, Release
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.sites import ReferenceNode, denotes
 from jaxmigrate.program.unknown_names import UnknownName
 
+KEPT_HERE = "is kept by the comment on its line"
+KEPT_ALONG = "shares an import with a use that a comment keeps"
 NOT_LOADED = ("jax.extend.", "jax.experimental.", "jax.example_libraries.", "jax.flatten_util.")
 SHORT = {
     "jax.sharding.PartitionSpec": ("P", "PartitionSpec"),
@@ -63,6 +66,11 @@ def _heads(node: ast.AST) -> Iterator[ast.Name | ast.Attribute]:
     yield from (one for one in found if isinstance(one, ast.Name | ast.Attribute))
 
 
+def is_kept(node: ast.expr | ast.alias, row: OldName, module: Module) -> bool:
+    """Whether a comment on the first or last line of a use of an old name asks that it stays."""
+    return asked_at(module.text, (node.lineno, node.end_lineno or node.lineno), row.code) > 0
+
+
 @dataclass(slots=True, eq=False)
 class Desk:
     """The rewrite of one module in the making."""
@@ -98,12 +106,23 @@ class Desk:
         """Notes that a use of an old name was replaced."""
         self._note(node, row.name, row.replacement, row.code, "")
 
+    def keeps(self, node: ast.expr, row: OldName) -> bool:
+        """Whether a comment asks that a use of an old name stays, which is noted."""
+        kept = is_kept(node, row, self.module)
+        if kept:
+            self.leave(node, row, KEPT_HERE)
+        return kept
+
     def leave(self, node: ast.expr | ast.alias, row: OldName, reason: str = "") -> None:
         """Notes that a use of an old name stays, and why."""
-        self._note(node, row.name, row.replacement, row.code, reason or row.told)
+        code = KEPT if reason in (KEPT_HERE, KEPT_ALONG) else row.code
+        self._note(node, row.name, row.replacement, code, reason or row.told)
 
     def lack(self, unknown: UnknownName) -> None:
         """Notes a name that JAX lacks and the table does not have."""
+        if asked_at(self.module.text, (unknown.node.lineno,), "JM419"):
+            self._note(unknown.node, unknown.name, "", KEPT, KEPT_HERE)
+            return
         self._note(unknown.node, unknown.name, "", "JM419", f"jax {newest_jax()} has no {unknown.name}")
 
     def _note(self, node: ast.expr | ast.alias, name: str, replacement: str, code: str, reason: str) -> None:

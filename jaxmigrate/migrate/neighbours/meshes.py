@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from jaxmigrate.flow.meshes import mesh_call
 from jaxmigrate.migrate.edits import Edit
 from jaxmigrate.migrate.neighbours.calls import add_keyword, given
-from jaxmigrate.migrate.neighbours.desk import Desk
+from jaxmigrate.migrate.neighbours.desk import KEPT_HERE, Desk, is_kept
 from jaxmigrate.migrate.neighbours.texts import Texts
 from jaxmigrate.program.mesh_contexts import (
     AXIS_TYPES,
@@ -49,6 +49,8 @@ def enter_meshes(desk: Desk) -> None:
 def context_reason(context: MeshContext, module: Module, resolver: Resolver, target: Release | None) -> str:
     """Why a mesh is still entered by `with mesh:`, empty where it need not be."""
     row = old_names()[CONTEXT]
+    if is_kept(context.mesh, row, module):
+        return KEPT_HERE
     if not row.holds_for(target):
         return f"{row.told}, which jax {row.needs} is the first to have: later than what must run"
     if context.by_hand:
@@ -75,7 +77,7 @@ def keep_axes_auto(desk: Desk, texts: Texts) -> None:
         return
     row = old_names()[AXIS_TYPES]
     for call in untyped_meshes(desk.module, desk.resolver):
-        if is_guarded(call, desk.module):
+        if is_guarded(call, desk.module) or desk.keeps(call, row):
             continue
         kind = desk.name_of("jax.sharding.AxisType", call.func)
         count = _axis_count(call, desk)

@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 
 from jaxmigrate.migrate.neighbours.desk import Seen
-from jaxmigrate.migrate.neighbours.project import renew
+from jaxmigrate.migrate.neighbours.project import NONE, renew
 from jaxmigrate.migrate.plan import NamePlan, Plan
 from jaxmigrate.program.old_names import Era, Release
 
@@ -20,18 +20,22 @@ def with_new_names(
     target: Release | None,
     era: Era = "",
     judged: dict[str, bool] | None = None,
+    leaned_on: Mapping[Path, frozenset[str]] = NONE,
 ) -> Plan:
-    """The plan with old names replaced in what each file becomes; `paths` are those of the files that parse."""
+    """The plan with old names replaced in what each file becomes; `paths` are those of the files that parse.
+
+    `leaned_on` are the names that others import, by file.
+    """
     judged = {} if judged is None else judged
     texts = {paths[file.path]: file.after for file in plan.files if file.path in paths}
     touched = {paths[file.path] for file in plan.files if file.changed}
-    renewed = renew(texts, target, era, touched, judged)
+    renewed = renew(texts, target, era, touched, judged, leaned_on)
     if not renewed:
         return plan
     by_name = {name: path for name, path in paths.items() if path in renewed}
     marked = {by_name[f.path]: f.marked_after for f in plan.files if f.path in by_name and f.marked_after != f.after}
     marked_texts = texts | marked
-    again = renew(marked_texts, target, era, touched, judged) if marked else {}
+    again = renew(marked_texts, target, era, touched, judged, leaned_on) if marked else {}
     files = []
     for file in plan.files:
         path = by_name.get(file.path)
@@ -52,10 +56,11 @@ def with_renewed_originals(
     target: Release | None,
     era: Era = "",
     judged: dict[str, bool] | None = None,
+    leaned_on: Mapping[Path, frozenset[str]] = NONE,
 ) -> Plan:
     """The plan with the texts of an original that keeps its maps, and whose old names are replaced."""
     texts = {paths[file.path]: file.marked_before for file in plan.files if file.path in paths}
-    new = renew(texts, target, era, judged=judged)
+    new = renew(texts, target, era, judged=judged, leaned_on=leaned_on)
     renewed = {path: one.text for path, one in new.items() if one.text != texts[path]}
     return Plan(
         tuple(

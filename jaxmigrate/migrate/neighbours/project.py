@@ -6,6 +6,7 @@ import ast
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 
 from jaxmigrate.migrate.cleanup import without_leftovers
@@ -19,8 +20,9 @@ from jaxmigrate.migrate.neighbours.arrays import (
     old_bounds,
     sums_of_ones,
 )
-from jaxmigrate.migrate.neighbours.desk import Desk, Seen
+from jaxmigrate.migrate.neighbours.desk import KEPT_ALONG, KEPT_HERE, Desk, Seen
 from jaxmigrate.migrate.neighbours.era import era_of
+from jaxmigrate.migrate.neighbours.kept import Parted, parted
 from jaxmigrate.migrate.neighbours.meshes import EXPLICIT, enter_meshes, keep_axes_auto
 from jaxmigrate.migrate.neighbours.quoted import quoted_names, rename_quoted
 from jaxmigrate.migrate.neighbours.renames import NO_PLACE, rename
@@ -37,11 +39,12 @@ from jaxmigrate.program.old_uses import (
     OldImport,
     OldReference,
     Statement,
-    Uses,
     unguarded_uses,
 )
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.unknown_names import unknown_names
+
+NONE: Mapping[Path, frozenset[str]] = MappingProxyType({})
 
 
 class Renewed(NamedTuple):
@@ -57,12 +60,13 @@ def renew(
     required: Era = "",
     touched: Collection[Path] = (),
     judged: dict[str, bool] | None = None,
+    leaned_on: Mapping[Path, frozenset[str]] = NONE,
 ) -> dict[Path, Renewed]:
     """Replaces old names in the files of a project; the result has those files that use any and parse.
 
     `target` is the oldest release that the result must run on, `required` what the project says it was written for,
     `touched` are files that change in any case, so that what JAX lacks is told in them. `judged` keeps, for later calls
-    with most of the same texts, which of them may use old names.
+    with most of the same texts, which of them may use old names. `leaned_on` are names that others import, by file.
     """
     older = _is_older_than_explicit(target, required)
     modules = _parsed(texts, touched, older, {} if judged is None else judged)
@@ -73,10 +77,12 @@ def renew(
         return {}
     era = era_of(found, resolver, required)
     words = Texts(list(texts.values()))
-    by_row = subjects(found, resolver, era, target, words)
+    uses = {module: parted(one) for module, one in found.items()}
+    by_row = subjects({m: one.changing for m, one in uses.items()}, resolver, era, target, words)
     imported = imported_names(tuple(modules.values()), resolver)
-    desks = [Desk(module, resolver, target, imported.get(module, frozenset())) for module in found]
-    return {desk.module.path: _renewed(desk, found[desk.module], by_row, words) for desk in desks}
+    leaning = {m: imported.get(m, frozenset()) | leaned_on.get(m.path, frozenset()) for m in found}
+    desks = [Desk(module, resolver, target, leaning[module]) for module in found]
+    return {desk.module.path: _renewed(desk, uses[desk.module], by_row, words) for desk in desks}
 
 
 def _is_older_than_explicit(target: Release | None, required: Era) -> bool:
@@ -109,8 +115,9 @@ def _has_others(module: Module, resolver: Resolver, older: bool) -> bool:
     return older and any(untyped_meshes(module, resolver))
 
 
-def _renewed(desk: Desk, uses: Uses, by_row: Mapping[str, Subject], texts: Texts) -> Renewed:
-    imports, references = _due(desk, uses.imports), _due(desk, uses.references)
+def _renewed(desk: Desk, uses: Parted, by_row: Mapping[str, Subject], texts: Texts) -> Renewed:
+    _keep(desk, uses)
+    imports, references = _due(desk, uses.changing.imports), _due(desk, uses.changing.references)
     rename_quoted(desk)
     changed = dict(rename(desk, _of_kind(imports, "rename"), _of_kind(references, "rename")))
     for use in references:
@@ -133,6 +140,15 @@ def _renewed(desk: Desk, uses: Uses, by_row: Mapping[str, Subject], texts: Texts
     for unknown in unknown_names(desk.module):
         desk.lack(unknown)
     return Renewed(_text_of(desk), tuple(sorted(set(desk.seen), key=lambda s: (s.line, s.column, s.name))))
+
+
+def _keep(desk: Desk, uses: Parted) -> None:
+    """Notes what a comment keeps, and what stays with it."""
+    for kept, reason in ((uses.asked, KEPT_HERE), (uses.along, KEPT_ALONG)):
+        for one in kept.imports:
+            desk.leave(one.alias, one.row, reason)
+        for use in kept.references:
+            desk.leave(use.node, use.row, reason)
 
 
 def _due(desk: Desk, uses: Sequence[OldImport] | Sequence[OldReference]) -> list:  # type: ignore[type-arg]

@@ -89,6 +89,9 @@ def rename_quoted(desk: Desk) -> None:
     for string, at, written, row in quoted_names(desk.module):
         if "." not in written and keeps_its_name(written, desk):
             continue
+        if desk.keeps(string, row):
+            desk.in_quotes.add(written.partition(".")[0])
+            continue
         start, end = desk.positions.span(string)
         source = desk.module.text[start:end]
         simple = source[1:-1] == string.value and source.isascii() and source[0] == source[-1] and source[0] in "\"'"
