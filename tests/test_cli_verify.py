@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
 import shutil
 import subprocess
 import sys
+import venv
 from collections.abc import Callable
 from pathlib import Path
 
@@ -529,3 +531,38 @@ def test_a_real_program_is_verified_and_what_it_did_not_reach_is_withheld(
     assert (program / "unreached.py").read_text() == UNREACHED
     assert "shard_map" in (program / "train.py").read_text()
     assert "shard_map" in (program / "tools.py").read_text()
+
+
+@pytest.fixture(scope="module")
+def without_jax(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The programs of an environment of Python alone."""
+    folder = tmp_path_factory.mktemp("bare")
+    venv.create(folder, with_pip=False)
+    return folder / "bin"
+
+
+@pytest.mark.parametrize("command", ["python", "script"])
+def test_a_python_without_jax_is_named(
+    command: str, without_jax: Path, program: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = "import jax\n\nprint(jax.pmap(lambda x: 2 * x)(jax.numpy.arange(8.0)))\n"
+    (program / "train.py").write_text(text)
+    (program / "script").write_text("#!/usr/bin/env python\nimport runpy\n\nrunpy.run_path('train.py')\n")
+    (program / "script").chmod(0o755)
+    monkeypatch.setenv("PATH", str(without_jax), prepend=os.pathsep)
+    run = ["python", "train.py"] if command == "python" else ["./script"]
+    assert main(["fix", "train.py", "--verify", "--", *run]) == 2
+    python = without_jax / "python"
+    told = capsys.readouterr().err
+    assert f"COMMAND ran {python}, which has no jax: `{python} -m pip install 'jaxmigrate[verify]'`" in told
+    assert f"or write {sys.executable}, which has it" in told
+    assert (program / "train.py").read_text() == text
+
+
+def test_the_other_python_without_jax_is_named(
+    without_jax: Path, program: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (program / "train.py").write_text("import jax\n\nprint(jax.pmap(lambda x: 2 * x)(jax.numpy.arange(8.0)))\n")
+    python = str(without_jax / "python")
+    assert main(["verify", "train.py", "--original-python", python, "--", "python", "train.py"]) == 2
+    assert f"COMMAND ran {python}, which has no jax" in capsys.readouterr().err

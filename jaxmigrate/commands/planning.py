@@ -11,6 +11,7 @@ from jaxmigrate.commands.cells import in_cells
 from jaxmigrate.commands.inputs import unparsable
 from jaxmigrate.linting import place
 from jaxmigrate.migrate import FilePlan, SitePlan, plan_sources
+from jaxmigrate.migrate.unhandled import Planned, Source, blamed, plan_what_can_be
 from jaxmigrate.program.old_names import Era, Release
 from jaxmigrate.reports.diff import diff_of
 from jaxmigrate.reports.fix_result import FixedFile, Outcome
@@ -53,17 +54,19 @@ def plan_files(
     """
     by_name = {source.name: source for source in sources}
     named = [(source.name, place(source), source.text) for source in sources]
-    plan, broken = plan_sources(named, layout=layout, target=target, era=era, marks=marks, beside=beside or {})
+
+    def plan_them(given: Sequence[Source], others: Mapping[Path, str], layout: str) -> Planned:
+        found = plan_sources(given, layout=layout, target=target, era=era, marks=marks, beside=others)
+        for file in found[0].files:
+            with blamed(place(by_name[file.path])):
+                by_name[file.path].encode(file.after)
+        return found
+
+    plan, broken, unhandled = plan_what_can_be(named, beside or {}, layout, plan_them)
     errors = [unparsable(by_name[name], error) for name, error in broken.items()]
-    planned = []
-    for file in plan.files:
-        source = by_name[file.path]
-        try:
-            source.encode(file.after)
-            planned.append(PlannedFile(source, in_cells(file, source.notebook)))
-        except SourceError as error:
-            errors.append(error)
-    return planned, errors
+    errors += [SourceError(name, reason) for name, reason in unhandled]
+    sources_of = ((by_name[file.path], file) for file in plan.files)
+    return [PlannedFile(source, in_cells(file, source.notebook)) for source, file in sources_of], errors
 
 
 def with_diff(file: PlannedFile, outcome: Outcome, sites: tuple[SitePlan, ...]) -> FixedFile:

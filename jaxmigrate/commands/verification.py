@@ -14,6 +14,7 @@ from typing import Any
 
 from jaxmigrate import records
 from jaxmigrate.commands import Failure
+from jaxmigrate.commands.interpreter import told_without_jax
 from jaxmigrate.commands.notebooks import as_command, in_words, laid_out, unrun_lines
 from jaxmigrate.commands.original import Origin
 from jaxmigrate.commands.planning import PlannedFile
@@ -157,6 +158,9 @@ def _verified(
                 asked = replace(request, **_of_command(one, options))
                 found[one.name] = _with_an_original_that_runs(asked, renewal, progress, renewed=renewed)
                 renewed = found[one.name].renewed
+            without = told_without_jax(found[one.name], one.command, asked.original_python)
+            if without:
+                raise Failure(without)
     except VerifyError as error:
         raise Failure(str(error)) from error
     evidence = merge(found)

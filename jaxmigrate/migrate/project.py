@@ -32,6 +32,7 @@ from jaxmigrate.migrate.plan import FilePlan, Plan, SitePlan
 from jaxmigrate.migrate.rewriting import Mark, marked, planned_imports, rewrite
 from jaxmigrate.migrate.sites import Outcome, site_plan
 from jaxmigrate.migrate.together import leave_together
+from jaxmigrate.migrate.unhandled import blamed
 from jaxmigrate.program.modules import Module, Project, import_name, parse_module, read_utf8
 from jaxmigrate.program.old_mentions import may_use_old_names
 from jaxmigrate.program.old_names import Era, Release
@@ -65,6 +66,9 @@ def plan_sources(
 
     Returns:
         The plan, with a file for each source in the order given, and by name the errors of those that do not parse.
+
+    Raises:
+        UnhandledError: A fault of ours, at a file that is known; other faults as they come.
     """
     texts = {path: text for _, path, text in sources}
     errors: dict[str, SyntaxError] = {}
@@ -92,6 +96,10 @@ def plan_sources(
     leaned_on = _imported_by_others(paths.values(), texts, onlookers, Resolver(project), judged)
     plan = with_renewed_originals(plan, paths, target, era, judged, leaned_on) if marks else plan
     plan = with_new_names(plan, paths, target, era, judged, leaned_on)
+    for file in plan.files:
+        if file.changed:
+            with blamed(paths[file.path]):
+                parse_module(paths[file.path], file.after)
     return _with_callers(plan, paths, beside, onlookers), errors
 
 
@@ -146,8 +154,12 @@ def _plan(
     texts = {path: text for _, path, text in sources}
     project.beside = tuple(onlookers.beside({module.path for module in project.named}))
     around = surroundings([*texts.values(), *onlookers.texts_beside(modules, texts)])
-    sites = {module: mapped_sites(module, resolver) for module in modules.values()}
-    decisions = {module: decide(module, sites[module], resolver, around.processes) for module in modules.values()}
+    sites: dict[Module, list[MappedSite]] = {}
+    decisions: dict[Module, list[Decision]] = {}
+    for module in modules.values():
+        with blamed(module.path):
+            sites[module] = mapped_sites(module, resolver)
+            decisions[module] = decide(module, sites[module], resolver, around.processes)
     roots = {d.reference.node: d for ds in decisions.values() for d in ds}
     decisions = leave_kept(decisions, sites, lambda site: _reference_of(site, resolver, roots))
     decisions = leave_together(decisions, sites, resolver, lambda site: _reference_of(site, resolver, roots))
@@ -161,14 +173,15 @@ def _plan(
     files = []
     together = _together(chosen, {path: name for name, path, _ in sources})
     for name, path, text in sources:
-        module = modules.get(path)
-        if module is None:
+        found = modules.get(path)
+        if found is None:
             files.append(FilePlan(name, text, text, text, text, ()))
-        else:
-            kept = imported.get(module, frozenset())
-            own = (sites[module], decisions[module])
-            file = _plan_file(name, module, *own, roots, leaned_on, resolver, around, kept, chosen, with_marks=marks)
-            files.append(replace(file, together=together[name]) if name in together else file)
+            continue
+        kept = imported.get(found, frozenset())
+        own = (sites[found], decisions[found])
+        with blamed(path):
+            file = _plan_file(name, found, *own, roots, leaned_on, resolver, around, kept, chosen, with_marks=marks)
+        files.append(replace(file, together=together[name]) if name in together else file)
     return Plan(tuple(files))
 
 

@@ -33,12 +33,12 @@ from jaxmigrate.program.imports import imported_files
 from jaxmigrate.program.modules import Module, Project, import_name
 from jaxmigrate.program.newer import may_be_newer
 from jaxmigrate.program.sites import mapped_values
+from jaxmigrate.program.string_imports import BY_STRING, may_load
 from jaxmigrate.program.values import Class, Function, Partial
 
 if TYPE_CHECKING:
     from jaxmigrate.flow.layout.interpreter import Interpreter
 
-BY_STRING = re.compile(r"\b(import_module|__import__|runpy|sys\.modules)\b")
 ROUND_NAMES = frozenset(
     {"globals", "locals", "vars", "eval", "exec", "getmembers", "__dict__", "__getattribute__", "attrgetter"}
     | {"methodcaller", "import_module", "__import__", "modules", "currentframe", "get_objects", "_getframe"}
@@ -85,9 +85,8 @@ class Onlookers:
             name = import_name(source)
             quoted = re.compile(rf"""["'][^"'\n]*\b{re.escape(name)}\b""")
             others = (path for path in self._by_string if path not in joined)
-            by_string = {p for p in others if name in self._text(p) and quoted.search(self._text(p))}
-            found |= by_string
-            for path in by_string:
+            found |= {p for p in others if name in self._text(p) and quoted.search(self._text(p))}
+            for path in self._loading(source):
                 self._note_use(path, source, names[source], ROUND_NAMES - STRING_IMPORTS)
         return self._parsed(found)
 
@@ -116,9 +115,13 @@ class Onlookers:
     def importing(self, source: Path) -> frozenset[Path]:
         """The files that import one, or may load it by a string that says its name."""
         self._note_importers()
+        return frozenset((*self._importers.get(source, ()), *self._loading(source)))
+
+    def _loading(self, source: Path) -> list[Path]:
+        """The files that may load one by a string."""
         name = import_name(source)
         by_string = (path for path in self._by_string if path != source and name in self._text(path))
-        return frozenset((*self._importers.get(source, ()), *by_string))
+        return [path for path in by_string if may_load(self._text(path), source)]
 
     def importers(self, sources: Collection[Path]) -> list[Module]:
         """The modules that import one of some files, and are not among them."""

@@ -31,6 +31,7 @@ from jaxmigrate.migrate.neighbours.subjects import Subject, subjects
 from jaxmigrate.migrate.neighbours.texts import Texts
 from jaxmigrate.migrate.rewriting import helper_edit
 from jaxmigrate.migrate.style import style_of
+from jaxmigrate.migrate.unhandled import blamed
 from jaxmigrate.program.mesh_contexts import mesh_contexts, untyped_meshes
 from jaxmigrate.program.modules import Module, Project, parse_module, read_utf8
 from jaxmigrate.program.old_mentions import may_use_old_names
@@ -82,7 +83,7 @@ def renew(
     imported = imported_names(tuple(modules.values()), resolver)
     leaning = {m: imported.get(m, frozenset()) | leaned_on.get(m.path, frozenset()) for m in found}
     desks = [Desk(module, resolver, target, leaning[module]) for module in found]
-    return {desk.module.path: _renewed(desk, uses[desk.module], by_row, words) for desk in desks}
+    return {desk.module.path: _blamed(desk, uses[desk.module], by_row, words) for desk in desks}
 
 
 def _is_older_than_explicit(target: Release | None, required: Era) -> bool:
@@ -113,6 +114,11 @@ def _has_others(module: Module, resolver: Resolver, older: bool) -> bool:
     if any(old_bounds(module, resolver)):
         return True
     return older and any(untyped_meshes(module, resolver))
+
+
+def _blamed(desk: Desk, uses: Parted, by_row: Mapping[str, Subject], texts: Texts) -> Renewed:
+    with blamed(desk.module.path):
+        return _renewed(desk, uses, by_row, texts)
 
 
 def _renewed(desk: Desk, uses: Parted, by_row: Mapping[str, Subject], texts: Texts) -> Renewed:

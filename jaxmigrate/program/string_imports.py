@@ -1,0 +1,53 @@
+"""Which modules a text may import by a string: `importlib.import_module("plugins.noisy")`, `sys.modules["lib"]`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+from pathlib import Path
+
+BY_STRING = re.compile(r"\b(import_module|__import__|runpy|resolve_name|sys\.modules)\b")
+_CALL = re.compile(r"\b(?:import_module|__import__|run_module|resolve_name)\(\s*(?:([rbfRBF]*)([\"'])([^\"'\n]*)\2)?")
+_ITEM = re.compile(r"\bsys\.modules\[\s*(?:([rbfRBF]*)([\"'])([^\"'\n]*)\2)?")
+_DOTTED = re.compile(r"[\"']((?:\w+\.)+\w+)[\"']")
+
+
+def may_load(text: str, source: Path) -> bool:
+    """Whether a text says the name of the module at a path where it imports by strings.
+
+    A string that is computed can be any that the text has: a dotted one that fits the path counts as its name.
+    """
+    return any(_fits(parts, is_package, source) for parts, is_package in _loaded(text))
+
+
+def _fits(parts: tuple[str, ...], is_package: bool, source: Path) -> bool:
+    """Whether a dotted name ends a path; of a package, any module right in it."""
+    path = source.with_suffix("") if source.name != "__init__.py" else source.parent
+    own = path.parts[:-1] if is_package else path.parts
+    return own[-len(parts) :] == parts
+
+
+@lru_cache(maxsize=4096)
+def _loaded(text: str) -> tuple[tuple[tuple[str, ...], bool], ...]:
+    """The dotted names that a text may load, with whether any module of a package of that name is meant."""
+    if BY_STRING.search(text) is None:
+        return ()
+    return tuple(dict.fromkeys(_names(text)))
+
+
+def _names(text: str) -> Iterator[tuple[tuple[str, ...], bool]]:
+    computed = False
+    for call in (*_CALL.finditer(text), *_ITEM.finditer(text)):
+        said, is_package = call[3] or "", False
+        if "f" in (call[1] or "").lower() and "{" in said:
+            said, is_package = said.partition("{")[0].rpartition(".")[0], True
+        is_package |= said.endswith(".")
+        parts = tuple(part for part in said.partition(":")[0].split(".") if part)
+        computed |= not parts
+        if parts:
+            yield parts, is_package
+        if parts[1:] and not is_package:
+            yield parts[:-1], False  # the package around it, or the module whose attribute it is
+    for dotted in _DOTTED.findall(text) if computed else ():
+        yield tuple(dotted.split(".")), False
