@@ -238,7 +238,7 @@ class TestFix:
         assert capsys.readouterr().out.splitlines() == [
             "a.py: would rewrite 1 site",
             "  line 3: all stacked: no call of it is in sight",
-            "1 site in 1 file: 1 rewritten, 0 left",
+            "1 site in 1 file: 1 would be rewritten, 0 left",
         ]
         assert (folder / "a.py").read_text() == PMAPPED
         (folder / "a.py").write_text(CLEAN)
@@ -278,7 +278,7 @@ class TestFix:
         out, err = capsys.readouterr()
         assert out.startswith("--- a/a.py\n+++ b/a.py\n@@ ")
         assert all(line[:1] in ("-", "+", " ", "@") for line in out.splitlines())
-        assert "2 sites in 1 file: 1 rewritten, 1 left" in err
+        assert "2 sites in 1 file: 1 would be rewritten, 1 left" in err
         assert "a.py:5:7 JM" in err
 
     def test_sites_that_stay_are_listed(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -552,3 +552,56 @@ def test_fix_does_not_import_jax() -> None:
 def test_the_package_runs_as_a_module() -> None:
     done = subprocess.run([sys.executable, "-m", "jaxmigrate", "--version"], capture_output=True, text=True, check=True)
     assert done.stdout == f"jaxmigrate {__version__}\n"
+
+
+class TestWhatIsSaidOfNothing:
+    """Nothing found, nothing written, nothing readable: none of these may look like success."""
+
+    @pytest.mark.parametrize("command", [["lint"], ["fix"], ["fix", "--check"]])
+    def test_a_folder_without_python(
+        self, command: list[str], folder: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        (folder / "src").mkdir()
+        (folder / "src" / "train.txt").write_text(PMAPPED)
+        assert main([*command, "src"]) == 0
+        assert "warning: no Python files or notebooks in src\n" in capsys.readouterr().err
+        (folder / "src" / "train.py").write_text(CLEAN)
+        assert main([*command, "src"]) == 0
+        assert "warning" not in capsys.readouterr().err
+
+    def test_documentation_that_is_not_there(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        assert main(["fix", "--docs", "."]) == 0
+        assert "warning: no documentation in .\n" in capsys.readouterr().err
+
+    @pytest.mark.parametrize("mode", ["--check", "--diff"])
+    def test_a_summary_says_that_nothing_was_written(
+        self, mode: str, folder: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        (folder / "a.py").write_text(PMAPPED + "y = jax.tree_map(f, x)\n")
+        main(["fix", mode, ".", "--report", "r.md"])
+        told = capsys.readouterr()
+        summary = "1 site in 1 file: 1 would be rewritten, 0 left; 1 old name: 1 would be replaced, 0 left"
+        assert (told.out if mode == "--check" else told.err).splitlines()[-1] == summary
+        assert summary in (folder / "r.md").read_text()
+        main(["fix", "."])
+        summary = "1 site in 1 file: 1 rewritten, 0 left; 1 old name: 1 replaced, 0 left"
+        assert capsys.readouterr().out.splitlines()[-1] == summary
+
+    @pytest.mark.parametrize("command", ["lint", "fix"])
+    def test_a_merge_conflict_is_called_so(
+        self, command: str, folder: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        conflict = f"{PMAPPED}<<<<<<< HEAD\nx = 1\n=======\nx = 2\n>>>>>>> other\n"
+        (folder / "a.py").write_text(conflict)
+        (folder / "n.ipynb").write_text('{"jax pmap": [\n<<<<<<< HEAD\n1,\n=======\n2,\n>>>>>>> other\n3]}')
+        assert main([command, "."]) == 2
+        told = capsys.readouterr().err
+        assert "a.py:4:1: cannot be parsed: a merge conflict that begins on line 4 is not resolved" in told
+        assert "n.ipynb:2:1: is not JSON: a merge conflict that begins on line 2 is not resolved" in told
+
+    def test_a_mistake_above_a_conflict_is_told_as_it_is(
+        self, folder: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        (folder / "a.py").write_text(f"{PMAPPED}x = = 1\n<<<<<<< HEAD\n=======\n>>>>>>> other\n")
+        assert main(["fix", "a.py"]) == 2
+        assert "a.py:4:5: cannot be parsed: invalid syntax" in capsys.readouterr().err

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from jaxmigrate.commands import Failure
 from jaxmigrate.commands.beside import texts_beside
 from jaxmigrate.commands.cells import remarks
-from jaxmigrate.commands.inputs import Inputs, load, locate
+from jaxmigrate.commands.inputs import Inputs, load, locate, tell_if_nothing_is_there
 from jaxmigrate.commands.planning import PlannedFile, plan_files, with_diff
 from jaxmigrate.commands.reporting import write_reports
 from jaxmigrate.commands.withheld import Withheld, left_with
@@ -43,6 +43,7 @@ def run(options: argparse.Namespace) -> int:
     if options.docs:
         return _run_docs(options)
     groups = load(options.paths, options.force_exclude)
+    tell_if_nothing_is_there(options.paths, groups)
     from_stdin = any(source.path is None for group in groups for source in group.sources)
     if from_stdin and (options.verify or len(options.paths) > 1):
         raise Failure("standard input is rewritten by itself: without other paths and without --verify")
@@ -59,7 +60,9 @@ def _run_docs(options: argparse.Namespace) -> int:
     if "-" in options.paths:
         raise Failure("--docs goes with files and folders, not with standard input")
     results = []
-    for group in locate(options.paths, options.force_exclude, docs=True):
+    groups = locate(options.paths, options.force_exclude, docs=True)
+    tell_if_nothing_is_there(options.paths, groups, docs=True)
+    for group in groups:
         layout = options.layout or group.config.layout
         root = project_of(group.config, (file.path for file in group.files))
         target = target_jax(group.config, root, options.target_jax)

@@ -22,6 +22,7 @@ from jaxmigrate.sources import (
     read_source,
 )
 from jaxmigrate.sources.discovery import DOCUMENTATION, KINDS, RealPaths
+from jaxmigrate.terminal import say
 
 
 @record
@@ -39,6 +40,11 @@ class Inputs:
     sources: tuple[SourceFile, ...]
     skipped: tuple[SourceError, ...]
     errors: tuple[SourceError, ...]
+
+    @property
+    def looked_at(self) -> int:
+        """How many files there are, notebooks in other languages included."""
+        return len(self.sources) + len(self.skipped)
 
 
 @record
@@ -72,6 +78,14 @@ def locate(
     """
     seen: set[str] = set()
     return [_locate_group(config, named, force_exclude, seen, docs) for config, named in _by_project(paths, stdin)]
+
+
+def tell_if_nothing_is_there(paths: Sequence[str], groups: Sequence[Located | Inputs], docs: bool = False) -> None:
+    """Warns where no path led to any file: a misspelt folder must not pass for a clean one."""
+    found = any(group.errors or (group.files if isinstance(group, Located) else group.looked_at) for group in groups)
+    if not found:
+        what = "documentation" if docs else "Python files or notebooks"
+        say(f"warning: no {what} in {', '.join(paths)}")
 
 
 def _by_project(paths: Iterable[str], stdin: Path | None) -> list[tuple[Config, list[str]]]:

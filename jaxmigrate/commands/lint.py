@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from jaxmigrate.commands import Failure
-from jaxmigrate.commands.inputs import Located, locate
+from jaxmigrate.commands.inputs import Located, locate, tell_if_nothing_is_there
 from jaxmigrate.config import Config, Version
 from jaxmigrate.findings import Finding
 from jaxmigrate.lint_run.cache import Cache, Examined
@@ -41,6 +41,7 @@ def run(options: argparse.Namespace) -> int:
     _check(options)
     stdin = None if options.stdin_filename is None else Path(options.stdin_filename)
     groups = locate(options.paths, options.force_exclude, stdin, options.docs)
+    tell_if_nothing_is_there(options.paths, groups, options.docs)
     part = _mine(groups, options.shard)
     result = _result(groups, _examined(groups, options, stdin, part), options, part)
     result, remark = _without_known(result, options, part)

@@ -7,6 +7,8 @@ import re
 import sys
 import warnings
 
+from jaxmigrate.sources.conflicts import unresolved
+
 _SINCE = (
     ((3, 12), r"^[ \t]*(?:class|def|async[ \t]+def)[ \t]+\w+[ \t]*\["),  # type parameters
     ((3, 12), r"^[ \t]*type[ \t]+\w+[ \t]*[\[=]"),
@@ -37,6 +39,8 @@ def may_be_newer(text: str) -> bool:
 def described(error: SyntaxError, text: str) -> str:
     """What is wrong with a text that does not parse; where its line is Python of a later release, which one that is."""
     lines = text.split("\n")
+    if conflict := unresolved(text, error.lineno or 0):
+        return f"cannot be parsed: {conflict}"
     line = lines[error.lineno - 1] if error.lineno is not None and 0 < error.lineno <= len(lines) else ""
     since = [version for version, pattern in _VERSIONS if pattern.search(line) and not _OLD_EXCEPT.match(line)]
     if error.msg.startswith("f-string expression part cannot include"):  # a backslash or a comment

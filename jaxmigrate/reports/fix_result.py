@@ -8,7 +8,7 @@ from typing import Literal
 
 from jaxmigrate.migrate.plan import NamePlan, SitePlan
 from jaxmigrate.program.kept import KEPT
-from jaxmigrate.sources import SourceError
+from jaxmigrate.sources import STDIN, SourceError
 from jaxmigrate.terminal import plural
 from jaxmigrate.verify.model import Evidence
 
@@ -108,18 +108,24 @@ class FixResult:
         return tuple(sorted({caller for file in self.changed for caller in file.callers}))
 
     def summary(self) -> str:
-        """One line such as `12 sites in 4 files: 11 rewritten, 1 left`."""
+        """One line such as `12 sites in 4 files: 11 rewritten, 1 left`, or `11 would be rewritten`."""
         if self.names and not self.sites:
             return self._names().removeprefix("; ")
         files = sum(1 for file in self.files if file.sites)
-        counts = f"{len(self.rewritten)} rewritten, {len(self.left)} left{self._kept(self.sites)}"
+        counts = f"{len(self.rewritten)} {self._would}rewritten, {len(self.left)} left{self._kept(self.sites)}"
         return f"{plural(len(self.sites), 'site')} in {plural(files, 'file')}: {counts}{self._names()}"
+
+    @property
+    def _would(self) -> str:
+        """That nothing was written, where a diff or a check was all that was asked for."""
+        shown = any(file.outcome == "shown" and file.path != STDIN for file in self.files)
+        return "would be " if shown else ""
 
     def _names(self) -> str:
         if not self.names:
             return ""
         replaced = sum(1 for name in self.names if name.status == "replaced")
-        counts = f"{replaced} replaced, {len(self.left_names)} left{self._kept(self.names)}"
+        counts = f"{replaced} {self._would}replaced, {len(self.left_names)} left{self._kept(self.names)}"
         return f"; {plural(len(self.names), 'old name')}: {counts}"
 
     def _kept(self, among: Sequence[SitePlan] | Sequence[NamePlan]) -> str:

@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+from jaxmigrate.sources.conflicts import unresolved
+
 _SPACE = re.compile(r"[ \t\r\n]*")
 _DECODER = json.JSONDecoder()
 
@@ -71,7 +73,8 @@ def read_document(text: str) -> Document:
     try:
         content = content_of(text)
     except json.JSONDecodeError as error:
-        message = "is empty, not a notebook" if not text.strip() else f"is not JSON: {error.msg}"
+        why = unresolved(text, error.lineno) or error.msg
+        message = "is empty, not a notebook" if not text.strip() else f"is not JSON: {why}"
         raise DocumentError(message, error.lineno, error.colno) from None
     except RecursionError:
         raise DocumentError("is nested too deeply for a notebook") from None
