@@ -13,7 +13,9 @@ from libcst.codemod import CodemodContext, VisitorBasedCodemodCommand
 from libcst.metadata import MetadataWrapper, PositionProvider
 
 from jaxmigrate.codemod import arguments, blocks, imports
-from jaxmigrate.codemod.layout import Room, fitted, source
+from jaxmigrate.codemod.body import Body
+from jaxmigrate.codemod.form_feeds import with_form_feeds
+from jaxmigrate.codemod.layout import Room, comments_in, fitted, source
 from jaxmigrate.codemod.marks import marked
 from jaxmigrate.codemod.places import Key, Places
 from jaxmigrate.codemod.style import Style
@@ -39,7 +41,9 @@ from jaxmigrate.program.operations import (
     ReplaceAlias,
     ReplaceStatement,
     SetKeyword,
+    Unbind,
 )
+from jaxmigrate.sources.notebooks import cell_starts
 
 OF_CALLS = SetKeyword | NameArgument | DropArgument
 OF_STATEMENTS = Before | After | ReplaceStatement | DropStatement | Enclose | First | Redecorate
@@ -53,8 +57,9 @@ def rewritten(text: str, operations: Sequence[Operation], style: Style, *, marks
         cst.ParserSyntaxError: LibCST does not parse the text.
         LookupError: An operation names a node that the text does not have.
     """
-    command = ApplyOperations(CodemodContext(), operations, style, marks=marks)
-    return command.transform_module(cst.parse_module(text)).code
+    command = ApplyOperations(CodemodContext(), operations, style, marks=marks, text=text)
+    after = command.transform_module(cst.parse_module(text)).code
+    return with_form_feeds(text, after) if "\f" in text else after
 
 
 class ApplyOperations(VisitorBasedCodemodCommand):
@@ -64,9 +69,16 @@ class ApplyOperations(VisitorBasedCodemodCommand):
     METADATA_DEPENDENCIES = (PositionProvider,)
 
     def __init__(
-        self, context: CodemodContext, operations: Iterable[Operation], style: Style, *, marks: bool = False
+        self,
+        context: CodemodContext,
+        operations: Iterable[Operation],
+        style: Style,
+        *,
+        marks: bool = False,
+        text: str = "",
     ) -> None:
         super().__init__(context)
+        self._given = text
         self.operations = list(operations)
         self.style = style
         self.marks = marks
@@ -75,7 +87,9 @@ class ApplyOperations(VisitorBasedCodemodCommand):
         """The module after all operations."""
         wrapper = MetadataWrapper(tree, unsafe_skip_copy=True)  # a parsed tree has no node twice
         with self.resolve(wrapper):
-            self._prepare(tree, Places(_lines(tree.code), wrapper.resolve(PositionProvider)))
+            self._text = _lines(tree.code)
+            given = _lines(self._given) if "\f" in self._given else self._text
+            self._prepare(tree, Places(given, self._text, wrapper.resolve(PositionProvider)))
             changed = wrapper.module.visit(self)
         assert isinstance(changed, cst.Module)
         left = [type(op).__name__ for ops in self._waiting() for op in ops]
@@ -86,17 +100,21 @@ class ApplyOperations(VisitorBasedCodemodCommand):
     def _prepare(self, tree: cst.Module, places: Places) -> None:
         self.tree = tree
         self.places = places
-        self._text = _lines(tree.code)
+        self.cells = cell_starts(self._given)
+        self.lines_count = len(self._text)
         self._expressions: defaultdict[Key, list[Replace | Mark]] = defaultdict(list)
         self._calls: defaultdict[Key, list[OF_CALLS]] = defaultdict(list)
         self._statements: defaultdict[Key, list[OF_STATEMENTS]] = defaultdict(list)
         self._aliases: defaultdict[Key, list[DropAlias | ReplaceAlias]] = defaultdict(list)
+        self._items: set[Key] = set()
         self._holes: set[Key] = set()
         self._lines_touched: list[int] = []
         self._finished: dict[Key, cst.BaseExpression] = {}
         self._around: list[STATEMENTS] = []
         self._comments: defaultdict[int, list[cst.Comment]] = defaultdict(list)
         self._emptied: set[Key] = set()  # imports of which nothing is left
+        self._moved: list[imports.Moved] = []
+        self._head = {self.places.of_cst(small) for small in imports.head(tree.body, self)}
         for operation in self.operations:
             if self.marks or not isinstance(operation, Mark):
                 self._take(operation)
@@ -116,8 +134,8 @@ class ApplyOperations(VisitorBasedCodemodCommand):
                 self._statements[self._key(operation.statement)].append(operation)
             case DropAlias() | ReplaceAlias():
                 self._aliases[self._key(operation.statement)].append(operation)
-            case Import() | Define():
-                self._lines_touched.append(1)
+            case Unbind():
+                self._items.add(self._key(operation.item.context_expr))
         for found in _codes(operation):
             self._take_holes(found)
 
@@ -137,6 +155,7 @@ class ApplyOperations(VisitorBasedCodemodCommand):
         """The operations whose nodes were not found."""
         for table in (self._expressions, self._calls, self._statements, self._aliases):
             yield from cast("Iterable[Sequence[object]]", table.values())
+        yield from cast("Iterable[Sequence[object]]", ([Unbind] for _ in self._items))
 
     def on_visit(self, node: cst.CSTNode) -> bool:
         """Whether to go into a node: only what holds a node of some operation is built anew."""
@@ -158,6 +177,8 @@ class ApplyOperations(VisitorBasedCodemodCommand):
         node: cst.CSTNode = updated_node
         if isinstance(original_node, cst.BaseExpression):
             node = self._expression(original_node, cast("cst.BaseExpression", node))
+        elif isinstance(original_node, cst.WithItem):
+            node = self._item(original_node, cast("cst.WithItem", node))
         elif isinstance(original_node, cst.Import | cst.ImportFrom):
             node = self._import(original_node, cast("cst.Import | cst.ImportFrom", node))
         elif isinstance(original_node, cst.SimpleStatementLine | cst.BaseCompoundStatement):
@@ -170,11 +191,14 @@ class ApplyOperations(VisitorBasedCodemodCommand):
         return cast("cst.CSTNodeT", node)
 
     def _module(self, original: cst.Module, updated: cst.Module) -> cst.Module:
-        updated = blocks.module(self, original, updated)
-        wanted = [op for op in self.operations if isinstance(op, Import)]
-        updated = imports.added(updated, wanted, self.style) if wanted else updated
-        definitions = [op for op in self.operations if isinstance(op, Define)]
-        return blocks.with_definitions(self, original, updated, definitions) if definitions else updated
+        body = Body(self, original, updated)
+        imports.add(body, [op for op in self.operations if isinstance(op, Import)], self._moved)
+        blocks.define(body, [op for op in self.operations if isinstance(op, Define)])
+        return blocks.module(body)
+
+    def is_emptied(self, node: cst.CSTNode) -> bool:
+        """Whether nothing is left of an import."""
+        return self.places.of_cst(node) in self._emptied
 
     def statement_operations(self, node: cst.CSTNode) -> list[OF_STATEMENTS | None]:
         """The operations on a statement, which wait no longer; None drops it."""
@@ -209,10 +233,23 @@ class ApplyOperations(VisitorBasedCodemodCommand):
         found = self._aliases.pop(key, [])
         if not found:
             return updated
-        changed = imports.changed(self, original, updated, found)
-        if changed is None:
+        moves = key in self._head and not any(comments_in(self._around[-1]))
+        changed = imports.changed(self, original, updated, found, moves=moves)
+        self._moved += changed.moved
+        for code in changed.below:
+            self._statements[key].append(After(found[0].statement, code))
+        if changed.statement is None:
             self._emptied.add(key)
-        return updated if changed is None else changed
+        return updated if changed.statement is None else changed.statement
+
+    def _item(self, original: cst.WithItem, updated: cst.WithItem) -> cst.WithItem:
+        key = self.places.of_cst(original.item)
+        if key not in self._items:
+            return updated
+        self._items.remove(key)
+        if updated.asname is not None:
+            self.keep_comments(updated.asname, cst.Pass())
+        return updated.with_changes(asname=None)
 
     def _expression(self, original: cst.BaseExpression, updated: cst.BaseExpression) -> cst.BaseExpression:
         key = self.places.of_cst(original)
@@ -243,8 +280,8 @@ class ApplyOperations(VisitorBasedCodemodCommand):
 
     def keep_comments(self, old: cst.CSTNode, new: cst.CSTNode) -> None:
         """Comments that new code has no place for go above the statement."""
-        lost = Counter(c.value for c in _comments(old)) - Counter(c.value for c in _comments(new))
-        for comment in _comments(old):
+        lost = Counter(c.value for c in comments_in(old)) - Counter(c.value for c in comments_in(new))
+        for comment in comments_in(old):
             if lost[comment.value] > 0:
                 lost[comment.value] -= 1
                 self._comments[id(self._around[-1])].append(comment)
@@ -276,18 +313,20 @@ def _codes(operation: Operation) -> Iterator[Code]:
     """All new code of an operation."""
     if not isinstance(
         operation,
-        Mark | NameArgument | DropArgument | DropStatement | Import | Define | DropAlias | ReplaceAlias | Redecorate,
+        Mark
+        | NameArgument
+        | DropArgument
+        | DropStatement
+        | Import
+        | Define
+        | DropAlias
+        | ReplaceAlias
+        | Redecorate
+        | Unbind,
     ):
         yield operation.code
     if isinstance(operation, Enclose | Redecorate):
         yield from operation.decorators
-
-
-def _comments(node: cst.CSTNode) -> Iterator[cst.Comment]:
-    if isinstance(node, cst.Comment):
-        yield node
-    for child in node.children:
-        yield from _comments(child)
 
 
 def _spans_lines(node: cst.BaseExpression) -> bool:

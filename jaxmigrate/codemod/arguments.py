@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from jaxmigrate.codemod import commas
 from jaxmigrate.codemod.layout import fits, fitted, source
 from jaxmigrate.program.operations import DropArgument, NameArgument, SetKeyword
 
@@ -79,28 +80,18 @@ def _ended(old: cst.Call, kept: list[cst.Arg], added: list[cst.Arg]) -> list[cst
     args = [*kept, *added]
     if not args:
         return args
-    between = next((a.comma for a in old.args[:-1]), cst.Comma(whitespace_after=cst.SimpleWhitespace(" ")))
-    if isinstance(between, cst.Comma) and any(isinstance(c, cst.Comment) for c in _inside(between)):
-        between = cst.Comma(whitespace_after=_plain(between.whitespace_after))
+    gap = next((comma for a in old.args[:-1] if (comma := commas.between(a.comma))), None)
+    gap = gap or cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
     made: list[cst.Arg] = []
     for index, arg in enumerate(args):
         if index + 1 == len(args):
             end = last.comma if last is not None else cst.MaybeSentinel.DEFAULT
             after = last.whitespace_after_arg if last is not None else cst.SimpleWhitespace("")
-            made.append(arg if arg is last else arg.with_changes(comma=end, whitespace_after_arg=after))
+            made.append(
+                arg if arg is last else arg.with_changes(comma=commas.ended(arg.comma, end), whitespace_after_arg=after)
+            )
         elif (last is not None and arg.comma is last.comma) or not isinstance(arg.comma, cst.Comma):
-            made.append(arg.with_changes(comma=between, whitespace_after_arg=cst.SimpleWhitespace("")))
+            made.append(arg.with_changes(comma=gap, whitespace_after_arg=cst.SimpleWhitespace("")))
         else:
             made.append(arg)
     return made
-
-
-def _plain(space: cst.BaseParenthesizableWhitespace) -> cst.BaseParenthesizableWhitespace:
-    """A line break without the comment before it."""
-    if isinstance(space, cst.ParenthesizedWhitespace):
-        return space.with_changes(first_line=cst.TrailingWhitespace(), empty_lines=[])
-    return space
-
-
-def _inside(node: cst.CSTNode) -> list[cst.CSTNode]:
-    return [node, *(one for child in node.children for one in _inside(child))]

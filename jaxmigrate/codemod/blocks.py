@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 import libcst as cst
 
-from jaxmigrate.codemod.layout import Room, fitted, source
+from jaxmigrate.codemod.body import Body, Statement
+from jaxmigrate.codemod.layout import Room, comments_in, fitted, source
 from jaxmigrate.program.operations import (
     After,
     Before,
@@ -19,20 +21,28 @@ from jaxmigrate.program.operations import (
     Redecorate,
     ReplaceStatement,
 )
+from jaxmigrate.sources.notebooks import CellStart
 
 if TYPE_CHECKING:
     from jaxmigrate.codemod.apply import ApplyOperations
 
-Statement: TypeAlias = cst.SimpleStatementLine | cst.BaseCompoundStatement
 Made: TypeAlias = list[cst.BaseStatement]
 Noted = TypeVar("Noted", cst.SimpleStatementLine, cst.BaseCompoundStatement)
 EMPTY = cst.EmptyLine(indent=False)
 
 
-def module(command: ApplyOperations, original: cst.Module, updated: cst.Module) -> cst.Module:
+def module(body: Body) -> cst.Module:
     """A module after the operations on its statements."""
-    made, rest = _body(command, original.body, updated.body)
-    return updated.with_changes(body=made, footer=[*rest, *updated.footer])
+    made, rest = _body(body.command, body.origins, body.statements)
+    first = made[0] if made else None
+    if isinstance(first, cst.SimpleStatementLine | cst.BaseCompoundStatement) and not body.module.header:
+        made[0] = first.with_changes(leading_lines=_below_blanks(first.leading_lines))
+    return body.module.with_changes(body=made, footer=[*rest, *body.module.footer])
+
+
+def _below_blanks(lines: Sequence[cst.EmptyLine]) -> list[cst.EmptyLine]:
+    """Leading lines without the blank ones at their top."""
+    return list(itertools.dropwhile(lambda line: line.comment is None, lines))
 
 
 def suite(
@@ -65,14 +75,14 @@ def _unfolded(
 
 
 def _body(
-    command: ApplyOperations, old: Sequence[cst.BaseStatement], new: Sequence[cst.BaseStatement]
+    command: ApplyOperations, old: Sequence[cst.BaseStatement | None], new: Sequence[cst.BaseStatement]
 ) -> tuple[Made, list[cst.EmptyLine]]:
     """The statements of a block, and the comments of dropped ones that none of them comes after."""
     made: Made = []
     waiting: list[cst.EmptyLine] = []
     for original, updated in zip(old, new, strict=True):
         assert isinstance(updated, cst.SimpleStatementLine | cst.BaseCompoundStatement)
-        after = list(_one(command, original, updated))
+        after = [updated] if original is None else list(_one(command, original, updated))
         if not after:
             waiting += [line for line in updated.leading_lines if line.comment or not waiting]
             continue
@@ -261,7 +271,7 @@ def _enclosed(
         if command.places.of_cst(old.decorator) not in dropped:
             decorators.append(new)
             continue
-        comments += [c for c in _comments_in(new) if c not in comments]
+        comments += [c for c in comments_in(new) if c not in comments]
         decorators += fresh
         fresh = []
     outer = outer.with_changes(
@@ -274,13 +284,6 @@ def _enclosed(
         decorators=(), leading_lines=[EMPTY] * blanks, lines_after_decorators=(), name=cst.Name(operation.name)
     )
     return outer, inner
-
-
-def _comments_in(node: cst.CSTNode) -> Iterator[cst.Comment]:
-    if isinstance(node, cst.Comment):
-        yield node
-    for child in node.children:
-        yield from _comments_in(child)
 
 
 def built(command: ApplyOperations, code: Code, indent: str) -> Made:
@@ -326,53 +329,66 @@ def _fitted_small(command: ApplyOperations, small: cst.BaseSmallStatement, inden
     return small.with_changes(value=fitted(value, room))
 
 
-def with_definitions(
-    command: ApplyOperations, original: cst.Module, updated: cst.Module, definitions: Sequence[Define]
-) -> cst.Module:
-    """A module with definitions below its imports and docstring, before the first statement that uses one."""
-    lines = [n.lineno for d in definitions for n in d.uses if hasattr(n, "lineno")]
-    place = _below_imports(command, original, updated, min(lines, default=None))
-    new: Made = []
-    for definition in definitions:
-        for statement in built(command, Code(definition.text), ""):
-            assert isinstance(statement, cst.SimpleStatementLine | cst.BaseCompoundStatement)
-            apart = 2 if isinstance(statement, cst.BaseCompoundStatement) or not new else 0
-            comments = [line for line in statement.leading_lines if line.comment]
-            new.append(statement.with_changes(leading_lines=[*[EMPTY] * apart, *comments]))
-    body = list(updated.body)
-    if place == 0:
-        first = new[0]
-        assert isinstance(first, cst.SimpleStatementLine | cst.BaseCompoundStatement)
-        new[0] = first.with_changes(leading_lines=[line for line in first.leading_lines if line.comment])
-    if place < len(body):
-        below = body[place]
-        assert isinstance(below, cst.SimpleStatementLine | cst.BaseCompoundStatement)
-        leading = list(below.leading_lines)
-        while leading and not leading[0].comment:
-            leading.pop(0)
-        body[place] = below.with_changes(leading_lines=[EMPTY, EMPTY, *leading])
-    return updated.with_changes(body=[*body[:place], *new, *body[place:]])
+def define(body: Body, definitions: Sequence[Define]) -> None:
+    """Puts definitions below the imports and the docstring, before the first statement that uses one."""
+    command = body.command
+    known = {source(statement).strip() for statement in body.statements} if definitions else set()
+    made = [s for one in definitions for s in built(command, Code(one.text), "") if source(s).strip() not in known]
+    if not made:
+        return
+    lines = [line for one in definitions for node in one.uses if (line := getattr(node, "lineno", None)) is not None]
+    place, above = _below_imports(body, lines)
+    blanks = 2 if place > 0 or above else 0
+    if above and command.cells and not _is_behind_import(body, place):
+        blanks = 0  # right below the magics of a cell
+    for index, statement in enumerate(made):
+        assert isinstance(statement, cst.SimpleStatementLine | cst.BaseCompoundStatement)
+        apart = blanks if index == 0 else 2 if isinstance(statement, cst.BaseCompoundStatement) else 0
+        comments = [line for line in statement.leading_lines if line.comment]
+        leading = [*(above if index == 0 else ()), *[EMPTY] * apart, *comments]
+        body.insert(place + index, statement.with_changes(leading_lines=leading))
+    place += len(made)
+    if place < len(body.statements):
+        below = body.statements[place]
+        rest = _below_blanks(below.leading_lines[len(above) :])
+        body.statements[place] = below.with_changes(leading_lines=[EMPTY, EMPTY, *rest])
 
 
-def _below_imports(command: ApplyOperations, original: cst.Module, updated: cst.Module, first_use: int | None) -> int:
-    """The index behind the imports and the docstring at the head of a module, and before the first use."""
-    limit = len(updated.body)
-    shift = len(updated.body) - len(original.body)
-    if first_use is not None:
-        for index, statement in enumerate(original.body):
-            decorators = getattr(statement, "decorators", ())
-            start, _ = command.places.start(decorators[0] if decorators else statement)
-            end, _ = command.places.end(statement)
-            if start <= first_use <= end:
-                limit = index + shift
-                break
-    place = 0
-    for index, statement in enumerate(updated.body[:limit]):
+def _below_imports(body: Body, lines: Sequence[int]) -> tuple[int, Sequence[cst.EmptyLine]]:
+    """The index for definitions that are used on some lines, and what stays above them of what leads it."""
+    limit = body.first_of(lines)
+    first = _first_of_cell(body, lines) if body.command.cells else 0
+    place = first
+    for index, statement in enumerate(body.statements[first:limit], first):
         if _imports_only(statement) or (index == 0 and _is_docstring(statement)):
             place = index + 1
         elif isinstance(statement, cst.FunctionDef | cst.ClassDef):
             break
-    return place
+    if place == len(body.statements):
+        return place, ()
+    leading = body.statements[place].leading_lines
+    if place == first and body.command.cells:
+        top = _cell_of(body, lines).body - (body.first_line(place) - len(leading)) + 1
+        return place, leading[: max(0, top)]
+    if _is_behind_import(body, place):  # a comment right below an import belongs to it
+        return place, list(itertools.takewhile(lambda line: line.comment is not None, leading))
+    return place, ()
+
+
+def _is_behind_import(body: Body, place: int) -> bool:
+    return place > 0 and _imports_only(body.statements[place - 1])
+
+
+def _cell_of(body: Body, lines: Sequence[int]) -> CellStart:
+    """The cell that holds the first of some lines."""
+    first = min(lines, default=1)
+    return [cell for cell in body.command.cells if cell.header <= first or cell is body.command.cells[0]][-1]
+
+
+def _first_of_cell(body: Body, lines: Sequence[int]) -> int:
+    """The index of the first statement of the cell that holds the first of some lines."""
+    header = _cell_of(body, lines).header
+    return next(index for index in range(len(body.statements) + 1) if body.first_line(index) > header)
 
 
 def _imports_only(statement: cst.BaseStatement) -> bool:

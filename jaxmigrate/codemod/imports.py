@@ -8,85 +8,177 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import libcst as cst
 from libcst.helpers import get_full_name_for_node
 
-from jaxmigrate.codemod.style import Style
-from jaxmigrate.program.operations import DropAlias, Import, ReplaceAlias
+from jaxmigrate.codemod import commas
+from jaxmigrate.codemod.body import Body, Importing, alone
+from jaxmigrate.codemod.layout import source
+from jaxmigrate.program.operations import Code, DropAlias, Import, ReplaceAlias
 
 if TYPE_CHECKING:
     from jaxmigrate.codemod.apply import ApplyOperations
 
-Importing: TypeAlias = cst.Import | cst.ImportFrom
-SortKey: TypeAlias = Callable[[Importing], tuple[object, ...]]
+SortKey: TypeAlias = Callable[[Importing], tuple[bool | str, ...]]
+
+
+class Moved(NamedTuple):
+    """A name that goes from an import on some line of the file to one of another module."""
+
+    wanted: Import
+    line: int
+
+
+class Changed(NamedTuple):
+    """An import after operations on its names: None where none is left, and what is imported elsewhere for them."""
+
+    statement: Importing | None
+    moved: tuple[Moved, ...] = ()
+    below: tuple[Code, ...] = ()
+
+
+def head(body: Sequence[cst.BaseStatement], command: ApplyOperations) -> list[Importing]:
+    """The imports that may go elsewhere among those at the head of a module; cells run one by one, so none there."""
+    found: list[Importing] = []
+    for statement in () if command.cells else body:
+        if isinstance(statement, cst.FunctionDef | cst.ClassDef):
+            break
+        small = alone(statement)
+        found += [small] if small is not None else []
+    return found
 
 
 def changed(
-    command: ApplyOperations, original: Importing, updated: Importing, operations: Sequence[DropAlias | ReplaceAlias]
-) -> Importing | None:
-    """An import after operations on its names; None where none is left."""
+    command: ApplyOperations,
+    original: Importing,
+    updated: Importing,
+    operations: Sequence[DropAlias | ReplaceAlias],
+    *,
+    moves: bool,
+) -> Changed:
+    """An import after operations on its names; `moves` says that new ones may go where their order has them."""
     if isinstance(updated.names, cst.ImportStar):
-        return None
+        return Changed(None)
     assert not isinstance(original.names, cst.ImportStar)
     keys = [command.places.of_cst(alias) for alias in original.names]
     names: list[cst.ImportAlias | None] = list(updated.names)
+    elsewhere: list[Import] = []
     for operation in operations:
         index = keys.index(command.places.of_ast(operation.alias))
         old = names[index]
-        if isinstance(operation, DropAlias) or old is None:
-            names[index] = None
-        else:
-            names[index] = alias_of(operation.name, operation.asname).with_changes(comma=old.comma)
+        names[index] = None
+        if isinstance(operation, ReplaceAlias) and old is not None:
+            new = alias_of(operation.name, operation.asname)
+            if isinstance(updated, cst.Import) and moves:
+                elsewhere.append(Import(operation.name, asname=operation.asname))
+            elif operation.module and operation.module != module_of(updated):
+                elsewhere.append(Import(operation.module, operation.name, operation.asname))
+            elif all(one is None or source(_bare(one)) != source(new) for one in names):
+                names[index] = new.with_changes(comma=old.comma)
     kept = [name for name in names if name is not None]
-    if not kept:
-        return None
-    last = updated.names[-1]
-    if kept[-1] is not last:
-        kept[-1] = kept[-1].with_changes(comma=last.comma)
-    return updated.with_changes(names=kept)
+    if kept and kept[-1] is not updated.names[-1]:
+        kept[-1] = kept[-1].with_changes(comma=commas.ended(kept[-1].comma, updated.names[-1].comma))
+    statement = updated.with_changes(names=kept) if kept else None
+    if statement is not None:
+        command.keep_comments(updated, statement)
+    if moves:
+        line = command.places.start(original)[0]
+        return Changed(statement, tuple(Moved(one, line) for one in elsewhere))
+    groups = [_text(group) for group in _by_source(elsewhere)]
+    if statement is None and groups:
+        statement = _parsed(groups.pop(0))
+        command.keep_comments(updated, statement)
+    return Changed(statement, below=tuple(Code(text) for text in groups))
+
+
+def _bare(alias: cst.ImportAlias) -> cst.ImportAlias:
+    return alias.with_changes(comma=cst.MaybeSentinel.DEFAULT)
 
 
 def alias_of(name: str, asname: str = "") -> cst.ImportAlias:
     """A name in an import."""
-    parsed = cst.parse_statement(f"import {name}{f' as {asname}' if asname else ''}")
-    assert isinstance(parsed, cst.SimpleStatementLine)
-    statement = parsed.body[0]
-    assert isinstance(statement, cst.Import)
-    return statement.names[0]
+    names = _parsed(f"import {name}{f' as {asname}' if asname else ''}").names
+    assert not isinstance(names, cst.ImportStar)
+    return names[0]
 
 
-def added(module: cst.Module, wanted: Iterable[Import], style: Style) -> cst.Module:
-    """A module with imports that it lacks."""
-    body: list[cst.BaseStatement] = list(module.body)
-    missing = {one.statement: one for one in wanted if not _has(body, one)}
-    by_source: dict[str, list[Import]] = {}
-    for one in missing.values():
-        by_source.setdefault(one.module if one.name else one.statement, []).append(one)
-    for group in by_source.values():
-        if group[0].name and _joined(body, group, style):
-            continue
-        _inserted(body, group)
-    return module.with_changes(body=body)
+def _parsed(text: str) -> Importing:
+    line = cst.parse_statement(text)
+    assert isinstance(line, cst.SimpleStatementLine)
+    small = line.body[0]
+    assert isinstance(small, cst.Import | cst.ImportFrom)
+    return small
 
 
-def _head(body: Sequence[cst.BaseStatement]) -> list[int]:
-    """The indices of the imports that stand alone on their lines before the first definition."""
+def add(body: Body, wanted: Iterable[Import], moved: Iterable[Moved]) -> None:
+    """Puts imports that a module lacks among its statements."""
+    limits: dict[str, tuple[Import, int]] = {}
+    for one in wanted:
+        lines = [line for node in one.uses if (line := getattr(node, "lineno", None)) is not None]
+        _note(limits, one, body.first_line(body.first_of(lines)))
+    for one, line in moved:
+        _note(limits, one, body.first_line(_past_imports(body, line)))
+    missing = {text: pair for text, pair in limits.items() if not _has(body, *pair)}
+    for group in _by_source([one for one, _ in missing.values()]):
+        line = min(missing[one.statement][1] for one in group)
+        if not (group[0].name and _joined(body, group, line)):
+            _inserted(body, group, line)
+
+
+def _note(limits: dict[str, tuple[Import, int]], one: Import, line: int) -> None:
+    """Notes an import that has to stand above a line."""
+    limits[one.statement] = one, min(line, limits[one.statement][1]) if one.statement in limits else line
+
+
+def _by_source(wanted: Iterable[Import]) -> list[list[Import]]:
+    """Imports with those from one module together."""
+    found: dict[str, list[Import]] = {}
+    for one in {one.statement: one for one in wanted}.values():
+        found.setdefault(one.module if one.name else one.statement, []).append(one)
+    return list(found.values())
+
+
+def _text(group: Sequence[Import]) -> str:
+    """The statement for imports from one module."""
+    if not group[0].name:
+        return group[0].statement
+    names = sorted(group, key=lambda one: (not one.name[:1].isupper(), one.name))
+    written = (f"{one.name}{f' as {one.asname}' if one.asname else ''}" for one in names)
+    return f"from {group[0].module} import {', '.join(written)}"
+
+
+def _past_imports(body: Body, line: int) -> int:
+    """The index of the first statement behind the imports of which one stands on a line."""
+    index = body.first_of([line])
+    while index < len(body.statements) and alone(body.statements[index]) is not None:
+        index += 1
+    return index
+
+
+def _head(body: Body, line: int) -> list[int]:
+    """The indices of the imports that stand alone on their lines, above a line, before the first definition."""
     found: list[int] = []
-    for index, statement in enumerate(body):
-        if isinstance(statement, cst.FunctionDef | cst.ClassDef):
+    end = _end_of_cell(body, line) if body.command.cells else line
+    for index, statement in enumerate(body.statements):
+        if isinstance(statement, cst.FunctionDef | cst.ClassDef) and not body.command.cells:
             break
-        if _importing(statement) is not None:
+        if body.first_line(index) >= end:
+            break
+        if alone(statement) is not None:
             found.append(index)
     return found
 
 
-def _importing(statement: cst.BaseStatement) -> Importing | None:
-    if isinstance(statement, cst.SimpleStatementLine) and len(statement.body) == 1:
-        small = statement.body[0]
-        return small if isinstance(small, cst.Import | cst.ImportFrom) else None
-    return None
+def _end_of_cell(body: Body, line: int) -> int:
+    """The line behind the first cell that imports jax above a line, or imports anything."""
+    imports = [i for i, s in enumerate(body.statements) if alone(s) is not None and body.first_line(i) < line]
+    of_jax = [i for i in imports if module_of(_of(body, i)).partition(".")[0] == "jax"]
+    plain = [i for i in of_jax if isinstance(_of(body, i), cst.Import)]
+    chosen = next(iter([*plain, *of_jax, *imports]), None)
+    first = 0 if chosen is None else body.first_line(chosen)
+    return min([cell.header for cell in body.command.cells if cell.header > first], default=line)
 
 
 def module_of(statement: Importing) -> str:
@@ -97,11 +189,12 @@ def module_of(statement: Importing) -> str:
     return get_full_name_for_node(statement.names[0].name) or ""
 
 
-def _has(body: Sequence[cst.BaseStatement], wanted: Import) -> bool:
-    for index in _head(body):
-        statement = _importing(body[index])
-        assert statement is not None
-        if isinstance(statement.names, cst.ImportStar) or isinstance(statement, cst.ImportFrom) != bool(wanted.name):
+def _has(body: Body, wanted: Import, line: int) -> bool:
+    for index in _head(body, line):
+        statement = body.importing(index)
+        if statement is None or isinstance(statement.names, cst.ImportStar):
+            continue
+        if isinstance(statement, cst.ImportFrom) != bool(wanted.name):
             continue
         if isinstance(statement, cst.ImportFrom) and module_of(statement) != wanted.module:
             continue
@@ -113,27 +206,34 @@ def _has(body: Sequence[cst.BaseStatement], wanted: Import) -> bool:
     return False
 
 
-def _joined(body: list[cst.BaseStatement], group: Sequence[Import], style: Style) -> bool:
-    """Puts names into an import from the same module that has room for them, in the order of its names."""
-    for index in _head(body):
-        statement = _importing(body[index])
+def _joined(body: Body, group: Sequence[Import], line: int) -> bool:
+    """Puts names into an import from the same module, in the order of its names."""
+    for index in _head(body, line):
+        statement = body.importing(index)
         if not isinstance(statement, cst.ImportFrom) or isinstance(statement.names, cst.ImportStar):
             continue
         if module_of(statement) != group[0].module:
             continue
-        spread = statement.lpar is not None and "\n" in cst.Module(body=()).code_for_node(statement)
         names = list(statement.names)
         for one in group:
             names = _with_name(names, one)
-        made = statement.with_changes(names=names)
-        line = cst.Module(body=()).code_for_node(made)
-        if not spread and len(line) > style.width:
-            return False
-        line_of = body[index]
+        line_of = body.statements[index]
         assert isinstance(line_of, cst.SimpleStatementLine)
-        body[index] = line_of.with_changes(body=[made])
+        body.statements[index] = line_of.with_changes(body=[_wrapped(statement.with_changes(names=names), body)])
         return True
     return False
+
+
+def _wrapped(statement: cst.ImportFrom, body: Body) -> cst.ImportFrom:
+    """An import with a line for each of its names where it is too long for one."""
+    text = source(statement)
+    if "\n" in text or len(text) <= body.command.style.width or isinstance(statement.names, cst.ImportStar):
+        return statement
+    inner = cst.ParenthesizedWhitespace(last_line=cst.SimpleWhitespace(body.command.style.indent))
+    commas = [cst.Comma(whitespace_after=inner)] * (len(statement.names) - 1)
+    last = cst.Comma(whitespace_after=cst.ParenthesizedWhitespace(last_line=cst.SimpleWhitespace("")))
+    names = [one.with_changes(comma=end) for one, end in zip(statement.names, [*commas, last], strict=True)]
+    return statement.with_changes(names=names, lpar=cst.LeftParen(inner), rpar=cst.RightParen())
 
 
 def _with_name(names: Sequence[cst.ImportAlias], new: Import) -> list[cst.ImportAlias]:
@@ -141,81 +241,68 @@ def _with_name(names: Sequence[cst.ImportAlias], new: Import) -> list[cst.Import
     sort = _name_order(names)
     place = next((i for i, old in enumerate(names) if sort(_name(old)) > sort(new.name)), len(names))
     made = alias_of(new.name, new.asname)
-    if place == len(names):
-        last = names[-1]
-        between = names[0].comma if len(names) > 1 else cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
-        if isinstance(last.comma, cst.Comma):
-            between = last.comma if len(names) == 1 else between
-        return [*names[:-1], last.with_changes(comma=between), made.with_changes(comma=last.comma)]
-    comma = names[place].comma
-    if not isinstance(comma, cst.Comma):
-        comma = names[0].comma if len(names) > 1 else cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
-    return [*names[:place], made.with_changes(comma=comma), *names[place:]]
+    gap = commas.between(names[0].comma) if len(names) > 1 else None
+    gap = gap or cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
+    if place < len(names):
+        return [*names[:place], made.with_changes(comma=gap), *names[place:]]
+    last = names[-1]
+    if len(names) == 1 and isinstance(last.comma, cst.Comma):
+        gap = last.comma
+    ending = commas.between(last.comma) or cst.MaybeSentinel.DEFAULT
+    return [*names[:-1], last.with_changes(comma=gap), made.with_changes(comma=ending)]
 
 
 def _name(alias: cst.ImportAlias) -> str:
     return get_full_name_for_node(alias.name) or ""
 
 
-def _name_order(names: Sequence[cst.ImportAlias]) -> Callable[[str], tuple[object, ...]]:
+def _name_order(names: Sequence[cst.ImportAlias]) -> Callable[[str], tuple[int | str, ...]]:
     """How the names of an import are sorted: constants, classes and the rest apart, as isort does, or as they come."""
     known = [_name(one) for one in names]
 
-    def kinds(name: str) -> tuple[object, ...]:
+    def kinds(name: str) -> tuple[int | str, ...]:
         return 0 if name.isupper() and len(name) > 1 else 1 if name[:1].isupper() else 2, name
 
-    def plain(name: str) -> tuple[object, ...]:
+    def plain(name: str) -> tuple[int | str, ...]:
         return name.lower(), name
 
     return kinds if known == sorted(known, key=kinds) else plain
 
 
-def _inserted(body: list[cst.BaseStatement], group: Sequence[Import]) -> None:
-    """Puts an import where the order of the file's own has it."""
-    names = ", ".join(
-        f"{one.name}{f' as {one.asname}' if one.asname else ''}"
-        for one in sorted(group, key=lambda one: (not one.name[:1].isupper(), one.name))
-    )
-    text = f"from {group[0].module} import {names}" if group[0].name else group[0].statement
-    new = cst.parse_statement(text)
-    assert isinstance(new, cst.SimpleStatementLine)
-    head = _head(body)
-    if not head:
-        _put(body, _behind_docstring(body), new)
+def _inserted(body: Body, group: Sequence[Import], line: int) -> None:
+    """Puts an import where the order of the file's own has it, above a line."""
+    statement = _parsed(_text(group))
+    if isinstance(statement, cst.ImportFrom):
+        statement = _wrapped(statement, body)
+    new = cst.SimpleStatementLine([statement])
+    indices = _head(body, line)
+    if not indices:
+        body.insert(_behind_docstring(body), new)
         return
-    statement = _importing(new)
-    assert statement is not None
-    section = _section(body, head, statement)
+    section = _section(body, indices, statement)
     if section is None:
-        last = max(head)
-        _put(body, last + 1, new.with_changes(leading_lines=[cst.EmptyLine(indent=False)]))
+        body.insert(max(indices) + 1, new.with_changes(leading_lines=[cst.EmptyLine(indent=False)]))
         return
-    known = [found for i in section if (found := _importing(body[i])) is not None]
-    key = _order(known)
-    place = next((i for i in section if key(_of(body[i])) > key(statement)), None)
+    key = _order([_of(body, index) for index in section])
+    place = next((index for index in section if key(_of(body, index)) > key(statement)), None)
     if place is None:
-        _put(body, section[-1] + 1, new)
+        body.insert(section[-1] + 1, new)
         return
-    below = body[place]
-    assert isinstance(below, cst.SimpleStatementLine)
     if place == section[0]:  # what stands above the section stays above it
+        below = body.statements[place]
         new = new.with_changes(leading_lines=below.leading_lines)
-        body[place] = below.with_changes(leading_lines=())
-    _put(body, place, new)
+        body.statements[place] = below.with_changes(leading_lines=())
+    body.insert(place, new)
 
 
-def _of(statement: cst.BaseStatement) -> Importing:
-    found = _importing(statement)
+def _of(body: Body, index: int) -> Importing:
+    found = alone(body.statements[index])
     assert found is not None
     return found
 
 
-def _put(body: list[cst.BaseStatement], place: int, new: cst.SimpleStatementLine) -> None:
-    body.insert(place, new)
-
-
-def _behind_docstring(body: Sequence[cst.BaseStatement]) -> int:
-    first = body[0] if body else None
+def _behind_docstring(body: Body) -> int:
+    first = body.statements[0] if body.statements else None
     if isinstance(first, cst.SimpleStatementLine):
         small = first.body[0]
         if isinstance(small, cst.Expr) and isinstance(small.value, cst.SimpleString | cst.ConcatenatedString):
@@ -223,31 +310,28 @@ def _behind_docstring(body: Sequence[cst.BaseStatement]) -> int:
     return 0
 
 
-def _section(body: Sequence[cst.BaseStatement], head: Sequence[int], new: Importing) -> list[int] | None:
+def _section(body: Body, indices: Sequence[int], new: Importing) -> list[int] | None:
     """The imports, without a blank line between them, among which a new one belongs; None where it begins its own."""
     sections: list[list[int]] = []
-    for index in head:
-        statement = body[index]
-        assert isinstance(statement, cst.SimpleStatementLine)
-        adjacent = sections and sections[-1][-1] == index - 1 and all(line.comment for line in statement.leading_lines)
-        if adjacent:
+    for index in indices:
+        statement = body.statements[index]
+        apart = any(line.comment is None for line in statement.leading_lines)
+        if sections and sections[-1][-1] == index - 1 and not apart:
             sections[-1].append(index)
         else:
             sections.append([index])
-    kinds = [[_kind(module_of(_of(body[i]))) for i in section] for section in sections]
-    wanted = _kind(module_of(new))
-    future = [all(module_of(_of(body[i])) == "__future__" for i in section) for section in sections]
-    usable = [i for i, is_future in enumerate(future) if not is_future]
+    modules = [[module_of(_of(body, index)) for index in section] for section in sections]
+    usable = [i for i, names in enumerate(modules) if any(name != "__future__" for name in names)]
     root = module_of(new).partition(".")[0]
     for i in usable:
-        if any(module_of(_of(body[j])).partition(".")[0] == root for j in sections[i]) and root:
+        if root and any(name.partition(".")[0] == root for name in modules[i]):
             return sections[i]
-    for i in usable:
-        if wanted in kinds[i]:
+    for i in reversed(usable):
+        if _kind(module_of(new)) in map(_kind, modules[i]):
             return sections[i]
-    if wanted == "own":
+    if _kind(module_of(new)) == "own":
         return None
-    return sections[usable[0]] if usable else None
+    return sections[usable[-1]] if usable else None
 
 
 def _kind(module: str) -> str:
@@ -261,11 +345,11 @@ def _kind(module: str) -> str:
 def _order(known: Sequence[Importing]) -> SortKey:
     """The order in which a section stands: plain imports first, or all by module."""
 
-    def plain_first(statement: Importing) -> tuple[object, ...]:
+    def plain_first(statement: Importing) -> tuple[bool | str, ...]:
         return isinstance(statement, cst.ImportFrom), module_of(statement).lower()
 
-    def by_module(statement: Importing) -> tuple[object, ...]:
-        return (module_of(statement).lower(), isinstance(statement, cst.ImportFrom))
+    def by_module(statement: Importing) -> tuple[bool | str, ...]:
+        return module_of(statement).lower(), isinstance(statement, cst.ImportFrom)
 
     def disorder(key: SortKey) -> int:
         found = [key(one) for one in known]

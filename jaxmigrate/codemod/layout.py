@@ -5,7 +5,7 @@ Only brackets that templates brought are broken; what a file's author wrote keep
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import libcst as cst
@@ -38,6 +38,14 @@ class Room:
 def source(node: cst.CSTNode) -> str:
     """The source of a node, without the marks of a verification."""
     return _PRINTER.code_for_node(without_marks(node))
+
+
+def comments_in(node: cst.CSTNode) -> Iterator[cst.Comment]:
+    """The comments in a node."""
+    if isinstance(node, cst.Comment):
+        yield node
+    for child in node.children:
+        yield from comments_in(child)
 
 
 def fits(text: str, room: Room) -> bool:

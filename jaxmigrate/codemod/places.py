@@ -23,8 +23,10 @@ COMPOUND = (
 class Places:
     """The keys by which the nodes of one text are found in both trees."""
 
-    def __init__(self, lines: Sequence[str], ranges: Mapping[cst.CSTNode, CodeRange]) -> None:
+    def __init__(self, lines: Sequence[str], parsed: Sequence[str], ranges: Mapping[cst.CSTNode, CodeRange]) -> None:
+        """`lines` are those of the text, `parsed` those that LibCST keeps: it drops form feeds before statements."""
         self._lines = lines
+        self._parsed = parsed
         self._ranges = ranges
 
     def of_ast(self, node: ast.AST) -> Key:
@@ -45,7 +47,8 @@ class Places:
 
     def _column(self, line: int, column: int) -> int:
         text = self._lines[line - 1]
-        return column if text.isascii() else len(text.encode()[:column].decode(errors="replace"))
+        column = column if text.isascii() else len(text.encode()[:column].decode(errors="replace"))
+        return max(0, column - len(text) + len(self._parsed[line - 1]))
 
     def of_cst(self, node: cst.CSTNode) -> Key:
         """The key of a LibCST node."""

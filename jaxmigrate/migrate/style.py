@@ -1,4 +1,4 @@
-"""How a file is written: its indentation, quotes and line ending, so that added code looks like the rest of it."""
+"""How a file is written: its indentation, quotes, line ending and width, for code that looks like the rest of it."""
 
 from __future__ import annotations
 
@@ -7,40 +7,22 @@ import io
 import re
 import tokenize
 from collections import Counter
-from collections.abc import Iterable
-from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
+from jaxmigrate.codemod.style import Style
+from jaxmigrate.migrate.widths import line_width
 from jaxmigrate.program.modules import Module
+
+__all__ = ["Style", "newline_of", "style_of"]
 
 _known: WeakKeyDictionary[Module, Style] = WeakKeyDictionary()
 _LINE_END = re.compile(r"\r\n|\r|\n")
 
 
-@dataclass(frozen=True, slots=True)
-class Style:
-    """A file's indentation unit, its preferred quote, and its line ending."""
-
-    indent: str
-    quote: str
-    newline: str
-
-    def render(self, lines: Iterable[str]) -> str:
-        """Lines indented by fours and quoted with double quotes, in this style, each ended."""
-        return "".join(self._line(line) + self.newline for line in lines)
-
-    def _line(self, line: str) -> str:
-        body = line.lstrip(" ")
-        depth = (len(line) - len(body)) // 4
-        if self.quote == "'" and '"""' not in body:
-            body = body.replace('"', "'")
-        return self.indent * depth + body if body else ""
-
-
 def style_of(module: Module) -> Style:
     """The style of a module, looked for once."""
     if module not in _known:
-        _known[module] = Style(_indent(module), _quote(module), newline_of(module.text))
+        _known[module] = Style(_indent(module), _quote(module), newline_of(module.text), line_width(module))
     return _known[module]
 
 

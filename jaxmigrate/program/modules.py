@@ -96,6 +96,11 @@ class Module:
             or "tests" in self.path.parts
         )
 
+    def column(self, node: ast.expr | ast.stmt | ast.alias | ast.keyword) -> int:
+        """A node's column in characters, from 1."""
+        before = self._ended_lines[node.lineno - 1][: node.col_offset]
+        return len(before.decode(errors="replace")) + 1
+
     def segment(self, node: ast.expr) -> str:
         """The source of an expression, as `ast.get_source_segment` gives it, which splits the text anew each time."""
         if node.end_lineno is None or node.end_col_offset is None:

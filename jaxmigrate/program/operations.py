@@ -145,6 +145,13 @@ class Enclose:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Unbind:
+    """Takes `as name` off an item of a with statement."""
+
+    item: ast.withitem
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Redecorate:
     """Puts other decorators in the place of one; none drops it."""
 
@@ -157,12 +164,13 @@ class Redecorate:
 class Import:
     """Imports `name` from `module`, or `module` itself where there is no name; nothing where it is imported already.
 
-    `module` begins with dots where it is relative.
+    `module` begins with dots where it is relative. The import stands above the first of `uses`.
     """
 
     module: str
     name: str = ""
     asname: str = ""
+    uses: tuple[ast.AST, ...] = ()
 
     @property
     def statement(self) -> str:
@@ -181,12 +189,17 @@ class DropAlias:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ReplaceAlias:
-    """Imports something else under the place of a name in an import; `name` as it is written there, with its `as`."""
+    """Imports something else in the place of a name in an import: `name` as it is written there.
+
+    Where it comes from another module than the rest of the statement, `module` says from which; at the head of a file
+    it then goes where the order of imports has it.
+    """
 
     statement: ast.Import | ast.ImportFrom
     alias: ast.alias
     name: str
     asname: str = ""
+    module: str = ""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -209,6 +222,7 @@ Operation: TypeAlias = (
     | ReplaceStatement
     | DropStatement
     | Enclose
+    | Unbind
     | Redecorate
     | Import
     | DropAlias

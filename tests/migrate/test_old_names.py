@@ -14,6 +14,7 @@ from jaxmigrate.program.old_names import Era, Release, old_names, release, row_o
 from jaxmigrate.requirements import project_folder, required_jax, written_for
 from tests.campaigns.old_name_cases import CANNOT, PRELUDE, USES
 from tests.campaigns.old_names_by_hand import BY_HAND, WITHOUT
+from tests.texts import flat
 
 ROWS = old_names()
 REPLACED = [name for name, row in ROWS.items() if row.how != "hand"]
@@ -89,7 +90,7 @@ def test_rows_below_a_module() -> None:
         ("import jax, os\ny = jax.tree_map(f, x)", "import jax, os\ny = jax.tree.map(f, x)"),
         (
             "from jax.experimental.pjit import pjit, PartitionSpec as P\ny = pjit(f, P(), None)",
-            "from jax.sharding import PartitionSpec as P\nimport jax\ny = jax.jit(f, in_shardings=P(), out_shardings=None)",  # noqa: E501
+            "import jax\nfrom jax.sharding import PartitionSpec as P\ny = jax.jit(f, in_shardings=P(), out_shardings=None)",  # noqa: E501
         ),
         (
             "from jax.experimental.maps import Mesh; import jax\nm = Mesh(jax.devices(), ('i',))",
@@ -153,8 +154,8 @@ def test_rows_below_a_module() -> None:
             "import jax.numpy as jnp\ny = jnp.clip(a_min=0, a=x)",
         ),
         (
-            "import jax\nn = jax.lax.psum(1, axis_name='i') * jax.lax.psum(x=1, axis_name=a), jax.tree_leaves(x)",
-            "import jax\nn = jax.lax.axis_size(axis_name='i') * jax.lax.axis_size(axis_name=a), jax.tree.leaves(x)",
+            "import jax\nn = jax.lax.psum(1, axis_name='i') * jax.lax.psum(x=1, axis_name=a)\njax.tree_leaves(x)",
+            "import jax\nn = jax.lax.axis_size(axis_name='i') * jax.lax.axis_size(axis_name=a)\njax.tree.leaves(x)",
         ),
         (
             "import jax\nn = jax.lax.psum(1, 'i', axis_index_groups=g), jax.lax.psum(1, *a), jax.tree_leaves(x)",
@@ -192,7 +193,7 @@ NEW = "import jax\nfrom jax import shard_map\n"
     ],
 )  # fmt: skip
 def test_calls_of_shard_map(before: str, after: str) -> None:
-    assert fixed(SHARD_MAP + before + "\n")[0] == NEW + after + "\n"
+    assert flat(fixed(SHARD_MAP + before + "\n")[0]) == flat(NEW + after + "\n")
 
 
 INSIDE = SHARD_MAP + (
@@ -279,9 +280,9 @@ def test_meshes() -> None:
         "with mesh:\n    run()\nwith Mesh(jax.devices(), ('i',)) as other, open('f') as f:\n    run()\n"
     )
     after, _ = fixed(text)
-    assert "make_mesh((4, 2), ('x', 'y'), axis_types=(jax.sharding.AxisType.Auto,) * 2)" in after
+    assert "make_mesh((4, 2), ('x', 'y'), axis_types=(jax.sharding.AxisType.Auto,) * 2)" in flat(after)
     assert "with jax.set_mesh(mesh):" in after
-    assert "with jax.set_mesh(other := Mesh(jax.devices(), ('i',))), open('f') as f:" in after
+    assert "with jax.set_mesh((other := Mesh(jax.devices(), ('i',)))), open('f') as f:" in flat(after)
     early, names = fixed(text, target=(0, 6, 1))
     assert "with mesh:" in early
     assert left(names) == [(4, "JM414"), (6, "JM414")]
@@ -355,3 +356,39 @@ def test_twins_that_are_left(text: str, told: str) -> None:
     after, names = fixed(before)
     assert after == before
     assert told in names[0].reason
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (
+            SHARD_MAP + "f = shard_map(g, m, (P()), (P() if s else P('a')), check_rep=False)\n",
+            NEW + "f = shard_map(\n    g,\n    mesh=m,\n    in_specs=(P()),\n"
+            "    out_specs=(P() if s else P('a')),\n    check_vma=False,\n)\n",
+        ),
+        (
+            "import jax\nfrom jax.experimental.pjit import pjit\nf = pjit(g, (P('a')), (P()))\n",
+            "import jax\nf = jax.jit(g, in_shardings=(P('a')), out_shardings=(P()))\n",
+        ),
+        (
+            "import jax\nx = jax.tree_map(f, y)\nm = jax.make_mesh((s), (n))  # c\n",
+            ("import jax\nx = jax.tree.map(f, y)\n"
+            "m = jax.make_mesh(\n    (s), (n), axis_types=(jax.sharding.AxisType.Auto,) * len(n)\n)  # c\n"),
+        ),
+        (
+            "import jax\nn = jax.lax.psum((1), ('i')) + (jax.core.axis_frame)('j').size\n",
+            "import jax\nn = jax.lax.axis_size(('i')) + jax.lax.axis_size('j')\n",
+        ),
+        (
+            "import jax\nwith (jax.sharding.Mesh(d, 'i')) as m, (open('f')): pass\n",
+            "import jax\nwith jax.set_mesh(m := (jax.sharding.Mesh(d, 'i'))), (open('f')): pass\n",
+        ),
+        (
+            "from jax import (\n    jit,  # one\n    tree_map,  # two\n)  # three\n\ny = jit(tree_map(f, x))\n",
+            "import jax\n# two\nfrom jax import (\n    jit,  # one\n)  # three\n\ny = jit(jax.tree.map(f, x))\n",
+        ),
+    ],
+)  # fmt: skip
+def test_parentheses_and_comments(before: str, after: str) -> None:
+    assert fixed(before, era="old")[0] == after
+    assert fixed(after, era="old")[0] == after

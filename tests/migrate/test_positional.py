@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from jaxmigrate.migrate import fix_files, plan_sources
+from tests.texts import flat
 
 OPENING = "import jax\nfrom jax.sharding import PositionalSharding\n\n"
 NEW = "import jax\nfrom jax.sharding import Mesh, NamedSharding\nfrom jax.sharding import PartitionSpec as P\n\n"
@@ -37,7 +38,7 @@ MESH = 'Mesh(jax.devices(), ("devices",))'
 )  # fmt: skip
 def test_what_is_made_of_one_is_followed(before: str, after: str) -> None:
     found = fix_files({"a.py": OPENING + before})["a.py"]
-    assert found.rpartition("\n\n")[2] == after
+    assert flat(found.rpartition("\n\n")[2]) == flat(after)
     assert fix_files({"a.py": found})["a.py"] == found
 
 

@@ -12,15 +12,16 @@ import pytest
 
 from jaxmigrate.migrate import fix_files
 from jaxmigrate.migrate.neighbours.xmap_axes import axes_of, positions
+from tests.texts import flat
 
 OPENING = "import jax\nfrom jax.experimental.maps import xmap\nfrom jax.sharding import PartitionSpec as P\n\n\n"
 
 
 def fixed(call: str, opening: str = OPENING) -> str:
-    """What becomes of a call, without the lines above it."""
+    """What becomes of a call, without the lines above it, on one line."""
     after = fix_files({"a.py": f"{opening}g = {call}\n"})["a.py"]
     assert fix_files({"a.py": after})["a.py"] == after
-    return after.rpartition("\ng = ")[2].strip()
+    return flat(after.rpartition("\ng = ")[2].strip())
 
 
 @pytest.mark.parametrize(
@@ -61,7 +62,7 @@ def fixed(call: str, opening: str = OPENING) -> str:
     ],
 )
 def test_what_becomes_of_a_call(call: str, after: str) -> None:
-    assert fixed(call) == after
+    assert fixed(call) == flat(after)
 
 
 @pytest.mark.parametrize(
@@ -81,13 +82,13 @@ def test_what_becomes_of_a_call(call: str, after: str) -> None:
     ],
 )
 def test_what_is_left(call: str) -> None:
-    assert fixed(call) == call
+    assert fixed(call) == flat(call)
 
 
 def test_a_mesh_that_stays_entered_keeps_the_maps_that_need_it() -> None:
     opening = OPENING + "def run(mesh, f):\n    with jax.sharding.Mesh(mesh, 'i') as self.mesh:\n        pass\n\n\n"
     split = "xmap(f, ['b', ...], ['b', ...], axis_resources={'b': 'i'})"
-    assert fixed(split, opening) == split
+    assert fixed(split, opening) == flat(split)
     whole = fixed("xmap(f, ['b', ...], ['b', ...])", opening)
     assert whole == "jax.jit(jax.vmap(f, in_axes=0, out_axes=0, axis_name='b'))"
 

@@ -6,12 +6,20 @@ import ast
 import re
 from collections.abc import Iterator
 
-from jaxmigrate.migrate.edits import Edit
-from jaxmigrate.migrate.neighbours.calls import add_keyword, drop_name, given, is_open, ordered, rename_keyword
+from jaxmigrate.migrate.neighbours.calls import (
+    drop_argument,
+    drop_name,
+    given,
+    is_open,
+    ordered,
+    rename_keyword,
+    set_keyword,
+)
 from jaxmigrate.migrate.neighbours.desk import Desk
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.old_names import old_names
 from jaxmigrate.program.old_uses import OldReference, is_guarded
+from jaxmigrate.program.operations import Replace, code
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.sites import denotes
 
@@ -70,10 +78,9 @@ def read_size(desk: Desk, use: OldReference) -> None:
     """Drops the `.size` behind `axis_frame(name)`, which `axis_size(name)` is itself."""
     call = called(use)
     assert call is not None
-    end = desk.positions.span(call)[1]
     whole = use.module.table.parents[call]
     assert isinstance(whole, ast.Attribute)
-    desk.edits.append(Edit(end, desk.positions.span(whole)[1], ""))
+    desk.operations.append(Replace(whole, code("$call", call=call)))
 
 
 def varying_reason(use: OldReference) -> str:
@@ -86,12 +93,12 @@ def make_varying(desk: Desk, use: OldReference) -> None:
     """Says what `pcast` casts to."""
     call = called(use)
     assert call is not None
-    add_keyword(desk, call, f"to={desk.quoted('varying')}")
+    set_keyword(desk, call, "to", desk.quoted("varying"))
 
 
 def may_sum_ones(text: str) -> bool:
     """Whether a text can have a sum of ones over an axis, told without parsing it."""
-    return "psum(" in text and re.search(r"psum\(\s*(?:x\s*=\s*)?1\s*,", text) is not None
+    return "psum" in text and re.search(r"psum(?:[\s()=x\\]|#[^\n]*\n)*1\b", text) is not None
 
 
 def sums_of_ones(module: Module, resolver: Resolver) -> Iterator[ast.Call]:
@@ -113,14 +120,13 @@ def name_sizes(desk: Desk) -> None:
         text = desk.name_of(row.replacement, call.func, call.func)
         if text is not None:
             desk.replace(call.func, text)
-            one, axis = ordered(call)
-            desk.edits.append(Edit(desk.positions.span(one)[0], desk.positions.span(axis)[0], ""))
+            drop_argument(desk, call, ordered(call)[0])
             desk.done(call, row)
 
 
 def may_clip(text: str) -> bool:
     """Whether a text can call `clip` with the old names of its bounds, told without parsing it."""
-    return "clip(" in text and re.search(r"\ba_m(?:in|ax)\s*=(?!=)", text) is not None
+    return "clip" in text and re.search(r"\ba_m(?:in|ax)\b", text) is not None
 
 
 def old_bounds(module: Module, resolver: Resolver) -> Iterator[ast.Call]:

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import ast
 
-from jaxmigrate.migrate.edits import Edit
 from jaxmigrate.migrate.neighbours.arrays import called
-from jaxmigrate.migrate.neighbours.calls import is_open
+from jaxmigrate.migrate.neighbours.calls import drop_argument, is_open, ordered, rename_keyword
 from jaxmigrate.migrate.neighbours.desk import Desk
 from jaxmigrate.migrate.neighbours.texts import Texts
 from jaxmigrate.program.old_uses import OldReference
@@ -48,10 +47,8 @@ def apply(desk: Desk, use: OldReference) -> None:
     """Names the arguments as the helper that takes the place does."""
     call = called(use)
     assert call is not None
-    for keyword in call.keywords:
-        if keyword.arg in ("tap_func", "callback_func"):
-            start, _ = desk.positions.span(keyword)
-            desk.edits.append(Edit(start, start + len(keyword.arg), "function"))
+    for old in ("tap_func", "callback_func"):
+        rename_keyword(desk, call, old, "function")
 
 
 def name(desk: Desk, use: OldReference) -> str | None:
@@ -97,5 +94,5 @@ def wait(desk: Desk, use: OldReference) -> None:
     """Drops the name that a barrier was logged under."""
     call = called(use)
     if call is not None:
-        start, end = desk.positions.span(call.func)[1], desk.positions.span(call)[1]
-        desk.edits.append(Edit(start, end, "()"))
+        for argument in ordered(call):
+            drop_argument(desk, call, argument)

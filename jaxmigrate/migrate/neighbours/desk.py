@@ -1,18 +1,18 @@
-"""What the subjects of this room share while they rewrite a file: its edits, the names it can use, what is left."""
+"""What the subjects of this room share while they rewrite a file: operations, names that it can use, what is left."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
-from jaxmigrate.migrate.edits import Edit, Positions
 from jaxmigrate.migrate.imports import bound_name, free_name, has_jax_import, used_names
-from jaxmigrate.migrate.style import style_of
 from jaxmigrate.program.jax_names import newest_jax
 from jaxmigrate.program.kept import KEPT, asked_at
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.old_names import OldName, Release
+from jaxmigrate.program.operations import Code, Define, Import, Operation, Replace, code
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.sites import ReferenceNode, denotes
 from jaxmigrate.program.unknown_names import UnknownName
@@ -38,6 +38,20 @@ class Seen:
     replacement: str
     code: str
     reason: str = ""
+
+
+class Added(NamedTuple):
+    """A name that an import is added for, and where it is used."""
+
+    name: str
+    uses: list[ast.AST]
+
+    def statement(self, dotted: str) -> Import:
+        """The import of what goes by a dotted name."""
+        parent, _, last = dotted.rpartition(".")
+        if not parent or dotted == "jax.numpy":
+            return Import(dotted, asname="" if self.name == dotted else self.name, uses=tuple(self.uses))
+        return Import(parent, last, "" if self.name == last else self.name, tuple(self.uses))
 
 
 LOOKED_UP = frozenset({"getattr", "hasattr", "setattr", "delattr", "globals", "locals", "vars", "patch"})
@@ -79,27 +93,25 @@ class Desk:
     resolver: Resolver
     target: Release | None
     imported: frozenset[str]  # names that other modules import from this one
-    positions: Positions = field(init=False)
-    edits: list[Edit] = field(default_factory=list)
-    added: dict[str, tuple[str, str]] = field(default_factory=dict)  # dotted name -> import statement, what it binds
+    operations: list[Operation] = field(default_factory=list)
+    added: dict[str, Added] = field(default_factory=dict)  # by dotted name
     gone: set[ast.AST] = field(default_factory=set)
     seen: list[Seen] = field(default_factory=list)
     taken: set[str] = field(default_factory=set)
     helpers: dict[str, list[str]] = field(default_factory=dict)  # functions to write out, by name
-    uses: list[ast.expr] = field(default_factory=list)  # where these are used
+    uses: list[ast.AST] = field(default_factory=list)  # where these are used
     in_quotes: set[str] = field(default_factory=set)  # names that are read in strings, and stay
     loaded: set[str] = field(default_factory=set)  # modules that `import a.b.c` statements will load
 
     _listed: frozenset[str] = field(init=False)  # names that the module says in strings, such as those of __all__
 
     def __post_init__(self) -> None:
-        self.positions = Positions(self.module.text)
         self._listed = frozenset(_named_by_text(self.module.nodes))
         self.taken = set(used_names(self.module))
 
-    def replace(self, node: ast.expr, text: str) -> None:
-        """Puts `text` in the place of an expression."""
-        self.edits.append(Edit(*self.positions.span(node), text))
+    def replace(self, node: ast.expr, new: str | Code) -> None:
+        """Puts new code in the place of an expression."""
+        self.operations.append(Replace(node, code(new) if isinstance(new, str) else new))
         self.gone.update(ast.walk(node))
 
     def done(self, node: ast.expr | ast.alias, row: OldName) -> None:
@@ -126,9 +138,11 @@ class Desk:
         self._note(unknown.node, unknown.name, "", "JM419", f"jax {newest_jax()} has no {unknown.name}")
 
     def _note(self, node: ast.expr | ast.alias, name: str, replacement: str, code: str, reason: str) -> None:
-        start, _ = self.positions.span(node)
-        column = start - self.positions.starts[node.lineno - 1] + 1
-        self.seen.append(Seen(node.lineno, column, name, replacement, code, reason))
+        self.seen.append(Seen(node.lineno, self.module.column(node), name, replacement, code, reason))
+
+    def told(self) -> tuple[Seen, ...]:
+        """All that was noted, by place."""
+        return tuple(sorted(set(self.seen), key=lambda one: (one.line, one.column, one.name)))
 
     def name_of(self, dotted: str, at: ast.AST, base: ReferenceNode | None = None) -> str | None:
         """Source that denotes a public name of JAX at a place; None where the file has no room for an import.
@@ -138,13 +152,13 @@ class Desk:
         parent, _, last = dotted.rpartition(".")
         if isinstance(base, ast.Attribute) and isinstance(base.value, ast.Name | ast.Attribute):
             if denotes(base.value, self.resolver, self.module) == parent:
-                return f"{self.module.segment(base.value)}.{last}"
+                return f"{ast.unparse(base.value)}.{last}"
             root = base.value
             while isinstance(root, ast.Attribute) and isinstance(root.value, ast.Name | ast.Attribute):
                 root = root.value
             loaded = self._needs_no_import(dotted) or parent in self.loaded or dotted in self.loaded
             if loaded and denotes(root, self.resolver, self.module) == "jax":
-                return dotted.replace("jax", self.module.segment(root), 1)
+                return dotted.replace("jax", ast.unparse(root), 1)
         present = bound_name(self.module, dotted)
         if present is not None and self._means(present, at):
             return present
@@ -157,7 +171,7 @@ class Desk:
         present = bound_name(self.module, dotted)
         if present is not None and self._means(present, at):
             return present
-        return self._import(dotted)
+        return self._import(dotted, at)
 
     @staticmethod
     def _needs_no_import(dotted: str) -> bool:
@@ -166,22 +180,18 @@ class Desk:
     def _qualified(self, root: str, dotted: str, at: ast.AST) -> str | None:
         name = bound_name(self.module, root)
         if name is None or not self._means(name, at):
-            name = self._import(root)
+            name = self._import(root, at)
         return None if name is None else name + dotted[len(root) :]
 
-    def _import(self, dotted: str) -> str | None:
+    def _import(self, dotted: str, at: ast.AST) -> str | None:
         if dotted in self.added:
-            return self.added[dotted][1]
+            self.added[dotted].uses.append(at)
+            return self.added[dotted].name
         if not has_jax_import(self.module):
             return None
-        parent, _, last = dotted.rpartition(".")
-        name = free_name(SHORT.get(dotted, (last,)), self.taken)
+        name = free_name(SHORT.get(dotted, (dotted.rpartition(".")[2],)), self.taken)
         self.taken.add(name)
-        bound = last if name == last else f"{last} as {name}"
-        if dotted == "jax.numpy":
-            self.added[dotted] = f"import {dotted} as {name}", name
-            return name
-        self.added[dotted] = (f"from {parent} import {bound}" if parent else f"import {bound}"), name
+        self.added[dotted] = Added(name, [at])
         return name
 
     def _means(self, name: str, at: ast.AST) -> bool:
@@ -189,7 +199,7 @@ class Desk:
         scope = self.module.table.scope_of.get(at)
         return scope is None or scope.lookup(name) is self.module.table.root
 
-    def helper(self, name: str, lines: list[str], use: ast.expr) -> str:
+    def helper(self, name: str, lines: list[str], use: ast.AST) -> str:
         """The name of a function that is written out below the file's imports."""
         if name not in self.helpers:
             free = free_name((name,), self.taken)
@@ -199,19 +209,15 @@ class Desk:
         return self.helpers[name][0].removeprefix("def ").partition("(")[0]
 
     def quoted(self, text: str) -> str:
-        """A string as the file writes them."""
-        quote = style_of(self.module).quote
-        return f"{quote}{text}{quote}"
+        """The source of a string, in new code."""
+        return f'"{text}"' if text.isidentifier() else repr(text).replace("$", r"\x24")
 
-    def statements(self) -> list[str]:
-        """The import statements to add, names from one module together."""
-        plain = [statement for statement, _ in self.added.values() if statement.startswith("import ")]
-        by_source: dict[str, list[str]] = {}
-        for statement, _ in self.added.values():
-            if statement.startswith("from "):
-                source, _, names = statement.partition(" import ")
-                by_source.setdefault(source, []).append(names)
-        return [*plain, *(f"{source} import {', '.join(sorted(names))}" for source, names in sorted(by_source.items()))]
+    def planned(self) -> list[Operation]:
+        """All operations on the file."""
+        imports = [one.statement(dotted) for dotted, one in self.added.items()]
+        uses = tuple(self.uses)
+        helpers = [Define("\n".join([*lines, ""]), uses) for lines in self.helpers.values()]
+        return [*self.operations, *imports, *helpers]
 
     def is_read_elsewhere(self, name: str) -> bool:
         """Whether a name of the module's top may be of use to others: imported, listed, or in a package."""

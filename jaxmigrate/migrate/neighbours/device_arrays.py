@@ -96,17 +96,17 @@ def _is_one(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and node.value == 1
 
 
-def spec_of(layout: Layout, spec: str, quote: str) -> str:
+def spec_of(layout: Layout, spec: str) -> str:
     """The source of a PartitionSpec, of the length of the last dimension that is split."""
     split = list(layout.split or ())
     while split and not split[-1]:
         split.pop()
-    written = [", ".join(f"{quote}{axis}{quote}" for axis in dimension) or "None" for dimension in split]
+    written = [", ".join(f'"{axis}"' for axis in dimension) or "None" for dimension in split]
     parts = [f"({one})" if len(dimension) > 1 else one for one, dimension in zip(written, split, strict=True)]
     return f"{spec}({', '.join(parts)})"
 
 
-def names_of(layout: Layout, quote: str) -> str:
+def names_of(layout: Layout) -> str:
     """The source of the tuple of the mesh's axes."""
-    inner = ", ".join(f"{quote}{axis}{quote}" for axis in layout.mesh)
+    inner = ", ".join(f'"{axis}"' for axis in layout.mesh)
     return f"({inner},)" if len(layout.mesh) == 1 else f"({inner})"

@@ -6,8 +6,7 @@ import ast
 from collections.abc import Iterable
 
 from jaxmigrate.flow.meshes import mesh_call
-from jaxmigrate.migrate.edits import Edit
-from jaxmigrate.migrate.neighbours.calls import add_keyword, given
+from jaxmigrate.migrate.neighbours.calls import given, set_keyword
 from jaxmigrate.migrate.neighbours.desk import KEPT_HERE, Desk, is_kept
 from jaxmigrate.migrate.neighbours.texts import Texts
 from jaxmigrate.program.mesh_contexts import (
@@ -22,6 +21,7 @@ from jaxmigrate.program.mesh_contexts import (
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.old_names import Release, old_names
 from jaxmigrate.program.old_uses import is_guarded
+from jaxmigrate.program.operations import Replace, Unbind, code
 from jaxmigrate.program.resolve import Resolver
 
 EXPLICIT = (0, 9, 0)
@@ -38,11 +38,11 @@ def enter_meshes(desk: Desk) -> None:
         if name is None:
             desk.leave(context.mesh, row, reason)
             continue
-        start, end = desk.positions.span(context.mesh)
-        target = context.target
-        opening = f"{name}({target.id} := " if isinstance(target, ast.Name) else f"{name}("
-        desk.edits.append(Edit(start, start, opening))
-        desk.edits.append(Edit(end, desk.positions.span(target)[1] if target is not None else end, ")"))
+        bound = f"{context.target.id} := " if isinstance(context.target, ast.Name) else ""
+        desk.operations.append(Replace(context.mesh, code(f"{name}({bound}$itself)")))
+        if isinstance(context.statement, ast.With) and bound:
+            item = next(item for item in context.statement.items if item.context_expr is context.mesh)
+            desk.operations.append(Unbind(item))
         desk.done(context.mesh, row)
 
 
@@ -85,7 +85,7 @@ def keep_axes_auto(desk: Desk, texts: Texts) -> None:
             desk.leave(call, row)
             continue
         one = f"({kind}.Auto,)"
-        add_keyword(desk, call, f"axis_types={one if count == '1' else f'{one} * {count}'}")
+        set_keyword(desk, call, "axis_types", one if count == "1" else f"{one} * {count}")
         desk.done(call, row)
 
 
@@ -97,4 +97,4 @@ def _axis_count(call: ast.Call, desk: Desk) -> str:
     names = given(call, "axis_names", 1)
     if isinstance(names, ast.Tuple | ast.List):
         return str(len(names.elts))
-    return f"len({desk.module.segment(names)})" if isinstance(names, ast.Name | ast.Attribute) else ""
+    return f"len({ast.unparse(names)})" if isinstance(names, ast.Name | ast.Attribute) else ""

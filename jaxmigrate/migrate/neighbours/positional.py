@@ -11,7 +11,6 @@ import ast
 from collections.abc import Iterator
 from typing import NamedTuple, TypeAlias
 
-from jaxmigrate.migrate.edits import Edit
 from jaxmigrate.migrate.neighbours.arrays import called
 from jaxmigrate.migrate.neighbours.desk import Desk
 from jaxmigrate.migrate.neighbours.device_arrays import (
@@ -26,6 +25,7 @@ from jaxmigrate.migrate.neighbours.device_arrays import (
 from jaxmigrate.migrate.neighbours.texts import Texts
 from jaxmigrate.program.modules import Module, import_name
 from jaxmigrate.program.old_uses import OldReference
+from jaxmigrate.program.operations import Code, Replace, code
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.scopes import Scope
 from jaxmigrate.program.sites import denotes
@@ -93,35 +93,33 @@ def apply(desk: Desk, use: OldReference, texts: Texts) -> None:
     spec, mesh = (desk.imported_name(f"jax.sharding.{name}", use.node) for name in ("PartitionSpec", "Mesh"))
     assert call is not None
     assert family.own.layout is not None
-    layout, quote = family.own.layout, desk.quoted("")[0]
-    devices = _devices(desk, call.args[0], layout)
-    start, end = desk.positions.span(call.func)[1], desk.positions.span(family.own.whole)[1]
-    text = f"({mesh}({devices}, {names_of(layout, quote)}), {spec_of(layout, str(spec), quote)})"
-    desk.edits.append(Edit(start, end, text))
+    layout = family.own.layout
+    text = f"$callee({mesh}($devices, {names_of(layout)}), {spec_of(layout, str(spec))})"
+    made = code(text, callee=call.func, devices=_devices(desk, call.args[0], layout))
+    desk.operations.append(Replace(family.own.whole, made))
     for node, chain in family.others:
         if chain.whole is not node and chain.layout is not None:
-            desk.edits.append(Edit(*desk.positions.span(chain.whole), _derived(desk, node, chain.layout, str(spec))))
+            desk.operations.append(Replace(chain.whole, _derived(desk, node, chain.layout, str(spec))))
 
 
-def _devices(desk: Desk, node: ast.expr, layout: Layout) -> str:
+def _devices(desk: Desk, node: ast.expr, layout: Layout) -> Code:
     """The devices of a mesh, in the shape of its axes."""
-    text = desk.module.segment(node)
     if layout.reshaped:
-        return f"{desk.imported_name('numpy', node)}.reshape({text}, ({', '.join(layout.reshaped)}))"
+        numpy = desk.imported_name("numpy", node)
+        return code(f"{numpy}.reshape($devices, ({', '.join(layout.reshaped)}))", devices=node)
     if _shape(node, desk.module, desk.resolver) is None:
-        return f"{desk.imported_name('numpy', node)}.ravel({text})"
-    return text
+        return code(f"{desk.imported_name('numpy', node)}.ravel($devices)", devices=node)
+    return code("$devices", devices=node)
 
 
-def _derived(desk: Desk, node: ast.Name, layout: Layout, spec: str) -> str:
+def _derived(desk: Desk, node: ast.Name, layout: Layout, spec: str) -> Code:
     """A sharding over the mesh of another one, or over its devices in another shape."""
-    quote = desk.quoted("")[0]
     sharding = desk.imported_name("jax.sharding.NamedSharding", node)
     mesh = f"{node.id}.mesh"
     if layout.reshaped:
         name = desk.imported_name("jax.sharding.Mesh", node)
-        mesh = f"{name}({mesh}.devices.reshape({', '.join(layout.reshaped)}), {names_of(layout, quote)})"
-    return f"{sharding}({mesh}, {spec_of(layout, spec, quote)})"
+        mesh = f"{name}({mesh}.devices.reshape({', '.join(layout.reshaped)}), {names_of(layout)})"
+    return code(f"{sharding}({mesh}, {spec_of(layout, spec)})")
 
 
 def _chain(node: ast.expr, layout: Layout | None, module: Module) -> Chain:

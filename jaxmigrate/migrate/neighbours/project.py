@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import ast
-from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
 
 from jaxmigrate.migrate.cleanup import without_leftovers
-from jaxmigrate.migrate.edits import apply_edits
-from jaxmigrate.migrate.imports import imported_names, insertions
+from jaxmigrate.migrate.imports import imported_names
 from jaxmigrate.migrate.neighbours.arrays import (
     may_clip,
     may_sum_ones,
@@ -26,10 +24,8 @@ from jaxmigrate.migrate.neighbours.kept import Parted, parted
 from jaxmigrate.migrate.neighbours.meshes import EXPLICIT, enter_meshes, keep_axes_auto
 from jaxmigrate.migrate.neighbours.quoted import quoted_names, rename_quoted
 from jaxmigrate.migrate.neighbours.renames import NO_PLACE, rename
-from jaxmigrate.migrate.neighbours.statements import rewrite_statement
 from jaxmigrate.migrate.neighbours.subjects import Subject, subjects
 from jaxmigrate.migrate.neighbours.texts import Texts
-from jaxmigrate.migrate.rewriting import helper_edit
 from jaxmigrate.migrate.style import style_of
 from jaxmigrate.migrate.unhandled import blamed
 from jaxmigrate.program.mesh_contexts import mesh_contexts, untyped_meshes
@@ -39,9 +35,9 @@ from jaxmigrate.program.old_names import Era, Release
 from jaxmigrate.program.old_uses import (
     OldImport,
     OldReference,
-    Statement,
     unguarded_uses,
 )
+from jaxmigrate.program.operations import DropAlias, Import, ReplaceAlias
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.unknown_names import unknown_names
 
@@ -133,19 +129,23 @@ def _renewed(desk: Desk, uses: Parted, by_row: Mapping[str, Subject], texts: Tex
             _rewrite(desk, use, by_row.get(use.row.name))
     for one in imports:
         if one.row.how != "rename":
-            statement = _import_after(desk, one, by_row.get(one.row.name + one.below))
-            if statement is None:
-                desk.leave(one.alias, one.row)
+            subject = by_row.get(one.row.name + one.below)
+            if subject is not None and subject.keeps_name and isinstance(one.statement, ast.ImportFrom):
+                changed[one.alias] = _under_its_name(one)
+            elif desk.unread(one.alias, one.local) and not desk.is_read_elsewhere(one.local):
+                changed[one.alias] = None
             else:
-                changed[one.alias] = statement
-    _rewrite_imports(desk, imports, changed)
+                desk.leave(one.alias, one.row)
+    for one in imports:
+        if one.alias in changed:
+            _rewrite_import(desk, one, changed[one.alias])
     enter_meshes(desk)
     keep_axes_auto(desk, texts)
     name_sizes(desk)
     name_bounds(desk)
     for unknown in unknown_names(desk.module):
         desk.lack(unknown)
-    return Renewed(_text_of(desk), tuple(sorted(set(desk.seen), key=lambda s: (s.line, s.column, s.name))))
+    return Renewed(_text_of(desk), desk.told())
 
 
 def _keep(desk: Desk, uses: Parted) -> None:
@@ -191,33 +191,26 @@ def _rewrite(desk: Desk, use: OldReference, subject: Subject | None) -> None:
     desk.done(use.node, use.row)
 
 
-def _import_after(desk: Desk, use: OldImport, subject: Subject | None) -> str | None:
-    """What becomes of an import whose name was rewritten where it is used; None where it stays."""
-    if subject is not None and subject.keeps_name and isinstance(use.statement, ast.ImportFrom):
-        parent, _, last = use.row.replacement.rpartition(".")
-        local = use.alias.asname or use.alias.name
-        return f"from {parent} import {last}" if local == last else f"from {parent} import {last} as {local}"
-    if desk.unread(use.alias, use.local) and not desk.is_read_elsewhere(use.local):
-        return ""
-    return None
+def _under_its_name(use: OldImport) -> Import:
+    """The import of a replacement under the name that the old import binds."""
+    parent, _, last = use.row.replacement.rpartition(".")
+    local = use.alias.asname or use.alias.name
+    return Import(parent, last, "" if local == last else local)
 
 
-def _rewrite_imports(desk: Desk, imports: Sequence[OldImport], changed: Mapping[ast.alias, str]) -> None:
-    by_statement: dict[Statement, dict[ast.alias, str]] = defaultdict(dict)
-    for use in imports:
-        if use.alias in changed:
-            by_statement[use.statement][use.alias] = changed[use.alias]
-    for statement, names in by_statement.items():
-        rewrite_statement(desk, statement, names)
+def _rewrite_import(desk: Desk, use: OldImport, new: Import | None) -> None:
+    if new is None:
+        desk.operations.append(DropAlias(use.statement, use.alias))
+    elif new.name:
+        desk.operations.append(ReplaceAlias(use.statement, use.alias, new.name, new.asname, new.module))
+    else:
+        desk.operations.append(ReplaceAlias(use.statement, use.alias, new.module, new.asname))
 
 
 def _text_of(desk: Desk) -> str:
-    module = desk.module
-    edits = desk.edits
-    if desk.added:
-        edits = [*edits, *insertions(module, desk.positions, desk.statements(), style_of(module).newline)]
-    if desk.helpers:
-        lines = list(desk.helpers.values())
-        edits = [*edits, helper_edit(module, desk.positions, style_of(module), lines, desk.uses)]
-    after = apply_edits(module.text, edits)
-    return without_leftovers(module, after, desk.imported) if edits else after
+    module, operations = desk.module, desk.planned()
+    if not operations:
+        return module.text
+    from jaxmigrate.codemod.apply import rewritten
+
+    return without_leftovers(module, rewritten(module.text, operations, style_of(module)), desk.imported)

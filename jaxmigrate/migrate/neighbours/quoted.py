@@ -6,12 +6,12 @@ import ast
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from jaxmigrate.migrate.edits import Edit
 from jaxmigrate.migrate.neighbours.desk import Desk
 from jaxmigrate.migrate.neighbours.renames import keeps_its_name
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.old_names import OldName, row_of
 from jaxmigrate.program.old_uses import is_guarded
+from jaxmigrate.program.operations import Replace, code
 from jaxmigrate.program.unknown_names import jax_import
 
 
@@ -86,21 +86,25 @@ def _row(written: str, module: Module) -> OldName | None:
 
 def rename_quoted(desk: Desk) -> None:
     """Renames what is old in the quoted annotations of a file; what stays keeps its import."""
-    for string, at, written, row in quoted_names(desk.module):
-        if "." not in written and keeps_its_name(written, desk):
-            continue
-        if desk.keeps(string, row):
-            desk.in_quotes.add(written.partition(".")[0])
-            continue
-        start, end = desk.positions.span(string)
-        source = desk.module.text[start:end]
-        simple = source[1:-1] == string.value and source.isascii() and source[0] == source[-1] and source[0] in "\"'"
-        text = desk.name_of(row.replacement, string) if simple and row.holds_for(desk.target) else None
-        if text is None:
+    by_string: dict[ast.Constant, list[QuotedName]] = {}
+    for found in quoted_names(desk.module):
+        by_string.setdefault(found.string, []).append(found)
+    for string, names in by_string.items():
+        value, source = str(string.value), desk.module.segment(string)
+        simple = source in (f"'{value}'", f'"{value}"') and value.isascii() and "$" not in value
+        for _, at, written, row in sorted(names, key=lambda one: -one.at):
+            if "." not in written and keeps_its_name(written, desk):
+                continue
+            if desk.keeps(string, row):
+                desk.in_quotes.add(written.partition(".")[0])
+                continue
+            text = desk.name_of(row.replacement, string) if simple and row.holds_for(desk.target) else None
+            if text is not None:
+                value = value[:at] + text + value[at + len(written) :]
+                desk.done(string, row)
+                continue
             desk.in_quotes.add(written.partition(".")[0])
             if "." in written:
                 desk.leave(string, row)
-            continue
-        place = start + 1 + at
-        desk.edits.append(Edit(place, place + len(written), text))
-        desk.done(string, row)
+        if value != string.value:
+            desk.operations.append(Replace(string, code(f"{source[0]}{value}{source[0]}")))

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from jaxmigrate.migrate.neighbours.desk import Desk
 from jaxmigrate.program.old_names import row_of
 from jaxmigrate.program.old_uses import OldImport, OldReference
+from jaxmigrate.program.operations import Import
 
 NO_PLACE = " (the file imports nothing at its top to put an import beside)"
 
@@ -39,31 +40,30 @@ def _stays(alias: ast.alias, desk: Desk) -> bool:
     return found is None or new_import(alias, found[0].replacement + found[1], desk) is not None
 
 
-def new_import(alias: ast.alias, dotted: str, desk: Desk) -> str | None:
-    """The statement that binds what an old from-import bound to the new name; None where uses are better rewritten."""
+def new_import(alias: ast.alias, dotted: str, desk: Desk) -> Import | None:
+    """The import that binds what an old from-import bound to the new name; None where uses are better rewritten."""
     parent, _, last = dotted.rpartition(".")
     local = alias.asname or alias.name
     if local != last and alias.asname is None and not desk.is_read_elsewhere(local):
         return None
-    return f"from {parent} import {last}" if local == last else f"from {parent} import {last} as {local}"
+    return Import(parent, last, "" if local == last else local)
 
 
-def new_imports(desk: Desk, imports: Iterable[OldImport]) -> Mapping[ast.alias, str]:
-    """By alias, the statement that takes the place of a renamed import; empty where the name is no longer needed."""
-    found: dict[ast.alias, str] = {}
+def new_imports(desk: Desk, imports: Iterable[OldImport]) -> Mapping[ast.alias, Import | None]:
+    """By alias, what is imported in the place of a renamed import; None where the name is no longer needed."""
+    found: dict[ast.alias, Import | None] = {}
     for use in imports:
         dotted = use.row.replacement + use.below
         if isinstance(use.statement, ast.Import):
-            asname = use.alias.asname
-            found[use.alias] = f"import {dotted}" if asname is None else f"import {dotted} as {asname}"
+            found[use.alias] = Import(dotted, asname=use.alias.asname or "")
             continue
-        statement = new_import(use.alias, dotted, desk)
+        new = new_import(use.alias, dotted, desk)
         if _is_bound_again(use, desk):
-            found[use.alias] = ""
-        elif statement is not None:
-            found[use.alias] = statement
+            found[use.alias] = None
+        elif new is not None:
+            found[use.alias] = new
         elif desk.unread(use.alias, use.local):
-            found[use.alias] = ""
+            found[use.alias] = None
     return found
 
 
@@ -86,7 +86,9 @@ def _bound_by(statement: ast.stmt) -> set[str]:
     return {alias.asname or alias.name.partition(".")[0] for alias in names}
 
 
-def rename(desk: Desk, imports: Sequence[OldImport], references: Sequence[OldReference]) -> Mapping[ast.alias, str]:
+def rename(
+    desk: Desk, imports: Sequence[OldImport], references: Sequence[OldReference]
+) -> Mapping[ast.alias, Import | None]:
     """Renames all that rows of the kind `rename` name in a module; gives what its import statements become."""
     plain = [u for u in imports if isinstance(u.statement, ast.Import) and u.alias.asname is None]
     desk.loaded |= {use.row.replacement + use.below for use in plain}

@@ -13,22 +13,20 @@ from typing import Literal, NamedTuple
 
 from jaxmigrate.flow.inner_gradients import insight
 from jaxmigrate.flow.meshes import mesh_call
-from jaxmigrate.migrate.edits import Edit
 from jaxmigrate.migrate.neighbours.calls import (
-    add_keyword,
-    drop_keyword,
+    drop_argument,
     drop_name,
     given,
     is_open,
     name_positions,
     ordered,
     rename_keyword,
-    set_value,
+    set_keyword,
 )
 from jaxmigrate.migrate.neighbours.desk import Desk
 from jaxmigrate.migrate.neighbours.texts import Texts
-from jaxmigrate.migrate.style import style_of
 from jaxmigrate.program.old_names import Era
+from jaxmigrate.program.operations import Code, NameArgument, code
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.sites import MappedSite, Reference, mapped_values
 from jaxmigrate.program.values import Application, Argument, Partial
@@ -154,16 +152,13 @@ def _edit_check(desk: Desk, call: ast.Call, positional: ast.expr | None, check: 
     value = positional or given(call, "check_rep")
     if value is None:
         if own and check == "off":
-            add_keyword(desk, call, "check_vma=False")
+            set_keyword(desk, call, "check_vma", "False")
         return
-    turned = check == "off" and not _is_false_value(value)
     if positional is not None:
-        text = "False" if turned else desk.module.segment(value)
-        desk.edits.append(Edit(*desk.positions.span(value), f"check_vma={text}"))
-        return
+        desk.operations.append(NameArgument(call, positional, "check_vma"))
     rename_keyword(desk, call, "check_rep", "check_vma")
-    if turned:
-        set_value(desk, call, "check_rep", "False")
+    if check == "off" and not _is_false_value(value):
+        set_keyword(desk, call, "check_vma", "False")
 
 
 def _edit_auto(desk: Desk, call: ast.Call, positional: ast.expr | None, at_mesh: ast.expr | None) -> None:
@@ -171,28 +166,22 @@ def _edit_auto(desk: Desk, call: ast.Call, positional: ast.expr | None, at_mesh:
     if auto is None:
         return
     mesh = given(call, "mesh") or at_mesh
-    if _is_empty(auto) and positional is None:
-        drop_keyword(desk, call, "auto")
+    argument = positional or next(k for k in call.keywords if k.arg == "auto")
+    if _is_empty(auto):
+        drop_argument(desk, call, argument)
         return
     assert mesh is not None
-    text = f"axis_names={_manual_axes(desk, mesh, auto)}"
-    if positional is not None:
-        desk.edits.append(Edit(*desk.positions.span(auto), text))
-        return
-    keyword = next(k for k in call.keywords if k.arg == "auto")
-    desk.edits.append(Edit(*desk.positions.span(keyword), text))
+    desk.operations.append(NameArgument(call, argument, "axis_names"))
+    set_keyword(desk, call, "axis_names", _manual_axes(desk, mesh, auto))
 
 
-def _manual_axes(desk: Desk, mesh: ast.expr, auto: ast.expr) -> str:
+def _manual_axes(desk: Desk, mesh: ast.expr, auto: ast.expr) -> Code:
     """The axes of a mesh without those that are left to the compiler: by name where both are in sight."""
     axes = _axes_of(mesh, desk)
     left = _names_in(auto)
     if axes is not None and left is not None and set(axes) - left:
-        quote = style_of(desk.module).quote
-        return "{" + ", ".join(f"{quote}{axis}{quote}" for axis in axes if axis not in left) + "}"
-    source = desk.module.segment(auto)
-    plain = isinstance(auto, ast.Call | ast.Name | ast.Attribute | ast.Set)
-    return f"frozenset({desk.module.segment(mesh)}.axis_names) - {source if plain else f'({source})'}"
+        return code("{" + ", ".join(desk.quoted(axis) for axis in axes if axis not in left) + "}")
+    return code("frozenset($mesh.axis_names) - $auto", mesh=mesh, auto=auto)
 
 
 def _axes_of(mesh: ast.expr, desk: Desk) -> tuple[str, ...] | None:

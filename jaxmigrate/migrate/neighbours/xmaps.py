@@ -11,12 +11,12 @@ from __future__ import annotations
 import ast
 
 from jaxmigrate.flow.operations import function_operations
-from jaxmigrate.migrate.edits import Edit
 from jaxmigrate.migrate.neighbours.arrays import called
 from jaxmigrate.migrate.neighbours.calls import given
 from jaxmigrate.migrate.neighbours.desk import Desk
 from jaxmigrate.migrate.neighbours.xmap_axes import Axes, Branches, Tree, axes_of, positions
 from jaxmigrate.program.old_uses import OldReference
+from jaxmigrate.program.operations import Code, Replace
 from jaxmigrate.program.resolve import Resolver
 
 NAME = "jax.experimental.maps.xmap"
@@ -37,9 +37,11 @@ def apply(desk: Desk, use: OldReference) -> None:
     assert axes is not None
     donated = given(call, "donate_argnums")
     text = _split(desk, use, call, axes) if any(axes.resources.values()) else _mapped(desk, call, axes, named=True)
+    sizes = {f"size_{number}": size for number, size in enumerate(axes.sizes.values())}
+    parts = sizes | {"callee": call.func, "function": axes.function}
     if donated is not None:
-        text += f", donate_argnums={desk.module.segment(donated)}"
-    desk.edits.append(Edit(desk.positions.span(call.func)[1], desk.positions.span(call)[1], f"({text})"))
+        text, parts = f"{text}, donate_argnums=$donated", parts | {"donated": donated}
+    desk.operations.append(Replace(call, Code(f"$callee({text})", parts)))
 
 
 def _split(desk: Desk, use: OldReference, call: ast.Call, axes: Axes) -> str:
@@ -81,20 +83,31 @@ def _words_outside(use: OldReference) -> set[object]:
 def _mapped(desk: Desk, call: ast.Call, axes: Axes, named: bool) -> str:
     """The function under a `vmap` for each named axis, the first outermost; `named`: it may use their names."""
     vmap = desk.name_of("jax.vmap", call) or "jax.vmap"
-    text = desk.module.segment(axes.function)
+    text = "$function"
     for index in reversed(range(len(axes.names))):
         name, inside = axes.names[index], axes.names[index + 1 :]
         places = [
-            f"{key}={positions(tree, name, inside)!r}" for key, tree in (("in_axes", axes.ins), ("out_axes", axes.outs))
+            f"{key}={_source(positions(tree, name, inside), desk)}"
+            for key, tree in (("in_axes", axes.ins), ("out_axes", axes.outs))
         ]
         if named:
             places.append(f"axis_name={desk.quoted(name)}")
             if axes.resources.get(name):
                 places.append(f"spmd_axis_name={_quoted(axes.resources[name], desk)}")
         if name in axes.sizes:
-            places.append(f"axis_size={desk.module.segment(axes.sizes[name])}")
+            places.append(f"axis_size=$size_{list(axes.sizes).index(name)}")
         text = f"{vmap}({text}, {', '.join(places)})"
     return text
+
+
+def _source(places: object, desk: Desk) -> str:
+    """The source of a tree of places."""
+    if isinstance(places, dict):
+        return "{" + ", ".join(f"{desk.quoted(key)}: {_source(below, desk)}" for key, below in places.items()) + "}"
+    if isinstance(places, tuple):
+        inner = [_source(below, desk) for below in places]
+        return f"({inner[0]},)" if len(inner) == 1 else f"({', '.join(inner)})"
+    return repr(places)
 
 
 def _specs(tree: Tree, axes: Axes, spec: str, desk: Desk) -> str:

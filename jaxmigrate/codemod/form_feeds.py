@@ -1,0 +1,23 @@
+"""Form feeds before statements, which LibCST drops: they are put back where the line below them is still there."""
+
+from __future__ import annotations
+
+import ast
+import difflib
+
+
+def with_form_feeds(before: str, after: str) -> str:
+    """A rewritten text with the form feeds that lines of it began with, if that changes nothing of what it says."""
+    old, new = before.split("\n"), after.split("\n")
+    plain = [_plain(line) for line in old]
+    for kind, start, end, at, _ in difflib.SequenceMatcher(None, plain, new, autojunk=False).get_opcodes():
+        if kind == "equal":
+            new[at : at + end - start] = old[start:end]
+    found = "\n".join(new)
+    return found if ast.dump(ast.parse(found)) == ast.dump(ast.parse(after)) else after
+
+
+def _plain(line: str) -> str:
+    """A line as LibCST has it."""
+    body = line.lstrip(" \t\f")
+    return line[: len(line) - len(body)].replace("\f", "") + body if body.strip() and not body.startswith("#") else line
