@@ -298,6 +298,19 @@ def _add_run_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--timeout", type=_checked(_seconds), metavar="SECONDS", help="stop a run that takes longer (default: 600)"
     )
+    parser.add_argument(
+        "--as-compiled",
+        action="store_true",
+        help="let XLA optimise, as when the program runs by itself (default: not, so that equal means every bit)",
+    )
+    for name, what in (("--rtol", "relative"), ("--atol", "absolute")):
+        parser.add_argument(
+            name,
+            action="append",
+            type=_checked(_bound),
+            metavar="[DTYPE=]X",
+            help=f"a {what} tolerance in place of the program's own rounding; may be repeated",
+        )
 
 
 def _checked(convert: Callable[[str], _Converted]) -> Callable[[str], _Converted]:
@@ -332,6 +345,18 @@ def _seconds(text: str) -> float:
     if not 0 < seconds < float("inf"):
         raise ValueError(f"{text!r} is not a number of seconds above 0")
     return seconds
+
+
+def _bound(text: str) -> tuple[str, float]:
+    """A tolerance for all dtypes, which have no name here, or for one."""
+    dtype, _, number = text.rpartition("=")
+    try:
+        bound = float(number)
+    except ValueError:
+        bound = -1.0
+    if not 0 <= bound < float("inf"):
+        raise ValueError(f"{text!r} is no tolerance: a number from 0 on, or one for a dtype, as in bfloat16=0.01")
+    return dtype, bound
 
 
 def _report(text: str) -> str:

@@ -57,6 +57,9 @@ class VerifyConfig:
         processes: How many JAX processes make up the program.
         environment: Variables and their values, added to the user's own.
         commands: Commands with names, which are all run where none is chosen.
+        as_compiled: Whether XLA may optimise.
+        rtol: Relative tolerances in place of the program's own rounding, by dtypes; that of `""` is for all others.
+        atol: Absolute ones.
     """
 
     command: tuple[str, ...] = ()
@@ -65,6 +68,9 @@ class VerifyConfig:
     processes: int = 1
     environment: tuple[tuple[str, str], ...] = ()
     commands: tuple[CommandConfig, ...] = ()
+    as_compiled: bool = False
+    rtol: tuple[tuple[str, float], ...] = ()
+    atol: tuple[tuple[str, float], ...] = ()
 
 
 @record
@@ -300,9 +306,25 @@ _RUN: dict[str, _Check] = {
 }
 
 
+def _flag(value: Any, keys: tuple[str, ...]) -> bool:
+    if not isinstance(value, bool):
+        raise _WrongValueError(keys, "must be true or false")
+    return value
+
+
+def _bounds(value: Any, keys: tuple[str, ...]) -> tuple[tuple[str, float], ...]:
+    found = value if isinstance(value, dict) else {"": value}
+    for bound in found.values():
+        if isinstance(bound, bool) or not isinstance(bound, int | float) or not 0 <= bound < float("inf"):
+            raise _WrongValueError(keys, "must be a number from 0 on, or a table of such numbers by dtype")
+    return tuple((dtype, float(bound)) for dtype, bound in found.items())
+
+
 def _verify(value: Any, keys: tuple[str, ...]) -> VerifyConfig:
-    shared = _table({**_RUN, "commands": lambda value, _: value}, value, keys)
+    judging: dict[str, _Check] = {"as-compiled": _flag, "rtol": _bounds, "atol": _bounds}
+    shared = _table({**_RUN, **judging, "commands": lambda value, _: value}, value, keys)
     commands = shared.pop("commands", {})
+    judged = {name: shared.pop(name) for name in ("as_compiled", "rtol", "atol") if name in shared}
     if not isinstance(commands, dict):
         raise _WrongValueError((*keys, "commands"), "must be a table of tables, one for each command")
     inherited = {name: item for name, item in shared.items() if name != "command"}
@@ -310,7 +332,7 @@ def _verify(value: Any, keys: tuple[str, ...]) -> VerifyConfig:
         CommandConfig(name, **(inherited | _named_command(item, (*keys, "commands", name))))
         for name, item in commands.items()
     ]
-    return VerifyConfig(**shared, commands=tuple(named))
+    return VerifyConfig(**shared, **judged, commands=tuple(named))
 
 
 def _named_command(value: Any, keys: tuple[str, ...]) -> dict[str, Any]:

@@ -27,7 +27,7 @@ from jaxmigrate.program.old_names import old_names
 from jaxmigrate.sources import NOTEBOOK, SourceFile
 from jaxmigrate.terminal import plural, say
 from jaxmigrate.verify.merge import merge
-from jaxmigrate.verify.model import CPU, Evidence, SiteEvidence, SiteInfo, VerifyError, VerifyRequest
+from jaxmigrate.verify.model import CPU, Evidence, SiteEvidence, SiteInfo, Tolerance, VerifyError, VerifyRequest
 from jaxmigrate.verify.run import verify
 from jaxmigrate.verify.workshop import ProgressCallback
 
@@ -83,7 +83,7 @@ def verify_planned(
         original=_laid_out(planned, root),
         migrated=_laid_out(planned, root, rewritten),
         sites=tuple(_in_question(planned, rewritten)),
-        **_how_to_run(root, options),
+        **_how_to_run(root, config, options),
     )
     return _verified(request, config, options, [file.source for file in planned], _renewal(planned, root), renewed)
 
@@ -112,21 +112,34 @@ def verify_by_hand(
         },
         sites=tuple(replace(_site(site), arguments=(), outputs=()) for file in origin.planned for site in file.sites),
         by_hand=True,
-        **_how_to_run(root, options),
+        **_how_to_run(root, config, options),
     )
     return _verified(request, config, options, notebooks, _renewal(origin.planned, root))
 
 
-def _how_to_run(root: Path, options: argparse.Namespace) -> dict[str, Any]:
+def _how_to_run(root: Path, config: Config, options: argparse.Namespace) -> dict[str, Any]:
     """What the user says about the runs, whatever is verified and whichever command runs."""
     return {
         "cwd": located(Path.cwd()).relative_to(root).as_posix(),
         "command": (),
         "stdin": _standard_input(),
+        "as_compiled": getattr(options, "as_compiled", False) or config.verify.as_compiled,
+        "tolerances": _tolerances(config, options),
         **_given(
             twice=getattr(options, "twice", None),
             original_python=getattr(options, "original_python", None),
         ),
+    }
+
+
+def _tolerances(config: Config, options: argparse.Namespace) -> dict[str, Tolerance]:
+    """What the user has given by dtype: on the command line, else in the configuration."""
+    told = config.verify
+    rtol: dict[str, float] = dict(getattr(options, "rtol", None) or told.rtol)
+    atol: dict[str, float] = dict(getattr(options, "atol", None) or told.atol)
+    return {
+        dtype: Tolerance(rtol.get(dtype, rtol.get("", 0.0)), atol.get(dtype, atol.get("", 0.0)))
+        for dtype in {**rtol, **atol}
     }
 
 

@@ -241,7 +241,7 @@ def _how_it_was_run(evidence: Evidence) -> Iterator[str]:
                     ("folder", code(evidence.cwd)),
                     ("processes", str(evidence.processes) if evidence.processes > 1 else ""),
                     ("relative tolerances", escape(tolerances)),
-                    ("printed text", escape(_printed(evidence))),
+                    ("printed and written", escape(_printed(evidence))),
                 ]
             ),
         ],
@@ -265,6 +265,6 @@ def _failure(run: RunSummary) -> str:
 
 
 def _printed(evidence: Evidence) -> str:
-    if evidence.stdout_equal is None:
+    if evidence.outputs_equal is None:
         return ""
-    return "the same" if evidence.stdout_equal else f"not the same: {evidence.stdout_difference}"
+    return "the same" if evidence.outputs_equal else f"not the same: {'; '.join(evidence.outputs)}"

@@ -13,7 +13,7 @@ from jaxmigrate.verify.model import Evidence
 
 _SIGNS = {
     "bitwise equal": "✅",
-    "equal within tolerance": "✅",
+    "equal within rounding": "✅",
     "not exercised": "⚪",
     "nondeterministic": "🎲",
     "different": "❌",

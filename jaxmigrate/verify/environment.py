@@ -12,6 +12,7 @@ from pathlib import Path
 from jaxmigrate.verify.model import CPU, VerifyError, VerifyRequest
 from jaxmigrate.verify.scratch import is_below
 
+OPTIMISATION = "--xla_backend_optimization_level"
 DEVICE_COUNT = "--xla_force_host_platform_device_count"
 # Where programs and libraries are found: these lead to environments, which are shared and not copied.
 _KEPT = frozenset({"PATH", "VIRTUAL_ENV", "CONDA_PREFIX", "LD_LIBRARY_PATH", "HOME", "OLDPWD", "XDG_CACHE_HOME"})
@@ -41,6 +42,8 @@ def child_environment(request: VerifyRequest, places: Places, python: str) -> di
         "PWD": str(places.copy / request.cwd),
         "PYTHONFAULTHANDLER": "1",
         "PYTHONHASHSEED": "0",
+        # So that it is known after which mapped call something was printed.
+        "PYTHONUNBUFFERED": "1",
         "PYTHONPATH": _python_path(environment.get("PYTHONPATH", ""), places),
         "TMPDIR": str(places.temporary),
         "JAXMIGRATE_VERIFY": str(places.config),
@@ -67,6 +70,16 @@ def with_device_count(flags: str, devices: int) -> str:
     """The user's XLA_FLAGS with the device count that is asked for in place of any other."""
     kept = [flag for flag in flags.split() if flag.split("=")[0] != DEVICE_COUNT]
     return " ".join([*kept, f"{DEVICE_COUNT}={devices}"])
+
+
+def cpu_flags(request: VerifyRequest) -> list[str]:
+    """What XLA is told on simulated devices, where the user has not told it otherwise.
+
+    Without optimisation it computes what the program says in the order in which it says it, so that a right migration
+    has every bit of the original.
+    """
+    exact = [] if request.as_compiled else [f"{OPTIMISATION}=0"]
+    return [*collective_flags(request.collective_timeout), *exact]
 
 
 def collective_flags(seconds: float) -> list[str]:

@@ -52,6 +52,11 @@ def _number_hint(delta: Delta, error: LeafError, devices: int) -> str:
         return ""
     if error.factor is not None:
         return factor_hint("the argument" if delta.where == "input" else "the result", error.factor, devices)
+    if error.update_factor == 0:
+        return "the call adds nothing to the argument: what it computes is thrown away, or the argument is returned"
+    if error.bias:
+        what = "the step" if error.bias == "step" else "the argument"
+        return f"together the numbers are off by a part of {what}, which no rounding does: some constant is another one"
     if error.update_factor is not None:
         return factor_hint("the step away from the argument", error.update_factor, devices)
     return _PATTERNS.get(error.pattern, "")

@@ -272,7 +272,7 @@ def _verdict(info: SiteInfo, comparison: SiteComparison, found: Sequence[Found],
     calls = _count(len(told)) + (f" of {len(comparison.pairs)}" if len(told) < len(comparison.pairs) else "")
     if not found:
         return Verdict.EQUAL, f"{calls} bitwise equal"
-    return Verdict.WITHIN, f"{calls} equal, {len(comparison.differing)} of them within tolerance{_sampling(unmeasured)}"
+    return Verdict.WITHIN, f"{calls} equal, {len(comparison.differing)} of them within rounding{_sampling(unmeasured)}"
 
 
 def _sampling(unmeasured: Sequence[Found]) -> str:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from jaxmigrate.verify.compare import MEASURED, CallPair, SiteComparison
+from jaxmigrate.verify.measure import replaced_by
 from jaxmigrate.verify.recording import Values
 
 MAX_CALLS = 400
@@ -27,7 +28,7 @@ def _choose_calls(pairs: list[CallPair], limit: int) -> Iterator[tuple[int, Mapp
     left = limit
     for taken, position in enumerate(spread(len(pairs))):
         pair = pairs[position]
-        leaves = {"in": _leaves(pair, "input"), "out": _leaves(pair, "output")}
+        leaves = {"in": _with_replaced(pair, _leaves(pair, "input")), "out": _leaves(pair, "output")}
         if not taken and pair.inputs_equal and _bytes(pair.original.inputs, None) < limit // 2:
             # What the call started from tells whether it took too large a step.
             leaves["in"] = None
@@ -58,6 +59,16 @@ def _leaves(pair: CallPair, where: str) -> Sequence[int] | None:
     if any(delta.leaf is None for delta in found):
         return None
     return sorted({leaf for delta in found for leaf in (delta.leaf, delta.other) if leaf is not None})
+
+
+def _with_replaced(pair: CallPair, given: Sequence[int] | None) -> Sequence[int] | None:
+    """The arguments that differ, and those in whose place results stand that differ: it is the step that is judged."""
+    inputs, outputs = pair.original.inputs, pair.original.outputs
+    if given is None or inputs is None or outputs is None:
+        return given
+    leaves = [delta.leaf for delta in pair.deltas if delta.where == "output" and delta.leaf is not None]
+    replaced = (replaced_by(outputs.signature.leaves[leaf], inputs) for leaf in leaves)
+    return sorted({*given, *(leaf for leaf in replaced if leaf is not None)})
 
 
 def _bytes(values: Values | None, leaves: Sequence[int] | None) -> int:

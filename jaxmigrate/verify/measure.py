@@ -8,16 +8,19 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 import subprocess
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
 from jaxmigrate.verify.compare import MEASURED, CallPair, Delta
-from jaxmigrate.verify.model import LeafError, Tolerance, VerifyError
-from jaxmigrate.verify.recording import Leaf
+from jaxmigrate.verify.layouts import layout_of
+from jaxmigrate.verify.model import DEFAULT_TOLERANCES, LeafError, Tolerance, VerifyError
+from jaxmigrate.verify.recording import Call, Leaf, Signature, Values
 
 
 @dataclass(frozen=True)
@@ -25,7 +28,9 @@ class ArrayPair:
     """One leaf on both sides: where its bytes are, and how to read them.
 
     `rewritten_shape` and `layout` say how to bring the rewritten leaf to `shape`, the original's. `before` is the
-    argument that the leaf replaces, where both sides were given the same.
+    argument that the leaf replaces, and `rewritten_before` the same of the other side. `nudged` is the leaf of the run
+    of the original whose arguments were moved by one rounding, and `nudged_before` what it replaces there. The
+    `tolerance` is the user's own if it is `given`; else it takes the place of such a run where there was none.
     """
 
     original: Path
@@ -36,11 +41,23 @@ class ArrayPair:
     rewritten_shape: tuple[int, ...]
     layout: str
     tolerance: Tolerance
+    given: bool = False
+    inputs_equal: bool = False
     before: Path | None = None
+    rewritten_before: Path | None = None
+    before_layout: str = ""
+    rewritten_before_shape: tuple[int, ...] = ()
+    nudged: Path | None = None
+    nudged_before: Path | None = None
 
 
-def array_pair(pair: CallPair, delta: Delta, tolerances: Mapping[str, Tolerance]) -> ArrayPair | None:
-    """Where both sides have left the bytes of a leaf that differs; None if one of them has not."""
+def array_pair(
+    pair: CallPair, delta: Delta, tolerances: Mapping[str, Tolerance], nudged: Call | None = None
+) -> ArrayPair | None:
+    """Where both sides have left the bytes of a leaf that differs; None if one of them has not.
+
+    `nudged` is the same call of the original with its arguments moved by one rounding.
+    """
     ours, theirs = (
         (call.inputs if delta.where == "input" else call.outputs) for call in (pair.original, pair.rewritten)
     )
@@ -50,27 +67,87 @@ def array_pair(pair: CallPair, delta: Delta, tolerances: Mapping[str, Tolerance]
     if files[0] is None or files[1] is None or delta.layout is None or delta.kind not in MEASURED:
         return None
     leaf, other = ours.signature.leaves[delta.leaf], theirs.signature.leaves[delta.other]
-    tolerance = tolerance_of(leaf.dtype, tolerances)
-    before = _before(pair, leaf) if delta.where == "output" and pair.inputs_equal else None
-    return ArrayPair(
-        files[0], files[1], leaf.dtype, other.dtype, leaf.shape, other.shape, delta.layout.value, tolerance, before
+    given = is_given(leaf.dtype, tolerances)
+    found = ArrayPair(
+        original=files[0],
+        rewritten=files[1],
+        original_dtype=leaf.dtype,
+        rewritten_dtype=other.dtype,
+        shape=leaf.shape,
+        rewritten_shape=other.shape,
+        layout=delta.layout.value,
+        tolerance=tolerance_of(leaf.dtype, tolerances if given else DEFAULT_TOLERANCES),
+        given=given,
+        inputs_equal=pair.inputs_equal is True,
+    )
+    found = replace(found, nudged=_nudged(nudged, delta, leaf))
+    return _with_before(found, pair, delta, nudged) if delta.where == "output" else found
+
+
+def _nudged(call: Call | None, delta: Delta, leaf: Leaf) -> Path | None:
+    """The leaf of the call whose arguments were moved, where it is the same kind of leaf."""
+    values = (call.inputs if delta.where == "input" else call.outputs) if call is not None else None
+    if values is None or delta.leaf is None or delta.leaf >= len(values.signature.leaves):
+        return None
+    other = values.signature.leaves[delta.leaf]
+    return values.array(delta.leaf) if (other.dtype, other.shape) == (leaf.dtype, leaf.shape) else None
+
+
+def _with_before(found: ArrayPair, pair: CallPair, delta: Delta, nudged: Call | None) -> ArrayPair:
+    """With what the result replaces on each side."""
+    inputs, others = pair.original.inputs, pair.rewritten.inputs
+    assert pair.original.outputs is not None
+    assert delta.leaf is not None
+    number = replaced_by(pair.original.outputs.signature.leaves[delta.leaf], inputs) if inputs is not None else None
+    if inputs is None or number is None or (before := inputs.array(number)) is None:
+        return found
+    moved = nudged.inputs.array(number) if nudged is not None and nudged.inputs is not None else None
+    found = replace(found, before=before, nudged_before=moved)
+    if pair.inputs_equal or others is None or pair.rewritten.outputs is None or delta.other is None:
+        return found
+    theirs = replaced_by(pair.rewritten.outputs.signature.leaves[delta.other], others)
+    leaf = others.signature.leaves[theirs] if theirs is not None else None
+    layout = layout_of(found.shape, leaf.shape) if leaf is not None else None
+    if theirs is None or leaf is None or layout is None or others.array(theirs) is None:
+        return replace(found, before=None, nudged_before=None)
+    return replace(
+        found,
+        rewritten_before=others.array(theirs),
+        before_layout=layout.value,
+        rewritten_before_shape=leaf.shape,
     )
 
 
-def _before(pair: CallPair, result: Leaf) -> Path | None:
-    """The argument that a result replaces: of the same shape, and named alike from the end, as parameters are."""
-    if pair.original.inputs is None:
+@lru_cache(maxsize=1 << 14)
+def _replaced_by(result: Leaf, signature: Signature) -> int | None:
+    found: list[tuple[int, int]] = []
+    for number, leaf in enumerate(signature.leaves):
+        if (leaf.kind, leaf.dtype, leaf.shape) == (result.kind, result.dtype, result.shape):
+            found.append((_common_end(leaf.path, result.path), -number))
+    if not found:
         return None
-    found: tuple[int, Path | None] = (0, None)
-    for number, leaf in enumerate(pair.original.inputs.signature.leaves):
-        alike = _common_end(leaf.path, result.path)
-        if (leaf.dtype, leaf.shape) == (result.dtype, result.shape) and alike > found[0]:
-            found = (alike, pair.original.inputs.array(number))
-    return found[1]
+    alike, number = max(found)
+    return -number if alike or len(found) == 1 else None
+
+
+def replaced_by(result: Leaf, given: Values) -> int | None:
+    """The argument that a result replaces: of the same shape, and named alike from the end, as parameters are."""
+    return _replaced_by(result, given.signature)
 
 
 def _common_end(one: str, other: str) -> int:
-    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one[::-1], other[::-1], strict=False)))
+    """How many of the last steps of two paths are the same."""
+    steps = ([*reversed(_STEP.findall(path))] for path in (one, other))
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(*steps, strict=False)))
+
+
+# `.params`, `['params']` and `[0]`, of which the first two are one field, of an object or of a dictionary.
+_STEP = re.compile(r"\w+")
+
+
+def is_given(dtype: str, tolerances: Mapping[str, Tolerance]) -> bool:
+    """Whether the user has given a tolerance for a dtype."""
+    return any(dtype.startswith(name) for name in tolerances)
 
 
 def tolerance_of(dtype: str, tolerances: Mapping[str, Tolerance]) -> Tolerance:
@@ -131,5 +208,16 @@ def _as_json(pair: ArrayPair) -> dict[str, Any]:
         "layout": pair.layout,
         "rtol": pair.tolerance.rtol,
         "atol": pair.tolerance.atol,
-        "before": str(pair.before) if pair.before is not None else "",
+        "given": pair.given,
+        "inputs_equal": pair.inputs_equal,
+        "before": _path(pair.before),
+        "rewritten_before": _path(pair.rewritten_before),
+        "before_layout": pair.before_layout,
+        "rewritten_before_shape": pair.rewritten_before_shape,
+        "nudged": _path(pair.nudged),
+        "nudged_before": _path(pair.nudged_before),
     }
+
+
+def _path(path: Path | None) -> str:
+    return str(path) if path is not None else ""

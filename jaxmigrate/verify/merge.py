@@ -22,7 +22,7 @@ def merge(found: Mapping[str, Evidence]) -> Evidence:
         for site in evidence.sites:
             by_site.setdefault(site.site.id, []).append((name, site))
     sites = tuple(merge_site(told) for told in by_site.values())
-    failed = [evidence.verdict for evidence in evidences if any(not run.ok for run in evidence.runs)]
+    failed = [e.verdict for e in evidences if e.outputs or any(not run.ok for run in e.runs)]
     verdict = gravest([*(site.verdict for site in sites), *failed])
     return replace(
         evidences[0],
@@ -32,10 +32,8 @@ def merge(found: Mapping[str, Evidence]) -> Evidence:
         runs=tuple(replace(run, command=name) for name, evidence in found.items() for run in evidence.runs),
         coverage=coverage(sites),
         seconds=sum(evidence.seconds for evidence in evidences),
-        stdout_equal=_all([evidence.stdout_equal for evidence in evidences]),
-        stdout_difference="; ".join(
-            f"{name}: {evidence.stdout_difference}" for name, evidence in found.items() if evidence.stdout_difference
-        ),
+        outputs_equal=_all([evidence.outputs_equal for evidence in evidences]),
+        outputs=tuple(f"{name}: {told}" for name, evidence in found.items() for told in evidence.outputs),
         notes=_notes(found),
         parts=tuple(
             Part(

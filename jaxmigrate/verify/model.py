@@ -32,7 +32,7 @@ class Verdict(StrEnum):
     """What the runs say about one site, or about the whole program."""
 
     EQUAL = "bitwise equal"
-    WITHIN = "equal within tolerance"
+    WITHIN = "equal within rounding"
     NOT_EXERCISED = "not exercised"
     NONDETERMINISTIC = "nondeterministic"
     DIFFERENT = "different"
@@ -53,8 +53,9 @@ class Verdict(StrEnum):
 class Tolerance:
     """How far two numbers a and b may be apart: atol + rtol * (max(|a|, |b|) + the median magnitude of the leaf).
 
-    The median makes the bound independent of the scale of an array, so that gradients of 1e-8 are held to the same
-    standard as losses of 1e3, and robust against single huge entries such as masks.
+    It stands in for the program's own rounding where the user says so, or where nothing is known of that. The median
+    makes the bound independent of the scale of an array, so that gradients of 1e-8 are held to the same standard as
+    losses of 1e3, and robust against single huge entries such as masks.
     """
 
     rtol: float
@@ -114,7 +115,9 @@ class VerifyRequest:
     program computes nothing; and until XLA itself gives a collective up. `twice` runs the original a second time
     before the rewrite, to tell a program that differs from itself. `keep_bytes` bounds the arrays that one run leaves
     on disk. `original_python` names another interpreter for the original side. `by_hand` says that the migrated files
-    carry no marks, so that what stands for which site of the original is found out from the runs.
+    carry no marks, so that what stands for which site of the original is found out from the runs. `tolerances` are
+    bounds by the names of dtypes, or the beginnings of these, in place of what the program's own rounding allows.
+    `as_compiled` lets XLA optimise, as it does when the program runs by itself.
     """
 
     root: Path
@@ -129,7 +132,7 @@ class VerifyRequest:
     idle_timeout: float = 8.0
     collective_timeout: float = 60.0
     twice: bool = False
-    tolerances: Mapping[str, Tolerance] = field(default_factory=lambda: dict(DEFAULT_TOLERANCES))
+    tolerances: Mapping[str, Tolerance] = field(default_factory=dict)
     original_python: str = ""
     environment: Mapping[str, str] = field(default_factory=dict)
     stdin: bytes = b""
@@ -137,6 +140,7 @@ class VerifyRequest:
     keep_bytes: int = 256 << 20
     by_hand: bool = False
     platform: str = CPU
+    as_compiled: bool = False
 
 
 @dataclass(frozen=True)
@@ -155,10 +159,13 @@ class Progress:
 class LeafError:
     """How far one leaf of one call is from the original, and where it is farthest.
 
-    `index` is the position of the largest error, and `original` and `rewritten` are the numbers there as text. `ulp`
-    counts representable numbers between the two. `factor` is the constant by which the rewritten leaf is larger, where
-    there is one; `update_factor` is the same for what the call added to the argument that the leaf replaces, as a
-    step of training does to its parameters.
+    `index` is the position of what broke its bound farthest, else of the largest error; `original` and `rewritten` are
+    the numbers there as text, `error` how far they are apart, and `bound` how far they may be, None where that is not
+    said of one element. `bias` is `step` or `argument` where all elements together are off by a part of that. `own` is
+    how far the original itself moves by one rounding, as a part of its result; `step` says that it was the step from an
+    argument to the result in its place that was compared. `ulp` counts representable numbers between the two. `factor`
+    is the constant by which the rewritten leaf is larger, where there is one; `update_factor` is the same for what the
+    call added to the argument that the leaf replaces, as a step of training does to its parameters.
     """
 
     absolute: float
@@ -176,6 +183,11 @@ class LeafError:
     factor: float | None = None
     update_factor: float | None = None
     pattern: str = ""
+    bound: float | None = None
+    error: float = 0.0
+    bias: str = ""
+    own: float = 0.0
+    step: bool = False
 
 
 @dataclass(frozen=True)
@@ -271,13 +283,21 @@ class InFlight:
     stage: str
 
 
+def run_name(side: str, attempt: int, nudged: bool) -> str:
+    """What a run is called; the one with arguments moved by a rounding has no number."""
+    if nudged:
+        return f"{side}, arguments moved by one rounding"
+    return side if attempt == 1 else f"{side}, run {attempt}"
+
+
 @dataclass(frozen=True)
 class RunSummary:
     """How one run of the command went.
 
     `outcome` is finished, exited, signal, timeout, deadlock or unstarted; `message` says it to a person. `seconds` is
     wall-clock time. `versions` holds python, jax, jaxlib, numpy and platform of the process that made mapped calls.
-    `command` names the command where there are several.
+    `command` names the command where there are several. `nudged` says that the arguments of mapped calls were moved by
+    one rounding.
     """
 
     side: str
@@ -297,6 +317,7 @@ class RunSummary:
     stderr_tail: str = ""
     stack: str = ""
     command: str = ""
+    nudged: bool = False
 
     @property
     def ok(self) -> bool:
@@ -312,7 +333,7 @@ class RunSummary:
     def name(self) -> str:
         """The side, with the command's name where it has one, and the number of the run from the second one on."""
         side = f"{self.command}: {self.side}" if self.command else self.side
-        return side if self.attempt == 1 else f"{side}, run {self.attempt}"
+        return run_name(side, self.attempt, self.nudged)
 
 
 @dataclass(frozen=True)
@@ -344,7 +365,9 @@ class Evidence:
     """Everything that a verification found out, with enough of how it was run to run it again.
 
     `parts` are the commands where there are several; `command`, `cwd`, `devices`, `processes` and `environment` are
-    then those of the first. `renewed` says that the original ran with its old names replaced.
+    then those of the first. `outputs` says what the rewritten program prints, logs or writes in another way, and
+    `outputs_equal` whether nothing is, None where that was not compared. `renewed` says that the original ran with its
+    old names replaced.
     """
 
     verdict: Verdict
@@ -359,8 +382,8 @@ class Evidence:
     tolerances: Mapping[str, Tolerance]
     environment: Mapping[str, str]
     seconds: float
-    stdout_equal: bool | None = None
-    stdout_difference: str = ""
+    outputs_equal: bool | None = None
+    outputs: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     parts: tuple[Part, ...] = ()
     renewed: bool = False

@@ -72,7 +72,8 @@ class Call:
     """One mapped call, as far as it came.
 
     `order` counts the calls of the process, `number` those of the site. `function` is the name of what is mapped. In a
-    migration made by hand, `place` is where that is done, and `site` the site of the original that it stands for.
+    migration made by hand, `place` is where that is done, and `site` the site of the original that it stands for. When
+    it began, the program had `printed` so many bytes.
     """
 
     site: str
@@ -89,6 +90,7 @@ class Call:
     stage: str = "enter"
     function: str = ""
     place: str = ""
+    printed: int = 0
 
     @property
     def ended(self) -> bool:
@@ -154,6 +156,7 @@ class ProcessLog:
         if kind == "enter":
             call = Call(record["site"], record["i"], order, record["thread"], tuple(record["within"]))
             call.function = record.get("f", "")
+            call.printed = record.get("o", 0)
             self.calls.append(call)
             self.open_calls[order] = call
             return

@@ -7,37 +7,40 @@ program that does not repeat itself, and both leave on disk exactly the arrays t
 from __future__ import annotations
 
 import os
-import re
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from jaxmigrate.verify import environment as env
-from jaxmigrate.verify.compare import CallKey, SiteComparison, compare
+from jaxmigrate.verify.compare import CallKey, CallPair, Delta, SiteComparison, compare
 from jaxmigrate.verify.enclosing import enclosing_sites, hides, match_enclosing, only, with_enclosing
 from jaxmigrate.verify.gpus import on_gpus
 from jaxmigrate.verify.judge import Case, Errors, Found, gravest, judge
 from jaxmigrate.verify.keep import Wanted, choose
 from jaxmigrate.verify.match import Callee, at_places, match, renamed, with_counterparts
-from jaxmigrate.verify.measure import ArrayPair, array_pair, measure, scalar_error, tolerance_of
+from jaxmigrate.verify.measure import ArrayPair, array_pair, is_given, measure, scalar_error, tolerance_of
 from jaxmigrate.verify.merge import NO_CALL, coverage, not_compared
 from jaxmigrate.verify.model import (
+    DEFAULT_TOLERANCES,
     GPU,
     ORIGINAL,
     REWRITTEN,
     Evidence,
+    LeafError,
     Progress,
     RunSummary,
     SiteEvidence,
     SiteInfo,
+    Tolerance,
     Verdict,
     VerifyError,
     VerifyRequest,
 )
-from jaxmigrate.verify.recording import Recording, is_enclosing
+from jaxmigrate.verify.outputs import output_differences
+from jaxmigrate.verify.recording import Call, Recording, is_enclosing, streams
 from jaxmigrate.verify.seen import against_plan
-from jaxmigrate.verify.workshop import ProgressCallback, Run, Workshop, open_workshop
+from jaxmigrate.verify.workshop import How, ProgressCallback, Run, Workshop, open_workshop
 
 
 def _silent(_: Progress) -> None:
@@ -78,15 +81,22 @@ class _Session:
     enclosing: bool = False
 
     def of(self, side: str) -> list[Run]:
-        return [run for run in self.runs if run.summary.side == side and run.enclosing == self.enclosing]
+        """The runs of a side as it is, those of them that show its sites."""
+        runs = (run for run in self.runs if not run.summary.nudged)
+        return [run for run in runs if run.summary.side == side and run.enclosing == self.enclosing]
 
-    def plus(self, side: str, wanted: Wanted | None = None) -> _Session:
+    @property
+    def nudged(self) -> Run | None:
+        """The run of the original whose arguments were moved by one rounding, if it came to its end."""
+        return next((run for run in self.runs if run.summary.nudged and run.summary.ok), None)
+
+    def plus(self, side: str, wanted: Wanted | None = None, *, nudge: bool = False) -> _Session:
         by_hand = self.workshop.request.by_hand
-        attempt = 1 + sum(run.summary.side == side for run in self.runs)
+        attempt = 1 + sum(run.summary.side == side and not run.summary.nudged for run in self.runs)
         expected = next((run.summary.calls for run in reversed(self.runs)), None)
         if side != ORIGINAL and by_hand:
             expected = None
-        run = self.workshop.run(side, attempt, expected, wanted, self.enclosing)
+        run = self.workshop.run(side, attempt, expected, How(wanted, self.enclosing, nudge))
         if side == ORIGINAL:
             seen = only(run.recording, enclosing_sites(run.recording))
             return replace(self, runs=(*self.runs, _with_recording(run, seen)))
@@ -99,7 +109,7 @@ class _Session:
 
     @property
     def failed(self) -> RunSummary | None:
-        return next((run.summary for run in self.runs if not run.summary.ok), None)
+        return next((run.summary for run in self.runs if not run.summary.ok and not run.summary.nudged), None)
 
 
 def _with_recording(run: Run, recording: Recording) -> Run:
@@ -118,12 +128,28 @@ def _verify(workshop: Workshop) -> Evidence:
         return _evidence(session, _failed_sites(session, session.failed.message))
     session = session.plus(REWRITTEN)
     comparison = _compare_runs(session, 0)
-    errors = _measure(session, comparison, {})
+    errors: Errors = {}
     if not session.failed and any(site.first_difference is not None for site in comparison.values()):
-        session, errors = _look_closer(session, comparison, errors)
+        session, errors = _look_closer(session, comparison)
+    else:
+        errors = _measure(session, comparison, {})
+    if not session.failed and len(session.runs) == len(session.of(ORIGINAL)) + 1 and _differing_outputs(session, ()):
+        session = session.plus(ORIGINAL)
     if session.failed and session.failed.side == ORIGINAL:
         return _evidence(session, _failed_sites(session, session.failed.message))
     return _evidence(session, judge(_case(session, comparison, errors)))
+
+
+def _differing_outputs(session: _Session, sites: tuple[SiteEvidence, ...]) -> tuple[str, ...]:
+    """What the programs print or write in another way, unless the original does not repeat it itself."""
+    originals, rewritten = session.of(ORIGINAL), session.of(REWRITTEN)
+    if session.failed or not originals or not rewritten:
+        return ()
+    rounded = any(site.verdict is not Verdict.EQUAL for site in sites if site.calls)
+    again = originals[1] if len(originals) > 1 else None
+    again = session.nudged if rounded and session.nudged is not None else again
+    boot, known = session.workshop.boot, {site.id: site for site in session.workshop.request.sites}
+    return output_differences(originals[0], rewritten[0], again, boot, known, rounded=rounded)
 
 
 def _compare_runs(session: _Session, attempt: int) -> dict[str, SiteComparison]:
@@ -131,15 +157,21 @@ def _compare_runs(session: _Session, attempt: int) -> dict[str, SiteComparison]:
     return compare(only(ours, session.places.values()), theirs, session.workshop.request.by_hand)
 
 
-def _look_closer(
-    session: _Session, comparison: Mapping[str, SiteComparison], errors: Errors
-) -> tuple[_Session, Errors]:
-    """Run the original again if that was not done, and both if arrays are missing that the verdict needs."""
+def _look_closer(session: _Session, comparison: Mapping[str, SiteComparison]) -> tuple[_Session, Errors]:
+    """Find out whether differences are rounding, which takes a run that shows what rounding does to the original.
+
+    Both sides run again only where arrays are missing that the verdict needs, and the original where it may not repeat
+    itself.
+    """
+    unkept = {id_: site for id_, site in comparison.items() if _needs_arrays(site, _placeholders(site))}
+    limit = session.workshop.request.keep_bytes
+    wanted = choose(unkept, limit)
+    session = session.plus(ORIGINAL, at_places(wanted, unkept, original=True), nudge=True)
+    errors = _measure(session, comparison, {})
     missing = {id_: site for id_, site in comparison.items() if _needs_arrays(site, errors)}
-    if not missing and len(session.of(ORIGINAL)) > 1:
-        return session, errors
-    wanted = choose(missing, session.workshop.request.keep_bytes)
-    session = session.plus(ORIGINAL, at_places(wanted, missing, original=True))
+    wanted = choose(missing, limit)
+    if missing or (_may_not_repeat_itself(session, errors) and len(session.of(ORIGINAL)) < 2):
+        session = session.plus(ORIGINAL, at_places(wanted, missing, original=True))
     if missing and not session.failed:
         session = session.plus(REWRITTEN, at_places(wanted, missing, original=False))
         if not session.failed:
@@ -147,15 +179,49 @@ def _look_closer(
     return session, errors
 
 
+def _placeholders(site: SiteComparison) -> dict[tuple[CallKey, str, int], LeafError]:
+    """For each difference whose arrays both sides have kept, that it is known."""
+    known = LeafError(0.0, 0.0, 0.0, within=True)
+    return {
+        (pair.key, delta.where, delta.leaf): known
+        for pair in site.differing
+        for delta in pair.deltas
+        if delta.leaf is not None and array_pair(pair, delta, {}) is not None
+    }
+
+
+# A program that moves by more than this part of what it computes may also differ from itself.
+_CALM = 1e-3
+
+
+def _may_not_repeat_itself(session: _Session, errors: Errors) -> bool:
+    """Whether something else than rounding may tell two runs of the original apart."""
+    if session.nudged is None:
+        return True
+    if any(error.within and error.own > _CALM for error in errors.values()):
+        return True
+    found = compare(session.of(ORIGINAL)[0].recording, session.nudged.recording)
+    return any(
+        _is_no_rounding(pair, delta) for site in found.values() for pair in site.differing for delta in pair.deltas
+    ) or any(site.divergences for site in found.values())
+
+
+def _is_no_rounding(pair: CallPair, delta: Delta) -> bool:
+    """Whether an argument differs that moved numbers cannot explain: a key, a count, or that of the first call."""
+    if delta.where != "input" or delta.leaf is None or pair.original.inputs is None:
+        return delta.kind != "value"
+    dtype = pair.original.inputs.signature.leaves[delta.leaf].dtype
+    return pair.original.order == 0 or delta.kind != "value" or "float" not in dtype
+
+
 def _needs_arrays(site: SiteComparison, errors: Errors) -> bool:
     """Whether a site has differences that were not measured, and none that already settles its verdict."""
-    for pair in site.differing:
-        for delta in pair.deltas:
-            error = errors.get((pair.key, delta.where, delta.leaf)) if delta.leaf is not None else None
-            found = Found(pair, delta, error)
-            if found.unmeasured or found.wrong:
-                return found.unmeasured
-    return False
+    found = [
+        Found(pair, delta, errors.get((pair.key, delta.where, delta.leaf)) if delta.leaf is not None else None)
+        for pair in site.differing
+        for delta in pair.deltas
+    ]
+    return any(one.unmeasured for one in found) and not any(one.wrong for one in found)
 
 
 def _measure(session: _Session, comparison: Mapping[str, SiteComparison], known: Errors) -> Errors:
@@ -163,21 +229,34 @@ def _measure(session: _Session, comparison: Mapping[str, SiteComparison], known:
     request = session.workshop.request
     found = dict(known)
     pairs: dict[tuple[CallKey, str, int], ArrayPair] = {}
+    nudged = _calls_by_key(session.nudged)
     for pair in (pair for site in comparison.values() for pair in site.differing):
         for delta in pair.deltas:
             if delta.leaf is None or (pair.key, delta.where, delta.leaf) in found:
                 continue
             key = (pair.key, delta.where, delta.leaf)
             if delta.kind == "scalar":
-                error = scalar_error(delta, tolerance_of("float32", request.tolerances))
+                error = scalar_error(delta, _scalar_tolerance(request))
                 found |= {key: error} if error is not None else {}
-            elif (arrays := array_pair(pair, delta, request.tolerances)) is not None:
+            elif (arrays := array_pair(pair, delta, request.tolerances, nudged.get(pair.key))) is not None:
                 pairs[key] = arrays
     if pairs:
         session.workshop.progress(Progress("comparing"))
     python = session.of(REWRITTEN)[0].summary.versions.get("executable", "")
     errors = measure([*pairs.values()], python, session.workshop.boot, request.devices)
     return {**found, **dict(zip(pairs, errors, strict=True))}
+
+
+def _calls_by_key(run: Run | None) -> dict[CallKey, Call]:
+    if run is None:
+        return {}
+    found = streams(run.recording)
+    return {CallKey(key, call.site, call.number): call for key, calls in found.items() for call in calls}
+
+
+def _scalar_tolerance(request: VerifyRequest) -> Tolerance:
+    given = is_given("float32", request.tolerances)
+    return tolerance_of("float32", request.tolerances if given else DEFAULT_TOLERANCES)
 
 
 def _case(session: _Session, comparison: Mapping[str, SiteComparison], errors: Errors) -> Case:
@@ -244,11 +323,13 @@ def _failed_sites(session: _Session, message: str) -> tuple[SiteEvidence, ...]:
 
 def _evidence(session: _Session, sites: tuple[SiteEvidence, ...]) -> Evidence:
     request = session.workshop.request
-    verdict = gravest([*(site.verdict for site in sites), *([Verdict.FAILED] if session.failed else [])])
-    equal, difference = _compare_stdout(session)
+    outputs = _differing_outputs(session, sites)
+    others = [*([Verdict.FAILED] if session.failed else []), *([Verdict.DIFFERENT] if outputs else [])]
+    verdict = gravest([*(site.verdict for site in sites), *others])
+    compared = bool(session.of(REWRITTEN)) and not session.failed
     return Evidence(
         verdict=verdict,
-        message=_message(session, sites, verdict),
+        message=_message(session, sites, verdict, outputs),
         sites=sites,
         runs=tuple(run.summary for run in session.runs),
         coverage=coverage(sites),
@@ -259,58 +340,29 @@ def _evidence(session: _Session, sites: tuple[SiteEvidence, ...]) -> Evidence:
         tolerances=request.tolerances,
         environment=_shown_environment(session),
         seconds=0.0,
-        stdout_equal=equal,
-        stdout_difference=difference,
+        outputs_equal=not outputs if compared else None,
+        outputs=outputs,
         notes=_notes(session, sites),
     )
 
 
-def _message(session: _Session, sites: tuple[SiteEvidence, ...], verdict: Verdict) -> str:
+def _message(session: _Session, sites: tuple[SiteEvidence, ...], verdict: Verdict, outputs: tuple[str, ...]) -> str:
     if session.failed is not None and (session.failed.side == ORIGINAL or verdict is Verdict.FAILED):
         return session.failed.message
     if not sites:
-        return "there is no site to compare"
+        return outputs[0] if outputs else "there is no site to compare"
     found = coverage(sites)
     reached = f"{found.exercised} of {found.sites} sites exercised"
-    gravest_site = next(site for site in sites if site.verdict is verdict)
+    gravest_site = next((site for site in sites if site.verdict is verdict), None)
+    if gravest_site is None:
+        calls = sum(site.calls for site in sites)
+        return f"{outputs[0]}; {reached}, {calls} calls compared: all {gravest(s.verdict for s in sites).value}"
     if verdict is Verdict.NOT_EXERCISED:
         return f"{reached}; {not_compared(sites)}"
     if not verdict.ok:
         return f"{gravest_site.site}: {gravest_site.message}"
     calls = sum(site.calls for site in sites)
     return f"{reached}, {calls} calls compared: all {verdict.value}"
-
-
-def _compare_stdout(session: _Session) -> tuple[bool | None, str]:
-    rewritten = session.of(REWRITTEN)
-    if not rewritten:
-        return None, ""
-    ours, theirs = (printed(run.stdout.read_text(errors="replace")) for run in (session.runs[0], rewritten[0]))
-    if ours == theirs:
-        return True, ""
-    at = next((n for n, (one, other) in enumerate(zip(ours, theirs, strict=False)) if one != other), None)
-    if at is None:
-        return False, f"{len(ours)} lines in the original, {len(theirs)} rewritten"
-    return False, f"line {at + 1}: {ours[at][:120]!r} in the original, {theirs[at][:120]!r} rewritten"
-
-
-# What Gloo writes piece by piece, so that two of its threads can tangle their messages: the pieces, and the rest.
-_GLOO_STARTS = "[Gloo] Rank "
-_GLOO_PIECES = re.compile(
-    r"(?:\[Gloo\] Rank |is connected to|peer ranks\.|Expected number of connected peer ranks is :|[\d\s])*"
-)
-
-
-def printed(text: str) -> list[str]:
-    """The lines that a program has printed, without those of the library that connects its processes."""
-    lines, owed = [], 0
-    for line in text.splitlines():
-        # Two messages that begin on one line have two ends of lines between them.
-        if line.startswith(_GLOO_STARTS) or (owed and _GLOO_PIECES.fullmatch(line)):
-            owed += line.count(_GLOO_STARTS) - 1
-        else:
-            lines.append(line)
-    return lines
 
 
 def _shown_environment(session: _Session) -> dict[str, str]:

@@ -25,10 +25,11 @@ from jaxmigrate.verify import environment as env
 from jaxmigrate.verify.gpus import FLAGS
 from jaxmigrate.verify.keep import Wanted
 from jaxmigrate.verify.messages import describe_run, tail
-from jaxmigrate.verify.model import CPU, GPU, ORIGINAL, Progress, RunSummary, SiteInfo, VerifyRequest
+from jaxmigrate.verify.model import CPU, GPU, ORIGINAL, Progress, RunSummary, SiteInfo, VerifyRequest, run_name
 from jaxmigrate.verify.process import IdleWatch, Outcome, Streams, run_child
 from jaxmigrate.verify.recording import Recording
 from jaxmigrate.verify.scratch import copy_tree
+from jaxmigrate.verify.written import put_aside, stamps
 
 KEEP_FIRST = 2
 _CHILD_FILES = "jaxmigrate.verify.child"
@@ -41,12 +42,31 @@ ProgressCallback = Callable[[Progress], None]
 
 @dataclass(frozen=True)
 class Run:
-    """One finished run: how it went, what it recorded, what it printed."""
+    """One finished run: how it went, what it recorded, what it printed, the files that it wrote."""
 
     summary: RunSummary
     recording: Recording
     stdout: Path
+    stderr: Path
+    files: Path
     enclosing: bool = False
+
+
+@dataclass(frozen=True)
+class How:
+    """How a side is run.
+
+    `wanted` are the calls whose arrays to keep, None for the first ones. With `enclosing`, functions that the program
+    compiles itself are recorded too, for the sites inside them. With `nudge`, what is given to mapped calls is moved by
+    one rounding.
+    """
+
+    wanted: Wanted | None = None
+    enclosing: bool = False
+    nudge: bool = False
+
+
+_PLAINLY = How()
 
 
 @dataclass(frozen=True)
@@ -62,17 +82,13 @@ class Workshop:
         """The folder that makes every Python below it load the recorder."""
         return self.folder / "boot"
 
-    def run(
-        self, side: str, attempt: int, expected: int | None, wanted: Wanted | None = None, enclosing: bool = False
-    ) -> Run:
-        """Run one side from a fresh copy; `wanted` are the calls whose arrays to keep, None for the first ones.
-
-        With `enclosing`, functions that the program compiles itself are recorded too, for the sites inside them.
-        """
-        self.progress(Progress("copying", side if attempt == 1 else f"{side}, run {attempt}"))
-        folder = self.folder / "runs" / f"{side}-{attempt}"
-        for name in ("records", "arrays"):
-            (folder / name).mkdir(parents=True)
+    def run(self, side: str, attempt: int, expected: int | None, how: How = _PLAINLY) -> Run:
+        """Run one side from a fresh copy."""
+        name = run_name(side, attempt, how.nudge)
+        self.progress(Progress("copying", name))
+        folder = self.folder / "runs" / f"{side}-{attempt}{'-nudged' if how.nudge else ''}"
+        for part in ("records", "arrays"):
+            (folder / part).mkdir(parents=True)
         places = env.Places(
             root=self.request.root,
             copy=self.folder / "tree" / (self.request.root.name or "root"),
@@ -84,10 +100,14 @@ class Workshop:
         _empty(places.temporary)
         marked = self.request.original if side == ORIGINAL else self.request.migrated
         links = copy_tree(places.root, places.copy, marked).links
-        watch = "all" if self.request.by_hand and side != ORIGINAL else "jit" if enclosing else ""
-        config = self._config(side, folder, places, wanted, [str(link) for link in links])
-        places.config.write_text(json.dumps({**config, "watch": watch}))
-        return replace(self._start(side, attempt, places, folder, expected), enclosing=enclosing)
+        watch = "all" if self.request.by_hand and side != ORIGINAL else "jit" if how.enclosing else ""
+        config = self._config(side, folder, places, how.wanted, [str(link) for link in links])
+        places.config.write_text(json.dumps({**config, "watch": watch, "nudge": how.nudge}))
+        before = stamps(places.copy)
+        run = self._start(side, name, places, folder, expected)
+        put_aside(places.copy, before, run.files)
+        summary = replace(run.summary, attempt=attempt, nudged=how.nudge)
+        return replace(run, summary=summary, enclosing=how.enclosing)
 
     def _config(
         self, side: str, folder: Path, places: env.Places, wanted: Wanted | None, links: list[str]
@@ -104,14 +124,14 @@ class Workshop:
             "copy": str(places.copy),
             "marked": sorted({*request.original, *request.migrated}),
             "links": links,
-            "flags": [*FLAGS] if request.platform == GPU else env.collective_flags(request.collective_timeout),
+            "flags": [*FLAGS] if request.platform == GPU else env.cpu_flags(request),
             "flag_cache": str(self.folder / "flags.json"),
             "compiled": str(self.folder / "compiled") if _compiles_alike(request) else "",
             "seed": request.seed,
             "deadline": time.time() + request.timeout - _LAST_WORDS_SECONDS,
         }
 
-    def _start(self, side: str, attempt: int, places: env.Places, folder: Path, expected: int | None) -> Run:
+    def _start(self, side: str, name: str, places: env.Places, folder: Path, expected: int | None) -> Run:
         python = self.request.original_python if side == ORIGINAL else ""
         if python:
             env.put_interpreter(self.boot, python)
@@ -120,18 +140,17 @@ class Workshop:
         command = env.led_into_copy(self.request.command, self.request.root / self.request.cwd, places)
         streams = Streams(self.folder / "stdin", folder / "stdout", folder / "stderr")
         recording = Recording(folder)
-        watch = self._watch(side if attempt == 1 else f"{side}, run {attempt}", recording, expected)
+        watch = self._watch(name, recording, expected)
         executable = env.executable(command, variables, cwd)
         if self.request.processes > 1:
             command = [sys.executable, "-m", _LAUNCHER, f"{self.request.processes}", executable, *command]
             executable = sys.executable
         outcome = run_child(command, executable, cwd, variables, streams, self.request.timeout, watch)
         recording.read_on()
-        name = side if attempt == 1 else f"{side}, run {attempt}"
         self.progress(Progress("ran", name, recording.count(), expected, "", outcome.seconds))
         sites = {site.id: site for site in self.request.sites}
-        summary = summarise(side, attempt, outcome, recording, sites, streams, self.request.timeout)
-        return Run(summary, recording, streams.stdout)
+        summary = summarise(side, outcome, recording, sites, streams, self.request.timeout)
+        return Run(summary, recording, streams.stdout, streams.stderr, folder / "files")
 
     def _watch(self, name: str, recording: Recording, expected: int | None) -> Callable[[float, int], str]:
         """What looks after a run: reads its log, tells its progress, and says when it hangs."""
@@ -187,7 +206,6 @@ def hangs(idle: IdleWatch, flying: list[int], session: int, seconds: float, limi
 
 def summarise(
     side: str,
-    attempt: int,
     outcome: Outcome,
     recording: Recording,
     sites: dict[str, SiteInfo],
@@ -199,7 +217,7 @@ def summarise(
     last = recording.last_call()
     return RunSummary(
         side=side,
-        attempt=attempt,
+        attempt=1,
         outcome=outcome.kind,
         message=describe_run(f"{side} program", outcome, recording, sites, stderr, timeout, stdout),
         exit_status=outcome.status,

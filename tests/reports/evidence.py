@@ -102,8 +102,8 @@ def evidence() -> Evidence:
         tolerances=DEFAULT_TOLERANCES,
         environment={"NPROC": "64"},
         seconds=72.5,
-        stdout_equal=False,
-        stdout_difference="line 1",
+        outputs_equal=False,
+        outputs=("it prints something else: line 1",),
         notes=("2 results have another weak type",),
     )
 

@@ -10,8 +10,11 @@ from pathlib import Path
 import pytest
 
 from jaxmigrate.verify.child.compiled import keep_compiled
-from jaxmigrate.verify.model import Verdict
+from jaxmigrate.verify.model import Tolerance, Verdict
 from tests.verify.marked import by_name, verify_program
+
+# What is not bitwise equal differs, whatever the dtype.
+EXACT = {"": Tolerance(0.0)}
 
 FOLDER = "JAX_COMPILATION_CACHE_DIR"
 PROGRAM = """
@@ -41,7 +44,9 @@ def test_second_run_takes_what_the_first_compiled(tmp_path: Path) -> None:
 def test_differences_are_found_in_what_was_taken(tmp_path: Path) -> None:
     wrong = ("jnp.tanh(x) - jax", "jnp.tanh(x * (1 + 2**-22)) - jax")
     environment = {"SEEN": str(tmp_path / "seen")}
-    evidence = verify_program(tmp_path / "root", PROGRAM, [wrong], environment=environment, twice=True, tolerances={})
+    evidence = verify_program(
+        tmp_path / "root", PROGRAM, [wrong], environment=environment, twice=True, tolerances=EXACT
+    )
     site = by_name(evidence)["step"]
     assert site.verdict is Verdict.DIFFERENT, evidence.message
     assert site.first is not None

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from jaxmigrate.verify.model import Evidence, Verdict, VerifyRequest
-from jaxmigrate.verify.run import printed, verify
+from jaxmigrate.verify.outputs import printed
+from jaxmigrate.verify.run import verify
 from tests.verify.marked import PROGRAMS, by_name, marked, sites_of, verify_program
 
 READS = "import sys\nprint(len(sys.stdin.read()) or input())\n"
@@ -25,7 +26,7 @@ def test_program_that_reads_an_empty_standard_input_is_told_so(tmp_path: Path) -
 def test_both_programs_read_what_is_given(tmp_path: Path) -> None:
     evidence = verify_program(tmp_path / "project", READS, stdin=b"hello")
     assert [run.stdout_tail for run in evidence.runs] == ["5", "5"]
-    assert evidence.stdout_equal is True
+    assert evidence.outputs_equal is True
 
 
 WORKERS = """
@@ -108,7 +109,7 @@ def test_several_processes_agree_each_on_its_part(tmp_path: Path) -> None:
         ("[1]['own']", "stacked"),
         ("[2]", "stacked"),
     ]
-    assert evidence.stdout_equal is True
+    assert evidence.outputs_equal is True
     assert [run.devices for run in evidence.runs] == [8, 8]
 
 

@@ -34,7 +34,7 @@ def test_together_they_reach_what_neither_does_alone() -> None:
     assert found.verdict is Verdict.WITHIN
     assert [one.verdict for one in found.sites] == [Verdict.EQUAL, Verdict.WITHIN]
     assert (found.coverage.exercised, found.coverage.equal, found.coverage.within) == (2, 1, 1)
-    assert found.message == "2 of 2 sites exercised by 2 commands, 5 calls compared: all equal within tolerance"
+    assert found.message == "2 of 2 sites exercised by 2 commands, 5 calls compared: all equal within rounding"
     assert [run.name for run in found.runs] == ["train: original", "test: original"]
     assert [part.name for part in found.parts] == ["train", "test"]
 

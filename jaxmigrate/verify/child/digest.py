@@ -111,6 +111,15 @@ def digest_tree(begun: Begun, view: View) -> Tree:
     return Tree(begun.paths, begun.nodes, leaves, contents, kept)
 
 
+def keep_values(values: list[Any], keep: Keep, view: View) -> tuple[int, ...]:
+    """Leave arrays on disk of which no digest is wanted; the numbers of those that are there."""
+    places = [_place(keep, number, value) for number, value in enumerate(values)]
+    for value, place in zip(values, places):  # noqa: B905 - Python 3.9 has no strict
+        if place:
+            _describe(value, place, view)
+    return tuple(number for number, place in enumerate(places) if place and os.path.exists(place))
+
+
 def _threads() -> ThreadPoolExecutor:
     """Threads for large trees, as many as there are processors; hashing lets them run side by side."""
     pool = _POOLS.get(os.getpid())

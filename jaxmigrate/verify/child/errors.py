@@ -12,6 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from . import rounding
+
 Array = Any
 
 
@@ -33,14 +35,28 @@ def main() -> None:
 
 def compare_files(pair: dict[str, Any], devices: int) -> dict[str, Any]:
     """The fields of a LeafError for two files of raw bytes."""
-    a = load(pair["original"], pair["original_dtype"], pair["shape"])
-    b = load(pair["rewritten"], pair["rewritten_dtype"], pair["rewritten_shape"])
-    b = np.broadcast_to(b, a.shape) if pair["layout"] == "replicated" else b.reshape(a.shape)
-    found = compare(a, b, pair["rtol"], pair["atol"], devices)
-    if pair["before"] and found["factor"] is None and not found["within"]:
-        before = load(pair["before"], pair["original_dtype"], pair["shape"])
-        found["update_factor"] = _update_factor(_wide(before), _wide(a), _wide(b), devices)
+    dtype, shape = pair["original_dtype"], pair["shape"]
+    a = load(pair["original"], dtype, shape)
+    b = _laid_out(load(pair["rewritten"], pair["rewritten_dtype"], pair["rewritten_shape"]), pair["layout"], a)
+    before, nudged, nudged_before = (
+        _wide(load(pair[name], dtype, shape)) if pair.get(name) else None
+        for name in ("before", "nudged", "nudged_before")
+    )
+    before_b = before
+    if pair.get("rewritten_before"):
+        theirs = load(pair["rewritten_before"], dtype, pair["rewritten_before_shape"])
+        before_b = _wide(_laid_out(theirs, pair["before_layout"], a))
+    beside = Beside(before, before_b, nudged, nudged_before, inputs_equal=pair.get("inputs_equal", False))
+    found = compare(a, b, pair["rtol"], pair["atol"], devices, Beside() if pair.get("given") else beside)
+    if before is not None and before_b is not None and not found["within"]:
+        step, step_b = _wide(a) - before, _wide(b) - before_b
+        found["update_factor"] = _update_factor(step, step_b, devices)
     return found
+
+
+def _laid_out(array: Array, layout: str, like: Array) -> Array:
+    """The array in the layout of the original."""
+    return np.broadcast_to(array, like.shape) if layout == "replicated" else array.reshape(like.shape)
 
 
 def load(path: str, dtype: str, shape: list[int]) -> Array:
@@ -63,14 +79,34 @@ def _dtype(name: str) -> Any:
         return np.dtype(getattr(ml_dtypes, name))
 
 
-def compare(raw_a: Array, raw_b: Array, rtol: float, atol: float, devices: int) -> dict[str, Any]:
+class Beside(NamedTuple):
+    """What else is known of a leaf, each part of which may be missing; `rounding.Known` says what it is."""
+
+    before: Array | None = None
+    before_b: Array | None = None
+    nudged: Array | None = None
+    nudged_before: Array | None = None
+    inputs_equal: bool = False
+
+
+_NOTHING_BESIDE = Beside()
+
+
+def compare(
+    raw_a: Array, raw_b: Array, rtol: float, atol: float, devices: int, beside: Beside = _NOTHING_BESIDE
+) -> dict[str, Any]:
     """The fields of a LeafError; both arrays have the same shape and may have different dtypes."""
     pair = Pair(raw_a, raw_b, _wide(raw_a), _wide(raw_b))
     distance = _distance(pair)
     nan_a, nan_b = np.isnan(pair.a), np.isnan(pair.b)
     mismatch = nan_a != nan_b
-    worst = int(np.argmax(mismatch if mismatch.any() else distance)) if distance.size else 0
-    within = _is_within(pair, distance, rtol, atol) and not mismatch.any()
+    answer = _judged(pair, distance, rtol, atol, beside)
+    within = answer.within and not mismatch.any()
+    worst = int(np.argmax(distance)) if distance.size else 0
+    if mismatch.any():
+        worst = int(np.argmax(mismatch))
+    elif not within and not answer.bias:
+        worst = answer.position
     factor = None if within else _factor(pair, rtol, devices)
     return {
         "absolute": float(distance.max(initial=0.0)),
@@ -85,6 +121,11 @@ def compare(raw_a: Array, raw_b: Array, rtol: float, atol: float, devices: int) 
         "nan_original": int(nan_a.sum()),
         "nan_rewritten": int(nan_b.sum()),
         "nan_mismatch": bool(mismatch.any()),
+        "bound": answer.bound if not mismatch.any() and not answer.bias else None,
+        "error": float(distance.reshape(-1)[worst]) if distance.size else 0.0,
+        "bias": answer.bias,
+        "own": answer.own,
+        "step": beside.before is not None,
         "factor": factor,
         "pattern": "" if within or factor is not None else _pattern(pair, rtol),
     }
@@ -108,12 +149,42 @@ def _relative(pair: Pair, distance: Array) -> Array:
     return np.where(np.isinf(distance), np.inf, ratio)
 
 
-def _is_within(pair: Pair, distance: Array, rtol: float, atol: float) -> bool:
+def _judged(pair: Pair, distance: Array, rtol: float, atol: float, beside: Beside) -> rounding.Answer:
+    """Whether the difference is one of rounding: by the run with moved arguments, or by a tolerance without one."""
+    if not distance.size:
+        return rounding.Answer(within=True, position=0, bound=0.0, bias="", own=0.0)
+    if beside.nudged is not None:
+        eps = 0.0 if _is_exact(pair.raw_a) else _eps(pair.raw_a.dtype)
+        known = rounding.Known(pair.a, pair.b, *beside[:4], eps, beside.inputs_equal)
+        finite = np.isfinite(pair.a) & np.isfinite(pair.b)
+        same = rounding.judge(known._replace(a=np.where(finite, pair.a, 0.0), b=np.where(finite, pair.b, 0.0)))
+        infinite = np.isinf(distance)
+        return same._replace(within=False, position=int(np.argmax(infinite))) if infinite.any() else same
     if _is_exact(pair.raw_a) or _is_exact(pair.raw_b):
-        return not np.any(distance > 0)
-    larger = np.maximum(np.abs(pair.a), np.abs(pair.b))
-    bound = atol + rtol * (larger + _typical(pair.a))
-    return bool(np.all((distance == 0) | ((distance <= bound) & ~np.isinf(distance))))
+        bound = np.zeros(distance.shape)
+    elif beside.before is not None and beside.before_b is not None:
+        step, step_b = pair.a - beside.before, pair.b - beside.before_b
+        distance = np.abs(step_b - step)
+        larger = np.maximum(np.abs(step), np.abs(step_b))
+        last_places = 2 * _eps(pair.raw_a.dtype) * np.maximum(np.abs(pair.a), np.abs(beside.before))
+        bound = atol + rtol * (larger + _typical(step)) + last_places
+    else:
+        larger = np.maximum(np.abs(pair.a), np.abs(pair.b))
+        bound = atol + rtol * (larger + _typical(pair.a))
+    over = np.where((distance > bound) | np.isinf(distance), distance - bound, -np.inf)
+    over = np.where(np.isnan(distance), -np.inf, over)
+    worst = int(np.argmax(over))
+    return rounding.Answer(bool(over.max() <= 0), worst, float(bound.reshape(-1)[worst]), "", 0.0)
+
+
+def _eps(dtype: Any) -> float:
+    """The distance from 1 to the next number of a dtype."""
+    finfo: Any = np.finfo
+    if dtype.name not in ("float16", "float32", "float64", "complex64", "complex128", "longdouble"):
+        import ml_dtypes
+
+        finfo = ml_dtypes.finfo
+    return float(finfo(dtype).eps)
 
 
 def _is_exact(array: Array) -> bool:
@@ -169,11 +240,12 @@ def _factor(pair: Pair, rtol: float, devices: int) -> float | None:
     return known or (factor if says_something else None)
 
 
-def _update_factor(before: Array, a: Array, b: Array, devices: int) -> float | None:
-    """The known factor by which the rewritten leaf moved farther from `before` than the original, if there is one."""
-    moved, moved_too = a - before, b - before
+def _update_factor(moved: Array, moved_too: Array, devices: int) -> float | None:
+    """The known factor by which the rewritten leaf moved farther than the original, if any; 0 if it did not move."""
     largest = np.abs(moved).max(initial=0.0)
-    if a.dtype.kind == "c" or not largest > 0 or not np.isfinite(moved).all() or not np.isfinite(moved_too).all():
+    if largest > 0 and not np.any(moved_too):
+        return 0.0
+    if moved.dtype.kind == "c" or not largest > 0 or not np.isfinite(moved).all() or not np.isfinite(moved_too).all():
         return None
     # A difference of two nearly equal numbers has lost its last digits.
     clear = np.abs(moved) > 1e-2 * largest

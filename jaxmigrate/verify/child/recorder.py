@@ -15,7 +15,7 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-from . import digest, flags, log
+from . import digest, flags, log, nudge
 from .values import hold_tracer
 
 _active = threading.local()
@@ -201,12 +201,18 @@ def _call(site: str, name: str, function: Any, args: Any, kwargs: Any) -> Any:
         _say_traced(site)
         return function(*args, **kwargs)
     call = _Call(site, name)
-    call.record("in", call.begin("in", given))
+    moved: list[Any] = []
+    if log.CONFIG["nudge"]:
+        moved = call.begin_nudged(function, given, args, kwargs)
+        args, kwargs = given.treedef.unflatten(moved)
+    else:
+        call.record("in", call.begin("in", given))
     try:
         result, begun = call.run(function, args, kwargs)
     except BaseException as error:
         call.raised(error)
         raise
+    nudge.delete_donated(given.values, moved)
     if begun is None:
         call.traced()
     else:
@@ -236,7 +242,7 @@ class _Call:
         # Without marks, a place may be that of a helper, which says little without the name of what it maps.
         self.key = f"{site} {name}" if isinstance(site, Place) else site
         self.order, self.number = self.log.number(self.key, self.thread)
-        place = {"site": site, "f": name, "i": self.number, "thread": self.thread, "within": _stack()}
+        place = {"site": site, "f": name, "i": self.number, "thread": self.thread, "within": _stack(), "o": _printed()}
         self.log.write({"k": "enter", "n": self.order, **place})
 
     def run(self, function: Any, args: Any, kwargs: Any) -> tuple[Any, digest.Begun | None]:
@@ -259,10 +265,24 @@ class _Call:
     def begin(self, where: str, flat: digest.Flat) -> digest.Begun:
         """Begin to digest the arguments (`in`) or the results (`out`) of the call."""
         _describe_jax(self.log)
-        return digest.begin(flat, _structures(self.site, where), self._keep(where))
+        return digest.begin(flat, _structures(self.site, where), self._keep(where, len(flat.values)))
 
-    def record(self, where: str, begun: digest.Begun) -> None:
-        """Log the arguments or the results."""
+    def begin_nudged(self, function: Any, given: digest.Flat, args: Any, kwargs: Any) -> list[Any]:
+        """Log the arguments as they were given, keep them as they are moved by one rounding, and return them so."""
+        _describe_jax(self.log)
+        if self.key not in _BITS:
+            # Lowering traces what the call would trace, and other sites inside it.
+            _stack().append(self.site)
+            _BITS[self.key] = nudge.fraction_bits(function, args, kwargs)
+            _stack().pop()
+        values = nudge.nudged(given.values, _BITS[self.key], self.order * _SALT)
+        begun = digest.begin(given, _structures(self.site, "in"), None)
+        keep = self._keep("in", len(values))
+        self.record("in", begun, digest.keep_values(values, keep, _view("in")) if keep else ())
+        return values
+
+    def record(self, where: str, begun: digest.Begun, kept: tuple[int, ...] = ()) -> None:
+        """Log the arguments or the results; `kept` are those that are on disk besides."""
         described = digest.digest_tree(begun, _view(where))
         record = {
             "k": where,
@@ -274,28 +294,40 @@ class _Call:
         is_detailed = log.is_detailed(self.number, len(described.leaves)) and self.log.take_detail(len(digests))
         if begun.keeps or is_detailed:
             record["leaves"] = digests
-        if described.kept:
-            record["kept"] = described.kept
+        if described.kept or kept:
+            record["kept"] = described.kept or kept
         if where == "out":
             record["s"] = round(self.seconds, 6)
         self.log.write(record)
 
-    def _keep(self, where: str) -> digest.Keep | None:
-        """What of this call is to be left on disk: what the verifier asked for, else all of calls 0, 1, 2, 4, 8, ...
+    def _keep(self, where: str, count: int) -> digest.Keep | None:
+        """What of this call is to be left on disk: what the verifier asked for, else all of the first calls, and of
+        each whose number is a power of two.
 
-        So a difference that shows in the first pair of runs is measured over its whole course, and few calls are kept.
+        A run whose arguments are moved leaves both. So a difference that shows in the first pair of runs is measured
+        over its whole course, and few calls are kept.
         """
-        chosen = log.CONFIG["keep"]
+        chosen = log.CONFIG["keep"] or {}
         leaves = None
-        if chosen is not None:
-            leaves = chosen.get(self.key, {}).get(str(self.number), {where: ()})[where]
-        elif self.number >= log.CONFIG["keep_first"] and self.number & (self.number - 1):
+        if str(self.number) in chosen.get(self.key, {}):
+            leaves = chosen[self.key][str(self.number)][where]
+        elif not (self._is_early(count) or self._is_rare()) or (
+            log.CONFIG["keep"] is not None and not log.CONFIG["nudge"]
+        ):
             return None
         prefix = os.path.join(log.CONFIG["arrays"], f"{os.getpid()}-{self.order}-{where}-")
         return None if leaves == () else digest.Keep(prefix, leaves, self._take)
 
+    def _is_rare(self) -> bool:
+        return self.number < log.CONFIG["keep_first"] or not self.number & (self.number - 1)
+
+    def _is_early(self, count: int) -> bool:
+        return self.number * count < _EARLY_LEAVES
+
     def _take(self, size: int) -> bool:
-        return self.log.take_kept(size, log.CONFIG["keep_bytes"])
+        asked_for = str(self.number) in (log.CONFIG["keep"] or {}).get(self.key, {})
+        share = 1 if asked_for or self._is_rare() else 2
+        return self.log.take_kept(size, log.CONFIG["keep_bytes"] // share)
 
     def raised(self, error: BaseException) -> None:
         kind = f"{type(error).__module__}.{type(error).__qualname__}"
@@ -303,6 +335,23 @@ class _Call:
 
     def traced(self) -> None:
         self.log.write({"k": "traced", "n": self.order, "site": self.site, "within": _stack()})
+
+
+# Leaves of one site's arguments or results, of the first calls, that are all left on disk.
+_EARLY_LEAVES = 1024
+
+
+def _printed() -> int:
+    """How much the program has printed so far; it prints into a file."""
+    try:
+        return os.fstat(1).st_size
+    except OSError:
+        return 0
+
+
+# What calls of the same numbers move by is not the same.
+_SALT = 1009
+_BITS: dict[str, int] = {}
 
 
 def _thread() -> str:

@@ -1,0 +1,154 @@
+"""Says whether two results differ by no more than rounding, measured on what rounding does to the program itself.
+
+The yardstick is a run of the original whose arguments were moved by one rounding. What moves there by so much may
+differ by a small multiple of it. Elements are not compared one by one, since another rounding hits other elements:
+however far they are apart, at most twice as many may be as far apart as in that run. Where a result takes the place of
+an argument, as the parameters do that a step returns, it is the step that is compared and not the sum.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+Array = Any
+
+# How many times as far as in the run with moved arguments; single numbers are a poor sample.
+_TIMES = 16.0
+_TIMES_FEW = 64.0
+_FEW = 16
+# Roundings in the last place that are always allowed: of a result, of one of few numbers, of the sum that ends a step.
+_LAST_PLACES = 4.0
+_LAST_PLACES_FEW = 16.0
+_LAST_PLACES_OF_STEP = 2.0
+# A common factor may be off by so many roundings, and what adds up to more is no chance beyond so many deviations.
+_COMMON_ROUNDINGS = 2.0
+_DEVIATIONS = 6.0
+_FEWEST_FOR_BIAS = 24
+
+
+class Known(NamedTuple):
+    """The numbers of one result: `a` of the original, `b` rewritten, with the arguments in whose place they stand.
+
+    `nudged` is the original's with moved arguments, and `nudged_before` what stood in its place; each may be missing.
+    """
+
+    a: Array
+    b: Array
+    before: Array | None
+    before_b: Array | None
+    nudged: Array | None
+    nudged_before: Array | None
+    eps: float
+    inputs_equal: bool
+
+
+_ARRAYS = ("a", "b", "before", "before_b", "nudged", "nudged_before")
+
+
+class Answer(NamedTuple):
+    """Whether it is rounding; if not, which element says so, what it was allowed, and whether all say it together.
+
+    `own` is how far the program itself moves, as a part of what it computes.
+    """
+
+    within: bool
+    position: int
+    bound: float
+    bias: str
+    own: float
+
+
+def judge(known: Known) -> Answer:
+    """Whether the results differ by no more than rounding; `known.nudged` is there."""
+    known = _once(known)
+    a, b, eps = known.a, known.b, known.eps
+    few = a.size < _FEW
+    times = _TIMES_FEW if few else _TIMES
+    sizes = np.maximum(np.abs(a), np.abs(b))
+    own = _own(known)
+    if known.before is None or known.nudged_before is None:
+        floor = (_LAST_PLACES_FEW if few else _LAST_PLACES) * eps * sizes
+        return _spread(np.abs(b - a), np.abs(known.nudged - a), floor, times)._replace(own=own)
+    before_b = known.before if known.before_b is None else known.before_b
+    floor = _LAST_PLACES_OF_STEP * eps * np.maximum(sizes, np.abs(known.before))
+    step, step_b = a - known.before, b - before_b
+    moved = (known.nudged - known.nudged_before) - step
+    answer = _spread(np.abs(step_b - step), np.abs(moved), floor, times)
+    if answer.within and not known.inputs_equal:
+        # What has piled up over the calls.
+        answer = _spread(np.abs(b - a), np.abs(known.nudged - a), floor, times)
+    if answer.within and known.inputs_equal:
+        bias = _bias(step_b - step, moved, step, known.before, eps)
+        answer = answer._replace(within=not bias, bias=bias)
+    return answer._replace(own=own)
+
+
+def _once(known: Known) -> Known:
+    """Without the copies that devices have of the same: they would count as so many samples."""
+    arrays = {name: array for name, array in known._asdict().items() if name in _ARRAYS and array is not None}
+    if known.a.ndim == 0 or known.a.shape[0] < 2 or not all((array == array[:1]).all() for array in arrays.values()):
+        return known
+    first: dict[str, Any] = {name: array[0] for name, array in arrays.items()}
+    return known._replace(**first)
+
+
+def _own(known: Known) -> float:
+    """How far the program moves by itself, as a part of the size of what it computes; of a step, of the step."""
+    reference, moved = known.a, known.nudged - known.a
+    if known.before is not None and known.nudged_before is not None:
+        reference, moved = known.a - known.before, (known.nudged - known.nudged_before) - (known.a - known.before)
+    size = float(np.sqrt(np.mean(np.square(np.abs(reference))))) if reference.size else 0.0
+    far = float(np.sqrt(np.mean(np.square(np.abs(moved))))) if moved.size else 0.0
+    return far / size if size and np.isfinite(far / size) else 0.0
+
+
+def _spread(apart: Array, moved: Array, floor: Array, times: float) -> Answer:
+    """Whether distances are spread as those of the other run are: at most twice as many are as large."""
+    apart, moved, floor = apart.reshape(-1), np.nan_to_num(moved.reshape(-1), posinf=0.0), floor.reshape(-1)
+    excess = np.where(np.isfinite(apart), np.maximum(apart - floor, 0.0), np.inf)
+    largest = np.flatnonzero(excess)
+    if not largest.size:
+        return Answer(within=True, position=0, bound=0.0, bias="", own=0.0)
+    largest = largest[np.argsort(-excess[largest], kind="stable")]
+    ranked = -np.sort(-moved)
+    allowed = times * ranked[np.maximum(0, (np.arange(largest.size) - 2) // 2)]
+    over = excess[largest] - allowed
+    worst = int(np.argmax(np.where(over > 0, over / (allowed + floor[largest] + np.finfo(float).tiny), -1.0)))
+    position = int(largest[worst])
+    return Answer(
+        within=bool((over <= 0).all()),
+        position=position,
+        bound=float(floor[position] + allowed[worst]),
+        bias="",
+        own=0.0,
+    )
+
+
+def _bias(apart: Array, moved: Array, step: Array, before: Array, eps: float) -> str:
+    """`step` or `argument` where what the sides differ by is a part of that, and not as chance has it; else nothing.
+
+    Roundings have either sign; what is left out of every step, or a constant that is another one, has always the same.
+    """
+    if apart.dtype.kind == "c" or np.count_nonzero(apart) < _FEWEST_FOR_BIAS:
+        return ""
+    if not all(np.isfinite(x).all() for x in (apart, moved, step)):
+        return ""
+    for name, along in (("step", step), ("argument", before)):
+        total = abs(float(np.sum(apart * along)))
+        chance = float(np.sqrt(np.sum(np.square(apart * along))))
+        common = _COMMON_ROUNDINGS * eps * float(np.sum(np.abs(step * along)))
+        if total > common + _DEVIATIONS * chance * _bound_together(moved * along):
+            return name
+    return ""
+
+
+def _bound_together(moved: Array) -> float:
+    """By how much numbers deviate more together than one by one, as roundings that rows or columns share do."""
+    alone = float(np.sum(np.square(moved)))
+    if not alone:
+        return 1.0
+    sums = [float(np.sum(np.square(moved.sum(axis)))) for axis in range(moved.ndim)]
+    whole = float(np.square(moved.sum()))
+    return max(1.0, float(np.sqrt(max([*sums, whole / 4]) / alone)))
