@@ -13,6 +13,8 @@ from jaxmigrate.verify.recording import Leaf, Signature
 NUMBERS = ("array", "local shards")
 _KEYWORD = re.compile(r"\[1\]\['(\w+)'\]")
 _POSITION = re.compile(r"\[0\]\[(\d+)\]")
+# Also of keys with other characters, all of which name the same.
+_STEP = re.compile(r"[^\[\].'\"]+")
 
 
 class LeafPair(NamedTuple):
@@ -25,10 +27,15 @@ class LeafPair(NamedTuple):
 
 
 class Alignment(NamedTuple):
-    """The pairs of leaves of two calls, or how their structures differ, as text for either side."""
+    """The pairs of leaves of two calls, by path, and how their structures differ, as text for either side.
+
+    `only_ours` and `only_theirs` are the paths that one side has and the other has not.
+    """
 
     pairs: tuple[LeafPair, ...]
     structure: tuple[str, str, str] | None = None
+    only_ours: tuple[str, ...] = ()
+    only_theirs: tuple[str, ...] = ()
 
 
 @lru_cache(maxsize=1 << 10)
@@ -42,20 +49,21 @@ def align(
 ) -> Alignment:
     """The leaves of two calls side by side; arguments by keyword are matched with those by position.
 
-    A lenient alignment leaves out arguments that only one side has.
+    Leaves that only one side has make another structure, unless the alignment is lenient and there are others.
     """
     paths = [plain_path(where, leaf.path, parameters) for leaf in original.leaves]
     others = [plain_path(where, leaf.path, parameters_rewritten) for leaf in rewritten.leaves]
     places = _places(where, paths, others, original, rewritten)
-    if places is None and lenient and where == "input":
-        return _common(original, rewritten, paths, others, parameters, parameters_rewritten)
     if places is None:
-        return Alignment((), _missing(paths, others))
-    if where == "output" and original.nodes != rewritten.nodes:
-        return Alignment((), ("", original.nodes, rewritten.nodes))
-    return Alignment(
-        tuple(_pair(n, places[n], leaf, rewritten.leaves[places[n]]) for n, leaf in enumerate(original.leaves))
-    )
+        names = [named_path(where, path, parameters) for path in paths]
+        names_rewritten = [named_path(where, path, parameters_rewritten) for path in others]
+        found = _common(original, rewritten, names, names_rewritten)
+        is_other = not lenient or (where == "output" and not found.pairs)
+        return found._replace(structure=_missing(paths, others)) if is_other else found
+    pairs = tuple(_pair(n, places[n], leaf, rewritten.leaves[places[n]]) for n, leaf in enumerate(original.leaves))
+    if where == "output" and original.nodes != rewritten.nodes and not lenient:
+        return Alignment(pairs, ("", original.nodes, rewritten.nodes))
+    return Alignment(pairs)
 
 
 def _places(
@@ -73,24 +81,25 @@ def _places(
     return None if where == "output" or any(pair.problem for pair in pairs) else [*range(len(paths))]
 
 
-def _common(
-    original: Signature,
-    rewritten: Signature,
-    paths: Sequence[str],
-    others: Sequence[str],
-    parameters: Sequence[str],
-    parameters_rewritten: Sequence[str],
-) -> Alignment:
-    """The arguments that both sides have, by the names of their parameters, or by position where there are none."""
-    names = [named_path("input", path, parameters) for path in paths]
-    position = {named_path("input", path, parameters_rewritten): number for number, path in enumerate(others)}
-    return Alignment(
-        tuple(
-            _pair(n, position[name], original.leaves[n], rewritten.leaves[position[name]])
-            for n, name in enumerate(names)
-            if name in position
-        )
+def _common(original: Signature, rewritten: Signature, names: Sequence[str], others: Sequence[str]) -> Alignment:
+    """The leaves that both sides have, by name; a field of an object is also that of a dictionary."""
+    position = {_steps(name): number for number, name in enumerate(others)}
+    pairs = tuple(
+        _pair(n, position[_steps(name)], original.leaves[n], rewritten.leaves[position[_steps(name)]])
+        for n, name in enumerate(names)
+        if _steps(name) in position
     )
+    paired = {pair.theirs for pair in pairs}
+    return Alignment(
+        pairs,
+        None,
+        tuple(name for name in names if _steps(name) not in position),
+        tuple(name for number, name in enumerate(others) if number not in paired),
+    )
+
+
+def _steps(path: str) -> tuple[str, ...]:
+    return tuple(_STEP.findall(path))
 
 
 def plain_path(where: str, path: str, parameters: Sequence[str]) -> str:

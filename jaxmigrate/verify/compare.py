@@ -51,6 +51,7 @@ class CallPair:
     """The same call in both runs, and how it differs.
 
     `unrecorded` says that the layouts differ and that the log holds no digests of leaves, so that nothing is known.
+    `inputs_equal` says whether both sides were given the same, None where not all arguments were compared.
     """
 
     key: CallKey
@@ -59,13 +60,7 @@ class CallPair:
     deltas: tuple[Delta, ...]
     weak_types: int = 0
     unrecorded: bool = False
-
-    @property
-    def inputs_equal(self) -> bool | None:
-        """Whether both sides were given the same, None where one of them recorded no arguments."""
-        if self.original.inputs is None or self.rewritten.inputs is None:
-            return None
-        return not any(delta.where == "input" for delta in self.deltas)
+    inputs_equal: bool | None = None
 
 
 @dataclass(frozen=True)
@@ -94,6 +89,16 @@ class SiteComparison:
     calls_rewritten: int = 0
     parameters: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
     lenient: bool = False
+
+    @property
+    def on_one_side(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The results that only the original has, and those that only the rewritten side has, by path."""
+        ours, theirs = dict[str, None](), dict[str, None]()
+        for original, rewritten in self.signatures["output"]:
+            found = align("output", original, rewritten, *self.parameters, self.lenient)
+            ours |= dict.fromkeys(found.only_ours)
+            theirs |= dict.fromkeys(found.only_theirs)
+        return tuple(ours), tuple(theirs)
 
     @property
     def signatures(self) -> dict[str, list[tuple[Signature, Signature]]]:
@@ -182,16 +187,34 @@ def _compare_call(key: CallKey, original: Call, rewritten: Call, site: SiteCompa
             found = _compare_values(where, ours, theirs, site)
             deltas[:0] = found or ()
             unrecorded |= found is None
+    inputs_equal = _inputs_equal(original.inputs, rewritten.inputs, deltas, site)
     if site.lenient:
         deltas = _without_held_otherwise(deltas)
-    return CallPair(key, original, rewritten, tuple(deltas), weak, unrecorded)
+    return CallPair(key, original, rewritten, tuple(deltas), weak, unrecorded, inputs_equal)
+
+
+def _inputs_equal(
+    original: Values | None, rewritten: Values | None, deltas: list[Delta], site: SiteComparison
+) -> bool | None:
+    """Whether both sides were given the same; None where arguments are missing, or held in a way that is not known."""
+    if original is None or rewritten is None:
+        return None
+    kinds = {delta.kind for delta in deltas if delta.where == "input"}
+    if kinds - set(_HELD_OTHERWISE):
+        return False
+    alignment = align("input", original.signature, rewritten.signature, *site.parameters, site.lenient)
+    return None if kinds or alignment.only_ours or alignment.only_theirs else True
+
+
+# Arguments that may hold the same numbers in some way that is not known.
+_HELD_OTHERWISE = ("structure", "shape", "dtype")
 
 
 def _without_held_otherwise(deltas: list[Delta]) -> list[Delta]:
     """The differences of a lenient comparison: results, and where these differ, numbers that were given otherwise."""
     if not any(delta.where != "input" for delta in deltas):
         return []
-    return [delta for delta in deltas if delta.where != "input" or delta.kind not in ("structure", "shape", "dtype")]
+    return [delta for delta in deltas if delta.where != "input" or delta.kind not in _HELD_OTHERWISE]
 
 
 def _exception(original: Call, rewritten: Call) -> Delta:
@@ -210,12 +233,11 @@ def _compare_values(where: str, original: Values, rewritten: Values, site: SiteC
     if same_signature and original.digest == rewritten.digest:
         return []
     alignment = align(where, original.signature, rewritten.signature, *site.parameters, site.lenient)
-    if alignment.structure is not None:
-        return [Delta(where, "structure", None, *alignment.structure)]
+    other_structure = [Delta(where, "structure", None, *alignment.structure)] if alignment.structure is not None else []
     ours, theirs = original.leaves, rewritten.leaves
     if ours is None or theirs is None:
-        return _compare_without_leaves(where, alignment, original, rewritten)
-    return [
+        return other_structure or _compare_without_leaves(where, alignment, original, rewritten)
+    return other_structure + [
         delta
         for pair in alignment.pairs
         if (delta := _compare_leaf(where, pair, original, rewritten, ours, theirs)) is not None

@@ -23,6 +23,7 @@ from jaxmigrate.verify.recording import is_enclosing
 from jaxmigrate.verify.seen import seen_layouts
 
 MAX_DIFFERENCES = 20
+_NAMED = 4
 
 # The errors of measured leaves: by call, by "input" or "output", by number of the leaf.
 Errors = Mapping[tuple[CallKey, str, int], LeafError]
@@ -115,6 +116,8 @@ def judge_site(info: SiteInfo, case: Case) -> SiteEvidence:
         unrecorded=sum(pair.unrecorded for pair in comparison.pairs),
         arguments=seen_layouts(comparison, "input", case.devices // case.processes),
         results=seen_layouts(comparison, "output", case.devices // case.processes),
+        only_original=comparison.on_one_side[0],
+        only_rewritten=comparison.on_one_side[1],
     )
 
 
@@ -271,8 +274,21 @@ def _verdict(info: SiteInfo, comparison: SiteComparison, found: Sequence[Found],
         return Verdict.NOT_EXERCISED, "the log had no room for any of its calls: compare a shorter run"
     calls = _count(len(told)) + (f" of {len(comparison.pairs)}" if len(told) < len(comparison.pairs) else "")
     if not found:
-        return Verdict.EQUAL, f"{calls} bitwise equal"
-    return Verdict.WITHIN, f"{calls} equal, {len(comparison.differing)} of them within rounding{_sampling(unmeasured)}"
+        return Verdict.EQUAL, f"{calls} bitwise equal{_one_sided(comparison)}"
+    return (
+        Verdict.WITHIN,
+        f"{calls} equal, {len(comparison.differing)} of them within rounding{_sampling(unmeasured)}{_one_sided(comparison)}",
+    )
+
+
+def _one_sided(comparison: SiteComparison) -> str:
+    """Which results were not compared, because one side has none."""
+    told = [
+        f"only the {side} program returns {', '.join(names[:_NAMED])}{' and more' if len(names) > _NAMED else ''}"
+        for side, names in zip(("original", "rewritten"), comparison.on_one_side, strict=True)
+        if names
+    ]
+    return "".join(f"; {one}" for one in told)
 
 
 def _sampling(unmeasured: Sequence[Found]) -> str:

@@ -247,6 +247,7 @@ class SiteEvidence:
     `calls` were compared; `differing` of them are not bitwise equal, `measured` of those were compared number by
     number, and of `unrecorded` ones the logs do not tell. `traced` calls ran inside another transformation, where
     there are no values to compare. `covered_by` names the sites whose compared calls contained every call of this one.
+    `only_original` and `only_rewritten` are results that one side has and the other has not.
     """
 
     site: SiteInfo
@@ -271,6 +272,8 @@ class SiteEvidence:
     unrecorded: int = 0
     arguments: tuple[SeenLayout, ...] = ()
     results: tuple[SeenLayout, ...] = ()
+    only_original: tuple[str, ...] = ()
+    only_rewritten: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
