@@ -88,10 +88,12 @@ VMA = (
     ('    grads = lax.pmean(grads, "i")\n', "    grads = jax.tree.map(lambda g: g / N, grads)\n"),
 )
 RNGS = (
-    ('    return {"params": params, "opt": opt}, {', '    rngs = jax.random.split(state["rngs"])[0]\n'
-     '    return {"params": params, "opt": opt, "rngs": rngs}, {'),
+    (
+        '    return {"params": params, "opt": opt}, {',
+        '    rngs = jax.random.split(state["rngs"])[0]\n    return {"params": params, "opt": opt, "rngs": rngs}, {',
+    ),
     ('"opt": tx.init(params)}', '"opt": tx.init(params), "rngs": jax.random.key(0)}'),
-)  # fmt: skip
+)
 
 
 class Case(NamedTuple):
@@ -122,10 +124,12 @@ CASES = (
     Case("a fraction of the step", Verdict.DIFFERENT, edited(JIT, [("adamw(1e-3", "adamw(0.99997e-3")]), says="call 0"),
     Case("8 times with a field beside the state", Verdict.DIFFERENT,
          edited(SHARD, [("lax.pmean(grads", "lax.psum(grads")]), edited(BEFORE, RNGS), "call 0", "is 8 times"),
-    Case("another number printed", Verdict.DIFFERENT, edited(SHARD, [('float(metrics["loss"])', 'float(state["params"]["b"][3])')]),
+    Case("another number printed", Verdict.DIFFERENT,
+         edited(SHARD, [('float(metrics["loss"])', 'float(state["params"]["b"][3])')]),
          says="it prints something else: line 1: '0 1.4"),
-    Case("another file written", Verdict.DIFFERENT, edited(SHARD, [("map(np.asarray, ", "map(lambda p: 8 * np.asarray(p), ")]),
-         says="it writes something else: params.npz: ['w'] "),
+    Case("another file written", Verdict.DIFFERENT,
+         edited(SHARD, [("map(np.asarray, ", "map(lambda p: 8 * np.asarray(p), ")]),
+         says="it writes something else: params.npz: ['b'] "),
 )  # fmt: skip
 
 
