@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from bisect import bisect_left
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import cast
 
@@ -13,9 +13,10 @@ from libcst.codemod import CodemodContext, VisitorBasedCodemodCommand
 from libcst.metadata import MetadataWrapper, PositionProvider
 
 from jaxmigrate.codemod import arguments, blocks, imports
+from jaxmigrate.codemod.binding import bound
 from jaxmigrate.codemod.body import Body
 from jaxmigrate.codemod.form_feeds import with_form_feeds
-from jaxmigrate.codemod.layout import Room, comments_in, fitted, source
+from jaxmigrate.codemod.layout import Room, comments_in, fitted, lost_comments, source
 from jaxmigrate.codemod.marks import marked
 from jaxmigrate.codemod.places import Key, Places
 from jaxmigrate.codemod.style import Style
@@ -59,6 +60,8 @@ def rewritten(text: str, operations: Sequence[Operation], style: Style, *, marks
     """
     command = ApplyOperations(CodemodContext(), operations, style, marks=marks, text=text)
     after = command.transform_module(cst.parse_module(text)).code
+    if text.endswith("\r") and not after.endswith("\r"):  # which LibCST drops
+        after += "\r"
     return with_form_feeds(text, after) if "\f" in text else after
 
 
@@ -102,6 +105,7 @@ class ApplyOperations(VisitorBasedCodemodCommand):
         self.places = places
         self.cells = cell_starts(self._given)
         self.lines_count = len(self._text)
+        self.block_indent = None if self.style.indent == tree.default_indent else self.style.indent
         self._expressions: defaultdict[Key, list[Replace | Mark]] = defaultdict(list)
         self._calls: defaultdict[Key, list[OF_CALLS]] = defaultdict(list)
         self._statements: defaultdict[Key, list[OF_STATEMENTS]] = defaultdict(list)
@@ -109,6 +113,7 @@ class ApplyOperations(VisitorBasedCodemodCommand):
         self._items: set[Key] = set()
         self._holes: set[Key] = set()
         self._lines_touched: list[int] = []
+        self._new: dict[int, cst.CSTNode] = {}  # expressions that stand where others did
         self._finished: dict[Key, cst.BaseExpression] = {}
         self._around: list[STATEMENTS] = []
         self._comments: defaultdict[int, list[cst.Comment]] = defaultdict(list)
@@ -174,9 +179,11 @@ class ApplyOperations(VisitorBasedCodemodCommand):
 
     def on_leave(self, original_node: cst.CSTNodeT, updated_node: cst.CSTNodeT) -> cst.CSTNodeT:
         """A node with the operations on it applied."""
-        node: cst.CSTNode = updated_node
+        node: cst.CSTNode = bound(updated_node, lambda part: id(part) in self._new) if self._new else updated_node
         if isinstance(original_node, cst.BaseExpression):
-            node = self._expression(original_node, cast("cst.BaseExpression", node))
+            made = self._expression(original_node, cast("cst.BaseExpression", node))
+            if made is not node:
+                self._new[id(made)] = node = made
         elif isinstance(original_node, cst.WithItem):
             node = self._item(original_node, cast("cst.WithItem", node))
         elif isinstance(original_node, cst.Import | cst.ImportFrom):
@@ -273,18 +280,14 @@ class ApplyOperations(VisitorBasedCodemodCommand):
         self, original: cst.BaseExpression, node: cst.BaseExpression, operation: Replace
     ) -> cst.BaseExpression:
         new = self.templates.expression(operation.code, node)
-        self.keep_comments(node, new)
         if original.lpar and not new.lpar and _spans_lines(original):
             new = new.with_changes(lpar=original.lpar, rpar=original.rpar)
+        self.keep_comments(node, new)
         return fitted(new, self.room(original))
 
     def keep_comments(self, old: cst.CSTNode, new: cst.CSTNode) -> None:
         """Comments that new code has no place for go above the statement."""
-        lost = Counter(c.value for c in comments_in(old)) - Counter(c.value for c in comments_in(new))
-        for comment in comments_in(old):
-            if lost[comment.value] > 0:
-                lost[comment.value] -= 1
-                self._comments[id(self._around[-1])].append(comment)
+        self._comments[id(self._around[-1])] += lost_comments(old, new)
 
     def room(self, node: cst.CSTNode) -> Room:
         """Where a node of the file stands."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from jaxmigrate.codemod import commas
+from jaxmigrate.codemod.binding import in_brackets
 from jaxmigrate.codemod.layout import fits, fitted, source
 from jaxmigrate.program.operations import DropArgument, NameArgument, SetKeyword
 
@@ -44,11 +45,18 @@ def changed(
         else:
             args[index] = _with(args[index], keyword=None, equal=cst.MaybeSentinel.DEFAULT)
     kept = [arg for arg in args if arg is not None]
+    kept = [_apart(arg) for arg in kept] if len(kept) + len(added) > 1 or any(arg.keyword for arg in kept) else kept
     result = updated.with_changes(args=_ended(updated, kept, added))
     command.keep_comments(updated, result)
     room = command.room(original)
     one_line = "\n" not in source(updated)
     return result if not one_line or fits(source(result), room) else _refitted(result, command, original)
+
+
+def _apart(arg: cst.Arg) -> cst.Arg:
+    """An argument that can stand beside others: only alone does a generator need no parentheses of its own."""
+    value = arg.value
+    return arg.with_changes(value=in_brackets(value)) if isinstance(value, cst.GeneratorExp) and not value.lpar else arg
 
 
 def _refitted(call: cst.Call, command: ApplyOperations, original: cst.Call) -> cst.Call:
@@ -81,17 +89,26 @@ def _ended(old: cst.Call, kept: list[cst.Arg], added: list[cst.Arg]) -> list[cst
     if not args:
         return args
     gap = next((comma for a in old.args[:-1] if (comma := commas.between(a.comma))), None)
+    broken = commas.between(cst.Comma(whitespace_after=old.whitespace_before_args))
+    if gap is None and broken is not None and isinstance(old.whitespace_before_args, cst.ParenthesizedWhitespace):
+        gap = broken
     gap = gap or cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
     made: list[cst.Arg] = []
     for index, arg in enumerate(args):
         if index + 1 == len(args):
-            end = last.comma if last is not None else cst.MaybeSentinel.DEFAULT
+            end = commas.between(last.comma) if last is not None else None
             after = last.whitespace_after_arg if last is not None else cst.SimpleWhitespace("")
             made.append(
-                arg if arg is last else arg.with_changes(comma=commas.ended(arg.comma, end), whitespace_after_arg=after)
+                arg
+                if arg is last
+                else arg.with_changes(
+                    comma=commas.ended(arg.comma, end or cst.MaybeSentinel.DEFAULT), whitespace_after_arg=after
+                )
             )
         elif (last is not None and arg.comma is last.comma) or not isinstance(arg.comma, cst.Comma):
-            made.append(arg.with_changes(comma=gap, whitespace_after_arg=cst.SimpleWhitespace("")))
+            made.append(
+                arg.with_changes(comma=commas.ended(arg.comma, gap), whitespace_after_arg=cst.SimpleWhitespace(""))
+            )
         else:
             made.append(arg)
     return made

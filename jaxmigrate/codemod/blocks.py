@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar
 import libcst as cst
 
 from jaxmigrate.codemod.body import Body, Statement
-from jaxmigrate.codemod.layout import Room, comments_in, fitted, source
+from jaxmigrate.codemod.layout import Room, comments_in, fitted, lost_comments, source
 from jaxmigrate.program.operations import (
     After,
     Before,
@@ -70,8 +70,10 @@ def _unfolded(
     made: Made = []
     for old, new in zip(original.body, updated.body, strict=True):
         line = cst.SimpleStatementLine([new.with_changes(semicolon=cst.MaybeSentinel.DEFAULT)])
+        if new is updated.body[-1]:
+            line = line.with_changes(trailing_whitespace=updated.trailing_whitespace)
         made += _small(command, old, line)
-    return cst.IndentedBlock(made or [cst.SimpleStatementLine([cst.Pass()])])
+    return cst.IndentedBlock(made or [cst.SimpleStatementLine([cst.Pass()])], indent=command.block_indent)
 
 
 def _body(
@@ -171,7 +173,7 @@ def _changed(command: ApplyOperations, original: cst.CSTNode, updated: Statement
                 after += built(command, operation.code, indent)
             case ReplaceStatement():
                 here = built(command, operation.code, indent)
-                command.keep_comments(updated, cst.IndentedBlock(here))
+                here[:1] = [_commented(here[0], _inner_comments(updated, here))]
             case DropStatement() | None:
                 here = []
             case First():
@@ -185,6 +187,20 @@ def _changed(command: ApplyOperations, original: cst.CSTNode, updated: Statement
     if statements and statements[0] is not updated:
         statements = _taking_over(statements, updated)
     yield from statements
+
+
+def _inner_comments(old: Statement, new: Made) -> list[cst.Comment]:
+    """The comments within a statement, but for that behind it, that new ones do not have."""
+    bare = old.with_changes(leading_lines=())
+    if isinstance(bare, cst.SimpleStatementLine):
+        bare = bare.with_changes(trailing_whitespace=cst.TrailingWhitespace())
+    return lost_comments(bare, cst.IndentedBlock(new))
+
+
+def _commented(statement: cst.BaseStatement, comments: Sequence[cst.Comment]) -> cst.BaseStatement:
+    assert isinstance(statement, cst.SimpleStatementLine | cst.BaseCompoundStatement)
+    lines = [*(cst.EmptyLine(comment=comment) for comment in comments), *statement.leading_lines]
+    return statement.with_changes(leading_lines=lines) if comments else statement
 
 
 def _taking_over(statements: Made, old: Statement) -> Made:
@@ -214,10 +230,12 @@ def _with_first(command: ApplyOperations, function: Statement, operation: First,
     body = function.body
     if isinstance(body, cst.SimpleStatementSuite):
         lines = [cst.SimpleStatementLine([s.with_changes(semicolon=cst.MaybeSentinel.DEFAULT)]) for s in body.body]
-        return function.with_changes(body=cst.IndentedBlock([*new, *lines]))
+        place = 0 if function.get_docstring() is None else 1
+        block = cst.IndentedBlock([*lines[:place], *new, *lines[place:]], indent=command.block_indent)
+        return function.with_changes(body=block)
     assert isinstance(body, cst.IndentedBlock)
     statements = list(body.body)
-    place = 1 if function.get_docstring() is not None and len(statements) > 1 else 0
+    place = 0 if function.get_docstring() is None else 1
     if place < len(statements):
         old = statements[place]
         assert isinstance(old, cst.SimpleStatementLine | cst.BaseCompoundStatement)
@@ -237,12 +255,18 @@ def _redecorated(
     assert isinstance(original, cst.FunctionDef | cst.ClassDef)
     key = command.places.of_ast(operation.decorator)
     made: list[cst.Decorator] = []
+    lost: list[cst.Comment] = []
     for old, new in zip(original.decorators, updated.decorators, strict=True):
         if command.places.of_cst(old.decorator) != key:
             made.append(new)
             continue
-        made += _decorators(command, operation.decorators, command.indent_of(original), new.leading_lines)
-    return updated.with_changes(decorators=made)
+        fresh = list(_decorators(command, operation.decorators, command.indent_of(original), new.leading_lines))
+        fresh[-1:] = [one.with_changes(trailing_whitespace=new.trailing_whitespace) for one in fresh[-1:]]
+        lost += lost_comments(new, cst.FunctionDef(cst.Name("f"), cst.Parameters(), cst.IndentedBlock([]), fresh))
+        made += fresh
+    updated = updated.with_changes(decorators=made)
+    lines = [*updated.leading_lines, *(cst.EmptyLine(comment=comment) for comment in lost)]
+    return updated.with_changes(leading_lines=lines)
 
 
 def _decorators(

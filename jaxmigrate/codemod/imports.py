@@ -21,6 +21,7 @@ from jaxmigrate.program.operations import Code, DropAlias, Import, ReplaceAlias
 if TYPE_CHECKING:
     from jaxmigrate.codemod.apply import ApplyOperations
 
+BLANK = cst.EmptyLine(indent=False)
 SortKey: TypeAlias = Callable[[Importing], tuple[bool | str, ...]]
 
 
@@ -279,9 +280,10 @@ def _inserted(body: Body, group: Sequence[Import], line: int) -> None:
     if not indices:
         body.insert(_behind_docstring(body), new)
         return
-    section = _section(body, indices, statement)
+    sections = _sections(body, indices)
+    section = _section_of(body, sections, statement)
     if section is None:
-        body.insert(max(indices) + 1, new.with_changes(leading_lines=[cst.EmptyLine(indent=False)]))
+        _put_apart(body, sections, new)
         return
     key = _order([_of(body, index) for index in section])
     place = next((index for index in section if key(_of(body, index)) > key(statement)), None)
@@ -310,36 +312,55 @@ def _behind_docstring(body: Body) -> int:
     return 0
 
 
-def _section(body: Body, indices: Sequence[int], new: Importing) -> list[int] | None:
-    """The imports, without a blank line between them, among which a new one belongs; None where it begins its own."""
+def _sections(body: Body, indices: Sequence[int]) -> list[list[int]]:
+    """The imports at some indices, those without a blank line or another statement between them together."""
     sections: list[list[int]] = []
     for index in indices:
-        statement = body.statements[index]
-        apart = any(line.comment is None for line in statement.leading_lines)
+        apart = any(line.comment is None for line in body.statements[index].leading_lines)
         if sections and sections[-1][-1] == index - 1 and not apart:
             sections[-1].append(index)
         else:
             sections.append([index])
-    modules = [[module_of(_of(body, index)) for index in section] for section in sections]
-    usable = [i for i, names in enumerate(modules) if any(name != "__future__" for name in names)]
+    return sections
+
+
+def _section_of(body: Body, sections: Sequence[list[int]], new: Importing) -> list[int] | None:
+    """The section in which a new import belongs: one with others of its package, or of its kind; None where none is."""
     root = module_of(new).partition(".")[0]
-    for i in usable:
-        if root and any(name.partition(".")[0] == root for name in modules[i]):
-            return sections[i]
-    for i in reversed(usable):
-        if _kind(module_of(new)) in map(_kind, modules[i]):
-            return sections[i]
-    if _kind(module_of(new)) == "own":
-        return None
-    return sections[usable[-1]] if usable else None
+    names = [[module_of(_of(body, index)) for index in section] for section in sections]
+    for section, modules in zip(sections, names, strict=True):
+        if root and any(name.partition(".")[0] == root for name in modules):
+            return section
+    for section, modules in zip(reversed(sections), reversed(names), strict=True):
+        if any(_rank(name) == _rank(root) for name in modules):
+            return section
+    return None
 
 
-def _kind(module: str) -> str:
-    """The section that isort puts an import in: the standard library, installed ones, or the project's own."""
+def _put_apart(body: Body, sections: Sequence[list[int]], new: cst.SimpleStatementLine) -> None:
+    """Puts an import in a section of its own: the standard library, what is installed, the project."""
+    rank = _rank(module_of(_only(new)))
+    behind = next((s for s in sections if all(_rank(module_of(_of(body, index))) > rank for index in s)), None)
+    if behind is None:
+        body.insert(sections[-1][-1] + 1, new.with_changes(leading_lines=[BLANK]))
+        return
+    below = body.statements[behind[0]]
+    body.statements[behind[0]] = below.with_changes(leading_lines=[BLANK])
+    body.insert(behind[0], new.with_changes(leading_lines=below.leading_lines))
+
+
+def _only(line: cst.SimpleStatementLine) -> Importing:
+    found = alone(line)
+    assert found is not None
+    return found
+
+
+def _rank(module: str) -> int:
+    """The section that isort puts an import in: __future__, the standard library, installed ones, the project's own."""
     root = module.partition(".")[0]
-    if root in sys.stdlib_module_names:
-        return "standard"
-    return "own" if not root else "installed"
+    if root == "__future__":
+        return 0
+    return 1 if root in sys.stdlib_module_names else 2 if root else 3
 
 
 def _order(known: Sequence[Importing]) -> SortKey:

@@ -5,6 +5,7 @@ Only brackets that templates brought are broken; what a file's author wrote keep
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -46,6 +47,17 @@ def comments_in(node: cst.CSTNode) -> Iterator[cst.Comment]:
         yield node
     for child in node.children:
         yield from comments_in(child)
+
+
+def lost_comments(old: cst.CSTNode, new: cst.CSTNode) -> list[cst.Comment]:
+    """The comments of a node that another one does not have."""
+    lost = Counter(c.value for c in comments_in(old)) - Counter(c.value for c in comments_in(new))
+    found: list[cst.Comment] = []
+    for comment in comments_in(old):
+        if lost[comment.value] > 0:
+            lost[comment.value] -= 1
+            found.append(comment)
+    return found
 
 
 def fits(text: str, room: Room) -> bool:

@@ -31,7 +31,9 @@ class Places:
 
     def of_ast(self, node: ast.AST) -> Key:
         """The key of a node of `ast` that has a position."""
-        if isinstance(node, ast.Tuple) and node.elts:
+        if isinstance(node, ast.Tuple) and not node.elts:
+            return ("empty", node.lineno, self._column(node.lineno, node.col_offset))
+        if isinstance(node, ast.Tuple):
             return ("tuple", len(node.elts), self.of_ast(node.elts[0]))
         if isinstance(node, ast.GeneratorExp):
             return ("generator", self.of_ast(node.elt))
@@ -52,7 +54,9 @@ class Places:
 
     def of_cst(self, node: cst.CSTNode) -> Key:
         """The key of a LibCST node."""
-        if isinstance(node, cst.Tuple) and node.elements:
+        if isinstance(node, cst.Tuple) and not node.elements:
+            return ("empty", *self.start(node.lpar[-1]))
+        if isinstance(node, cst.Tuple):
             return ("tuple", len(node.elements), self._of_element(node.elements[0]))
         if isinstance(node, cst.GeneratorExp):
             return ("generator", self.of_cst(node.elt))

@@ -6,14 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 
 import libcst as cst
 
+from jaxmigrate.codemod.binding import ATOMS, bound, in_brackets
 from jaxmigrate.codemod.marks import marked
 from jaxmigrate.codemod.style import Style
 from jaxmigrate.program.operations import HOLE, ITSELF, Code, Marked, Part
 
-ATOMS = (
-    *(cst.Name, cst.Attribute, cst.Call, cst.Subscript, cst.BaseNumber, cst.BaseString, cst.Ellipsis),
-    *(cst.List, cst.Dict, cst.Set, cst.ListComp, cst.DictComp, cst.SetComp),
-)
 PREFIX = "hole__"
 Finder = Callable[[Part], cst.BaseExpression]
 
@@ -22,8 +19,9 @@ class Templates:
     """Builds new code for one file; `find` gives what a node of `ast` has become by then."""
 
     def __init__(self, module: cst.Module, style: Style, find: Finder, *, marks: bool) -> None:
-        self._config = module.config_for_parsing
+        self._config = cst.PartialParserConfig(default_newline=module.default_newline)
         self._style = style
+        self._indent = None if style.indent == module.default_indent else style.indent
         self._find = find
         self._marks = marks
 
@@ -44,7 +42,7 @@ class Templates:
         parts = {name: self._part(part) for name, part in code.parts.items()}
         if itself is not None:
             parts[ITSELF] = itself
-        found = node.visit(_Filler(parts, self._style))
+        found = node.visit(_Filler(parts, self._style, self._indent))
         assert isinstance(found, cst.CSTNode)
         return found
 
@@ -62,8 +60,9 @@ def _named(text: str) -> str:
 
 
 class _Filler(cst.CSTTransformer):
-    def __init__(self, parts: Mapping[str, cst.BaseExpression], style: Style) -> None:
+    def __init__(self, parts: Mapping[str, cst.BaseExpression], style: Style, indent: str | None) -> None:
         super().__init__()
+        self._indent = indent
         self._parts = parts
         self._style = style
         self._put: set[int] = set()
@@ -86,7 +85,10 @@ class _Filler(cst.CSTTransformer):
         )
 
     def leave_IndentedBlock(self, _original: cst.IndentedBlock, updated_node: cst.IndentedBlock) -> cst.BaseSuite:
-        return updated_node.with_changes(indent=None)
+        return updated_node.with_changes(indent=self._indent)
+
+    def leave_Newline(self, _original: cst.Newline, updated_node: cst.Newline) -> cst.Newline:
+        return updated_node.with_changes(value=None)
 
     def leave_Arg(self, _original: cst.Arg, updated_node: cst.Arg) -> cst.Arg:
         value = updated_node.value
@@ -95,29 +97,13 @@ class _Filler(cst.CSTTransformer):
         return updated_node
 
     def on_leave(self, original_node: cst.CSTNodeT, updated_node: cst.CSTNodeT) -> cst.CSTNode:  # type: ignore[override]
-        node = super().on_leave(original_node, updated_node)
-        assert isinstance(node, cst.CSTNode)
-        if isinstance(node, cst.Attribute | cst.Subscript | cst.Await):
-            return self._bound(node, "value" if not isinstance(node, cst.Await) else "expression")
-        if isinstance(node, cst.Call):
-            return self._bound(node, "func")
-        if isinstance(node, cst.BinaryOperation | cst.BooleanOperation):
-            return self._bound(self._bound(node, "left"), "right")
-        if isinstance(node, cst.Comparison):
-            return self._bound(node, "left")
-        if isinstance(node, cst.UnaryOperation):
-            return self._bound(node, "expression")
+        left = super().on_leave(original_node, updated_node)
+        assert isinstance(left, cst.CSTNode)
+        node = bound(left, lambda part: id(part) in self._put)
         if isinstance(node, cst.Return | cst.Assign | cst.AnnAssign | cst.Expr | cst.AugAssign):
             value = node.value
             if value is not None and id(value) in self._put and _has_break(value):
                 return node.with_changes(value=in_brackets(value))
-        return node
-
-    def _bound(self, node: cst.CSTNode, field: str) -> cst.CSTNode:
-        """A node whose part binds tightly: what is no atom goes into parentheses."""
-        part = getattr(node, field)
-        if id(part) in self._put and not isinstance(part, ATOMS) and not part.lpar:
-            return node.with_changes(**{field: in_brackets(part)})
         return node
 
 
@@ -129,8 +115,3 @@ def _needs_brackets(part: cst.BaseExpression) -> bool:
 def _has_break(part: cst.BaseExpression) -> bool:
     """Whether an expression goes over lines outside of brackets of its own."""
     return not isinstance(part, ATOMS) and not part.lpar and "\n" in cst.Module(body=()).code_for_node(part)
-
-
-def in_brackets(node: cst.BaseExpression) -> cst.BaseExpression:
-    """An expression within parentheses."""
-    return node.with_changes(lpar=[cst.LeftParen()], rpar=[cst.RightParen()])
