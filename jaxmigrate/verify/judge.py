@@ -275,8 +275,8 @@ def _verdict(info: SiteInfo, comparison: SiteComparison, found: Sequence[Found],
     calls = _count(len(told)) + (f" of {len(comparison.pairs)}" if len(told) < len(comparison.pairs) else "")
     if not found:
         return Verdict.EQUAL, f"{calls} bitwise equal{_one_sided(comparison)}"
-    told = f"{_sampling(unmeasured)}{_one_sided(comparison)}"
-    return Verdict.WITHIN, f"{calls} equal, {len(comparison.differing)} of them within rounding{told}"
+    besides = f"{_sampling(unmeasured)}{_one_sided(comparison)}"
+    return Verdict.WITHIN, f"{calls} equal, {len(comparison.differing)} of them within rounding{besides}"
 
 
 def _one_sided(comparison: SiteComparison) -> str:
