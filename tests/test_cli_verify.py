@@ -566,3 +566,15 @@ def test_the_other_python_without_jax_is_named(
     python = str(without_jax / "python")
     assert main(["verify", "train.py", "--original-python", python, "--", "python", "train.py"]) == 2
     assert f"COMMAND ran {python}, which has no jax" in capsys.readouterr().err
+
+
+def test_an_interrupt_says_what_became_of_the_project(
+    program: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(request: VerifyRequest, progress: object) -> Evidence:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(verification, "verify", interrupted)
+    assert main(["fix", ".", "--verify", *COMMAND]) == 130
+    assert "interrupted: the programs were ended" in capsys.readouterr().err
+    assert (program / "train.py").read_text() == TRAIN

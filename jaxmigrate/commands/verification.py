@@ -176,6 +176,9 @@ def _verified(
                 raise Failure(without)
     except VerifyError as error:
         raise Failure(str(error)) from error
+    except (KeyboardInterrupt, SystemExit):
+        say("interrupted: the programs were ended and their copies removed; no file of the project was changed")
+        raise
     evidence = merge(found)
     unrun = [note for one in chosen for note in unrun_lines(one.command, {s.name: s for s in sources})]
     return replace(evidence, notes=(*evidence.notes, *unrun))

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from jaxmigrate.verify.guard import Guard
+
 POLL_SECONDS = 0.1
 GRACE_SECONDS = 1.0
 # Hundredths of a second of processor time, at once and in a second, that a thread which only looks around may use.
@@ -49,6 +51,7 @@ def run_child(
     streams: Streams,
     timeout: float,
     watch: Callable[[float, int], str],
+    guard: Guard | None = None,
 ) -> Outcome:
     """Run a command in a session of its own until it ends, its time is up, or `watch` says what is wrong with it.
 
@@ -56,7 +59,7 @@ def run_child(
     but the empty one ends the run and becomes the outcome's kind.
     """
     started = time.monotonic()
-    with _started(command, executable, cwd, environment, streams) as child:
+    with _started(command, executable, cwd, environment, streams, guard or Guard(None)) as child:
         while True:
             with suppress(subprocess.TimeoutExpired):
                 status = child.wait(POLL_SECONDS)
@@ -70,7 +73,7 @@ def run_child(
 
 @contextmanager
 def _started(
-    command: list[str], executable: str, cwd: Path, environment: Mapping[str, str], streams: Streams
+    command: list[str], executable: str, cwd: Path, environment: Mapping[str, str], streams: Streams, guard: Guard
 ) -> Iterator[subprocess.Popen[bytes]]:
     with streams.stdin.open("rb") as stdin, streams.stdout.open("wb") as stdout, streams.stderr.open("wb") as stderr:
         child = subprocess.Popen(
@@ -83,10 +86,12 @@ def _started(
             stderr=stderr,
             start_new_session=True,
         )
+        guard.add(child.pid)
         try:
             yield child
         finally:
             end_group(child, environment["JAXMIGRATE_VERIFY"])
+            guard.drop(child.pid)
 
 
 def end_group(child: subprocess.Popen[bytes], token: str) -> None:

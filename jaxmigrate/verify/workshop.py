@@ -14,7 +14,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from importlib import resources
 from pathlib import Path
@@ -23,6 +23,7 @@ from typing import Any
 
 from jaxmigrate.verify import environment as env
 from jaxmigrate.verify.gpus import FLAGS
+from jaxmigrate.verify.guard import PREFIX, Guard, guarded, remove, sweep
 from jaxmigrate.verify.keep import Wanted
 from jaxmigrate.verify.messages import describe_run, tail
 from jaxmigrate.verify.model import CPU, GPU, ORIGINAL, Progress, RunSummary, SiteInfo, VerifyRequest, run_name
@@ -76,6 +77,7 @@ class Workshop:
     request: VerifyRequest
     folder: Path
     progress: ProgressCallback
+    guard: Guard
 
     @property
     def boot(self) -> Path:
@@ -145,7 +147,7 @@ class Workshop:
         if self.request.processes > 1:
             command = [sys.executable, "-m", _LAUNCHER, f"{self.request.processes}", executable, *command]
             executable = sys.executable
-        outcome = run_child(command, executable, cwd, variables, streams, self.request.timeout, watch)
+        outcome = run_child(command, executable, cwd, variables, streams, self.request.timeout, watch, self.guard)
         recording.read_on()
         self.progress(Progress("ran", name, recording.count(), expected, "", outcome.seconds))
         sites = {site.id: site for site in self.request.sites}
@@ -251,13 +253,15 @@ def _empty(folder: Path) -> None:
 @contextmanager
 def open_workshop(request: VerifyRequest, progress: ProgressCallback) -> Iterator[Workshop]:
     """A workshop whose folder is removed at the end, also when a signal ends the verification."""
+    sweep()
     with _signals_as_exceptions():
-        folder = Path(os.path.realpath(tempfile.mkdtemp(prefix="jaxmigrate-")))
-        try:
-            _lay_out(folder, request)
-            yield Workshop(request, folder, progress)
-        finally:
-            _remove(folder)
+        folder = Path(os.path.realpath(tempfile.mkdtemp(prefix=PREFIX)))
+        with guarded(folder) as guard:
+            try:
+                _lay_out(folder, request)
+                yield Workshop(request, folder, progress, guard)
+            finally:
+                remove(folder)
 
 
 def _lay_out(folder: Path, request: VerifyRequest) -> None:
@@ -268,16 +272,6 @@ def _lay_out(folder: Path, request: VerifyRequest) -> None:
         if source.name.endswith(".py"):
             place = package.parent if source.name == "sitecustomize.py" else package
             (place / source.name).write_bytes(source.read_bytes())
-
-
-def _remove(folder: Path) -> None:
-    """Remove a folder in which a program may have left read-only places."""
-    for place, names, _ in os.walk(folder):
-        for name in names:
-            if not os.path.islink(os.path.join(place, name)):
-                with suppress(OSError):
-                    os.chmod(os.path.join(place, name), 0o700)
-    shutil.rmtree(folder, ignore_errors=True)
 
 
 @contextmanager

@@ -7,11 +7,13 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
 
+from jaxmigrate.verify.guard import name_of, sweep
 from jaxmigrate.verify.process import IdleWatch, Outcome, Streams, carriers, run_child
 from jaxmigrate.verify.workshop import hangs
 
@@ -161,29 +163,89 @@ def test_process_that_waits_for_a_busy_child_is_not_hung(tmp_path: Path) -> None
     assert found == [False, True]
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_verification_that_is_ended_leaves_nothing(tmp_path: Path, number: signal.Signals) -> None:
-    program = tmp_path / "project" / "p.py"
-    program.parent.mkdir()
-    program.write_text("import pathlib, time; pathlib.Path('began').touch(); time.sleep(60)")
-    scratch = tmp_path / "scratch"
-    scratch.mkdir()
-    verifying = (
-        "import pathlib, sys\n"
-        "from jaxmigrate.verify.model import VerifyRequest\n"
-        "from jaxmigrate.verify.run import verify\n"
-        f"verify(VerifyRequest(pathlib.Path({str(program.parent)!r}), (sys.executable, 'p.py'), {{}}, {{}}, ()))\n"
-    )
+VERIFIES = """
+import pathlib, sys
+from jaxmigrate.verify.model import VerifyRequest
+from jaxmigrate.verify.run import verify
+verify(VerifyRequest(pathlib.Path({root!r}), (sys.executable, "p.py"), {{}}, {{}}, ()))
+"""
+BEGINS = "import pathlib, time; pathlib.Path('began').touch(); time.sleep(60)"
+# A process with a session of its own, which only its environment tells.
+BEGINS_ANOTHER = f"""
+import subprocess, sys
+subprocess.Popen([sys.executable, "-S", "-c", "import time; time.sleep(60)"], start_new_session=True)
+{BEGINS}
+"""
+
+
+@contextmanager
+def verifying(tmp_path: Path, program: str) -> Iterator[tuple[subprocess.Popen[bytes], Path]]:
+    """A verification in a process of its own whose program has begun, and its scratch folder."""
+    root, scratch = tmp_path / "project", tmp_path / "scratch"
+    for folder in (root, scratch):
+        folder.mkdir(exist_ok=True)
+    (root / "p.py").write_text(program)
     environment = {**os.environ, "TMPDIR": str(scratch), "PYTHONPATH": str(REPOSITORY)}
-    with subprocess.Popen([sys.executable, "-c", verifying], env=environment, stderr=subprocess.PIPE) as child:
+    command = [sys.executable, "-c", VERIFIES.format(root=str(root))]
+    with subprocess.Popen(command, env=environment, stderr=subprocess.PIPE) as child:
         for _ in range(500):
             if [*scratch.glob("*/tree/project/began")]:
                 break
             time.sleep(0.02)
         (folder,) = scratch.iterdir()
+        yield child, folder
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_verification_that_is_ended_leaves_nothing(tmp_path: Path, number: signal.Signals) -> None:
+    with verifying(tmp_path, BEGINS) as (child, folder):
         token = str(folder / "runs" / "original-1" / "config.json")
         assert carriers(token)
         child.send_signal(number)
         assert child.wait(20) != 0
     assert carriers(token) == []
-    assert [*scratch.iterdir()] == []
+    assert [*folder.parent.iterdir()] == []
+
+
+def left_by(folder: Path) -> list[str]:
+    """The processes that name a scratch folder, and the folder itself if it is there."""
+    found = [str(folder)] if folder.exists() else []
+    for path in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            state = (path / "stat").read_bytes().rpartition(b")")[2].split()[0]
+            told = (path / "environ").read_bytes() + (path / "cmdline").read_bytes()
+            if str(folder).encode() in told and state != b"Z":
+                found.append(path.name)
+    return found
+
+
+@pytest.mark.parametrize("program", [BEGINS, BEGINS_ANOTHER], ids=["one", "another"])
+@pytest.mark.parametrize("attempt", range(3))
+def test_verification_that_is_killed_leaves_nothing(tmp_path: Path, program: str, attempt: int) -> None:
+    with verifying(tmp_path, program) as (child, folder):
+        time.sleep(0.1 * attempt)
+        child.kill()
+        child.wait()
+        deadline = time.monotonic() + 5.0
+        while left_by(folder) and time.monotonic() < deadline:
+            time.sleep(0.05)
+    assert left_by(folder) == []
+
+
+def test_what_a_killed_verification_left_is_removed_by_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    owners = {
+        "jaxmigrate-dead": "4194304 1",
+        "jaxmigrate-alive": f"{os.getpid()}",
+        "jaxmigrate-other": None,
+        "x-dead": "4194304 1",
+    }
+    for name, owner in owners.items():
+        (tmp_path / name / "tree").mkdir(parents=True)
+        (tmp_path / name / "tree").chmod(0o500)
+        if owner is not None:
+            (tmp_path / name / "owner").write_text(name_of(os.getpid()) if owner == f"{os.getpid()}" else owner)
+    sweep()
+    assert {path.name for path in tmp_path.iterdir()} == {*owners} - {"jaxmigrate-dead"}
