@@ -71,10 +71,11 @@ class _Filler(cst.CSTTransformer):
         if not original_node.value.startswith(PREFIX):
             return updated_node
         part = self._parts[original_node.value.removeprefix(PREFIX)]
-        part = part.deep_clone() if id(part) in self._put else part
+        part = _copy(part) if id(part) in self._put else part
+        self._put.add(id(part))
         if _needs_brackets(part):
             part = in_brackets(part)
-        self._put.add(id(part))
+            self._put.add(id(part))
         return part
 
     def leave_SimpleString(self, _original: cst.SimpleString, updated_node: cst.SimpleString) -> cst.SimpleString:
@@ -105,6 +106,18 @@ class _Filler(cst.CSTTransformer):
             if value is not None and id(value) in self._put and _has_break(value):
                 return node.with_changes(value=in_brackets(value))
         return node
+
+
+class _WithoutComments(cst.CSTTransformer):
+    def leave_Comment(self, _original: cst.Comment, _updated: cst.Comment) -> cst.RemovalSentinel:  # type: ignore[override]
+        return cst.RemoveFromParent()
+
+
+def _copy(part: cst.BaseExpression) -> cst.BaseExpression:
+    """An expression once more; its comments stand once."""
+    found = part.deep_clone().visit(_WithoutComments())
+    assert isinstance(found, cst.BaseExpression)
+    return found
 
 
 def _needs_brackets(part: cst.BaseExpression) -> bool:

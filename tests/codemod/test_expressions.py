@@ -157,6 +157,12 @@ def test_marks_change_no_line() -> None:
     )
 
 
+def test_a_part_that_stands_twice_has_its_comment_once() -> None:
+    found = after("y = f((  # why\n    x\n))\n", lambda n: [Replace(n("f(x)"), code("g($a, $a)", a=n("x")))])
+    assert ast.unparse(ast.parse(found)) == "y = g(x, x)"
+    assert found.count("# why") == 1
+
+
 def test_quotes_and_indents_are_the_files() -> None:
     text = "def f():\n\treturn g('a', x)\n"
     found = after(text, lambda n: [Replace(n("x"), code('h("b", "it\'s", f"{c}")'))], Style(indent="\t", quote="'"))

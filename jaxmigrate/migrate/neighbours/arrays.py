@@ -30,13 +30,13 @@ PUT = {
     "jax.device_put_replicated": (
         "_put_replicated",
         "x",
-        "Puts a copy of each array of a tree on each device, stacked along a new leading axis.",
+        "Puts a copy of each array on each device, along a new leading axis.",
         "lambda leaf: {jax}.device_put({numpy}.stack([leaf] * len(devices)), sharding), x",
     ),
     "jax.device_put_sharded": (
         "_put_sharded",
         "shards",
-        "Puts one tree on each device, stacked along a new leading axis.",
+        "Puts one tree on each device, along a new leading axis.",
         "lambda *leaves: {jax}.device_put({numpy}.stack(leaves), sharding), *shards",
     ),
 }

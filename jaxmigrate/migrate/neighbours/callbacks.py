@@ -66,7 +66,7 @@ def name(desk: Desk, use: OldReference) -> str | None:
 def _call(jax: str, numpy: str, io_callback: str) -> list[str]:
     return [
         "def _call_host(function, arg, result_shape=None):",
-        '    """Calls a function on the host with NumPy arrays, and returns what it gives."""',
+        '    """Calls a function on the host with NumPy arrays."""',
         f"    return {io_callback}(lambda arg: function({jax}.tree.map({numpy}.asarray, arg)), result_shape, arg)",
     ]
 
@@ -74,7 +74,7 @@ def _call(jax: str, numpy: str, io_callback: str) -> list[str]:
 def _tap(jax: str, numpy: str) -> list[str]:
     return [
         "def _tap(function, arg, result=None):",
-        '    """Hands a value to a function on the host, with no transforms, and returns it or the result."""',
+        '    """Hands a value to a function on the host; gives it, or the result."""',
         f"    {jax}.debug.callback(lambda arg: function({jax}.tree.map({numpy}.asarray, arg), ()), arg)",
         "    return arg if result is None else result",
     ]
@@ -83,7 +83,7 @@ def _tap(jax: str, numpy: str) -> list[str]:
 def _print(jax: str, numpy: str) -> list[str]:
     return [
         "def _print_value(arg, result=None, **labels):",
-        '    """Prints a value on the host below its labels, and returns it or the result."""',
+        '    """Prints a value on the host; gives it, or the result."""',
         '    lines = [" ".join(f"{label}: {labels[label]}" for label in sorted(labels))] if labels else []',
         f'    {jax}.debug.callback(lambda arg: print(*lines, {jax}.tree.map({numpy}.asarray, arg), sep="\\n"), arg)',
         "    return arg if result is None else result",

@@ -181,7 +181,7 @@ def _manual_axes(desk: Desk, mesh: ast.expr, auto: ast.expr) -> Code:
     left = _names_in(auto)
     if axes is not None and left is not None and set(axes) - left:
         return code("{" + ", ".join(desk.quoted(axis) for axis in axes if axis not in left) + "}")
-    return code("frozenset($mesh.axis_names) - $auto", mesh=mesh, auto=auto)
+    return code(f"frozenset({ast.unparse(mesh)}.axis_names) - $auto", auto=auto)
 
 
 def _axes_of(mesh: ast.expr, desk: Desk) -> tuple[str, ...] | None:

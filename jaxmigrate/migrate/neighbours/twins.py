@@ -63,7 +63,7 @@ def name(desk: Desk, use: OldReference) -> str | None:
     mesh, sharding, spec = new
     lines = [
         "def _filter_map(function=None, *, in_axes=None, donate='none', **options):".replace("'", '"'),
-        '    """Maps a function over rows that are split over the devices, as `eqx.filter_pmap` did."""',
+        '    """Maps a function over rows that are split over the devices."""',
         "    if function is None:",
         "        return lambda function: _filter_map(function, in_axes=in_axes, donate=donate, **options)",
         f"    axes = {equinox}.if_array(0) if in_axes is None else in_axes",

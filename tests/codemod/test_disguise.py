@@ -1,0 +1,58 @@
+# ruff: noqa: E501 - a program reads better in one line
+"""Parentheses, comments and line breaks change nothing of a rewrite, and no comment is lost.
+
+Another kind of program joins by a line in PROGRAMS.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+
+import pytest
+
+from jaxmigrate.migrate import fix_files
+from tests.campaigns.old_name_cases import CANNOT, PRELUDE, USES
+from tests.codemod.disguise import disguised
+
+MAPS = "import functools\nimport jax\nfrom jax.experimental.shard_map import shard_map\nfrom jax.sharding import PartitionSpec as P\n"
+XMAP = "import jax\nfrom jax.experimental.maps import xmap\nfrom jax.sharding import PartitionSpec as P\n"
+POSITIONAL = "import jax\nfrom jax.sharding import PositionalSharding\n"
+PROGRAMS = {
+    **{name: PRELUDE + use for name, use in USES.items() if name not in CANNOT},
+    "shard_map": MAPS + "f = shard_map(jax.numpy.sin, m, (P(),), (P() if s else P('a')), check_rep=False)\n",
+    "shard_map auto": MAPS + "f = shard_map(g, m, in_specs=s, out_specs=s, check_rep=False, auto=frozenset({'y'}))\n",
+    "shard_map partial": MAPS + "f = functools.partial(shard_map, jax.numpy.sin, m)(s, out_specs=s)\n",
+    "shard_map keyword": MAPS + "f = shard_map(f=g, mesh=m, in_specs=s, out_specs=s, check_rep=False)\n",
+    "xmap": XMAP + "g = xmap(lambda x: x, ['b', ...], ['b', ...], axis_resources={'b': 'i'}, donate_argnums=0)\n",
+    "xmap names": XMAP + "g = xmap(lambda x: jax.lax.pmean(x, 'b'), ({1: 'b'},), {}, axis_resources={'b': ('i', 'j')})\n",
+    "positional": POSITIONAL + "s = PositionalSharding(jax.devices())\ny = jax.device_put(x, s.reshape(-1, 1), src=s.replicate())\n",
+    "sizes": "import jax\nn = jax.lax.psum(1, axis_name='i') * jax.lax.psum(x=1, axis_name=a) + jax.core.axis_frame('j').size\n",
+    "bounds": "import jax.numpy as jnp\ny = jnp.clip(x, a_min=0, a_max=1), jnp.clip(a=x, a_max=a_min)\n",
+    "meshes": (
+        "import jax\nx = jax.tree_map(f, y)\nm = jax.make_mesh((4, 2), ('x', 'y'))\n"
+        "with m:\n    run()\nwith jax.sharding.Mesh(jax.devices(), ('i',)) as o, open('f') as f:\n    run()\n"
+    ),
+}  # fmt: skip
+
+
+def parts(text: str) -> tuple[str, set[tuple[str, str]]]:
+    """A program without its imports, and what those bind to which name, in whatever order: comments hold them apart."""
+    tree = ast.parse(text)
+    bound = set()
+    for statement in [s for s in tree.body if isinstance(s, ast.Import | ast.ImportFrom)]:
+        home = f"{statement.module}." if isinstance(statement, ast.ImportFrom) else ""
+        bound |= {(home + alias.name, alias.asname or alias.name) for alias in statement.names}
+        tree.body.remove(statement)
+    return ast.unparse(tree), bound
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_the_same_rewrite(name: str) -> None:
+    text = PROGRAMS[name]
+    other = disguised(text)
+    assert ast.dump(ast.parse(other)) == ast.dump(ast.parse(text))
+    plain, found = (fix_files({"a.py": one})["a.py"] for one in (text, other))
+    assert plain != text
+    assert parts(found) == parts(plain)
+    assert sorted(re.findall(r"# note \d+", found)) == sorted(re.findall(r"# note \d+", other))
