@@ -22,6 +22,7 @@ from jaxmigrate import __version__
 from jaxmigrate.commands import Failure
 from jaxmigrate.config import LAYOUTS, ConfigError, parse_codes, parse_version
 from jaxmigrate.sources import SourceError
+from jaxmigrate.terminal import be_quiet
 
 CLEAN, FINDINGS, UNABLE = 0, 1, 2
 INTERRUPTED, PIPE_CLOSED, TERMINATED = 130, 141, 143
@@ -104,6 +105,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _run(arguments: list[str]) -> int:
     own, command = _split_command(arguments)
     options = _parser(*arguments[:1]).parse_args(own)
+    be_quiet(options.quiet)
     if hasattr(options, "program"):
         options.program = command
     module = importlib.import_module(f"jaxmigrate.commands.{options.command}")
@@ -250,6 +252,7 @@ def _subcommand(commands: Any, name: str, summary: str, usage: str | None = None
         usage=usage,
     )
     parser.add_argument("--verbose", action="store_true", help="show the traceback of an internal error")
+    parser.add_argument("-q", "--quiet", action="store_true", help="print findings, what is left, and errors only")
     return parser
 
 

@@ -15,8 +15,47 @@ def is_terminal(stream: TextIO) -> bool:
 
 
 def wants_colour(stream: TextIO) -> bool:
-    """Whether a stream is a terminal with colours that the user has not declined (https://no-color.org)."""
-    return is_terminal(stream) and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    """Whether a stream is a terminal with colours, or the user says so; NO_COLOR wins (https://no-color.org)."""
+    if os.environ.get("NO_COLOR"):
+        return False
+    if os.environ.get("FORCE_COLOR", "0") not in ("", "0"):  # https://force-color.org
+        return True
+    return is_terminal(stream) and os.environ.get("TERM") != "dumb"
+
+
+_quiet = False
+
+
+def be_quiet(quiet: bool) -> None:
+    """Whether only findings, what is left and errors are wanted from now on."""
+    global _quiet  # noqa: PLW0603 - one process runs one command
+    _quiet = quiet
+
+
+def is_quiet() -> bool:
+    """Whether only findings, what is left and errors are wanted."""
+    return _quiet
+
+
+def note(message: str) -> None:
+    """Says what is good to know, unless that is not wanted."""
+    if not _quiet:
+        say(message)
+
+
+def wrapped(text: str, stream: TextIO) -> str:
+    """A line as wide as the terminal that it goes to, further lines indented a little more; else as it is."""
+    if not is_terminal(stream):
+        return text
+    import shutil
+    import textwrap
+
+    width = shutil.get_terminal_size().columns
+    indent = " " * (len(text) - len(text.lstrip(" ")) + 4)
+    lines = textwrap.wrap(
+        text, max(width, 40), subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+    )
+    return "\n".join(lines) or text
 
 
 def paint(text: str, *styles: str, on: bool) -> str:

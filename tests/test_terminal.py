@@ -19,11 +19,11 @@ from jaxmigrate.verify.model import Progress
 PMAPPED = "import jax\n\nf = jax.pmap(lambda x: x)  # \x1b]0;title\x07\n"
 
 
-def on_terminal(folder: Path, *arguments: str, **environment: str) -> str:
-    """What jaxmigrate shows on a pseudo-terminal."""
+def on_terminal(folder: Path, *arguments: str, script: str = "", **environment: str) -> str:
+    """What jaxmigrate, or a script, shows on a pseudo-terminal."""
     master, slave = pty.openpty()
     process = subprocess.Popen(
-        [sys.executable, "-m", "jaxmigrate", *arguments],
+        [sys.executable, *([script] if script else ["-m", "jaxmigrate"]), *arguments],
         stdin=subprocess.DEVNULL,
         stdout=slave,
         stderr=slave,
@@ -141,3 +141,66 @@ def test_progress_is_lines_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
         "  ran original: 4 mapped calls in 1 min 30 s",
         "  comparing",
     ]
+
+
+def test_reasons_are_as_wide_as_the_terminal(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("import jax\n\nprint(jax.pmap.__doc__)\nf = jax.pmap(lambda x: x)\n")
+    for columns in (50, 90):
+        shown = on_terminal(tmp_path, "fix", "--check", "a.py", COLUMNS=str(columns))
+        assert max(map(len, shown.splitlines())) <= columns
+        assert ("\n    itself; nothing else has it" in shown) == (columns == 50)
+
+
+def test_colour_can_be_asked_for(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("import jax\n\nf = jax.pmap(lambda x: jax.lax.psum(x, 'j'), axis_name='i')\n")
+
+    def coloured(**environment: str) -> bool:
+        command = [sys.executable, "-m", "jaxmigrate", "lint", "--no-cache", "a.py"]
+        done = subprocess.run(
+            command, cwd=tmp_path, env={**os.environ, **environment}, capture_output=True, check=False
+        )
+        return b"\x1b[" in done.stdout
+
+    assert not coloured()
+    assert coloured(FORCE_COLOR="1")
+    assert not coloured(FORCE_COLOR="0")
+    assert not coloured(FORCE_COLOR="1", NO_COLOR="1")
+
+
+SLOW = """\
+import sys, time
+from jaxmigrate.commands import fix
+from jaxmigrate.cli import main
+
+def slow(*arguments, **options):
+    end = time.monotonic() + 2.8
+    while time.monotonic() < end:
+        sum(range(1000))
+    return real(*arguments, **options)
+
+real, fix.plan_files = fix.plan_files, slow
+sys.exit(main(["fix", "--check", "a.py", *sys.argv[1:]]))
+"""
+
+
+@pytest.mark.parametrize("quiet", [False, True])
+def test_what_takes_long_is_told(quiet: bool, tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("import jax\n")
+    script = tmp_path / "slow"
+    script.write_text(SLOW)
+    shown = on_terminal(tmp_path, *(["-q"] if quiet else []), script=str(script))
+    assert ("planning 1 file: 2 s" in shown) == (not quiet)
+    assert shown.endswith("\r\x1b[K0 sites in 0 files: 0 rewritten, 0 left\r\n") == (not quiet)
+
+
+def test_quiet_tells_only_what_is_left(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("import jax\n\nf = jax.pmap(lambda x: x)\nprint(jax.pmap.__doc__)\n")
+    command = [sys.executable, "-m", "jaxmigrate", "fix", "--check", "-q", "a.py"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.stdout.splitlines() == [
+        "a.py:4:7 JM404 reads the attribute __doc__ of pmap itself; nothing else has it"
+    ]
+    assert done.stderr == ""
+    command = [sys.executable, "-m", "jaxmigrate", "lint", "--no-cache", "-q", "a.py"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.stdout + done.stderr == ""

@@ -13,6 +13,7 @@ from jaxmigrate.commands.cells import remarks
 from jaxmigrate.commands.inputs import Inputs, load, locate, tell_if_nothing_is_there
 from jaxmigrate.commands.planning import PlannedFile, plan_files, with_diff
 from jaxmigrate.commands.reporting import write_reports
+from jaxmigrate.commands.waiting import under_way
 from jaxmigrate.commands.withheld import Withheld, left_with
 from jaxmigrate.migrate import SitePlan
 from jaxmigrate.reports import fix_html, fix_json, fix_junit, fix_markdown
@@ -21,7 +22,7 @@ from jaxmigrate.reports.fix_result import FixedFile, FixResult
 from jaxmigrate.reports.site_layouts import is_global, reasons, summary
 from jaxmigrate.requirements import project_of, target_jax, written_for
 from jaxmigrate.sources import SourceError, is_writable, write_source
-from jaxmigrate.terminal import is_terminal, plural, printable, say, wants_colour
+from jaxmigrate.terminal import is_quiet, is_terminal, note, plural, printable, say, wants_colour, wrapped
 from jaxmigrate.verify.model import Evidence
 
 _REPORTS = {".json": fix_json.write, ".xml": fix_junit.write, ".md": fix_markdown.write, ".html": fix_html.write}
@@ -42,7 +43,8 @@ def run(options: argparse.Namespace) -> int:
         raise Failure("--docs rewrites code in documentation, which --verify cannot run")
     if options.docs:
         return _run_docs(options)
-    groups = load(options.paths, options.force_exclude)
+    with under_way("reading"):
+        groups = load(options.paths, options.force_exclude)
     tell_if_nothing_is_there(options.paths, groups)
     from_stdin = any(source.path is None for group in groups for source in group.sources)
     if from_stdin and (options.verify or len(options.paths) > 1):
@@ -77,12 +79,16 @@ def _fix_group(group: Inputs, options: argparse.Namespace, from_stdin: bool) -> 
     layout = options.layout or group.config.layout
     root = project_of(group.config, (source.path for source in group.sources if source.path is not None))
     target = target_jax(group.config, root, options.target_jax)
-    beside = texts_beside(group.sources, group.config)
-    planned, broken = plan_files(group.sources, layout, target, written_for(root), marks=options.verify, beside=beside)
+    with under_way("reading the project"):
+        beside = texts_beside(group.sources, group.config)
+    with under_way(f"planning {plural(len(group.sources), 'file')}"):
+        era = written_for(root)
+        planned, broken = plan_files(group.sources, layout, target, era, marks=options.verify, beside=beside)
     evidence, withheld = _verified(planned, group, options) if options.verify else (None, {})
     if not (options.diff or options.check or from_stdin):
         withheld = {**withheld, **_left_with_unwritable(planned, withheld)}
-    files = [_fix_file(file, withheld, options) for file in planned]
+    with under_way("comparing" if options.diff or options.check else "writing"):
+        files = [_fix_file(file, withheld, options) for file in planned]
     if from_stdin and not (options.diff or options.check):
         sys.stdout.buffer.write(b"".join(file.after for file in planned) or group.sources[0].raw)
     failed = [error for _, error in files if error is not None]
@@ -157,26 +163,32 @@ def _tell(result: FixResult, options: argparse.Namespace, from_stdin: bool) -> N
     if options.diff:
         _print_diffs(result)
     tell = say if options.diff or from_stdin else _print
-    for file in result.changed:
-        if not options.diff and not from_stdin:
+    if not options.diff and not from_stdin and not is_quiet():
+        for file in result.changed:
             tell(f"{file.path}: {_done(file, options.check)}")
             for line in _layouts(file):
                 tell(line)
-    for one in (*result.all_left, *result.kept):
+    for one in (*result.all_left, *(() if is_quiet() else result.kept)):
         tell(f"{one.place}:{one.column} {one.code} {one.reason}")
     for error in result.errors:
         say(str(error))
     for remark in result.notebooks:
-        say(remark)
+        note(remark)
     if result.callers:
         say(_of_callers(result.callers))
     if from_stdin and any(map(is_global, result.rewritten)):
         say("note: standard input was taken for the whole program; --layout stacked keeps every caller as it is")
+    if not is_quiet():
+        for line in _evidence(result):
+            tell(line)
+        tell(result.summary())
+
+
+def _evidence(result: FixResult) -> Iterator[str]:
+    """What a verification found."""
     if result.evidence is not None:
-        tell(f"verification: {result.evidence.verdict.value}: {result.evidence.message}")
-        for note in result.evidence.notes:
-            tell(f"note: {note}")
-    tell(result.summary())
+        yield f"verification: {result.evidence.verdict.value}: {result.evidence.message}"
+        yield from (f"note: {remark}" for remark in result.evidence.notes)
 
 
 def _of_callers(callers: Sequence[str]) -> str:
@@ -199,7 +211,7 @@ def _layouts(file: FixedFile) -> Iterator[str]:
 
 
 def _print(message: str) -> None:
-    print(printable(message))
+    print(wrapped(printable(message), sys.stdout))
 
 
 def _done(file: FixedFile, check: bool) -> str:

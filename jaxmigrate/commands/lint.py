@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from jaxmigrate.commands import Failure
 from jaxmigrate.commands.inputs import Located, locate, tell_if_nothing_is_there
+from jaxmigrate.commands.waiting import under_way
 from jaxmigrate.config import Config, Version
 from jaxmigrate.findings import Finding
 from jaxmigrate.lint_run.cache import Cache, Examined
@@ -24,7 +25,7 @@ from jaxmigrate.reports.lint_result import LintResult
 from jaxmigrate.requirements import project_of, target_jax
 from jaxmigrate.sources import STDIN, Kind, SourceError, SourceFile, decode, read_source
 from jaxmigrate.suppressions import Unused, silence
-from jaxmigrate.terminal import is_terminal, plural, say, wants_colour
+from jaxmigrate.terminal import is_terminal, note, plural, say, wants_colour
 
 if TYPE_CHECKING:
     from jaxmigrate.lint_run.shards import Part, Shard
@@ -93,8 +94,9 @@ def _examined(
         common = Path(os.path.commonpath([path.parent for _, path in files])) if files else Path.cwd()
         works += [Work(number, piece) for piece in _wanted_pieces(pieces(files, common, _target(group)), part)]
     found: list[list[Examined]] = [[] for _ in groups]
-    for work, one in zip(works, examine_all(works, surroundings), strict=True):
-        found[work.project].append(one)
+    with under_way(f"checking {plural(sum(len(group.files) for group in groups), 'file')}"):
+        for work, one in zip(works, examine_all(works, surroundings), strict=True):
+            found[work.project].append(one)
     for number, group in enumerate(groups):
         if any(file.kind is Kind.STDIN for file in group.files):
             found[number].append(_examined_stdin(stdin, _target(group)))
@@ -257,12 +259,14 @@ def _formatted(result: LintResult, options: argparse.Namespace) -> str:
 
 
 def _tell_the_rest(result: LintResult, format_name: str, remark: str) -> None:
-    for error in (*result.errors, *result.warnings):
+    for error in result.errors:
         say(str(error))
+    for warning in result.warnings:
+        note(str(warning))
     if remark:
-        say(remark)
+        note(remark)
     if format_name == "text":
-        say(_summary(result))
+        note(_summary(result))
 
 
 def _summary(result: LintResult) -> str:

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Iterator
 
 from jaxmigrate.reports.figures import seconds
-from jaxmigrate.terminal import DIM, is_terminal, paint, plural, printable, wants_colour
+from jaxmigrate.terminal import DIM, is_quiet, is_terminal, paint, plural, printable, wants_colour
 from jaxmigrate.verify.model import Progress
 
 _BAR = 16
@@ -23,6 +23,9 @@ _REDRAW = "\r\033[K"
 @contextlib.contextmanager
 def progress_display() -> Iterator[Callable[[Progress], None]]:
     """A callback for `verify` that shows its progress on standard error, and cleans up behind itself."""
+    if is_quiet():
+        yield lambda _: None
+        return
     if not is_terminal(sys.stderr):
         yield _Lines().show
         return

@@ -25,7 +25,7 @@ from jaxmigrate.config import CommandConfig, Config
 from jaxmigrate.migrate import SitePlan
 from jaxmigrate.program.old_names import old_names
 from jaxmigrate.sources import NOTEBOOK, SourceFile
-from jaxmigrate.terminal import plural, say
+from jaxmigrate.terminal import note, plural, say
 from jaxmigrate.verify.merge import merge
 from jaxmigrate.verify.model import CPU, Evidence, SiteEvidence, SiteInfo, Tolerance, VerifyError, VerifyRequest
 from jaxmigrate.verify.run import verify
@@ -51,7 +51,7 @@ def verify_before_writing(
     while candidates := [file for file in planned if file.plan.changed and file.source.name not in withheld]:
         names = {file.source.name for file in candidates}
         lines = " and ".join(in_words(one.command) for one in commands(config, options))
-        say(f"verifying {plural(len(names), 'file')} with: {lines}")
+        note(f"verifying {plural(len(names), 'file')} with: {lines}")
         renewed = evidence is not None and evidence.renewed
         evidence = verify_planned(planned, names, config, options, renewed=renewed)
         refused = _refused(evidence, candidates)
@@ -166,7 +166,7 @@ def _verified(
     try:
         for one in chosen:
             if len(chosen) > 1:
-                say(f"verifying with {one.name}: {in_words(one.command)}")
+                note(f"verifying with {one.name}: {in_words(one.command)}")
             with progress_display() as progress:
                 asked = replace(request, **_of_command(one, options))
                 found[one.name] = _with_an_original_that_runs(asked, renewal, progress, renewed=renewed)

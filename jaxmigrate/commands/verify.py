@@ -14,12 +14,13 @@ from jaxmigrate.commands.original import Origin, find_original
 from jaxmigrate.commands.planning import PlannedFile, plan_files, with_diff
 from jaxmigrate.commands.reporting import write_reports
 from jaxmigrate.commands.verification import commands, verify_by_hand, verify_planned
+from jaxmigrate.commands.waiting import under_way
 from jaxmigrate.reports import verify_text
 from jaxmigrate.reports.diff import unified_diff
 from jaxmigrate.reports.fix_result import FixedFile
 from jaxmigrate.reports.report import report_of_verify
 from jaxmigrate.reports.writing import WRITERS
-from jaxmigrate.terminal import say, wants_colour
+from jaxmigrate.terminal import is_quiet, plural, say, wants_colour
 from jaxmigrate.verify.model import Evidence
 
 
@@ -38,6 +39,8 @@ def run(options: argparse.Namespace) -> int:
         evidence, files = _verify_rewrite(origin.planned if origin is not None else _planned(inputs), inputs, options)
     report = report_of_verify(evidence, files)
     write_reports(report, options.report, WRITERS)
+    if is_quiet() and evidence.ok:
+        return 0
     sys.stdout.write(verify_text.write(report, wants_colour(sys.stdout), shutil.get_terminal_size((100, 24)).columns))
     return 0 if evidence.ok else 1
 
@@ -91,7 +94,8 @@ def _inputs(options: argparse.Namespace) -> Inputs:
 
 def _planned(inputs: Inputs) -> list[PlannedFile]:
     beside = texts_beside(inputs.sources, inputs.config)
-    planned, broken = plan_files(inputs.sources, inputs.config.layout, marks=True, beside=beside)
+    with under_way(f"planning {plural(len(inputs.sources), 'file')}"):
+        planned, broken = plan_files(inputs.sources, inputs.config.layout, marks=True, beside=beside)
     for error in [*inputs.errors, *broken]:
         say(str(error))
     return planned

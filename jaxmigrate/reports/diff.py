@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 from jaxmigrate.sources import SourceFile, shown_path, source_lines
+from jaxmigrate.sources.line_diff import grouped
 from jaxmigrate.sources.notebooks import Notebook
 from jaxmigrate.terminal import BOLD, CYAN, GREEN, RED, paint, printable
 
@@ -19,7 +20,7 @@ def unified_diff(name: str, before: bytes, after: bytes) -> bytes:
     """The diff between two versions of a file, empty where they are equal."""
     path = _relative(name)
     old, new = (_header(side, path) for side in ("a", "b"))
-    lines = difflib.diff_bytes(difflib.unified_diff, _LINE.findall(before), _LINE.findall(after), old, new)
+    lines = _lines(_LINE.findall(before), _LINE.findall(after), old, new)
     return b"".join(line if line.endswith(b"\n") else line + b"\n\\ No newline at end of file\n" for line in lines)
 
 
@@ -38,7 +39,31 @@ def _cell_diff(name: str, before: str, after: str) -> bytes:
     """A diff of two sources of a cell; whether their last lines are ended says nothing in a notebook."""
     old, new = ([f"{line}\n".encode("utf-8", "replace") for line in source_lines(text)] for text in (before, after))
     header = name.encode("utf-8", "replace")
-    return b"".join(difflib.diff_bytes(difflib.unified_diff, old, new, header, header))
+    return b"".join(_lines(old, new, header, header))
+
+
+def _lines(before: list[bytes], after: list[bytes], old: bytes, new: bytes) -> Iterator[bytes]:
+    """The lines of a unified diff."""
+    for number, group in enumerate(grouped(before, after)):
+        if not number:
+            yield b"--- " + old + b"\n"
+            yield b"+++ " + new + b"\n"
+        first, last = group[0], group[-1]
+        yield f"@@ -{_range(first[1], last[2])} +{_range(first[3], last[4])} @@\n".encode()
+        for kind, i, j, k, m in group:
+            if kind == "equal":
+                yield from (b" " + line for line in before[i:j])
+                continue
+            yield from (b"-" + line for line in before[i:j])
+            yield from (b"+" + line for line in after[k:m])
+
+
+def _range(start: int, stop: int) -> str:
+    """Lines as a unified diff counts them."""
+    length = stop - start
+    if length == 1:
+        return str(start + 1)
+    return f"{start + 1 if length else start},{length}"
 
 
 def shown_diff(diff: bytes, encoding: str, colour: bool) -> str:

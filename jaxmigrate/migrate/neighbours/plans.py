@@ -12,6 +12,7 @@ from jaxmigrate.migrate.neighbours.desk import Seen
 from jaxmigrate.migrate.neighbours.project import NONE, renew
 from jaxmigrate.migrate.plan import NamePlan, Plan
 from jaxmigrate.program.old_names import Era, Release
+from jaxmigrate.sources.line_diff import LONG, opcodes
 
 
 def with_new_names(
@@ -92,6 +93,8 @@ class LinesBefore:
     @cached_property
     def _changes(self) -> Sequence[tuple[str, int, int, int, int]]:
         before, after = (text.splitlines() for text in self._texts)
+        if len(before) + len(after) >= LONG:
+            return opcodes(before, after)
         return difflib.SequenceMatcher(None, before, after, autojunk=False).get_opcodes()
 
     def of(self, line: int) -> int:
