@@ -8,10 +8,14 @@ from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
+from jaxmigrate.flow.layout.onlookers import Onlookers
+from jaxmigrate.migrate.imports import imported_names
 from jaxmigrate.migrate.neighbours.desk import Seen
 from jaxmigrate.migrate.neighbours.project import NONE, renew
-from jaxmigrate.migrate.plan import NamePlan, Plan
+from jaxmigrate.migrate.plan import FilePlan, NamePlan, Plan
+from jaxmigrate.program.modules import Project, parse_module, read_utf8
 from jaxmigrate.program.old_names import Era, Release
+from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.sources.line_diff import LONG, opcodes
 
 
@@ -69,6 +73,18 @@ def with_renewed_originals(
             for file in plan.files
         )
     )
+
+
+def renamed(
+    name: str, path: Path, text: str, beside: Mapping[Path, str], target: Release | None, era: Era = ""
+) -> FilePlan:
+    """The plan for one file of which only the old names are replaced; `beside` are the other files of its project."""
+    known = {**beside, path: text}
+    project = Project([parse_module(path, text)], lambda other: known.get(other) or read_utf8(other), known)
+    leaning = imported_names(Onlookers(project, known).importers([path]), Resolver(project))
+    leaned_on = {module.path: names for module, names in leaning.items()}
+    plan = Plan((FilePlan(name, text, text, text, text, ()),))
+    return with_new_names(plan, {name: path}, target, era, leaned_on=leaned_on).files[0]
 
 
 def _name_plan(seen: Seen, path: str, lines: LinesBefore) -> NamePlan:
