@@ -41,6 +41,7 @@ Turns jax.pmap programs into jax.shard_map programs, lints SPMD code, and proves
   jaxmigrate fix src/ --diff                            what would change
   jaxmigrate fix src/ --verify -- python train.py       change what verified, leave the rest
   jaxmigrate verify src/ -- python train.py             run both programs and compare every mapped call
+  jaxmigrate status src/                                how far the migration is
   jaxmigrate rule JM101                                 what a rule means
 """
 
@@ -131,6 +132,7 @@ def _parser(subcommand: str = "") -> argparse.ArgumentParser:
         "lint": _add_lint,
         "fix": _add_fix,
         "verify": _add_verify,
+        "status": _add_status,
         "merge": _add_merge,
         "rule": _add_rule,
         "server": _add_server,
@@ -230,6 +232,27 @@ def _add_verify(commands: Any) -> None:
     verify.set_defaults(program=None)
 
 
+def _add_status(commands: Any) -> None:
+    status = _subcommand(
+        commands, "status", "show on one page how far a migration is, what stays and why, what is next"
+    )
+    _add_paths(status, docs=False)
+    status.add_argument(
+        "--format",
+        choices=("text", "json", "markdown", "html"),
+        default="text",
+        help="how the page is printed (default: %(default)s)",
+    )
+    status.add_argument(
+        "--report",
+        action="append",
+        default=[],
+        type=_checked(_page),
+        metavar="FILE",
+        help="also write the page; its ending (.json, .md, .html) decides the format; may be repeated",
+    )
+
+
 def _add_merge(commands: Any) -> None:
     merge = _subcommand(commands, "merge", "put what the shards of a lint printed together, as one run prints it")
     merge.add_argument("files", nargs="+", metavar="FILE", help="what `lint --shard I/N` printed, in any one format")
@@ -256,7 +279,7 @@ def _subcommand(commands: Any, name: str, summary: str, usage: str | None = None
     return parser
 
 
-def _add_paths(parser: argparse.ArgumentParser) -> None:
+def _add_paths(parser: argparse.ArgumentParser, docs: bool = True) -> None:
     parser.add_argument(
         "paths",
         nargs="*",
@@ -264,11 +287,12 @@ def _add_paths(parser: argparse.ArgumentParser) -> None:
         metavar="PATH",
         help="a file, notebook or folder, or - for standard input (default: the current folder)",
     )
-    parser.add_argument(
-        "--docs",
-        action="store_true",
-        help="instead of code, the Python in Markdown and reStructuredText, and the doctests in docstrings",
-    )
+    if docs:
+        parser.add_argument(
+            "--docs",
+            action="store_true",
+            help="instead of code, the Python in Markdown and reStructuredText, and the doctests in docstrings",
+        )
     parser.add_argument(
         "--force-exclude",
         action="store_true",
@@ -365,6 +389,12 @@ def _bound(text: str) -> tuple[str, float]:
 def _report(text: str) -> str:
     if not text.endswith((".json", ".xml", ".md", ".html")):
         raise ValueError(f"{text!r} ends in none of .json, .xml, .md, .html, which decides the report's format")
+    return text
+
+
+def _page(text: str) -> str:
+    if not text.endswith((".json", ".md", ".html")):
+        raise ValueError(f"{text!r} ends in none of .json, .md, .html, which decides the page's format")
     return text
 
 

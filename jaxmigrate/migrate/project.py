@@ -89,7 +89,7 @@ def plan_sources(
             parse(name, path, text)
     known = {**beside, **texts}
     project = Project(modules.values(), lambda path: known.get(path) or read_utf8(path), known)
-    onlookers = Onlookers(project, known)
+    onlookers = Onlookers(project, known, texts)
     plan = _plan(sources, modules, project, onlookers, layout == "auto", marks=marks)
     paths = {name: path for name, path, _ in sources if name not in errors}
     judged: dict[str, bool] = {}

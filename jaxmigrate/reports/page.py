@@ -31,7 +31,6 @@ _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 
 def write(report: Report) -> str:
     """The whole document."""
-    style = resources.files("jaxmigrate.reports").joinpath("page.css").read_text(encoding="utf-8")
     parts = [
         _header(report),
         _figures(report),
@@ -41,10 +40,14 @@ def write(report: Report) -> str:
         section("Not worked on", [_list([*report.errors, *report.notebooks])]),
         section("Changes", (_change(file) for file in report.files if file.diff)),
         *(_how_it_was_run(report.evidence) if report.evidence is not None else ()),
-        f"<footer>jaxmigrate {escape(__version__)}</footer>",
     ]
-    body = "\n".join(part for part in parts if part)
-    title = f"jaxmigrate {report.title}: {report.headline}"
+    return document(f"jaxmigrate {report.title}: {report.headline}", parts)
+
+
+def document(title: str, parts: Iterable[str]) -> str:
+    """A page of parts that are HTML already."""
+    style = resources.files("jaxmigrate.reports").joinpath("page.css").read_text(encoding="utf-8")
+    body = "\n".join([*(part for part in parts if part), f"<footer>jaxmigrate {escape(__version__)}</footer>"])
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'

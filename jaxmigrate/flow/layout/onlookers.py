@@ -57,12 +57,14 @@ class Onlookers:
     """The files of a project that import, directly or not, what takes part; `texts` are all that there are.
 
     `unread` are those that may take part in a way that is not followed, since they import by string, or since only a
-    later Python than this one parses them: by path, the files whose names each can use, with these names.
+    later Python than this one parses them: by path, the files whose names each can use, with these names. `given` are
+    those that are sure to be of one program: there any import by a string counts, elsewhere one that fits.
     """
 
-    def __init__(self, project: Project, texts: Mapping[Path, str]) -> None:
+    def __init__(self, project: Project, texts: Mapping[Path, str], given: Collection[Path] | None = None) -> None:
         self._project = project
         self._texts = texts
+        self._given = texts if given is None else given
         self._words: dict[Path, frozenset[str]] = {}
         self._any: dict[Path, bool] = {}
         self._methods: dict[Path, frozenset[str]] = {}
@@ -84,9 +86,10 @@ class Onlookers:
         for source in (path for path, leading in names.items() if leading):
             name = import_name(source)
             quoted = re.compile(rf"""["'][^"'\n]*\b{re.escape(name)}\b""")
-            others = (path for path in self._by_string if path not in joined)
+            loading = self._loading(source)
+            others = (p for p in self._by_string if p not in joined and (p in self._given or p in loading))
             found |= {p for p in others if name in self._text(p) and quoted.search(self._text(p))}
-            for path in self._loading(source):
+            for path in loading:
                 self._note_use(path, source, names[source], ROUND_NAMES - STRING_IMPORTS)
         return self._parsed(found)
 
@@ -143,8 +146,10 @@ class Onlookers:
 
     def _together(self, sources: Iterable[Path]) -> set[Path]:
         """Some files, those that import them, directly or not, and all that these import."""
+        sources = list(sources)
         pending = [path for source in sources for path in (source, *self._above(source))]
-        pending += self._by_string
+        pending += [path for path in self._by_string if path in self._given]
+        pending += [path for source in sources for path in self._loading(source)]
         together: set[Path] = set()
         while pending:
             path = pending.pop()

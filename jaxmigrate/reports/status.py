@@ -1,0 +1,255 @@
+"""The state of a project's migration as plain data: what is done, what stays and why, what is next."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from jaxmigrate.config import Config
+from jaxmigrate.migrate.plan import ArrayLayout, NamePlan, SitePlan
+from jaxmigrate.program.kept import KEPT
+from jaxmigrate.reports.fix_result import FixResult
+from jaxmigrate.reports.site_layouts import is_global
+from jaxmigrate.terminal import plural
+
+STATES = {
+    "global": "global arrays only",
+    "mixed": "global arrays, some stacked",
+    "stacked": "all arrays stacked",
+    "left": "left by fix",
+    "kept": "kept by a comment",
+}
+HELD = ("stacked", "unknown")
+_PLACE = re.compile(r"\s*\((?:cell \d+, )?(?:line \d+|[^()\s]*:\d+)\)")
+_SAME = (  # what one cause says of different names
+    (re.compile(r"^reaches a mapped function that stays as it is: (?:the mapped function )?"), ""),
+    (re.compile(r"\bits method \w+"), "a method"),
+    (re.compile(r"\bgiven to [\w.]+"), "given to a function"),
+    (re.compile(r"\bwhat [\w.\[\]]+ gives"), "what a function gives"),
+    (re.compile(r"\bthrough \.?\w+"), "through an attribute"),
+    (re.compile(r"^\.?[\w.]+ is read\b"), "is read"),
+    (re.compile(r"\bin [\w./-]+\.(?:py|ipynb)\b"), "in a file"),
+)
+
+
+@dataclass(frozen=True)
+class Cause:
+    """Why arrays stay stacked, or maps stay: the sites that it holds, and those that it alone holds."""
+
+    reason: str
+    sites: int
+    frees: int
+    arrays: int
+    example: str
+    code: str = ""
+
+
+@dataclass(frozen=True)
+class Names:
+    """An old name of JAX: its uses, and how many of them `fix` cannot replace."""
+
+    name: str
+    replacement: str
+    uses: int
+    left: int
+    code: str
+
+
+@dataclass(frozen=True)
+class Status:
+    """One page of a project.
+
+    Attributes:
+        files: How many files were read, and `with_maps` in how many there is something to migrate.
+        done: Maps that are `shard_map` already.
+        states: How many maps come out of `fix` in each state.
+        forms: How many maps there are of each form.
+        by_file: The maps of each file that has any.
+        stays: Why arrays stay stacked; the causes that free most sites come first.
+        left: Why maps are left, by rule.
+        names: Old names, the most frequent first.
+        next: What to do, in order: pairs of a command, or nothing, and what it is for.
+        errors: What could not be read.
+    """
+
+    paths: tuple[str, ...]
+    files: int
+    with_maps: int
+    done: int
+    states: dict[str, int]
+    forms: dict[str, int]
+    by_file: dict[str, int]
+    stays: tuple[Cause, ...]
+    left: tuple[Cause, ...]
+    names: tuple[Names, ...]
+    next: tuple[tuple[str, str], ...]
+    errors: tuple[str, ...]
+
+    @property
+    def maps(self) -> int:
+        """The maps that are still `pmap`."""
+        return sum(self.states.values())
+
+    @property
+    def remaining(self) -> bool:
+        """Whether there is anything left to do, but for what comments keep."""
+        return self.maps > self.states["kept"] or bool(self.names)
+
+    @property
+    def headline(self) -> str:
+        """One line, such as `23 maps to migrate in 14 of 60 files; 31 are shard_map`."""
+        old = f", {plural(sum(one.uses for one in self.names), 'old name')}" if self.names else ""
+        where = f" in {self.with_maps} of {plural(self.files, 'file')}" if self.with_maps else ""
+        done = f"{self.done} {'is' if self.done == 1 else 'are'} shard_map"
+        return f"{plural(self.maps, 'map')}{old} to migrate{where}; {done}"
+
+    def to_json(self) -> dict[str, Any]:
+        """All of it as JSON types."""
+        plain = asdict(self)
+        plain["next"] = [{"command": command, "what": what} for command, what in self.next]
+        return {"version": 1, "headline": self.headline, "maps": self.maps, **plain}
+
+
+def status_of(result: FixResult, paths: Sequence[str], files: int, done: int, config: Config) -> Status:
+    """The status that a plan for a project shows; `done` maps of its `files` are migrated."""
+    states = Counter(_state(site) for site in result.sites)
+    stays = tuple(_causes(result.sites))
+    left = tuple(_left(result.sites))
+    names = tuple(_names(result.names))
+    with_work = {one.path for one in (*result.sites, *result.names)}
+    return Status(
+        paths=tuple(paths),
+        files=files,
+        with_maps=len(with_work),
+        done=done,
+        states={state: states[state] for state in STATES},
+        forms=dict(Counter(site.form for site in result.sites).most_common()),
+        by_file=dict(Counter(site.path for site in result.sites).most_common()),
+        stays=stays,
+        left=left,
+        names=names,
+        next=tuple(_next(states, stays, left, names, paths, config)),
+        errors=tuple(str(error) for error in result.errors),
+    )
+
+
+def _state(site: SitePlan) -> str:
+    if site.status == "left":
+        return "kept" if site.code == KEPT else "left"
+    if not is_global(site):
+        return "stacked"
+    return "mixed" if any(array.layout in HELD for array in _arrays(site)) else "global"
+
+
+def _arrays(site: SitePlan) -> tuple[ArrayLayout, ...]:
+    return (*site.arguments, *site.outputs)
+
+
+def cause_of(reason: str) -> str:
+    """A reason without the places and names that only one site has."""
+    text = _PLACE.sub("", reason)
+    for pattern, instead in _SAME:
+        text = pattern.sub(instead, text)
+    return text
+
+
+def _causes(sites: Iterable[SitePlan]) -> Iterator[Cause]:
+    """Why arrays of rewritten sites stay stacked."""
+    arrays: Counter[str] = Counter()
+    held: defaultdict[str, list[SitePlan]] = defaultdict(list)
+    alone: Counter[str] = Counter()
+    for site in sites:
+        if site.status == "left":
+            continue
+        reasons = [cause_of(array.reason) for array in _arrays(site) if array.reason]
+        arrays.update(reasons)
+        for reason in dict.fromkeys(reasons):
+            held[reason].append(site)
+        if len(set(reasons)) == 1:
+            alone[reasons[0]] += 1
+    for reason in sorted(held, key=lambda one: (-alone[one], -len(held[one]), one)):
+        yield Cause(reason, len(held[reason]), alone[reason], arrays[reason], held[reason][0].place)
+
+
+def _left(sites: Iterable[SitePlan]) -> Iterator[Cause]:
+    """Why maps are left, those that comments keep included."""
+    held: defaultdict[tuple[str, str], list[SitePlan]] = defaultdict(list)
+    for site in sites:
+        if site.status == "left":
+            reason = "is kept by a comment" if site.code == KEPT else cause_of(site.reason)
+            held[site.code, reason].append(site)
+    for (code, reason), found in sorted(held.items(), key=lambda item: (-len(item[1]), item[0])):
+        yield Cause(reason, len(found), len(found), 0, found[0].place, code)
+
+
+def _names(names: Iterable[NamePlan]) -> Iterator[Names]:
+    found: defaultdict[str, list[NamePlan]] = defaultdict(list)
+    for use in names:
+        found[use.name].append(use)
+    for name, uses in sorted(found.items(), key=lambda item: (-len(item[1]), item[0])):
+        left = sum(use.status == "left" for use in uses)
+        yield Names(name, uses[0].replacement, len(uses), left, uses[0].code)
+
+
+def _next(
+    states: Counter[str],
+    stays: Sequence[Cause],
+    left: Sequence[Cause],
+    names: Sequence[Names],
+    paths: Sequence[str],
+    config: Config,
+) -> Iterator[tuple[str, str]]:
+    where = " ".join(paths)
+    migrated = sum(states[state] for state in ("global", "mixed", "stacked"))
+    replaced = sum(one.uses - one.left for one in names)
+    if migrated or replaced:
+        what = " and ".join(
+            part
+            for part in (
+                f"rewrites {plural(migrated, 'map')}" if migrated else "",
+                f"replaces {plural(replaced, 'old name')}" if replaced else "",
+            )
+            if part
+        )
+        yield f"jaxmigrate fix {where} --diff", f"shows what fix does: it {what}"
+    if migrated:
+        yield f"jaxmigrate fix {where} --verify -- COMMAND", estimate(config)
+    for cause in stays[:3]:
+        if cause.frees:
+            frees = plural(cause.frees, "site")
+            yield "", f"{frees} would be wholly global but for arrays that {_said(cause.reason)}; see {cause.example}"
+    for cause in left:
+        if cause.code != KEPT:
+            yield f"jaxmigrate rule {cause.code}", f"what to do about {plural(cause.sites, 'map')} that fix leaves"
+    for name in names:
+        if name.left:
+            yield f"jaxmigrate rule {name.code}", f"what to do about {plural(name.left, 'use')} of {name.name}"
+
+
+def _said(reason: str) -> str:
+    """A reason that begins with a verb in the plural, as far as it is one of a few."""
+    first, _, rest = reason.partition(" ")
+    verbs = {
+        "is": "are",
+        "has": "have",
+        "holds": "hold",
+        "comes": "come",
+        "may": "may",
+        "reaches": "reach",
+        "differs": "differ",
+        "flows": "flow",
+    }
+    return f"{verbs[first]} {rest}" if first in verbs else f"stay stacked ({reason})"
+
+
+def estimate(config: Config) -> str:
+    """What a verification costs: it runs programs, whose time only their user knows."""
+    commands = config.verify.commands
+    count = len(commands) or 1
+    runs = f"2 runs of {'COMMAND' if not commands else plural(count, 'command')} on simulated devices"
+    limits = [one.timeout or 600.0 for one in commands] or [config.verify.timeout or 600.0]
+    most = sum(limits) * 2 / 60
+    return f"takes {runs}, {most:.0f} min at most, and 2 more where a file differs and is left"
