@@ -175,6 +175,13 @@ def _add_fix(commands: Any) -> None:
         usage="jaxmigrate fix [PATH...] [--diff | --check] [options] [--verify -- COMMAND...]",
     )
     _add_paths(fix)
+    fix.add_argument(
+        "--select",
+        type=_checked(_fixed_codes),
+        metavar="CODES",
+        help="only replace the old names of these rules, such as JM410,JM412; JM4 is all, maps included",
+    )
+    fix.add_argument("-i", "--interactive", action="store_true", help="ask about each map and each old name")
     mode = fix.add_mutually_exclusive_group()
     mode.add_argument("--diff", action="store_true", help="print a unified diff and write nothing")
     mode.add_argument("--check", action="store_true", help="write nothing; exit with 1 if something would change")
@@ -390,6 +397,15 @@ def _report(text: str) -> str:
     if not text.endswith((".json", ".xml", ".md", ".html")):
         raise ValueError(f"{text!r} ends in none of .json, .xml, .md, .html, which decides the report's format")
     return text
+
+
+def _fixed_codes(text: str) -> tuple[str, ...]:
+    """Codes of what `fix` changes."""
+    codes = parse_codes(text)
+    wrong = [code for code in codes if not ("JM4".startswith(code) or code.startswith("JM41") or code == "JM420")]
+    if wrong:
+        raise ValueError(f"{wrong[0]} is no rule about old names, which are JM410 to JM420")
+    return codes
 
 
 def _page(text: str) -> str:

@@ -6,16 +6,19 @@ import argparse
 import dataclasses
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from jaxmigrate.commands import Failure
 from jaxmigrate.commands.beside import texts_beside
 from jaxmigrate.commands.cells import remarks
 from jaxmigrate.commands.inputs import Inputs, load, locate, tell_if_nothing_is_there
+from jaxmigrate.commands.interactive import StoppedError, ask
 from jaxmigrate.commands.planning import PlannedFile, plan_files, with_diff
 from jaxmigrate.commands.reporting import write_reports
 from jaxmigrate.commands.waiting import under_way
 from jaxmigrate.commands.withheld import Withheld, left_with
 from jaxmigrate.migrate import SitePlan
+from jaxmigrate.migrate.wanted import Wanted
 from jaxmigrate.reports import fix_html, fix_json, fix_junit, fix_markdown
 from jaxmigrate.reports.diff import shown_diff
 from jaxmigrate.reports.fix_result import FixedFile, FixResult
@@ -39,6 +42,8 @@ def run(options: argparse.Namespace) -> int:
     """
     if options.program is not None and not options.verify:
         raise Failure("COMMAND is only run by --verify; write `--verify -- COMMAND...`")
+    if options.interactive and (options.diff or options.check or options.docs or "-" in options.paths):
+        raise Failure("--interactive asks and then writes: it does not go with --diff, --check, --docs or -")
     if options.docs and options.verify:
         raise Failure("--docs rewrites code in documentation, which --verify cannot run")
     if options.docs:
@@ -49,7 +54,12 @@ def run(options: argparse.Namespace) -> int:
     from_stdin = any(source.path is None for group in groups for source in group.sources)
     if from_stdin and (options.verify or len(options.paths) > 1):
         raise Failure("standard input is rewritten by itself: without other paths and without --verify")
-    result = _merged([_fix_group(group, options, from_stdin) for group in groups])
+    try:
+        plans = [_plan(group, options) for group in groups]  # all of them before anything is written
+    except StoppedError:
+        say("nothing was written")
+        return 1
+    result = _merged([_fix(plan, options, from_stdin) for plan in plans])
     write_reports(result, options.report, _REPORTS)
     _tell(result, options, from_stdin)
     return _status(result, options)
@@ -75,15 +85,40 @@ def _run_docs(options: argparse.Namespace) -> int:
     return _status(result, options)
 
 
-def _fix_group(group: Inputs, options: argparse.Namespace, from_stdin: bool) -> FixResult:
+class _Planned(NamedTuple):
+    """What will become of the files under one configuration, and the errors of those that cannot be planned for."""
+
+    group: Inputs
+    layout: str
+    files: list[PlannedFile]
+    errors: list[SourceError]
+
+
+def _plan(group: Inputs, options: argparse.Namespace) -> _Planned:
+    """The plan for a project; of what the user declines where each change is asked about, another one without it.
+
+    Raises:
+        StoppedError: The user wants nothing to be written.
+    """
     layout = options.layout or group.config.layout
     root = project_of(group.config, (source.path for source in group.sources if source.path is not None))
-    target = target_jax(group.config, root, options.target_jax)
+    target, era = target_jax(group.config, root, options.target_jax), written_for(root)
     with under_way("reading the project"):
         beside = texts_beside(group.sources, group.config)
-    with under_way(f"planning {plural(len(group.sources), 'file')}"):
-        era = written_for(root)
-        planned, broken = plan_files(group.sources, layout, target, era, marks=options.verify, beside=beside)
+
+    def plan(wanted: Wanted) -> tuple[list[PlannedFile], list[SourceError]]:
+        with under_way(f"planning {plural(len(group.sources), 'file')}"):
+            return plan_files(group.sources, layout, target, era, marks=options.verify, beside=beside, wanted=wanted)
+
+    wanted = Wanted(options.select or ("JM",))
+    planned, errors = plan(wanted)
+    if options.interactive:
+        planned, errors = plan(ask(planned, wanted.codes))
+    return _Planned(group, layout, planned, errors)
+
+
+def _fix(plan: _Planned, options: argparse.Namespace, from_stdin: bool) -> FixResult:
+    group, planned = plan.group, plan.files
     evidence, withheld = _verified(planned, group, options) if options.verify else (None, {})
     if not (options.diff or options.check or from_stdin):
         withheld = {**withheld, **_left_with_unwritable(planned, withheld)}
@@ -93,8 +128,8 @@ def _fix_group(group: Inputs, options: argparse.Namespace, from_stdin: bool) -> 
         sys.stdout.buffer.write(b"".join(file.after for file in planned) or group.sources[0].raw)
     failed = [error for _, error in files if error is not None]
     notebooks = [str(one) for one in group.skipped]
-    notebooks += [remark for file in planned for remark in remarks(file.source, file.plan, layout)]
-    return FixResult([file for file, _ in files], [*group.errors, *broken, *failed], notebooks, evidence)
+    notebooks += [remark for file in planned for remark in remarks(file.source, file.plan, plan.layout)]
+    return FixResult([file for file, _ in files], [*group.errors, *plan.errors, *failed], notebooks, evidence)
 
 
 def _verified(

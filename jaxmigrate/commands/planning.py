@@ -12,6 +12,7 @@ from jaxmigrate.commands.inputs import unparsable
 from jaxmigrate.linting import place
 from jaxmigrate.migrate import FilePlan, SitePlan, plan_sources
 from jaxmigrate.migrate.unhandled import Planned, Source, blamed, plan_what_can_be
+from jaxmigrate.migrate.wanted import ALL, Wanted
 from jaxmigrate.program.old_names import Era, Release
 from jaxmigrate.reports.diff import diff_of
 from jaxmigrate.reports.fix_result import FixedFile, Outcome
@@ -44,10 +45,11 @@ def plan_files(
     *,
     marks: bool = False,
     beside: Mapping[Path, str] | None = None,
+    wanted: Wanted = ALL,
 ) -> tuple[list[PlannedFile], list[SourceError]]:
     """Plans the migration of the files of one project; `marks` asks for what a verification needs.
 
-    `beside` are the texts of its other files, which stay as they are.
+    `beside` are the texts of its other files, which stay as they are, and so does what is not `wanted`.
 
     Returns:
         The files that parse, in their order, and the errors of those that do not or that could not be written back.
@@ -56,7 +58,7 @@ def plan_files(
     named = [(source.name, place(source), source.text) for source in sources]
 
     def plan_them(given: Sequence[Source], others: Mapping[Path, str], layout: str) -> Planned:
-        found = plan_sources(given, layout=layout, target=target, era=era, marks=marks, beside=others)
+        found = plan_sources(given, layout=layout, target=target, era=era, marks=marks, beside=others, wanted=wanted)
         for file in found[0].files:
             with blamed(place(by_name[file.path])):
                 by_name[file.path].encode(file.after)

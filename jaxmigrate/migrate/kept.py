@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from jaxmigrate.migrate.decide import Decision, Refusal
+from jaxmigrate.migrate.wanted import ALL, DECLINED, Place, Wanted
 from jaxmigrate.program.kept import KEPT, asked_at, lines_of_reference, lines_of_site
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.sites import MappedSite, ReferenceNode
@@ -15,7 +16,10 @@ Root = Callable[[MappedSite], ReferenceNode | None]
 
 
 def leave_kept(
-    decisions: Mapping[Module, list[Decision]], sites: Mapping[Module, Sequence[MappedSite]], root: Root
+    decisions: Mapping[Module, list[Decision]],
+    sites: Mapping[Module, Sequence[MappedSite]],
+    root: Root,
+    wanted: Wanted = ALL,
 ) -> dict[Module, list[Decision]]:
     """The decisions with a refusal for each reference that a comment keeps, itself or by a site that goes through it.
 
@@ -27,15 +31,28 @@ def leave_kept(
             line = asked_at(module.text, lines_of_reference(decision.reference))
             if line:
                 kept[decision.reference.node] = Refusal(KEPT, f"is kept by the comment on line {line}")
+            elif wanted.declines_site(module.path, place_of(decision.reference.node, module)):
+                kept[decision.reference.node] = Refusal(KEPT, DECLINED)
     for module, own in sites.items():
         for site in own:
             line = asked_at(module.text, lines_of_site(site))
-            node = root(site) if line else None
-            if node is not None:
+            declined = wanted.declines_site(module.path, place_of(site.node, module))
+            node = root(site) if line or declined else None
+            if node is not None and not line:
+                own_one = site.reference is not None and site.reference.node is node
+                where = f"{module.path.name}:{site.node.lineno}"
+                kept.setdefault(node, Refusal(KEPT, DECLINED if own_one else f"goes with {where}, which {DECLINED}"))
+            elif node is not None:
                 where = f"{module.path.name}:{line}"
                 reason = f"is kept by the comment at {where}, on a map that goes through it"
                 kept.setdefault(node, Refusal(KEPT, reason))
     return {module: _left(found, kept) for module, found in decisions.items()} if kept else dict(decisions)
+
+
+def place_of(node: ast.expr, module: Module) -> Place:
+    """Where an expression begins: line from 1, column in characters from 1."""
+    line = module.lines[node.lineno - 1].encode()
+    return node.lineno, len(line[: node.col_offset].decode()) + 1
 
 
 def _left(decisions: Sequence[Decision], kept: Mapping[ReferenceNode, Refusal]) -> list[Decision]:

@@ -33,6 +33,7 @@ from jaxmigrate.migrate.rewriting import Mark, marked, planned_imports, rewrite
 from jaxmigrate.migrate.sites import Outcome, site_plan
 from jaxmigrate.migrate.together import leave_together
 from jaxmigrate.migrate.unhandled import blamed
+from jaxmigrate.migrate.wanted import ALL, Wanted
 from jaxmigrate.program.modules import Module, Project, import_name, parse_module, read_utf8
 from jaxmigrate.program.old_mentions import may_use_old_names
 from jaxmigrate.program.old_names import Era, Release
@@ -54,6 +55,7 @@ def plan_sources(
     *,
     marks: bool = True,
     beside: Mapping[Path, str] = NO_TEXTS,
+    wanted: Wanted = ALL,
 ) -> tuple[Plan, dict[str, SyntaxError]]:
     """Plans the migration of files given as (name, absolute path, text).
 
@@ -62,7 +64,7 @@ def plan_sources(
     names of JAX give way to those that the release `target`, by default the newest, and all later ones have;
     `era` is what the project says it was written for, where the meaning of its code depends on that. Without `marks`
     the texts for a verification are not made. `beside` are the other files of the project by path: they are read for
-    what they do with the files given, and stay as they are.
+    what they do with the files given, and stay as they are. What is not `wanted` stays, too.
 
     Returns:
         The plan, with a file for each source in the order given, and by name the errors of those that do not parse.
@@ -80,7 +82,7 @@ def plan_sources(
         except SyntaxError as error:
             errors[name] = error
 
-    for name, path, text in sources:
+    for name, path, text in sources if wanted.maps else ():
         if "pmap" in text or name in explicit:
             parse(name, path, text)
     stems = _alias_modules(modules.values(), texts)
@@ -90,12 +92,12 @@ def plan_sources(
     known = {**beside, **texts}
     project = Project(modules.values(), lambda path: known.get(path) or read_utf8(path), known)
     onlookers = Onlookers(project, known, texts)
-    plan = _plan(sources, modules, project, onlookers, layout == "auto", marks=marks)
+    plan = _plan(sources, modules, project, onlookers, layout == "auto", wanted, marks=marks)
     paths = {name: path for name, path, _ in sources if name not in errors}
     judged: dict[str, bool] = {}
     leaned_on = _imported_by_others(paths.values(), texts, onlookers, Resolver(project), judged)
     plan = with_renewed_originals(plan, paths, target, era, judged, leaned_on) if marks else plan
-    plan = with_new_names(plan, paths, target, era, judged, leaned_on)
+    plan = with_new_names(plan, paths, target, era, judged, leaned_on, wanted)
     for file in plan.files:
         if file.changed:
             with blamed(paths[file.path]):
@@ -147,6 +149,7 @@ def _plan(
     project: Project,
     onlookers: Onlookers,
     is_auto: bool,
+    wanted: Wanted,
     *,
     marks: bool,
 ) -> Plan:
@@ -161,7 +164,7 @@ def _plan(
             sites[module] = mapped_sites(module, resolver)
             decisions[module] = decide(module, sites[module], resolver, around.processes)
     roots = {d.reference.node: d for ds in decisions.values() for d in ds}
-    decisions = leave_kept(decisions, sites, lambda site: _reference_of(site, resolver, roots))
+    decisions = leave_kept(decisions, sites, lambda site: _reference_of(site, resolver, roots), wanted)
     decisions = leave_together(decisions, sites, resolver, lambda site: _reference_of(site, resolver, roots))
     roots = {d.reference.node: d for ds in decisions.values() for d in ds}
     leaned_on = _leaned_on(sites, roots, resolver)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from jaxmigrate.sources import SourceFile, shown_path, source_lines
-from jaxmigrate.sources.line_diff import grouped
+from jaxmigrate.sources.line_diff import Opcode, grouped
 from jaxmigrate.sources.notebooks import Notebook
 from jaxmigrate.terminal import BOLD, CYAN, GREEN, RED, paint, printable
 
@@ -35,6 +35,15 @@ def diff_of(source: SourceFile, after: str) -> bytes:
     )
 
 
+def part_of_diff(source: SourceFile, after: str, lines: Collection[int]) -> bytes:
+    """The hunks of a file's diff that touch some of its lines as they were; all of them where none does."""
+    before, now = _LINE.findall(source.raw), _LINE.findall(source.encode(after))
+    path = _header("a", _relative(source.name)), _header("b", _relative(source.name))
+    groups = list(grouped(before, now))
+    touching = [group for group in groups if any(group[0][1] < line <= group[-1][2] for line in lines)]
+    return b"".join(_lines_of(touching or groups, before, now, *path))
+
+
 def _cell_diff(name: str, before: str, after: str) -> bytes:
     """A diff of two sources of a cell; whether their last lines are ended says nothing in a notebook."""
     old, new = ([f"{line}\n".encode("utf-8", "replace") for line in source_lines(text)] for text in (before, after))
@@ -44,7 +53,13 @@ def _cell_diff(name: str, before: str, after: str) -> bytes:
 
 def _lines(before: list[bytes], after: list[bytes], old: bytes, new: bytes) -> Iterator[bytes]:
     """The lines of a unified diff."""
-    for number, group in enumerate(grouped(before, after)):
+    return _lines_of(grouped(before, after), before, after, old, new)
+
+
+def _lines_of(
+    groups: Iterable[Sequence[Opcode]], before: list[bytes], after: list[bytes], old: bytes, new: bytes
+) -> Iterator[bytes]:
+    for number, group in enumerate(groups):
         if not number:
             yield b"--- " + old + b"\n"
             yield b"+++ " + new + b"\n"

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from jaxmigrate.migrate.imports import bound_name, free_name, has_jax_import, used_names
+from jaxmigrate.migrate.wanted import ALL, DECLINED, Wanted
 from jaxmigrate.program.jax_names import newest_jax
 from jaxmigrate.program.kept import KEPT, asked_at
 from jaxmigrate.program.modules import Module
@@ -80,8 +81,10 @@ def _heads(node: ast.AST) -> Iterator[ast.Name | ast.Attribute]:
     yield from (one for one in found if isinstance(one, ast.Name | ast.Attribute))
 
 
-def is_kept(node: ast.expr | ast.alias, row: OldName, module: Module) -> bool:
-    """Whether a comment on the first or last line of a use of an old name asks that it stays."""
+def is_kept(node: ast.expr | ast.alias, row: OldName, module: Module, wanted: Wanted) -> bool:
+    """Whether a use of an old name is to stay: not wanted, or kept by a comment on its first or last line."""
+    if not wanted.selects(row.code) or wanted.declines_name(module.path, row.name):
+        return True
     return asked_at(module.text, (node.lineno, node.end_lineno or node.lineno), row.code) > 0
 
 
@@ -93,6 +96,7 @@ class Desk:
     resolver: Resolver
     target: Release | None
     imported: frozenset[str]  # names that other modules import from this one
+    wanted: Wanted = ALL
     operations: list[Operation] = field(default_factory=list)
     added: dict[str, Added] = field(default_factory=dict)  # by dotted name
     gone: set[ast.AST] = field(default_factory=set)
@@ -120,18 +124,24 @@ class Desk:
 
     def keeps(self, node: ast.expr, row: OldName) -> bool:
         """Whether a comment asks that a use of an old name stays, which is noted."""
-        kept = is_kept(node, row, self.module)
+        kept = is_kept(node, row, self.module, self.wanted)
         if kept:
             self.leave(node, row, KEPT_HERE)
         return kept
 
     def leave(self, node: ast.expr | ast.alias, row: OldName, reason: str = "") -> None:
         """Notes that a use of an old name stays, and why."""
-        code = KEPT if reason in (KEPT_HERE, KEPT_ALONG) else row.code
+        if not self.wanted.selects(row.code):
+            return
+        if self.wanted.declines_name(self.module.path, row.name):
+            reason = DECLINED
+        code = KEPT if reason in (KEPT_HERE, KEPT_ALONG, DECLINED) else row.code
         self._note(node, row.name, row.replacement, code, reason or row.told)
 
     def lack(self, unknown: UnknownName) -> None:
         """Notes a name that JAX lacks and the table does not have."""
+        if not self.wanted.selects("JM419"):
+            return
         if asked_at(self.module.text, (unknown.node.lineno,), "JM419"):
             self._note(unknown.node, unknown.name, "", KEPT, KEPT_HERE)
             return

@@ -6,6 +6,7 @@ import ast
 from typing import NamedTuple
 
 from jaxmigrate.migrate.neighbours.desk import is_kept
+from jaxmigrate.migrate.wanted import Wanted
 from jaxmigrate.program.old_uses import OldImport, OldReference, Uses
 
 
@@ -17,11 +18,11 @@ class Parted(NamedTuple):
     along: Uses
 
 
-def parted(uses: Uses) -> Parted:
+def parted(uses: Uses, wanted: Wanted) -> Parted:
     """Sets apart what stays: an import that is needed keeps all that goes through it."""
     asked = Uses(
-        [u for u in uses.imports if is_kept(u.alias, u.row, u.module)],
-        [u for u in uses.references if is_kept(u.node, u.row, u.module)],
+        [u for u in uses.imports if is_kept(u.alias, u.row, u.module, wanted)],
+        [u for u in uses.references if is_kept(u.node, u.row, u.module, wanted)],
     )
     if not any(asked):
         return Parted(uses, asked, Uses([], []))

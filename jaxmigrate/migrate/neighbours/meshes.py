@@ -9,6 +9,7 @@ from jaxmigrate.flow.meshes import mesh_call
 from jaxmigrate.migrate.neighbours.calls import given, set_keyword
 from jaxmigrate.migrate.neighbours.desk import KEPT_HERE, Desk, is_kept
 from jaxmigrate.migrate.neighbours.texts import Texts
+from jaxmigrate.migrate.wanted import Wanted
 from jaxmigrate.program.mesh_contexts import (
     AXIS_TYPES,
     CONTEXT,
@@ -33,7 +34,7 @@ def enter_meshes(desk: Desk) -> None:
     for context in mesh_contexts(desk.module, desk.resolver):
         if is_guarded(context.statement, desk.module):
             continue
-        reason = context_reason(context, desk.module, desk.resolver, desk.target)
+        reason = context_reason(context, desk.module, desk.resolver, desk.target, desk.wanted)
         name = desk.name_of("jax.set_mesh", context.mesh) if not reason else None
         if name is None:
             desk.leave(context.mesh, row, reason)
@@ -46,10 +47,12 @@ def enter_meshes(desk: Desk) -> None:
         desk.done(context.mesh, row)
 
 
-def context_reason(context: MeshContext, module: Module, resolver: Resolver, target: Release | None) -> str:
+def context_reason(
+    context: MeshContext, module: Module, resolver: Resolver, target: Release | None, wanted: Wanted
+) -> str:
     """Why a mesh is still entered by `with mesh:`, empty where it need not be."""
     row = old_names()[CONTEXT]
-    if is_kept(context.mesh, row, module):
+    if is_kept(context.mesh, row, module, wanted):
         return KEPT_HERE
     if not row.holds_for(target):
         return f"{row.told}, which jax {row.needs} is the first to have: later than what must run"
@@ -62,10 +65,10 @@ def context_reason(context: MeshContext, module: Module, resolver: Resolver, tar
     return ""
 
 
-def contexts_left(modules: Iterable[Module], resolver: Resolver, target: Release | None) -> bool:
+def contexts_left(modules: Iterable[Module], resolver: Resolver, target: Release | None, wanted: Wanted) -> bool:
     """Whether some mesh of a project is still entered by `with mesh:`, which sets none for `jax.jit`."""
     return any(
-        context_reason(context, module, resolver, target)
+        context_reason(context, module, resolver, target, wanted)
         for module in modules
         for context in mesh_contexts(module, resolver)
     )

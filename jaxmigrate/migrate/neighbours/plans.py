@@ -13,6 +13,7 @@ from jaxmigrate.migrate.imports import imported_names
 from jaxmigrate.migrate.neighbours.desk import Seen
 from jaxmigrate.migrate.neighbours.project import NONE, renew
 from jaxmigrate.migrate.plan import FilePlan, NamePlan, Plan
+from jaxmigrate.migrate.wanted import ALL, Wanted
 from jaxmigrate.program.modules import Project, parse_module, read_utf8
 from jaxmigrate.program.old_names import Era, Release
 from jaxmigrate.program.resolve import Resolver
@@ -26,21 +27,22 @@ def with_new_names(
     era: Era = "",
     judged: dict[str, bool] | None = None,
     leaned_on: Mapping[Path, frozenset[str]] = NONE,
+    wanted: Wanted = ALL,
 ) -> Plan:
     """The plan with old names replaced in what each file becomes; `paths` are those of the files that parse.
 
-    `leaned_on` are the names that others import, by file.
+    `leaned_on` are the names that others import, by file. Names that are not `wanted` stay.
     """
     judged = {} if judged is None else judged
     texts = {paths[file.path]: file.after for file in plan.files if file.path in paths}
     touched = {paths[file.path] for file in plan.files if file.changed}
-    renewed = renew(texts, target, era, touched, judged, leaned_on)
+    renewed = renew(texts, target, era, touched, judged, leaned_on, wanted)
     if not renewed:
         return plan
     by_name = {name: path for name, path in paths.items() if path in renewed}
     marked = {by_name[f.path]: f.marked_after for f in plan.files if f.path in by_name and f.marked_after != f.after}
     marked_texts = texts | marked
-    again = renew(marked_texts, target, era, touched, judged, leaned_on) if marked else {}
+    again = renew(marked_texts, target, era, touched, judged, leaned_on, wanted) if marked else {}
     files = []
     for file in plan.files:
         path = by_name.get(file.path)

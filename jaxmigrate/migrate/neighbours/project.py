@@ -28,6 +28,7 @@ from jaxmigrate.migrate.neighbours.subjects import Subject, subjects
 from jaxmigrate.migrate.neighbours.texts import Texts
 from jaxmigrate.migrate.style import style_of
 from jaxmigrate.migrate.unhandled import blamed
+from jaxmigrate.migrate.wanted import ALL, Wanted
 from jaxmigrate.program.mesh_contexts import mesh_contexts, untyped_meshes
 from jaxmigrate.program.modules import Module, Project, parse_module, read_utf8
 from jaxmigrate.program.old_mentions import may_use_old_names
@@ -58,12 +59,14 @@ def renew(
     touched: Collection[Path] = (),
     judged: dict[str, bool] | None = None,
     leaned_on: Mapping[Path, frozenset[str]] = NONE,
+    wanted: Wanted = ALL,
 ) -> dict[Path, Renewed]:
     """Replaces old names in the files of a project; the result has those files that use any and parse.
 
     `target` is the oldest release that the result must run on, `required` what the project says it was written for,
     `touched` are files that change in any case, so that what JAX lacks is told in them. `judged` keeps, for later calls
     with most of the same texts, which of them may use old names. `leaned_on` are names that others import, by file.
+    Names that are not `wanted` stay.
     """
     older = _is_older_than_explicit(target, required)
     modules = _parsed(texts, touched, older, {} if judged is None else judged)
@@ -74,11 +77,11 @@ def renew(
         return {}
     era = era_of(found, resolver, required)
     words = Texts(list(texts.values()))
-    uses = {module: parted(one) for module, one in found.items()}
-    by_row = subjects({m: one.changing for m, one in uses.items()}, resolver, era, target, words)
+    uses = {module: parted(one, wanted) for module, one in found.items()}
+    by_row = subjects({m: one.changing for m, one in uses.items()}, resolver, era, target, words, wanted)
     imported = imported_names(tuple(modules.values()), resolver)
     leaning = {m: imported.get(m, frozenset()) | leaned_on.get(m.path, frozenset()) for m in found}
-    desks = [Desk(module, resolver, target, leaning[module]) for module in found]
+    desks = [Desk(module, resolver, target, leaning[module], wanted) for module in found]
     return {desk.module.path: _blamed(desk, uses[desk.module], by_row, words) for desk in desks}
 
 

@@ -10,6 +10,7 @@ from jaxmigrate.migrate.neighbours import arrays, callbacks, pjits, positional, 
 from jaxmigrate.migrate.neighbours.desk import Desk
 from jaxmigrate.migrate.neighbours.meshes import contexts_left
 from jaxmigrate.migrate.neighbours.texts import Texts
+from jaxmigrate.migrate.wanted import Wanted
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.old_names import Era, Release
 from jaxmigrate.program.old_uses import OldReference, Uses
@@ -41,11 +42,11 @@ class Subject:
 
 
 def subjects(
-    found: Mapping[Module, Uses], resolver: Resolver, era: Era, target: Release | None, texts: Texts
+    found: Mapping[Module, Uses], resolver: Resolver, era: Era, target: Release | None, texts: Texts, wanted: Wanted
 ) -> Mapping[str, Subject]:
     """The subjects by the old name that each is for, in modules with the uses of such names."""
     modules = list(found)
-    stays = contexts_left(modules, resolver, target)
+    stays = contexts_left(modules, resolver, target, wanted)
     used = {one.row.name for uses in found.values() for one in uses.imports}
     used |= {one.row.name for uses in found.values() for one in uses.references}
     maps = modules if any(shard_maps.OLD.startswith(name) for name in used) else []  # none is asked for otherwise
