@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import ast
-from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import cast
 
 import libcst as cst
 from libcst.codemod import CodemodContext, VisitorBasedCodemodCommand
-from libcst.metadata import MetadataWrapper, PositionProvider
 
 from jaxmigrate.codemod import arguments, blocks, imports
 from jaxmigrate.codemod.binding import bound
@@ -18,7 +16,7 @@ from jaxmigrate.codemod.body import Body
 from jaxmigrate.codemod.form_feeds import with_form_feeds
 from jaxmigrate.codemod.layout import Room, comments_in, fitted, lost_comments, source
 from jaxmigrate.codemod.marks import marked
-from jaxmigrate.codemod.places import Key, Places
+from jaxmigrate.codemod.places import Key, Places, holds
 from jaxmigrate.codemod.style import Style
 from jaxmigrate.codemod.templates import Templates
 from jaxmigrate.program.operations import (
@@ -69,7 +67,6 @@ class ApplyOperations(VisitorBasedCodemodCommand):
     """Applies typed operations on nodes that are found by their position."""
 
     DESCRIPTION = "Applies the operations of a plan."
-    METADATA_DEPENDENCIES = (PositionProvider,)
 
     def __init__(
         self,
@@ -81,30 +78,27 @@ class ApplyOperations(VisitorBasedCodemodCommand):
         text: str = "",
     ) -> None:
         super().__init__(context)
-        self._given = text
+        self._given = text  # as it is where the tree has lost something of it
         self.operations = list(operations)
         self.style = style
         self.marks = marks
 
     def transform_module(self, tree: cst.Module) -> cst.Module:
         """The module after all operations."""
-        wrapper = MetadataWrapper(tree, unsafe_skip_copy=True)  # a parsed tree has no node twice
-        with self.resolve(wrapper):
-            self._text = _lines(tree.code)
-            given = _lines(self._given) if "\f" in self._given else self._text
-            self._prepare(tree, Places(given, self._text, wrapper.resolve(PositionProvider)))
-            changed = wrapper.module.visit(self)
+        self._prepare(tree)
+        changed = tree.visit(self)
         assert isinstance(changed, cst.Module)
         left = [type(op).__name__ for ops in self._waiting() for op in ops]
         if left:
             raise LookupError(f"found no place for {', '.join(left)}")
         return changed
 
-    def _prepare(self, tree: cst.Module, places: Places) -> None:
+    def _prepare(self, tree: cst.Module) -> None:
         self.tree = tree
-        self.places = places
+        self._given = self._given or tree.code
+        self.places = Places(tree, self._given)
         self.cells = cell_starts(self._given)
-        self.lines_count = len(self._text)
+        self.lines_count = len(self.places.lines)
         self.block_indent = None if self.style.indent == tree.default_indent else self.style.indent
         self._expressions: defaultdict[Key, list[Replace | Mark]] = defaultdict(list)
         self._calls: defaultdict[Key, list[OF_CALLS]] = defaultdict(list)
@@ -119,11 +113,13 @@ class ApplyOperations(VisitorBasedCodemodCommand):
         self._comments: defaultdict[int, list[cst.Comment]] = defaultdict(list)
         self._emptied: set[Key] = set()  # imports of which nothing is left
         self._moved: list[imports.Moved] = []
-        self._head = {self.places.of_cst(small) for small in imports.head(tree.body, self)}
         for operation in self.operations:
             if self.marks or not isinstance(operation, Mark):
                 self._take(operation)
         self._lines_touched.sort()
+        self.places.find(self._lines_touched)
+        head = [small for small in imports.head(tree.body, self) if self.places.knows(small)]
+        self._head = {self.places.of_cst(small) for small in head}
         self.templates = Templates(tree, self.style, self._found, marks=self.marks)
 
     def _take(self, operation: Operation) -> None:
@@ -171,11 +167,11 @@ class ApplyOperations(VisitorBasedCodemodCommand):
         return True
 
     def _is_touched(self, node: STATEMENTS) -> bool:
+        if not self.places.knows(node):
+            return False
         decorators = getattr(node, "decorators", ())
         first, _ = self.places.start(decorators[0] if decorators else node)
-        last, _ = self.places.end(node)
-        index = bisect_left(self._lines_touched, first)
-        return index < len(self._lines_touched) and self._lines_touched[index] <= last
+        return holds(self._lines_touched, first, self.places.end(node)[0])
 
     def on_leave(self, original_node: cst.CSTNodeT, updated_node: cst.CSTNodeT) -> cst.CSTNodeT:
         """A node with the operations on it applied."""
@@ -205,17 +201,19 @@ class ApplyOperations(VisitorBasedCodemodCommand):
 
     def is_emptied(self, node: cst.CSTNode) -> bool:
         """Whether nothing is left of an import."""
-        return self.places.of_cst(node) in self._emptied
+        return self.places.knows(node) and self.places.of_cst(node) in self._emptied
 
     def statement_operations(self, node: cst.CSTNode) -> list[OF_STATEMENTS | None]:
         """The operations on a statement, which wait no longer; None drops it."""
+        if not self.places.knows(node):
+            return []
         key = self.places.of_cst(node)
         found = sorted(self._statements.pop(key, []), key=lambda op: isinstance(op, Enclose))  # bodies first
         return [*found, *([None] if key in self._emptied else [])]
 
     def has_statement_operations(self, node: cst.CSTNode) -> bool:
         """Whether some operation is on a statement."""
-        key = self.places.of_cst(node)
+        key = self.places.of_cst(node) if self.places.knows(node) else ()
         return key in self._statements or key in self._emptied
 
     def comments_of(self, node: cst.CSTNode) -> list[cst.Comment]:
@@ -293,12 +291,12 @@ class ApplyOperations(VisitorBasedCodemodCommand):
         """Where a node of the file stands."""
         line, column = self.places.start(node)
         last, end = self.places.end(node)
-        first = self._text[line - 1]
+        first = self.places.lines[line - 1]
         indent = first[: len(first) - len(first.lstrip(" \t"))]
         start, _ = self.places.start(self._around[-1]) if self._around else (line, 0)
-        outer = self._text[start - 1]
+        outer = self.places.lines[start - 1]
         block = outer[: len(outer) - len(outer.lstrip(" \t"))]
-        behind = len(self._text[last - 1].rstrip()) - end
+        behind = len(self.places.lines[last - 1].rstrip()) - end
         return Room(block, indent, column, behind, self.style.indent, self.style.width)
 
     def new_room(self, indent: str) -> Room:
@@ -308,7 +306,7 @@ class ApplyOperations(VisitorBasedCodemodCommand):
     def indent_of(self, node: cst.CSTNode) -> str:
         """The indentation of the line on which a node of the file begins."""
         line, _ = self.places.start(node)
-        text = self._text[line - 1]
+        text = self.places.lines[line - 1]
         return text[: len(text) - len(text.lstrip(" \t"))]
 
 
@@ -335,7 +333,3 @@ def _codes(operation: Operation) -> Iterator[Code]:
 def _spans_lines(node: cst.BaseExpression) -> bool:
     """Whether the parentheses around an expression hold line breaks or comments, which need them."""
     return "\n" in source(node)
-
-
-def _lines(text: str) -> list[str]:
-    return text.replace("\r\n", "\n").replace("\r", "\n").split("\n")

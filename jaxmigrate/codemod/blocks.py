@@ -164,8 +164,9 @@ def _changed(command: ApplyOperations, original: cst.CSTNode, updated: Statement
     before: Made = []
     after: Made = []
     here: Made | None = None
-    indent = command.indent_of(original)
-    for operation in command.statement_operations(original):
+    operations = command.statement_operations(original)
+    indent = command.indent_of(original) if operations else ""
+    for operation in operations:
         match operation:
             case Before():
                 before += built(command, operation.code, indent)

@@ -44,7 +44,7 @@ class Body:
         first = min(lines, default=None)
         if first is not None:
             for index, origin in enumerate(self.origins):
-                if origin is not None and first <= self.command.places.end(origin)[0]:
+                if origin is not None and first <= self.command.places.lines_of(origin)[1]:
                     return index
         return len(self.statements)
 
@@ -52,8 +52,7 @@ class Body:
         """The line of the file on which the statement at an index, or the next one that the file has, begins."""
         for origin in self.origins[index:]:
             if origin is not None:
-                decorators = getattr(origin, "decorators", ())
-                return self.command.places.start(decorators[0] if decorators else origin)[0]
+                return self.command.places.lines_of(origin)[0]
         return self.command.lines_count + 1
 
 

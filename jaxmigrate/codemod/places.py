@@ -2,16 +2,20 @@
 
 Both count lines from 1; `ast` counts columns in bytes of UTF-8, LibCST in characters. `ast` counts the parentheses of a
 tuple and of a generator as theirs, LibCST does not, so these two are known by what stands first in them.
+
+LibCST works positions out by printing a tree. Only the statements that an operation touches are printed for it; on
+which lines the others stand is known from `ast`, which has the same statements in the same order.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Collection, Iterator, Sequence
 from typing import TypeAlias
 
 import libcst as cst
-from libcst.metadata import CodeRange
+from libcst.metadata import CodeRange, MetadataWrapper, PositionProvider
 
 Key: TypeAlias = tuple[object, ...]
 COMPOUND = (
@@ -23,11 +27,35 @@ COMPOUND = (
 class Places:
     """The keys by which the nodes of one text are found in both trees."""
 
-    def __init__(self, lines: Sequence[str], parsed: Sequence[str], ranges: Mapping[cst.CSTNode, CodeRange]) -> None:
-        """`lines` are those of the text, `parsed` those that LibCST keeps: it drops form feeds before statements."""
-        self._lines = lines
-        self._parsed = parsed
-        self._ranges = ranges
+    def __init__(self, tree: cst.Module, text: str) -> None:
+        self._tree = tree
+        self._given = lines_of(text)
+        # LibCST drops form feeds before statements
+        self.lines = lines_of(tree.code) if "\f" in text else self._given
+        self._top = dict(_lines_of_statements(tree, ast.parse(text)))
+        self._ranges: dict[cst.CSTNode, CodeRange] = {}
+        self._starts: list[int] = []  # lines of the touched statements, as they are printed
+        self._shifts: list[int] = []  # how far below these they stand in the text
+
+    def find(self, lines: Sequence[int]) -> None:
+        """Works out the positions of all nodes in the statements of the module that hold some lines, given in order."""
+        touched = [one for one in self._tree.body if holds(lines, *self._top[one])]
+        excerpt = self._tree.with_changes(body=touched, header=(), footer=())
+        wrapper = MetadataWrapper(excerpt, unsafe_skip_copy=True)  # a parsed tree has no node twice
+        self._ranges = dict(wrapper.resolve(PositionProvider))
+        for one in touched:
+            decorators = getattr(one, "decorators", ())
+            start = self._ranges[decorators[0] if decorators else one].start.line
+            self._starts.append(start - len(one.leading_lines))
+            self._shifts.append(self._top[one][0] - start)
+
+    def knows(self, node: cst.CSTNode) -> bool:
+        """Whether a node is in a statement that some operation touches."""
+        return node in self._ranges
+
+    def lines_of(self, statement: cst.BaseStatement) -> tuple[int, int]:
+        """The first and last line of a statement of the module."""
+        return self._top[statement]
 
     def of_ast(self, node: ast.AST) -> Key:
         """The key of a node of `ast` that has a position."""
@@ -48,9 +76,9 @@ class Places:
         return start[0], self._column(*start), end[0], self._column(*end)
 
     def _column(self, line: int, column: int) -> int:
-        text = self._lines[line - 1]
+        text = self._given[line - 1]
         column = column if text.isascii() else len(text.encode()[:column].decode(errors="replace"))
-        return max(0, column - len(text) + len(self._parsed[line - 1]))
+        return max(0, column - len(text) + len(self.lines[line - 1]))
 
     def of_cst(self, node: cst.CSTNode) -> Key:
         """The key of a LibCST node."""
@@ -62,19 +90,46 @@ class Places:
             return ("generator", self.of_cst(node.elt))
         if isinstance(node, cst.BaseCompoundStatement):
             return ("compound", *self.start(node))
-        found = self._ranges[node]
-        return found.start.line, found.start.column, found.end.line, found.end.column
+        return *self.start(node), *self.end(node)
 
     def _of_element(self, element: cst.BaseElement) -> Key:
         inner = self.of_cst(element.value)
         return ("star", inner) if isinstance(element, cst.StarredElement) else inner
 
     def start(self, node: cst.CSTNode) -> tuple[int, int]:
-        """The line, from 1, and the column, from 0, at which a node begins."""
+        """The line, from 1, and the column, from 0, at which a node of a touched statement begins."""
         found = self._ranges[node].start
-        return found.line, found.column
+        return self._line(found.line), found.column
 
     def end(self, node: cst.CSTNode) -> tuple[int, int]:
-        """The line, from 1, and the column, from 0, behind a node."""
+        """The line, from 1, and the column, from 0, behind a node of a touched statement."""
         found = self._ranges[node].end
-        return found.line, found.column
+        return self._line(found.line), found.column
+
+    def _line(self, printed: int) -> int:
+        return printed + self._shifts[max(0, bisect_right(self._starts, printed) - 1)]
+
+
+def lines_of(text: str) -> list[str]:
+    """The lines of a text, as both parsers count them."""
+    return text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+
+
+def holds(lines: Sequence[int], first: int, last: int) -> bool:
+    """Whether one of some lines, given in order, is among those from a first to a last one."""
+    index = bisect_left(lines, first)
+    return index < len(lines) and lines[index] <= last
+
+
+def _lines_of_statements(tree: cst.Module, module: ast.Module) -> Iterator[tuple[cst.BaseStatement, tuple[int, int]]]:
+    """The first and last line of each statement of a module."""
+    statements = iter(module.body)
+    for line in tree.body:
+        count = len(line.body) if isinstance(line, cst.SimpleStatementLine) else 1
+        own = [next(statements) for _ in range(count)]
+        yield line, (_first_line(own[0]), own[-1].end_lineno or own[-1].lineno)
+
+
+def _first_line(statement: ast.stmt) -> int:
+    decorators: Collection[ast.expr] = getattr(statement, "decorator_list", ())
+    return min([statement.lineno, *(one.lineno for one in decorators)])
