@@ -66,7 +66,9 @@ def plan_files(
 
     plan, broken, unhandled = plan_what_can_be(named, beside or {}, layout, plan_them)
     errors = [unparsable(by_name[name], error) for name, error in broken.items()]
-    errors += [SourceError(name, reason) for name, reason in unhandled]
+    errors += [
+        one.error if isinstance(one.error, SourceError) else SourceError(one.name, one.reason) for one in unhandled
+    ]
     sources_of = ((by_name[file.path], file) for file in plan.files)
     return [PlannedFile(source, in_cells(file, source.notebook)) for source, file in sources_of], errors
 

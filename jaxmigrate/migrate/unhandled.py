@@ -30,10 +30,11 @@ class UnhandledError(Exception):
 
 
 class Unhandled(NamedTuple):
-    """A file that stays as it is by a fault of ours, and what was the matter."""
+    """A file that stays as it is by a fault of ours, or since it could not be written back, and what was the matter."""
 
     name: str
     reason: str
+    error: BaseException
 
 
 @contextmanager
@@ -56,7 +57,7 @@ def plan_what_can_be(
     well, or what failed cannot be told, all arrays stay stacked, and at last each file is planned for by itself.
     """
     names = {path: name for name, path, _ in sources}
-    failed: dict[Path, str] = {}
+    failed: dict[Path, BaseException] = {}
     while True:
         given = [source for source in sources if source[1] not in failed]
         read = {**beside, **{path: text for _, path, text in sources if path in failed}}
@@ -66,7 +67,7 @@ def plan_what_can_be(
         except UnhandledError as error:
             _show()
             if error.path in names and error.path not in failed:
-                failed[error.path] = _told(error.__cause__ or error)
+                failed[error.path] = error.__cause__ or error
                 continue
             unknown: Exception = error
         except Exception as error:  # noqa: BLE001 - whatever it is, the rest of the project is not to suffer
@@ -75,27 +76,27 @@ def plan_what_can_be(
         if layout != "stacked":
             layout = "stacked"
             continue
-        found, errors, failed = _one_by_one(sources, beside, plan, _told(unknown))
+        found, errors, failed = _one_by_one(sources, beside, plan, unknown)
         break
     plans = {file.path: file for file in found.files}
-    plans |= {name: _untouched(name, path, text, failed[path]) for name, path, text in sources if path in failed}
+    plans |= {name: _untouched(name, path, text, _told(failed[path])) for name, path, text in sources if path in failed}
     files = tuple(plans[name] for name, _, _ in sources if name in plans)
-    return Plan(files), errors, [Unhandled(names[path], reason) for path, reason in failed.items()]
+    return Plan(files), errors, [Unhandled(names[path], _told(error), error) for path, error in failed.items()]
 
 
 def _one_by_one(
-    sources: Sequence[Source], beside: Mapping[Path, str], plan: Planner, why: str
-) -> tuple[Plan, dict[str, SyntaxError], dict[Path, str]]:
+    sources: Sequence[Source], beside: Mapping[Path, str], plan: Planner, why: BaseException
+) -> tuple[Plan, dict[str, SyntaxError], dict[Path, BaseException]]:
     """The plans for each file by itself, in the layout that leaves its callers as they are."""
     files: list[FilePlan] = []
     errors: dict[str, SyntaxError] = {}
-    failed: dict[Path, str] = {}
+    failed: dict[Path, BaseException] = {}
     for source in sources:
         others = {path: text for _, path, text in sources if path != source[1]}
         try:
             found, wrong = plan([source], {**beside, **others}, "stacked")
         except Exception as error:  # noqa: BLE001 - as above
-            failed[source[1]] = _told(error.__cause__ or error) if isinstance(error, UnhandledError) else why
+            failed[source[1]] = (error.__cause__ or error) if isinstance(error, UnhandledError) else why
             continue
         files += found.files
         errors |= wrong
