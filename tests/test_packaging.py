@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
+import tarfile
 import zipfile
 from pathlib import Path
 
@@ -100,3 +101,25 @@ def test_a_new_rule_is_part_of_an_editable_install_at_once(editable: Path, check
         assert "JM999  new rule\n" in run(editable, "rule", cwd=tmp_path).stdout
     finally:
         shutil.rmtree(folder)
+
+
+def test_the_sdist_holds_what_its_tests_need(tmp_path: Path) -> None:
+    """Everything that is tracked, so that whoever packages jaxmigrate can run its tests."""
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=False)
+    if listed.returncode:
+        pytest.skip("not a git checkout")
+    tracked = {name for name in listed.stdout.split("\0") if name and (ROOT / name).exists()}
+    copy = tmp_path / "copy"
+    for name in tracked:
+        (copy / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, copy / name, follow_symlinks=(ROOT / name).is_file())
+    code = "import sys; from setuptools.build_meta import build_sdist; print(build_sdist(sys.argv[1]))"
+    subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", code, str(tmp_path)], cwd=copy, check=True, capture_output=True
+    )
+    (archive,) = tmp_path.glob("*.tar.gz")
+    with tarfile.open(archive) as members:
+        held = {member.name.partition("/")[2] for member in members.getmembers() if not member.isdir()}
+    links = {name for name in tracked if (ROOT / name).is_dir()}  # in the archive they are what they lead to
+    assert {name for name in tracked - held - links if not name.startswith((".gitignore", ".ci/"))} == set()
+    assert {f"{name}/jm101_unbound_axis/README.md" for name in links} <= held
