@@ -58,7 +58,12 @@ def document(title: str, parts: Iterable[str]) -> str:
 
 def _header(report: Report) -> str:
     tone = _TONES[report.evidence.verdict] if report.evidence is not None else ""
-    told = [report.evidence.message, *report.evidence.notes] if report.evidence is not None else [report.summary]
+    told = [report.summary]
+    if report.evidence is not None:
+        outputs = [
+            f"{text[0].upper()}{text[1:]}" for text in report.evidence.outputs if text not in report.evidence.message
+        ]
+        told = [report.evidence.message, *outputs, *report.evidence.notes]
     lines = "\n".join(f"<p>{prose(text)}</p>" for text in told if text)
     return (
         f'<header class="{tone}">\n<div class="brand">jaxmigrate {escape(report.title)}</div>\n'

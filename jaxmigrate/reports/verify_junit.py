@@ -25,8 +25,10 @@ def write(told: Report | Evidence) -> str:
     command = _command(report.evidence)
     for row in report.rows:
         _add_site(suite, row, command)
-    for run in report.evidence.runs if report.evidence is not None else ():
-        _add_run(suite, run)
+    if report.evidence is not None:
+        _add_outputs(suite, report.evidence)
+        for run in report.evidence.runs:
+            _add_run(suite, run)
     _count(root, suite, report)
     return document(root)
 
@@ -69,6 +71,16 @@ def _told(evidence: SiteEvidence, command: str) -> str:
     advice = ADVICE.get(evidence.verdict)
     lines += [advice] if advice else []
     return "\n".join([*lines, *(["", "what ran:", command] if command else [])])
+
+
+def _add_outputs(suite: ET.Element, evidence: Evidence) -> None:
+    """A case for what the programs print and write, where that was compared."""
+    if evidence.outputs_equal is None:
+        return
+    case = ET.SubElement(suite, "testcase", classname="jaxmigrate.outputs", name="what is printed and written")
+    if evidence.outputs:
+        failure = ET.SubElement(case, "failure", type="different", message=legal(evidence.outputs[0]))
+        failure.text = legal("\n".join(evidence.outputs))
 
 
 def _add_run(suite: ET.Element, run: RunSummary) -> None:

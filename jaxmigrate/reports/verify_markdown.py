@@ -13,7 +13,7 @@ from jaxmigrate.verify.model import Evidence
 
 _SIGNS = {
     "bitwise equal": "✅",
-    "equal within rounding": "✅",
+    "equal within rounding": "🟰",
     "not exercised": "⚪",
     "nondeterministic": "🎲",
     "different": "❌",
@@ -67,11 +67,13 @@ def _row(row: SiteRow) -> Sequence[str]:
 def _differences(report: Report) -> list[str]:
     lines = []
     for row in report.rows:
-        if row.evidence is not None and not row.evidence.verdict.ok:
+        if row.evidence is not None and row.evidence.follows:
+            lines.append(f"- {escaped(row.place)} after {escaped(row.evidence.follows)}, from other arguments")
+        elif row.evidence is not None and not row.evidence.verdict.ok:
             lines.append(f"- **{escaped(row.place)}** {escaped(row.evidence.message)}")
             if row.evidence.first is not None and row.evidence.first.hint:
                 lines.append(f"  - {escaped(row.evidence.first.hint)}")
-    return lines
+    return lines + [f"- {escaped(told)}" for told in (report.evidence.outputs if report.evidence is not None else ())]
 
 
 def _layouts(report: Report) -> list[Sequence[str]]:

@@ -67,6 +67,8 @@ def _layouts(found: SiteEvidence | None, width: int) -> list[str]:
 def _explained(row: SiteRow, width: int) -> Iterator[str]:
     if row.evidence is None:
         yield from _wrapped(f"{row.code} {row.reason}".strip(), width)
+    elif row.evidence.follows:
+        yield from _wrapped(f"after {row.evidence.follows}, from other arguments", width)
     elif not row.evidence.verdict.ok:
         yield from _wrapped(row.evidence.message, width)
         if row.evidence.first is not None and row.evidence.first.hint:
@@ -79,6 +81,9 @@ def _wrapped(text: str, width: int) -> list[str]:
 
 
 def _ending(evidence: Evidence, colour: bool, width: int) -> Iterator[str]:
+    for told in evidence.outputs:
+        if told not in evidence.message:
+            yield from textwrap.wrap(printable(told), width)
     for note in evidence.notes:
         yield from textwrap.wrap(printable(f"note: {note}"), width)
     for run in evidence.runs:

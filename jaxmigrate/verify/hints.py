@@ -19,6 +19,24 @@ _PATTERNS = {
     "rows permuted": "the rows are the original's in another order: the devices get other rows of the batch",
 }
 
+# What patterns say of an argument: only where every device got another part of the same.
+_OF_ARGUMENTS = {
+    "first": "every device is given what the original gives to the first one",
+    "permuted": "the slices are the original's in another order: each device gets that of another one",
+    "rows permuted": _PATTERNS["rows permuted"],
+}
+_OF_KEYS = {
+    "first": (
+        "every device has device 0's key, so that noise and dropout are the same on all: split the key, or fold "
+        "axis_index into it"
+    ),
+    "permuted": "the devices have each other's keys: they are shifted, or in another order",
+}
+_PRECISIONS = {
+    "coarser": "the rewritten numbers have no more digits than bfloat16 holds: they passed through a lower precision",
+    "finer": "the original's numbers have no more digits than bfloat16 holds, the rewritten ones have: a cast was lost",
+    "like bfloat16": "the numbers are as far apart as bfloat16 rounds: some of it is computed in another precision",
+}
 _COPIES = (
     "a result that varies over the axis was declared replicated (`P()` in out_specs under check_vma=False): every "
     "device keeps its own, and who reads the array sees the first one's; reduce it, or give it the axis"
@@ -59,7 +77,14 @@ def _number_hint(delta: Delta, error: LeafError, devices: int) -> str:
         return f"together the numbers are off by a part of {what}, which no rounding does: some constant is another one"
     if error.update_factor is not None:
         return factor_hint("the step away from the argument", error.update_factor, devices)
-    return _PATTERNS.get(error.pattern, "")
+    if delta.where == "input":
+        return (_OF_KEYS if _is_key(delta.original) else _OF_ARGUMENTS).get(error.pattern, "")
+    return _PATTERNS.get(error.pattern, "") or _PRECISIONS.get(error.pattern, "")
+
+
+def _is_key(described: str) -> bool:
+    """Whether an array holds random keys, by its dtype, or as pairs of 32 bits."""
+    return described.startswith("key<") or (described.startswith("uint32[") and described.endswith(",2]"))
 
 
 def factor_hint(what: str, factor: float, devices: int) -> str:
@@ -92,7 +117,7 @@ def _nan_hint(error: LeafError) -> str:
 def _shape_hint(delta: Delta) -> str:
     ours, theirs = _dimensions(delta.original), _dimensions(delta.rewritten)
     if len(ours) == len(theirs) + 1:
-        return "an axis is gone: a block was squeezed once too often, or a leftover [0] took the first row"
+        return "an axis is gone"
     if len(theirs) == len(ours) + 1:
         return "an axis is new: a block keeps its mapped axis, which pmap takes away"
     return ""

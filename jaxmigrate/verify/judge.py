@@ -56,7 +56,25 @@ class Case:
 def judge(case: Case) -> tuple[SiteEvidence, ...]:
     """The evidence for each site, in the order of the sites."""
     found = {id_: judge_site(info, case) for id_, info in case.sites.items()}
-    return tuple(_covered(evidence, found, case) for id_, evidence in found.items() if not is_enclosing(id_))
+    sites = [_covered(evidence, found, case) for id_, evidence in found.items() if not is_enclosing(id_)]
+    cause = cause_of(sites)
+    return tuple(_after(site, cause) for site in sites)
+
+
+def cause_of(sites: Iterable[SiteEvidence]) -> SiteEvidence | None:
+    """The site whose calls were the first to differ, if any did."""
+    differing = [site for site in sites if site.verdict is Verdict.DIFFERENT and site.first is not None]
+    return min(differing, key=lambda site: site.first.order if site.first is not None else 0, default=None)
+
+
+def _after(site: SiteEvidence, cause: SiteEvidence | None) -> SiteEvidence:
+    """A site that differs later, and is not known to do so from equal arguments, may only follow from the first."""
+    if cause is None or site.first is None or cause.first is None or site.verdict is not Verdict.DIFFERENT:
+        return site
+    first = site.first
+    is_later = first.order > cause.first.order and site.site.id != cause.site.id
+    follows = is_later and (first.where == "input" or first.inputs_equal is False)
+    return replace(site, follows=str(cause.site)) if follows else site
 
 
 class Found(NamedTuple):
@@ -205,8 +223,16 @@ def _sentence(delta: Delta, kind: str, error: LeafError | None, call: int, input
     leaf = {"input": "argument", "output": "result", "call": ""}[delta.where] + (f" {delta.path}" if delta.path else "")
     place = f"call {call}, {leaf.strip()}" if leaf else f"call {call}"
     layout = f" ({delta.layout.value})" if delta.layout in (Layout.REPLICATED, Layout.SPLIT) else ""
-    equal = ", from equal arguments" if inputs_equal and delta.where != "input" else ""
+    equal = _GIVEN[inputs_equal] if delta.where == "output" else ""
     return f"{place}{layout}: {_what(delta, kind, error)}{equal}"
+
+
+# What is said of a result by whether the arguments were the same.
+_GIVEN = {
+    True: ", from equal arguments",
+    False: "",
+    None: ", from arguments of which not all could be compared",
+}
 
 
 def _what(delta: Delta, kind: str, error: LeafError | None) -> str:
@@ -227,7 +253,13 @@ def _numbers(delta: Delta, kind: str, error: LeafError | None) -> str:
     if not error.different_elements:
         return "the same numbers in other bits (zeros' signs or NaN payloads)"
     dtypes = f"{delta.original} in the original, {delta.rewritten} rewritten; " if kind == "dtype" else ""
-    return f"{dtypes}{error.different_elements} of {error.elements} numbers differ, the farthest {numbers}"
+    far = f"{dtypes}{error.different_elements} of {error.elements} numbers differ, the farthest {numbers}"
+    if error.bias:
+        return f"{far}; each is near enough for rounding, all together are not"
+    if error.bound is None or error.within or kind == "dtype":
+        return far
+    step = " of the step" if error.step else ""
+    return f"{far}: {error.error:.3g} apart, where rounding{step} allows {error.bound:.3g}"
 
 
 def _divergence(info: SiteInfo, divergence: Divergence, comparison: SiteComparison, case: Case) -> CallDifference:

@@ -99,7 +99,7 @@ def _message(found: Mapping[str, Evidence], sites: Sequence[SiteEvidence], verdi
     if verdict is Verdict.NOT_EXERCISED:
         return f"{reached}; {not_compared(sites)}"
     if not verdict.ok:
-        site = next((site for site in sites if site.verdict is verdict), None)
+        site = next((site for site in sites if site.verdict is verdict and not site.follows), None)
         name, worst = max(found.items(), key=lambda one: one[1].verdict.severity)
         return f"{site.site}: {site.message}" if site is not None else f"{name}: {worst.message}"
     return f"{reached}, {sum(site.calls for site in sites)} calls compared: all {verdict.value}"

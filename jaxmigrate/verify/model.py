@@ -247,7 +247,8 @@ class SiteEvidence:
     `calls` were compared; `differing` of them are not bitwise equal, `measured` of those were compared number by
     number, and of `unrecorded` ones the logs do not tell. `traced` calls ran inside another transformation, where
     there are no values to compare. `covered_by` names the sites whose compared calls contained every call of this one.
-    `only_original` and `only_rewritten` are results that one side has and the other has not.
+    `only_original` and `only_rewritten` are results that one side has and the other has not. `follows` names the site
+    that was the first to differ, where this one does so later and from other arguments.
     """
 
     site: SiteInfo
@@ -274,6 +275,7 @@ class SiteEvidence:
     results: tuple[SeenLayout, ...] = ()
     only_original: tuple[str, ...] = ()
     only_rewritten: tuple[str, ...] = ()
+    follows: str = ""
 
 
 @dataclass(frozen=True)

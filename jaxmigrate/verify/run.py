@@ -16,7 +16,7 @@ from jaxmigrate.verify import environment as env
 from jaxmigrate.verify.compare import CallKey, CallPair, Delta, SiteComparison, compare
 from jaxmigrate.verify.enclosing import enclosing_sites, hides, match_enclosing, only, with_enclosing
 from jaxmigrate.verify.gpus import on_gpus
-from jaxmigrate.verify.judge import Case, Errors, Found, gravest, judge
+from jaxmigrate.verify.judge import Case, Errors, Found, cause_of, gravest, judge
 from jaxmigrate.verify.keep import Wanted, choose
 from jaxmigrate.verify.match import Callee, at_places, match, renamed, with_counterparts
 from jaxmigrate.verify.measure import ArrayPair, array_pair, is_given, measure, scalar_error, tolerance_of
@@ -353,7 +353,8 @@ def _message(session: _Session, sites: tuple[SiteEvidence, ...], verdict: Verdic
         return outputs[0] if outputs else "there is no site to compare"
     found = coverage(sites)
     reached = f"{found.exercised} of {found.sites} sites exercised"
-    gravest_site = next((site for site in sites if site.verdict is verdict), None)
+    cause = cause_of(sites) if verdict is Verdict.DIFFERENT else None
+    gravest_site = cause or next((site for site in sites if site.verdict is verdict), None)
     if gravest_site is None:
         calls = sum(site.calls for site in sites)
         return f"{outputs[0]}; {reached}, {calls} calls compared: all {gravest(s.verdict for s in sites).value}"

@@ -84,8 +84,8 @@ def test_junit_passes_only_what_agrees() -> None:
         "train.py:30": ["skipped"],
     }
     assert (suite.get("tests"), suite.get("failures"), suite.get("errors"), suite.get("skipped")) == (
-        "6",
-        "2",
+        "7",
+        "3",
         "1",
         "1",
     )

@@ -128,7 +128,7 @@ def compare(
         "own": answer.own,
         "step": beside.before is not None,
         "factor": factor,
-        "pattern": "" if within or factor is not None else _pattern(pair, rtol),
+        "pattern": "" if within or factor is not None else _pattern(pair, rtol) or _precision(pair, distance),
     }
 
 
@@ -275,6 +275,26 @@ def _pattern(pair: Pair, rtol: float) -> str:
         return "permuted"
     rows = [raw.reshape(-1, *raw.shape[2:]) for raw in (pair.raw_a, pair.raw_b)] if a.ndim > 1 else []
     return "rows permuted" if rows and _is_permuted(rows[0], rows[1]) else ""
+
+
+# Half a unit in bfloat16's last place, and what adds up of it, as a part of a number.
+_BFLOAT16_ROUNDS = (2.0**-11, 2.0**-6)
+
+
+def _precision(pair: Pair, distance: Array) -> str:
+    """Whether float32 numbers differ as bfloat16 makes them: by having no more digits, or by how far they are apart."""
+    differs = distance > 0
+    if pair.raw_a.dtype != np.float32 or pair.raw_b.dtype != np.float32 or np.count_nonzero(differs) < 2:
+        return ""
+    coarse = [_is_coarse(raw[differs]) for raw in (pair.raw_a, pair.raw_b)]
+    if coarse[0] != coarse[1]:
+        return "coarser" if coarse[1] else "finer"
+    typical = float(np.median(_relative(pair, distance)[differs]))
+    return "like bfloat16" if _BFLOAT16_ROUNDS[0] < typical < _BFLOAT16_ROUNDS[1] else ""
+
+
+def _is_coarse(array: Array) -> bool:
+    return not np.any(np.ascontiguousarray(array).view(np.uint32) & np.uint32(0xFFFF))
 
 
 def _explanations(a: Array, b: Array) -> list[tuple[str, Array]]:
