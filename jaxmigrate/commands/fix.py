@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from jaxmigrate.commands import Failure
@@ -16,7 +16,8 @@ from jaxmigrate.commands.interactive import StoppedError, ask
 from jaxmigrate.commands.planning import PlannedFile, plan_files, with_diff
 from jaxmigrate.commands.reporting import write_reports
 from jaxmigrate.commands.waiting import under_way
-from jaxmigrate.commands.withheld import Withheld, left_with
+from jaxmigrate.commands.withheld import Largest, Replan, Withheld, left_with
+from jaxmigrate.linting import place
 from jaxmigrate.migrate import SitePlan
 from jaxmigrate.migrate.wanted import Wanted
 from jaxmigrate.reports import fix_html, fix_json, fix_junit, fix_markdown
@@ -86,12 +87,16 @@ def _run_docs(options: argparse.Namespace) -> int:
 
 
 class _Planned(NamedTuple):
-    """What will become of the files under one configuration, and the errors of those that cannot be planned for."""
+    """What will become of the files under one configuration, and the errors of those that cannot be planned for.
+
+    `again` plans them with some sites held, and without some files.
+    """
 
     group: Inputs
     layout: str
     files: list[PlannedFile]
     errors: list[SourceError]
+    again: Replan
 
 
 def _plan(group: Inputs, options: argparse.Namespace) -> _Planned:
@@ -106,20 +111,27 @@ def _plan(group: Inputs, options: argparse.Namespace) -> _Planned:
     with under_way("reading the project"):
         beside = texts_beside(group.sources, group.config)
 
-    def plan(wanted: Wanted) -> tuple[list[PlannedFile], list[SourceError]]:
-        with under_way(f"planning {plural(len(group.sources), 'file')}"):
-            return plan_files(group.sources, layout, target, era, marks=options.verify, beside=beside, wanted=wanted)
+    def plan(wanted: Wanted, aside: Collection[str] = ()) -> tuple[list[PlannedFile], list[SourceError]]:
+        given = [source for source in group.sources if source.name not in aside]
+        others = {**beside, **{place(source): source.text for source in group.sources if source.name in aside}}
+        with under_way(f"planning {plural(len(given), 'file')}"):
+            return plan_files(given, layout, target, era, marks=options.verify, beside=others, wanted=wanted)
 
     wanted = Wanted(options.select or ("JM",))
     planned, errors = plan(wanted)
     if options.interactive:
-        planned, errors = plan(ask(planned, wanted.codes))
-    return _Planned(group, layout, planned, errors)
+        wanted = ask(planned, wanted.codes)
+        planned, errors = plan(wanted)
+    again: Replan = lambda held, aside: plan(wanted._replace(held=held), aside)[0]  # noqa: E731 - has its type in one line
+    return _Planned(group, layout, planned, errors, again)
 
 
 def _fix(plan: _Planned, options: argparse.Namespace, from_stdin: bool) -> FixResult:
     group, planned = plan.group, plan.files
-    evidence, withheld = _verified(planned, group, options) if options.verify else (None, {})
+    evidence: Evidence | None = None
+    withheld: Mapping[str, Withheld] = {}
+    if options.verify:
+        planned, withheld, evidence = _verified(plan, options)
     if not (options.diff or options.check or from_stdin):
         withheld = {**withheld, **_left_with_unwritable(planned, withheld)}
     with under_way("comparing" if options.diff or options.check else "writing"):
@@ -132,12 +144,10 @@ def _fix(plan: _Planned, options: argparse.Namespace, from_stdin: bool) -> FixRe
     return FixResult([file for file, _ in files], [*group.errors, *plan.errors, *failed], notebooks, evidence)
 
 
-def _verified(
-    planned: Sequence[PlannedFile], group: Inputs, options: argparse.Namespace
-) -> tuple[Evidence | None, Mapping[str, Withheld]]:
-    from jaxmigrate.commands.verification import verify_before_writing
+def _verified(plan: _Planned, options: argparse.Namespace) -> Largest:
+    from jaxmigrate.commands.largest import verify_before_writing
 
-    return verify_before_writing(planned, group.config, options)
+    return verify_before_writing(plan.files, plan.group.config, options, plan.again)
 
 
 def _left_with_unwritable(planned: Sequence[PlannedFile], withheld: Mapping[str, Withheld]) -> dict[str, Withheld]:
@@ -152,7 +162,8 @@ def _fix_file(
 ) -> tuple[FixedFile, SourceError | None]:
     name = file.source.name
     if not file.plan.changed:
-        return FixedFile(name, "unchanged", file.sites, names=file.plan.names), None
+        stays = any(site.status == "left" and site.code == WITHHELD for site in file.sites)
+        return FixedFile(name, "withheld" if stays else "unchanged", file.sites, names=file.plan.names), None
     if name in withheld:
         held = withheld[name]
         return _names_left(with_diff(file, "withheld", _as_left(file, held)), held.reason), None

@@ -7,8 +7,9 @@ import os
 import re
 import stat
 import sys
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,46 +21,14 @@ from jaxmigrate.commands.original import Origin
 from jaxmigrate.commands.planning import PlannedFile
 from jaxmigrate.commands.progress import progress_display
 from jaxmigrate.commands.scope import located, project_root
-from jaxmigrate.commands.withheld import Withheld, left_with
 from jaxmigrate.config import CommandConfig, Config
 from jaxmigrate.migrate import SitePlan
 from jaxmigrate.program.old_names import old_names
 from jaxmigrate.sources import NOTEBOOK, SourceFile
-from jaxmigrate.terminal import note, plural, say
+from jaxmigrate.terminal import note, say
 from jaxmigrate.verify.merge import merge
-from jaxmigrate.verify.model import CPU, Evidence, SiteEvidence, SiteInfo, Tolerance, VerifyError, VerifyRequest
-from jaxmigrate.verify.run import verify
-from jaxmigrate.verify.workshop import ProgressCallback
-
-
-def verify_before_writing(
-    planned: Sequence[PlannedFile], config: Config, options: argparse.Namespace
-) -> tuple[Evidence | None, Mapping[str, Withheld]]:
-    """Verifies the rewrite as a whole and, where a file fails, again without that file, until what is left agrees.
-
-    A site that COMMAND did not reach has not been verified, so its file is withheld too.
-
-    Returns:
-        The evidence for what may be written (None where nothing changes), and by name why each file that may not is
-        left.
-
-    Raises:
-        Failure: There is no command, or the verification could not be carried out.
-    """
-    withheld: dict[str, Withheld] = {}
-    evidence: Evidence | None = None
-    while candidates := [file for file in planned if file.plan.changed and file.source.name not in withheld]:
-        names = {file.source.name for file in candidates}
-        lines = " and ".join(in_words(one.command) for one in commands(config, options))
-        note(f"verifying {plural(len(names), 'file')} with: {lines}")
-        renewed = evidence is not None and evidence.renewed
-        evidence = verify_planned(planned, names, config, options, renewed=renewed)
-        refused = _refused(evidence, candidates)
-        if not refused:
-            return evidence, withheld
-        withheld |= refused
-        withheld |= left_with(withheld, [file.plan for file in planned])
-    return evidence, withheld
+from jaxmigrate.verify.model import CPU, Evidence, SiteInfo, Tolerance, VerifyError, VerifyRequest
+from jaxmigrate.verify.run import Originals, verify
 
 
 def verify_planned(
@@ -69,10 +38,11 @@ def verify_planned(
     options: argparse.Namespace,
     *,
     renewed: bool = False,
+    originals: Originals | None = None,
 ) -> Evidence:
     """Runs a program as it was and with some of its files rewritten.
 
-    `renewed` says that the original is known not to run before its old names are replaced.
+    `renewed` says that the original is known not to run before its old names are replaced; `originals` has runs of it.
 
     Raises:
         Failure: There is no command, or the verification could not be carried out.
@@ -85,7 +55,8 @@ def verify_planned(
         sites=tuple(_in_question(planned, rewritten)),
         **_how_to_run(root, config, options),
     )
-    return _verified(request, config, options, [file.source for file in planned], _renewal(planned, root), renewed)
+    sources = [file.source for file in planned]
+    return _verified(request, config, options, sources, _renewal(planned, root), renewed, originals)
 
 
 def verify_by_hand(
@@ -159,6 +130,7 @@ def _verified(
     sources: Sequence[SourceFile],
     renewal: Mapping[str, bytes],
     renewed: bool = False,
+    originals: Originals | None = None,
 ) -> Evidence:
     """What all commands together show; each runs both programs, which `sources` are read from."""
     found: dict[str, Evidence] = {}
@@ -169,7 +141,8 @@ def _verified(
                 note(f"verifying with {one.name}: {in_words(one.command)}")
             with progress_display() as progress:
                 asked = replace(request, **_of_command(one, options))
-                found[one.name] = _with_an_original_that_runs(asked, renewal, progress, renewed=renewed)
+                run = partial(verify, progress=progress, originals=originals)
+                found[one.name] = _with_an_original_that_runs(asked, renewal, run, renewed=renewed)
                 renewed = found[one.name].renewed
             without = told_without_jax(found[one.name], one.command, asked.original_python)
             if without:
@@ -205,7 +178,7 @@ def _lacks_a_name(evidence: Evidence) -> bool:
 
 
 def _with_an_original_that_runs(
-    request: VerifyRequest, renewal: Mapping[str, bytes], progress: ProgressCallback, *, renewed: bool
+    request: VerifyRequest, renewal: Mapping[str, bytes], run: Callable[[VerifyRequest], Evidence], *, renewed: bool
 ) -> Evidence:
     """Verifies against the original as it is or, where it does not run on today's JAX, with its old names replaced.
 
@@ -213,12 +186,12 @@ def _with_an_original_that_runs(
     """
     why = ""
     if not renewed:
-        evidence = verify(request, progress)
+        evidence = run(request)
         if request.original_python or not renewal or not _lacks_a_name(evidence):
             return evidence
         why = f" ({evidence.message.removesuffix('.')})"
         say(f"{evidence.message.removesuffix('.')}; running it again with its old names replaced")
-    evidence = verify(replace(request, original={**request.original, **renewal}), progress)
+    evidence = run(replace(request, original={**request.original, **renewal}))
     note = (
         f"the original does not run on this JAX{why}, so it ran with its old names replaced as `fix` replaces them: "
         "what they became was not compared; --original-python EXE runs the original as it is on an older JAX"
@@ -300,28 +273,3 @@ def _site(site: SitePlan) -> SiteInfo:
     return SiteInfo(
         site.id, site.path, site.line, site.column, site.axis or "", site.mapped, arguments, outputs, cell=site.cell
     )
-
-
-def _refused(evidence: Evidence, candidates: Sequence[PlannedFile]) -> dict[str, Withheld]:
-    """The files that must not be written, with the reason.
-
-    Where what failed lies in none of them, as with an alias that other modules use, or where the original does not
-    run, all of them are suspect.
-    """
-    if evidence.ok:
-        return {}
-    names = [file.source.name for file in candidates]
-    if evidence.original_failed:
-        return dict.fromkeys(names, Withheld("was not verified, so it was left: the original program does not run", {}))
-    failed = [site for site in evidence.sites if not site.verdict.ok]
-    reasons: dict[str, str] = {}
-    for site in failed:
-        reasons.setdefault(site.site.path, f"was left with its file: {site.site} did not verify")
-    own = {site.site.id: f"did not verify, so the file was left: {_told(site)}" for site in failed}
-    by_file = {name: Withheld(reasons[name], own) for name in names if name in reasons}
-    told = f"{failed[0].site}: {_told(failed[0])}" if failed else evidence.message
-    return by_file or dict.fromkeys(names, Withheld(f"did not verify, so the file was left: {told}", {}))
-
-
-def _told(site: SiteEvidence) -> str:
-    return f"{site.verdict.value}: {site.message}" if site.message else site.verdict.value

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
+from pathlib import Path
 from typing import NamedTuple
 
+from jaxmigrate.commands.planning import PlannedFile
 from jaxmigrate.migrate import FilePlan
+from jaxmigrate.migrate.wanted import Place
+from jaxmigrate.verify.model import Evidence
+
+# Places of sites that a verification speaks against, with the reason.
+Held = Mapping[tuple[Path, Place], str]
+Replan = Callable[[Held, Collection[str]], list[PlannedFile]]
 
 
 class Withheld(NamedTuple):
@@ -17,6 +25,14 @@ class Withheld(NamedTuple):
     def of(self, site: str) -> str:
         """The reason to tell of a site: its own, else that of the file that it stands in."""
         return self.sites.get(site, self.reason)
+
+
+class Largest(NamedTuple):
+    """What may be written: the files as they are planned then, by name why some are not, and the last verification."""
+
+    planned: list[PlannedFile]
+    withheld: Mapping[str, Withheld]
+    evidence: Evidence | None
 
 
 def left_with(names: Collection[str], plans: Iterable[FilePlan]) -> dict[str, Withheld]:

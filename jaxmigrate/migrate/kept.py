@@ -1,4 +1,4 @@
-"""Sites that stay because a comment asks for it: `# jaxmigrate: ignore` on a line of theirs."""
+"""Sites that stay because somebody asks for it: by a comment, one by one, or after a verification."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from jaxmigrate.migrate.decide import Decision, Refusal
+from jaxmigrate.migrate.unhandled import WITHHELD
 from jaxmigrate.migrate.wanted import ALL, DECLINED, Place, Wanted
 from jaxmigrate.program.kept import KEPT, asked_at, lines_of_reference, lines_of_site
 from jaxmigrate.program.modules import Module
@@ -33,12 +34,17 @@ def leave_kept(
                 kept[decision.reference.node] = Refusal(KEPT, f"is kept by the comment on line {line}")
             elif wanted.declines_site(module.path, place_of(decision.reference.node, module)):
                 kept[decision.reference.node] = Refusal(KEPT, DECLINED)
+            elif held := wanted.held_at(module.path, place_of(decision.reference.node, module)):
+                kept[decision.reference.node] = Refusal(WITHHELD, held)
     for module, own in sites.items():
         for site in own:
             line = asked_at(module.text, lines_of_site(site))
             declined = wanted.declines_site(module.path, place_of(site.node, module))
-            node = root(site) if line or declined else None
-            if node is not None and not line:
+            held = wanted.held_at(module.path, place_of(site.node, module))
+            node = root(site) if line or declined or held else None
+            if node is not None and held and not (line or declined):
+                kept.setdefault(node, Refusal(WITHHELD, held))
+            elif node is not None and not line:
                 own_one = site.reference is not None and site.reference.node is node
                 where = f"{module.path.name}:{site.node.lineno}"
                 kept.setdefault(node, Refusal(KEPT, DECLINED if own_one else f"goes with {where}, which {DECLINED}"))

@@ -15,12 +15,14 @@ Place = tuple[int, int]
 class Wanted(NamedTuple):
     """The codes of rules, or their beginnings; places of sites, and old names, that stay in a file.
 
-    Places are lines from 1 and columns in characters from 1.
+    Places are lines from 1 and columns in characters from 1. `held` are those of sites that a verification speaks
+    against, with the reason.
     """
 
     codes: tuple[str, ...] = ("JM",)
     sites: Mapping[Path, frozenset[Place]] = MappingProxyType({})
     names: Mapping[Path, frozenset[str]] = MappingProxyType({})
+    held: Mapping[tuple[Path, Place], str] = MappingProxyType({})
 
     @property
     def maps(self) -> bool:
@@ -34,6 +36,10 @@ class Wanted(NamedTuple):
     def declines_site(self, path: Path, place: Place) -> bool:
         """Whether the site at a place of a file stays."""
         return place in self.sites.get(path, ())
+
+    def held_at(self, path: Path, place: Place) -> str:
+        """Why a verification speaks against the site at a place of a file; nothing where none does."""
+        return self.held.get((path, place), "")
 
     def declines_name(self, path: Path, name: str) -> bool:
         """Whether an old name stays in a file."""

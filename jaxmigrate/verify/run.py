@@ -9,8 +9,10 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterable, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Self
 
 from jaxmigrate.verify import environment as env
 from jaxmigrate.verify.compare import CallKey, CallPair, Delta, SiteComparison, compare
@@ -47,8 +49,39 @@ def _silent(_: Progress) -> None:
     """Tell nobody."""
 
 
-def verify(request: VerifyRequest, progress: ProgressCallback = _silent) -> Evidence:
-    """Run both programs and say whether they compute the same.
+class Originals:
+    """Keeps runs of originals, so that several rewrites of one program are compared with the same ones."""
+
+    def __init__(self) -> None:
+        self._open = ExitStack()
+        self._sessions: list[tuple[VerifyRequest, _Session]] = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._open.__exit__(None, None, None)
+
+    def session(self, request: VerifyRequest, progress: ProgressCallback) -> _Session:
+        """The runs of the original that there are, or a place for them."""
+        wanted = replace(request, migrated={}, sites=())
+        for known, session in self._sessions:
+            if known == wanted:
+                return replace(session, workshop=replace(session.workshop, request=request, progress=progress))
+        return _Session(self._open.enter_context(open_workshop(request, progress)))
+
+    def keep(self, session: _Session) -> None:
+        """Keep the runs of the original, in the place of those that there were."""
+        wanted = replace(session.workshop.request, migrated={}, sites=())
+        originals = tuple(run for run in session.runs if run.summary.side == ORIGINAL)
+        self._sessions = [(known, other) for known, other in self._sessions if known != wanted]
+        self._sessions.append((wanted, replace(session, runs=originals, places={})))
+
+
+def verify(
+    request: VerifyRequest, progress: ProgressCallback = _silent, originals: Originals | None = None
+) -> Evidence:
+    """Run both programs and say whether they compute the same; `originals` has runs that need not be made again.
 
     Whatever the programs do ends in `Evidence`; VerifyError is raised only for a command that cannot be started, a
     tree that cannot be copied, or a request that cannot be carried out.
@@ -58,8 +91,9 @@ def verify(request: VerifyRequest, progress: ProgressCallback = _silent) -> Evid
     started = time.monotonic()
     if request.platform == GPU:
         request = on_gpus(request)
-    with open_workshop(request, progress) as workshop:
-        evidence = _verify(workshop)
+    with ExitStack() as stack:
+        kept = originals if originals is not None else stack.enter_context(Originals())
+        evidence = _verify(kept.session(request, progress), kept)
     return replace(evidence, seconds=time.monotonic() - started)
 
 
@@ -118,26 +152,36 @@ def _with_recording(run: Run, recording: Recording) -> Run:
     return replace(run, recording=recording, summary=replace(run.summary, in_flight=flying))
 
 
-def _verify(workshop: Workshop) -> Evidence:
-    session = _Session(workshop).plus(ORIGINAL)
-    if not session.failed and hides(session.runs[0].recording, {site.id for site in workshop.request.sites}):
-        session = replace(session, enclosing=True).plus(ORIGINAL)
-    if workshop.request.twice and not session.failed:
+def _verify(session: _Session, originals: Originals) -> Evidence:
+    request = session.workshop.request
+    if not session.runs:
         session = session.plus(ORIGINAL)
+        if not session.failed and hides(session.runs[0].recording, {site.id for site in request.sites}):
+            session = replace(session, enclosing=True).plus(ORIGINAL)
+        if request.twice and not session.failed:
+            session = session.plus(ORIGINAL)
+    session, evidence = _against_rewrite(session)
+    originals.keep(session)
+    return evidence
+
+
+def _against_rewrite(session: _Session) -> tuple[_Session, Evidence]:
+    """What comes of running the rewrite too, and of the further runs that it takes to understand a difference."""
     if session.failed:
-        return _evidence(session, _failed_sites(session, session.failed.message))
+        return session, _evidence(session, _failed_sites(session, session.failed.message))
     session = session.plus(REWRITTEN)
     comparison = _compare_runs(session, 0)
     errors: Errors = {}
-    if not session.failed and any(site.first_difference is not None for site in comparison.values()):
+    differs = any(site.first_difference is not None for site in comparison.values())
+    if not session.failed and differs:
         session, errors = _look_closer(session, comparison)
     else:
         errors = _measure(session, comparison, {})
-    if not session.failed and len(session.runs) == len(session.of(ORIGINAL)) + 1 and _differing_outputs(session, ()):
-        session = session.plus(ORIGINAL)
+        if not session.failed and len(session.of(ORIGINAL)) < 2 and _differing_outputs(session, ()):
+            session = session.plus(ORIGINAL)
     if session.failed and session.failed.side == ORIGINAL:
-        return _evidence(session, _failed_sites(session, session.failed.message))
-    return _evidence(session, judge(_case(session, comparison, errors)))
+        return session, _evidence(session, _failed_sites(session, session.failed.message))
+    return session, _evidence(session, judge(_case(session, comparison, errors)))
 
 
 def _differing_outputs(session: _Session, sites: tuple[SiteEvidence, ...]) -> tuple[str, ...]:
@@ -166,7 +210,8 @@ def _look_closer(session: _Session, comparison: Mapping[str, SiteComparison]) ->
     unkept = {id_: site for id_, site in comparison.items() if _needs_arrays(site, _placeholders(site))}
     limit = session.workshop.request.keep_bytes
     wanted = choose(unkept, limit)
-    session = session.plus(ORIGINAL, at_places(wanted, unkept, original=True), nudge=True)
+    if session.nudged is None:
+        session = session.plus(ORIGINAL, at_places(wanted, unkept, original=True), nudge=True)
     errors = _measure(session, comparison, {})
     missing = {id_: site for id_, site in comparison.items() if _needs_arrays(site, errors)}
     wanted = choose(missing, limit)

@@ -88,7 +88,7 @@ class Workshop:
         """Run one side from a fresh copy."""
         name = run_name(side, attempt, how.nudge)
         self.progress(Progress("copying", name))
-        folder = self.folder / "runs" / f"{side}-{attempt}{'-nudged' if how.nudge else ''}"
+        folder = _fresh(self.folder / "runs" / f"{side}-{attempt}{'-nudged' if how.nudge else ''}")
         for part in ("records", "arrays"):
             (folder / part).mkdir(parents=True)
         places = env.Places(
@@ -170,6 +170,16 @@ class Workshop:
             return "deadlock" if hangs(idle, pids, session, seconds, self.request.idle_timeout) else ""
 
         return watch
+
+
+def _fresh(folder: Path) -> Path:
+    """The folder, or one beside it where another rewrite of the program has had that."""
+    number = 1
+    found = folder
+    while found.exists():
+        number += 1
+        found = folder.with_name(f"{folder.name}-{number}")
+    return found
 
 
 def _compiles_alike(request: VerifyRequest) -> bool:

@@ -80,7 +80,7 @@ def judge(known: Known) -> Answer:
         # What has piled up over the calls.
         answer = _spread(np.abs(b - a), np.abs(known.nudged - a), floor, times)
     if answer.within and known.inputs_equal:
-        bias = _bias(step_b - step, moved, step, known.before, eps)
+        bias = _bias(step_b - step, moved, step, known)
         answer = answer._replace(within=not bias, bias=bias)
     return answer._replace(own=own)
 
@@ -126,29 +126,51 @@ def _spread(apart: Array, moved: Array, floor: Array, times: float) -> Answer:
     )
 
 
-def _bias(apart: Array, moved: Array, step: Array, before: Array, eps: float) -> str:
+def _bias(apart: Array, moved: Array, step: Array, known: Known) -> str:
     """`step` or `argument` where what the sides differ by is a part of that, and not as chance has it; else nothing.
 
     Roundings have either sign; what is left out of every step, or a constant that is another one, has always the same.
+    A step may be off by a common factor, as far as rounding makes one; an argument has no part in that.
     """
     if apart.dtype.kind == "c" or np.count_nonzero(apart) < _FEWEST_FOR_BIAS:
         return ""
-    if not all(np.isfinite(x).all() for x in (apart, moved, step)):
+    if not all(np.isfinite(numbers).all() for numbers in (apart, moved, step)):
         return ""
-    for name, along in (("step", step), ("argument", before)):
+    assert known.before is not None
+    alone = known.before - _part(known.before, step)
+    left = apart - _part(apart, step)
+    left = left - _part(left, alone)
+    common = _COMMON_ROUNDINGS * _rounding_of(known) * float(np.sum(np.square(step)))
+    spread = _COMMON_ROUNDINGS * known.eps * float(np.sum(np.abs(step * alone)))
+    for name, along, allowed in (("step", step, common), ("argument", alone, spread)):
         total = abs(float(np.sum(apart * along)))
         chance = float(np.sqrt(np.sum(np.square(apart * along))))
-        common = _COMMON_ROUNDINGS * eps * float(np.sum(np.abs(step * along)))
-        if total > common + _DEVIATIONS * chance * _bound_together(moved * along):
+        if total > allowed + _DEVIATIONS * chance * _bound_together(left * along):
             return name
     return ""
 
 
-def _bound_together(moved: Array) -> float:
+def _part(numbers: Array, along: Array) -> Array:
+    """The part of some numbers that is a multiple of others."""
+    size = float(np.sum(np.square(along)))
+    return along * (float(np.sum(numbers * along)) / size) if size else np.zeros_like(numbers)
+
+
+def _rounding_of(known: Known) -> float:
+    """How far the arguments were moved, as a part of each, which is how the program rounds."""
+    assert known.before is not None
+    assert known.nudged_before is not None
+    moved = known.nudged_before - known.before
+    where = (moved != 0) & (known.before != 0)
+    if not where.any():
+        return known.eps
+    return max(known.eps, float(np.median(np.abs(moved[where] / known.before[where]))))
+
+
+def _bound_together(left: Array) -> float:
     """By how much numbers deviate more together than one by one, as roundings that rows or columns share do."""
-    alone = float(np.sum(np.square(moved)))
+    alone = float(np.sum(np.square(left)))
     if not alone:
         return 1.0
-    sums = [float(np.sum(np.square(moved.sum(axis)))) for axis in range(moved.ndim)]
-    whole = float(np.square(moved.sum()))
-    return max(1.0, float(np.sqrt(max([*sums, whole / 4]) / alone)))
+    sums = [float(np.sum(np.square(left.sum(axis)))) for axis in range(left.ndim)]
+    return max(1.0, float(np.sqrt(max(sums, default=0.0) / alone)))

@@ -1,0 +1,199 @@
+"""Finds the largest part of a rewrite that verifies: what does not is left as it is, and the rest is verified again.
+
+The planner is asked for a rewrite in which some sites stay, so that arrays which cross over to them stay as well. A
+file of which nothing was reached counts as one that was not given: nobody has seen what else would change in it. The
+runs of the original are made once.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from jaxmigrate.commands.notebooks import in_words
+from jaxmigrate.commands.planning import PlannedFile
+from jaxmigrate.commands.verification import commands, verify_planned
+from jaxmigrate.commands.withheld import Held, Largest, Replan, Withheld, left_with
+from jaxmigrate.config import Config
+from jaxmigrate.linting import place
+from jaxmigrate.migrate import SitePlan
+from jaxmigrate.migrate.unhandled import WITHHELD
+from jaxmigrate.migrate.wanted import Place
+from jaxmigrate.terminal import note, plural
+from jaxmigrate.verify.model import Evidence, SiteEvidence, Verdict
+from jaxmigrate.verify.run import Originals
+
+# Rewrites that are tried after the first.
+MOST_MORE = 5
+_NAMED = 3
+
+
+def verify_before_writing(
+    planned: Sequence[PlannedFile], config: Config, options: argparse.Namespace, replan: Replan
+) -> Largest:
+    """Verifies the rewrite as a whole and, where sites fail or are not reached, again with those as they were.
+
+    What fails first is left first, since what fails later may only follow from it. Where no site is to blame, halves of
+    the sites are tried.
+
+    Raises:
+        Failure: There is no command, or the verification could not be carried out.
+    """
+    files = [*planned]
+    keep: dict[tuple[Path, Place], str] = {}
+    aside: dict[str, PlannedFile] = {}
+    withheld: dict[str, Withheld] = {}
+    halves: list[list[SitePlan]] = []
+    evidence: Evidence | None = None
+    with Originals() as originals:
+        for _ in range(1 + MOST_MORE):
+            candidates = [file for file in files if file.plan.changed and file.source.name not in withheld]
+            if not candidates:
+                return Largest(files, withheld, evidence)
+            names = {file.source.name for file in candidates}
+            lines = " and ".join(in_words(one.command) for one in commands(config, options))
+            note(f"verifying {plural(_count(candidates), 'site')} in {plural(len(names), 'file')} with: {lines}")
+            renewed = evidence is not None and evidence.renewed
+            evidence = verify_planned(files, names, config, options, renewed=renewed, originals=originals)
+            if evidence.ok:
+                return Largest(files, withheld, evidence)
+            if evidence.original_failed:
+                break
+            more = _to_leave(evidence, candidates)
+            unseen = _unseen(evidence, candidates)
+            aside |= {file.source.name: _as_it_was(file, more) for file in unseen}
+            if not more:
+                halves = halves or _halves(candidates)
+                if not halves:
+                    break
+                half = halves.pop(0)
+                keep = {place: why for place, why in keep.items() if why != _SUSPECT}
+                more = {site.id: _SUSPECT for site in half}
+            added = _places(more, [file for file in files if file.source.name not in aside])
+            withheld |= _by_file(more, [file for file in candidates if file.source.name not in aside], added)
+            withheld |= left_with(withheld, [file.plan for file in files])
+            keep |= added
+            _say_what_is_left(more, evidence)
+            files = _planned_anew(planned, replan, keep, aside)
+    if any(why == _SUSPECT for why in keep.values()):
+        keep = {place: why for place, why in keep.items() if why != _SUSPECT}
+        files = _planned_anew(planned, replan, keep, aside)
+    candidates = [file for file in files if file.plan.changed and file.source.name not in withheld]
+    if evidence is not None:
+        withheld |= _refused(evidence, candidates)
+        withheld |= left_with(withheld, [file.plan for file in files])
+    return Largest(files, withheld, evidence)
+
+
+_SUSPECT = "did not verify together with others, so it was left: what differs is at no site by itself"
+
+
+def _planned_anew(
+    planned: Sequence[PlannedFile], replan: Replan, keep: Held, aside: Mapping[str, PlannedFile]
+) -> list[PlannedFile]:
+    """The files in their order, as they are planned if some sites and files stay."""
+    fresh = {**{file.source.name: file for file in replan(keep, aside)}, **aside}
+    return [fresh[file.source.name] for file in planned if file.source.name in fresh]
+
+
+def _count(files: Sequence[PlannedFile]) -> int:
+    return sum(site.status == "rewritten" for file in files for site in file.sites)
+
+
+def _to_leave(evidence: Evidence, candidates: Sequence[PlannedFile]) -> dict[str, str]:
+    """The sites that the runs speak against, by id, with the reason: what was not reached, and what failed first."""
+    own = {site.id for file in candidates for site in file.sites if site.status == "rewritten"}
+    failed = [site for site in evidence.sites if not site.verdict.ok and not site.follows and site.site.id in own]
+    wrong = [site for site in failed if site.verdict is not Verdict.NOT_EXERCISED]
+    crashed = any(not run.ok for run in evidence.runs)
+    if crashed and wrong:
+        # A program that crashed did not come to what it did not reach.
+        failed = wrong[:1]
+    return {site.site.id: f"did not verify, so it was left: {_told(site)}" for site in failed}
+
+
+def _unseen(evidence: Evidence, candidates: Sequence[PlannedFile]) -> list[PlannedFile]:
+    """The files of whose sites not one was reached; notebooks are one module, and stay with their sites."""
+    reached = {site.site.path for site in evidence.sites if site.verdict is not Verdict.NOT_EXERCISED}
+    unreached = {site.site.path for site in evidence.sites if site.verdict is Verdict.NOT_EXERCISED}
+    found = unreached - reached
+    return [file for file in candidates if file.source.name in found and file.source.notebook is None]
+
+
+def _as_it_was(file: PlannedFile, why: Mapping[str, str]) -> PlannedFile:
+    """The file without any change, and its sites left."""
+    sites = tuple(
+        replace(site, status="left", code=WITHHELD, reason=why[site.id], arguments=(), outputs=())
+        if site.id in why
+        else site
+        for site in file.sites
+    )
+    plan = file.plan
+    names = tuple(
+        replace(name, status="left", code=WITHHELD, reason="was left with its file, of which nothing was reached")
+        if name.status == "replaced"
+        else name
+        for name in plan.names
+    )
+    same = replace(plan, after=plan.before, marked_after=plan.marked_before, sites=sites, names=names)
+    return PlannedFile(file.source, replace(same, together=frozenset()))
+
+
+def _halves(candidates: Sequence[PlannedFile]) -> list[list[SitePlan]]:
+    """The sites of the files in two halves, each of which may be to blame; files that share arrays stay together."""
+    groups: dict[frozenset[str], list[SitePlan]] = {}
+    for file in candidates:
+        group = file.plan.together or frozenset({file.source.name})
+        groups.setdefault(group, []).extend(site for site in file.sites if site.status == "rewritten")
+    found = [sites for sites in groups.values() if sites]
+    if len(found) == 1:
+        found = [[site] for site in found[0]]
+    middle = len(found) // 2
+    parts = [[site for group in half for site in group] for half in (found[middle:], found[:middle])]
+    return [part for part in parts if part] if len(found) > 1 else []
+
+
+def _places(more: Mapping[str, str], files: Sequence[PlannedFile]) -> dict[tuple[Path, Place], str]:
+    """Where the sites stand, for the planner; those of notebooks are left with their file."""
+    return {
+        (place(file.source), (site.line, site.column)): more[site.id]
+        for file in files
+        for site in file.sites
+        if site.id in more and not site.cell and file.source.notebook is None
+    }
+
+
+def _by_file(more: Mapping[str, str], candidates: Sequence[PlannedFile], added: Held) -> dict[str, Withheld]:
+    """The files of sites that cannot be left one by one."""
+    found = {}
+    for file in candidates:
+        own = {site.id: more[site.id] for site in file.sites if site.id in more}
+        if own and not any((place(file.source), (site.line, site.column)) in added for site in file.sites):
+            first = next(site for site in file.sites if site.id in own)
+            found[file.source.name] = Withheld(f"was left with its file: {first.place} did not verify", own)
+    return found
+
+
+def _say_what_is_left(more: Mapping[str, str], evidence: Evidence) -> None:
+    names = {site.site.id: str(site.site) for site in evidence.sites}
+    told = [names.get(id_, id_) for id_ in more]
+    others = f" and {len(told) - _NAMED} more" if len(told) > _NAMED else ""
+    note(f"{evidence.verdict.value}: {evidence.message}")
+    note(f"trying it with {', '.join(told[:_NAMED])}{others} as before")
+
+
+def _refused(evidence: Evidence, candidates: Sequence[PlannedFile]) -> dict[str, Withheld]:
+    """The files that must not be written, with the reason, where no part of them was found that verifies."""
+    names = [file.source.name for file in candidates]
+    if evidence.original_failed:
+        return dict.fromkeys(names, Withheld("was not verified, so it was left: the original program does not run", {}))
+    failed = [site for site in evidence.sites if not site.verdict.ok]
+    own = {site.site.id: f"did not verify, so the file was left: {_told(site)}" for site in failed}
+    told = f"{failed[0].site}: {_told(failed[0])}" if failed else evidence.message
+    return dict.fromkeys(names, Withheld(f"did not verify, so the file was left: {told}", own))
+
+
+def _told(site: SiteEvidence) -> str:
+    return f"{site.verdict.value}: {site.message}" if site.message else site.verdict.value
