@@ -136,6 +136,7 @@ def _parser(subcommand: str = "") -> argparse.ArgumentParser:
         "merge": _add_merge,
         "rule": _add_rule,
         "server": _add_server,
+        "completion": _add_completion,
     }
     for add in [known[subcommand]] if subcommand in known else known.values():
         add(commands)
@@ -272,6 +273,16 @@ def _add_rule(commands: Any) -> None:
 
 def _add_server(commands: Any) -> None:
     _subcommand(commands, "server", "show findings and offer fixes in an editor, as a language server")
+
+
+def _add_completion(commands: Any) -> None:
+    completion = _subcommand(commands, "completion", "print a script by which a shell completes commands and options")
+    completion.add_argument("shell", choices=("bash", "zsh", "fish"), help="which shell")
+
+
+def full_parser() -> argparse.ArgumentParser:
+    """The parser that knows every command."""
+    return _parser()
 
 
 def _subcommand(commands: Any, name: str, summary: str, usage: str | None = None) -> argparse.ArgumentParser:

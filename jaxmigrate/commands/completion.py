@@ -1,0 +1,96 @@
+"""`jaxmigrate completion SHELL`: a script by which a shell completes commands, options and their values.
+
+It is made from the parser, so that it cannot be out of date.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+
+from jaxmigrate.rule_pages import rule_titles
+
+BASH = """\
+_jaxmigrate() {{
+    local word command="" current=${{COMP_WORDS[COMP_CWORD]}} previous=${{COMP_WORDS[COMP_CWORD - 1]}} words=""
+    COMPREPLY=()
+    for word in "${{COMP_WORDS[@]:1:COMP_CWORD-1}}"; do
+        [[ $word == -- ]] && return
+        [[ -z $command && $word != -* ]] && command=$word
+    done
+    case "$command $previous" in
+{values}
+    esac
+    if [[ -z $words ]]; then
+        case "$command" in
+{options}
+        esac
+        [[ -n $command && $current != -* && $command != rule && $command != completion ]] && return
+    fi
+    while IFS= read -r word; do COMPREPLY+=("$word"); done < <(compgen -W "$words" -- "$current")
+}}
+complete -o default -F _jaxmigrate jaxmigrate
+"""
+ZSH = "autoload -U +X bashcompinit && bashcompinit\n"
+
+
+def run(options: argparse.Namespace) -> int:
+    """Prints the script for a shell."""
+    from jaxmigrate.cli import full_parser
+
+    known = _commands(full_parser())
+    if options.shell == "fish":
+        print("\n".join(_fish(known)))
+    else:
+        print((ZSH if options.shell == "zsh" else "") + _bash(known), end="")
+    return 0
+
+
+Commands = dict[str, list[argparse.Action]]
+
+
+def _commands(parser: argparse.ArgumentParser) -> Commands:
+    """The options and arguments of each command; those of none under the empty name."""
+    # argparse has no public way to tell what it knows
+    own = parser._actions  # noqa: SLF001
+    (commands,) = (action for action in own if isinstance(action, argparse._SubParsersAction))  # noqa: SLF001
+    return {"": own, **{name: one._actions for name, one in commands.choices.items()}}  # noqa: SLF001
+
+
+def _bash(known: Commands) -> str:
+    values, options = [], []
+    for command, actions in known.items():
+        for action in actions:
+            if action.choices and action.option_strings:
+                places = "|".join(f'"{command} {option}"' for option in action.option_strings)
+                values.append(f'        {places}) words="{" ".join(map(str, action.choices))}" ;;')
+        words = [*_words(command, actions, known), *(o for action in actions for o in action.option_strings)]
+        options.append(f'            "{command}") words="{" ".join(words)}" ;;')
+    return BASH.format(values="\n".join(values), options="\n".join(options))
+
+
+def _words(command: str, actions: list[argparse.Action], known: Commands) -> list[str]:
+    """What stands for itself: commands, rules, shells."""
+    if not command:
+        return [name for name in known if name]
+    if command == "rule":
+        return sorted(rule_titles())
+    return [str(one) for action in actions if not action.option_strings for one in action.choices or ()]
+
+
+def _fish(known: Commands) -> Iterator[str]:
+    for command, actions in known.items():
+        where = f"__fish_seen_subcommand_from {command}" if command else "__fish_use_subcommand"
+        for word in _words(command, actions, known):
+            yield f"complete -c jaxmigrate -f -n '{where}' -a {word}"
+        for action in actions:
+            names = " ".join(
+                f"-l {option[2:]}" if option.startswith("--") else f"-s {option[1:]}"
+                for option in action.option_strings
+            )
+            if not names:
+                continue
+            choices = f" -x -a '{' '.join(map(str, action.choices))}'" if action.choices else ""
+            takes = "" if choices or action.nargs == 0 else " -r"
+            text = (action.help or "").partition(" (default")[0].replace("'", "")
+            yield f"complete -c jaxmigrate -n '{where}' {names}{choices}{takes} -d '{text}'"
