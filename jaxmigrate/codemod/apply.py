@@ -26,6 +26,7 @@ from jaxmigrate.program.operations import (
     Define,
     DropAlias,
     DropArgument,
+    DropIndex,
     DropStatement,
     Enclose,
     First,
@@ -103,6 +104,7 @@ class ApplyOperations(VisitorBasedCodemodCommand):
         self._expressions: defaultdict[Key, list[Replace | Mark]] = defaultdict(list)
         self._calls: defaultdict[Key, list[OF_CALLS]] = defaultdict(list)
         self._statements: defaultdict[Key, list[OF_STATEMENTS]] = defaultdict(list)
+        self._indices: defaultdict[Key, list[int]] = defaultdict(list)
         self._aliases: defaultdict[Key, list[DropAlias | ReplaceAlias]] = defaultdict(list)
         self._items: set[Key] = set()
         self._holes: set[Key] = set()
@@ -127,6 +129,8 @@ class ApplyOperations(VisitorBasedCodemodCommand):
         match operation:
             case Replace() | Mark():
                 self._expressions[self._key(operation.node)].append(operation)
+            case DropIndex():
+                self._indices[self._key(operation.subscript)].append(operation.place)
             case SetKeyword() | NameArgument() | DropArgument():
                 self._calls[self._key(operation.call)].append(operation)
             case First() | Enclose() | Redecorate():
@@ -186,6 +190,7 @@ class ApplyOperations(VisitorBasedCodemodCommand):
             node = self._import(original_node, cast("cst.Import | cst.ImportFrom", node))
         elif isinstance(original_node, cst.SimpleStatementLine | cst.BaseCompoundStatement):
             if self._around and self._around[-1] is original_node:
+                node = self._line(original_node, node)
                 self._around.pop()
         elif isinstance(original_node, cst.IndentedBlock | cst.SimpleStatementSuite):
             node = blocks.suite(self, original_node, cast("cst.IndentedBlock | cst.SimpleStatementSuite", node))
@@ -261,9 +266,13 @@ class ApplyOperations(VisitorBasedCodemodCommand):
         node = updated
         if isinstance(original, cst.Call) and key in self._calls:
             node = arguments.changed(self, original, cast("cst.Call", node), self._calls.pop(key))
+        if isinstance(original, cst.Subscript) and key in self._indices:
+            node = _without_indices(cast("cst.Subscript", node), self._indices.pop(key))
         operations = self._expressions.pop(key, ())
         for operation in operations:
             if isinstance(operation, Replace):
+                if key in self._holes:
+                    self._finished[key] = node  # new code may name the node that it takes the place of
                 node = self._replaced(original, node, operation)
         for operation in operations:
             if isinstance(operation, Mark):
@@ -281,7 +290,21 @@ class ApplyOperations(VisitorBasedCodemodCommand):
         if original.lpar and not new.lpar and _spans_lines(original):
             new = new.with_changes(lpar=original.lpar, rpar=original.rpar)
         self.keep_comments(node, new)
-        return fitted(new, self.room(original))
+        return new if self.breaks_later() else fitted(new, self.room(original))
+
+    def breaks_later(self) -> bool:
+        """Whether the statement around stands on one line, so that all of it is broken anew where it has grown."""
+        statement = self._around[-1] if self._around else None
+        if not isinstance(statement, cst.SimpleStatementLine):
+            return False
+        return self.places.start(statement)[0] == self.places.end(statement)[0]
+
+    def _line(self, original: cst.CSTNode, updated: cst.CSTNode) -> cst.CSTNode:
+        """A statement of one line, broken where it has grown too long."""
+        if not isinstance(updated, cst.SimpleStatementLine) or not self.breaks_later() or len(updated.body) != 1:
+            return updated
+        indent = self.indent_of(original)
+        return updated.with_changes(body=[blocks.fitted_small(self, updated.body[0], indent)])
 
     def keep_comments(self, old: cst.CSTNode, new: cst.CSTNode) -> None:
         """Comments that new code has no place for go above the statement."""
@@ -317,6 +340,7 @@ def _codes(operation: Operation) -> Iterator[Code]:
         Mark
         | NameArgument
         | DropArgument
+        | DropIndex
         | DropStatement
         | Import
         | Define
@@ -328,6 +352,11 @@ def _codes(operation: Operation) -> Iterator[Code]:
         yield operation.code
     if isinstance(operation, Enclose | Redecorate):
         yield from operation.decorators
+
+
+def _without_indices(node: cst.Subscript, places: Sequence[int]) -> cst.Subscript:
+    kept = [element for i, element in enumerate(node.slice) if i not in places]
+    return node.with_changes(slice=[*kept[:-1], kept[-1].with_changes(comma=cst.MaybeSentinel.DEFAULT)])
 
 
 def _spans_lines(node: cst.BaseExpression) -> bool:

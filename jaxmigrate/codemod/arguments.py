@@ -50,7 +50,11 @@ def changed(
     command.keep_comments(updated, result)
     room = command.room(original)
     one_line = "\n" not in source(updated)
-    return result if not one_line or fits(source(result), room) else _refitted(result, command, original)
+    return (
+        result
+        if not one_line or command.breaks_later() or fits(source(result), room)
+        else _refitted(result, command, original)
+    )
 
 
 def _apart(arg: cst.Arg) -> cst.Arg:

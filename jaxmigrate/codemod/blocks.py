@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 import libcst as cst
 
+from jaxmigrate.codemod.binding import in_brackets
 from jaxmigrate.codemod.body import Body, Statement
-from jaxmigrate.codemod.layout import Room, comments_in, fitted, lost_comments, source
+from jaxmigrate.codemod.layout import Room, comments_in, fits, fitted, lost_comments, source
 from jaxmigrate.program.operations import (
     After,
     Before,
@@ -33,7 +34,7 @@ EMPTY = cst.EmptyLine(indent=False)
 
 def module(body: Body) -> cst.Module:
     """A module after the operations on its statements."""
-    made, rest = _body(body.command, body.origins, body.statements)
+    made, rest = _body(body.command, body.origins, body.statements, 2)
     first = made[0] if made else None
     if isinstance(first, cst.SimpleStatementLine | cst.BaseCompoundStatement) and not body.module.header:
         made[0] = first.with_changes(leading_lines=_below_blanks(first.leading_lines))
@@ -77,11 +78,12 @@ def _unfolded(
 
 
 def _body(
-    command: ApplyOperations, old: Sequence[cst.BaseStatement | None], new: Sequence[cst.BaseStatement]
+    command: ApplyOperations, old: Sequence[cst.BaseStatement | None], new: Sequence[cst.BaseStatement], blanks: int = 1
 ) -> tuple[Made, list[cst.EmptyLine]]:
     """The statements of a block, and the comments of dropped ones that none of them comes after."""
     made: Made = []
     waiting: list[cst.EmptyLine] = []
+    below_new = False  # a function stands above in the place of another statement
     for original, updated in zip(old, new, strict=True):
         assert isinstance(updated, cst.SimpleStatementLine | cst.BaseCompoundStatement)
         after = [updated] if original is None else list(_one(command, original, updated))
@@ -94,8 +96,22 @@ def _body(
             leading = [*waiting, *first.leading_lines]
             after[0] = first.with_changes(leading_lines=_single_blanks(leading, len(waiting)))
             waiting = []
-        made += after
+        is_new = isinstance(original, cst.SimpleStatementLine) and isinstance(after[0], cst.FunctionDef)
+        _set_apart(made, after, blanks, is_new or below_new)
+        below_new = is_new and len(after) == 1
     return made, [line for line in waiting if line.comment]
+
+
+def _set_apart(made: Made, after: Sequence[cst.BaseStatement], blanks: int, is_new: bool) -> None:
+    """Adds what a statement has become; a function in the place of another statement has blank lines around it."""
+    for statement in after:
+        assert isinstance(statement, cst.SimpleStatementLine | cst.BaseCompoundStatement)
+        if made and is_new:
+            have = sum(1 for line in statement.leading_lines if not line.comment)
+            lines = [EMPTY] * max(0, blanks - have)
+            statement = statement.with_changes(leading_lines=[*lines, *statement.leading_lines])
+        made.append(statement)
+        is_new = isinstance(statement, cst.FunctionDef)
 
 
 def _single_blanks(lines: Sequence[cst.EmptyLine], seam: int) -> list[cst.EmptyLine]:
@@ -110,10 +126,10 @@ def _one(command: ApplyOperations, original: cst.BaseStatement, updated: Stateme
     """What becomes of one statement."""
     if not isinstance(original, cst.SimpleStatementLine):
         assert isinstance(updated, cst.BaseCompoundStatement)
-        yield from _changed(command, original, _noted(updated, command.comments_of(original)))
+        yield from _changed(command, original, noted(updated, command.comments_of(original)))
         return
     assert isinstance(updated, cst.SimpleStatementLine)
-    line = _noted(updated, command.comments_of(original))
+    line = noted(updated, command.comments_of(original))
     if len(original.body) == 1 and len(line.body) == 1:
         yield from _changed(command, original.body[0], line)
     elif not any(command.has_statement_operations(small) for small in original.body):
@@ -148,7 +164,7 @@ def _small(
     yield from _changed(command, old, line)
 
 
-def _noted(statement: Noted, comments: Sequence[cst.Comment]) -> Noted:
+def noted(statement: Noted, comments: Sequence[cst.Comment]) -> Noted:
     """A statement with more comments above it."""
     if not comments:
         return statement
@@ -318,7 +334,7 @@ def built(command: ApplyOperations, code: Code, indent: str) -> Made:
 
 def _fitted_statement(command: ApplyOperations, statement: cst.BaseStatement, indent: str) -> cst.BaseStatement:
     if isinstance(statement, cst.SimpleStatementLine):
-        return statement.with_changes(body=[_fitted_small(command, small, indent) for small in statement.body])
+        return statement.with_changes(body=[fitted_small(command, small, indent) for small in statement.body])
     body = getattr(statement, "body", None)
     if isinstance(body, cst.IndentedBlock):
         inner = indent + command.style.indent
@@ -344,13 +360,17 @@ def _fitted_head(command: ApplyOperations, function: cst.FunctionDef, indent: st
     return function.with_changes(params=function.params.with_changes(params=params), whitespace_before_params=between)
 
 
-def _fitted_small(command: ApplyOperations, small: cst.BaseSmallStatement, indent: str) -> cst.BaseSmallStatement:
+def fitted_small(command: ApplyOperations, small: cst.BaseSmallStatement, indent: str) -> cst.BaseSmallStatement:
+    """A statement whose value is broken where it is too long for its line."""
     value = getattr(small, "value", None)
     if not isinstance(value, cst.BaseExpression):
         return small
     before = len(source(small)) - len(source(value)) if "\n" not in source(small) else 0
     room = command.new_room(indent)
     room = Room(room.block, room.line, room.column + before, 0, room.unit, room.width)
+    bare = isinstance(value, cst.Tuple) and not value.lpar and isinstance(small, cst.Return | cst.Assign)
+    if bare and "\n" not in source(value) and not fits(source(value), room):
+        value = in_brackets(value)
     return small.with_changes(value=fitted(value, room))
 
 

@@ -77,18 +77,53 @@ def fitted(node: cst.BaseExpression, room: Room) -> cst.BaseExpression:
         return _call(node, room)
     if isinstance(node, cst.Tuple) and node.lpar and node.elements:
         return _tuple(node, room)
+    if isinstance(node, cst.List | cst.Set | cst.Dict) and node.elements:
+        return _container(node, room)
     if isinstance(node, cst.Lambda):
         before = len(source(node)) - len(source(node.body))
         return node.with_changes(body=fitted(node.body, replace(room, column=room.column + before)))
     if isinstance(node, cst.Subscript | cst.Attribute):
         behind = len(source(node)) - len(source(node.value)) + room.behind
         return node.with_changes(value=fitted(node.value, replace(room, behind=behind)))
+    return _inside(node, room)
+
+
+def _inside(node: cst.BaseExpression, room: Room) -> cst.BaseExpression:
+    """An expression of another kind, of which the first part that can be broken is."""
+    text = source(node)
+    if "\n" in text:
+        return node
+    for child in _expressions(node):
+        part = source(child)
+        before = text.find(part)
+        behind = len(text) - before - len(part) + room.behind
+        broken = fitted(child, replace(room, column=room.column + before, behind=behind))
+        if broken is not child:
+            found = node.deep_replace(child, broken)
+            assert isinstance(found, cst.BaseExpression)
+            return found
     return node
+
+
+def _expressions(node: cst.CSTNode) -> list[cst.BaseExpression]:
+    """The expressions right below a node, those within brackets first."""
+    found: list[cst.BaseExpression] = []
+    for child in node.children:
+        found += [child] if isinstance(child, cst.BaseExpression) else _expressions(child)
+    return sorted(found, key=lambda one: not isinstance(one, cst.Call))
 
 
 def _call(node: cst.Call, room: Room) -> cst.Call:
     """A call on several lines: of what a call gives, `f(...)(x)`, the inner brackets are broken."""
     func = node.func
+    opening = len(source(func)) + 1
+    if isinstance(func, cst.Attribute) and room.column + opening > room.width:
+        func = fitted(func, replace(room, behind=1))
+        node = node.with_changes(func=func)
+        last = source(func).rpartition("\n")[2]
+        room = replace(room, column=len(last) - len(source(func)))
+        if fits(source(node).rpartition("\n")[2], replace(room, column=0)):
+            return node
     if isinstance(func, cst.Call) or (is_mark(func)):
         behind = len(source(node)) - len(source(func)) + room.behind
         inner = fitted(func, replace(room, behind=behind))
@@ -99,20 +134,20 @@ def _call(node: cst.Call, room: Room) -> cst.Call:
     parts = [arg.with_changes(comma=cst.MaybeSentinel.DEFAULT) for arg in node.args]
     inside = room.inside()
     whole = ", ".join(source(arg) for arg in parts)
-    if fits(whole, replace(inside, behind=0)) and len(parts) > 1:
+    if fits(whole, replace(inside, behind=0)):
         args: Sequence[cst.Arg] = [
             arg.with_changes(comma=_comma(" ") if i + 1 < len(parts) else cst.MaybeSentinel.DEFAULT)
             for i, arg in enumerate(parts)
         ]
-        last = args[-1].with_changes(whitespace_after_arg=_break(room, room.line))
-        args = [*args[:-1], last]
+        end = args[-1].with_changes(whitespace_after_arg=_break(room, room.line))
+        args = [*args[:-1], end]
     else:
         args = [_argument(arg, inside) for arg in parts]
         ends = [_break(room, inside.line)] * (len(args) - 1) + [_break(room, room.line)]
-        star = parts[-1].star != "" or any(arg.star for arg in parts)
+        alone = len(parts) == 1
         args = [
             arg.with_changes(comma=cst.Comma(whitespace_after=end))
-            if not (star and i + 1 == len(parts) and len(parts) == 1)
+            if not (alone and isinstance(arg.value, cst.GeneratorExp))
             else arg.with_changes(comma=cst.MaybeSentinel.DEFAULT, whitespace_after_arg=end)
             for i, (arg, end) in enumerate(zip(args, ends, strict=True))
         ]
@@ -144,6 +179,21 @@ def _tuple(node: cst.Tuple, room: Room) -> cst.Tuple:
         ]
     opening = cst.LeftParen(whitespace_after=_break(room, inside.line))
     return node.with_changes(elements=elements, lpar=[*node.lpar[:-1], opening])
+
+
+def _container(node: cst.List | cst.Set | cst.Dict, room: Room) -> cst.BaseExpression:
+    """A list, set or dictionary with a line for each element."""
+    inside = room.inside()
+    ends = [_break(room, inside.line)] * (len(node.elements) - 1) + [_break(room, room.line)]
+    elements = []
+    for element, end in zip(node.elements, ends, strict=True):
+        before = len(source(element.with_changes(comma=cst.MaybeSentinel.DEFAULT))) - len(source(element.value))
+        value = fitted(element.value, replace(inside, column=inside.column + before))
+        elements.append(element.with_changes(value=value, comma=cst.Comma(whitespace_after=end)))
+    opening = _break(room, inside.line)
+    if isinstance(node, cst.List):
+        return node.with_changes(elements=elements, lbracket=cst.LeftSquareBracket(whitespace_after=opening))
+    return node.with_changes(elements=elements, lbrace=cst.LeftCurlyBrace(whitespace_after=opening))
 
 
 def _comma(space: str) -> cst.Comma:

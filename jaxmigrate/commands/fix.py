@@ -25,7 +25,7 @@ from jaxmigrate.reports.diff import shown_diff
 from jaxmigrate.reports.fix_result import FixedFile, FixResult
 from jaxmigrate.reports.site_layouts import is_global, reasons, summary
 from jaxmigrate.requirements import project_of, target_jax, written_for
-from jaxmigrate.sources import SourceError, is_writable, write_source
+from jaxmigrate.sources import SourceError, create_source, is_writable, may_be_created, write_source
 from jaxmigrate.terminal import is_quiet, is_terminal, note, plural, printable, say, wants_colour, wrapped
 from jaxmigrate.verify.model import Evidence
 
@@ -154,6 +154,10 @@ def _left_with_unwritable(planned: Sequence[PlannedFile], withheld: Mapping[str,
     """The files that are not written because others, which share their global arrays, cannot be."""
     shared = [file for file in planned if file.plan.changed and file.plan.together]
     names = {file.source.name for file in shared if file.source.name not in withheld and not is_writable(file.source)}
+    for file in planned:
+        if file.plan.new and not may_be_created(file.source):
+            names |= file.plan.users - withheld.keys()
+            shared += [user for user in planned if user.source.name in file.plan.users and user not in shared]
     return left_with(names, [file.plan for file in shared if file.source.name not in withheld])
 
 
@@ -164,13 +168,18 @@ def _fix_file(
     if not file.plan.changed:
         stays = any(site.status == "left" and site.code == WITHHELD for site in file.sites)
         return FixedFile(name, "withheld" if stays else "unchanged", file.sites, names=file.plan.names), None
+    if file.plan.new and file.plan.users <= withheld.keys():
+        return FixedFile(name, "unchanged", (), names=()), None
     if name in withheld:
         held = withheld[name]
         return _names_left(with_diff(file, "withheld", _as_left(file, held)), held.reason), None
     if options.diff or options.check or file.source.path is None:
         return with_diff(file, "shown", file.sites), None
     try:
-        write_source(file.source, file.plan.after)
+        if file.plan.new:
+            create_source(file.source, file.plan.after)
+        else:
+            write_source(file.source, file.plan.after)
     except SourceError as error:
         failed = _as_left(file, Withheld(error.message, {}))
         return _names_left(with_diff(file, "failed", failed), error.message), error

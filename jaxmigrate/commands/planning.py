@@ -60,6 +60,8 @@ def plan_files(
     def plan_them(given: Sequence[Source], others: Mapping[Path, str], layout: str) -> Planned:
         found = plan_sources(given, layout=layout, target=target, era=era, marks=marks, beside=others, wanted=wanted)
         for file in found[0].files:
+            if file.new:
+                continue
             with blamed(place(by_name[file.path])):
                 by_name[file.path].encode(file.after)
         return found
@@ -69,12 +71,22 @@ def plan_files(
     errors += [
         one.error if isinstance(one.error, SourceError) else SourceError(one.name, one.reason) for one in unhandled
     ]
-    sources_of = ((by_name[file.path], file) for file in plan.files)
+    folders = {Path(source.name).parent: place(source).parent for source in sources}
+    sources_of = ((by_name.get(file.path) or _new_source(file, folders), file) for file in plan.files)
     return [PlannedFile(source, in_cells(file, source.notebook)) for source, file in sources_of], errors
+
+
+def _new_source(file: FilePlan, folders: Mapping[Path, Path]) -> SourceFile:
+    """A file that the rewrite adds, as it is before that: nothing."""
+    name = Path(file.path)
+    folder = folders.get(name.parent, name.parent)
+    return SourceFile(file.path, folder / name.name, b"", "", "utf-8", bom=False)
 
 
 def with_diff(file: PlannedFile, outcome: Outcome, sites: tuple[SitePlan, ...]) -> FixedFile:
     """What became of a planned file, with its diff, for reports."""
     diff = diff_of(file.source, file.plan.after)
+    if file.plan.new:
+        diff = b"--- /dev/null\n" + diff.partition(b"\n")[2]
     callers = tuple(os.path.relpath(path) for path in file.plan.callers)
     return FixedFile(file.source.name, outcome, sites, diff, file.source.encoding, file.plan.names, callers)

@@ -254,7 +254,9 @@ def _laid_out(planned: Sequence[PlannedFile], root: Path, rewritten: Collection[
     """The marked files of one side, by path; `rewritten` are the names of those that are on it."""
     found: dict[str, bytes] = {}
     for file in planned:
-        text = file.plan.marked_after if file.source.name in rewritten else file.plan.marked_before
+        if file.plan.new and not file.plan.users & set(rewritten):
+            continue
+        text = file.plan.marked_after if file.plan.new or file.source.name in rewritten else file.plan.marked_before
         found |= laid_out(file.source, _inside(file.source, root), text)
     return found
 

@@ -6,29 +6,31 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
-from jaxmigrate.migrate.edits import Edit, Positions, apply_edits
-from jaxmigrate.migrate.imports import drop_alias
+from jaxmigrate.codemod.style import Style
 from jaxmigrate.program.modules import Module, parse_module
+from jaxmigrate.program.operations import DropAlias, DropStatement, Operation
 from jaxmigrate.program.scopes import Scope
 
 MOST_ROUNDS = 16
 
 
-def without_leftovers(before: Module, after: str, kept: frozenset[str]) -> str:
+def without_leftovers(before: Module, after: str, kept: frozenset[str], style: Style) -> str:
     """The text after a rewrite without what it alone left unused; `kept` are names that other modules import.
 
     What nobody used before stays, and so does what a string or `__all__` names.
     """
+    from jaxmigrate.codemod.apply import rewritten
+
     used = _loaded(before) - kept
     for _ in range(MOST_ROUNDS):
-        module = parse_module(Path("after.py"), after)
+        module = parse_module(Path("after.py") if not before.cells else before.path, after)
         if before.is_package:
             return after
         unused = _written(used - _loaded(module), after) - _quoted(module)
-        edits = next(_leftovers(module, unused), None) if unused else None
-        if edits is None:
+        operations = list(_leftovers(module, unused)) if unused else []
+        if not operations:
             return after
-        after = apply_edits(after, edits)
+        after = rewritten(after, operations, style)
     return after
 
 
@@ -46,27 +48,24 @@ def _quoted(module: Module) -> set[str]:
     return {n.value for n in module.nodes if isinstance(n, ast.Constant) and isinstance(n.value, str)}
 
 
-def _leftovers(module: Module, unused: set[str]) -> Iterator[list[Edit]]:
-    """The edits that drop each thing that is bound to an unused name, one thing at a time."""
-    positions = Positions(module.text)
+def _leftovers(module: Module, unused: set[str]) -> Iterator[Operation]:
+    """The operations that drop each thing that is bound to an unused name."""
     for scope in {id(s): s for s in module.table.own_scope.values()}.values():
         for name in sorted(unused & set(scope.bindings)):
             bindings = scope.bindings[name]
             if len(bindings) == 1 and name not in scope.outer_names and scope.kind != "class":
-                edits = _dropped(bindings[0].node, scope, name, module, positions)
-                if edits:
-                    yield edits
+                yield from _dropped(bindings[0].node, scope, name, module)
 
 
-def _dropped(node: ast.AST, scope: Scope, name: str, module: Module, positions: Positions) -> list[Edit]:
+def _dropped(node: ast.AST, scope: Scope, name: str, module: Module) -> Iterator[Operation]:
     if isinstance(node, ast.alias):
-        return _unused_import(node, module, positions)
+        yield from _unused_import(node, module)
+        return
     inside = scope.kind == "function"
-    if isinstance(node, ast.FunctionDef) and (inside or name.startswith("_")):
-        return _unused_statement(node, module, positions)
-    if isinstance(node, ast.Assign) and inside and _counts(node):
-        return _unused_statement(node, module, positions)
-    return []
+    helper = isinstance(node, ast.FunctionDef) and (inside or name.startswith("_")) and not node.decorator_list
+    count = isinstance(node, ast.Assign) and inside and _counts(node)
+    if isinstance(node, ast.stmt) and (helper or count) and len(module.table.block_of(node)) > 1:
+        yield DropStatement(node)
 
 
 def _counts(node: ast.Assign) -> bool:
@@ -75,33 +74,9 @@ def _counts(node: ast.Assign) -> bool:
     return len(node.targets) == 1 and text.endswith(("device_count()", "devices()", "devices())")) and "=" not in text
 
 
-def _unused_import(alias: ast.alias, module: Module, positions: Positions) -> list[Edit]:
+def _unused_import(alias: ast.alias, module: Module) -> Iterator[Operation]:
     for statement in module.tree.body:
-        if isinstance(statement, ast.ImportFrom) and alias in statement.names:
-            return drop_alias(statement, alias, module, positions) if statement.module != "__future__" else []
-        if isinstance(statement, ast.Import) and statement.names == [alias] and "." not in alias.name:
-            return _unused_statement(statement, module, positions)
-    return []
-
-
-def _unused_statement(node: ast.stmt, module: Module, positions: Positions) -> list[Edit]:
-    """Drops a statement that stands on lines of its own beside others, with the blank lines that follow it."""
-    alone = len(module.table.block_of(node)) < 2
-    start, _ = positions.line_span(node.lineno)
-    _, end = positions.line_span(node.end_lineno or node.lineno)
-    whole = module.text[start:end].strip()
-    if (
-        alone
-        or getattr(node, "decorator_list", [])
-        or whole != (ast.get_source_segment(module.text, node) or "").strip()
-    ):
-        return []
-    return [Edit(start, _past_blank_lines(module.text, start, end), "")]
-
-
-def _past_blank_lines(text: str, start: int, end: int) -> int:
-    """Blank lines after a dropped statement go with it where there are some before it."""
-    newline = "\r\n" if "\r\n" in text else "\n"
-    while text[:start].endswith(newline * 2) and text[end:].startswith(newline):
-        end += len(newline)
-    return end
+        if isinstance(statement, ast.ImportFrom) and alias in statement.names and statement.module != "__future__":
+            yield DropAlias(statement, alias)
+        if isinstance(statement, ast.Import) and alias in statement.names and "." not in alias.name:
+            yield DropAlias(statement, alias)

@@ -227,7 +227,7 @@ def needs_of(
     for decision in decisions:
         if decision.is_plain:
             one = _needs_of_one(decision, around, resolver, changed)
-            needs = one if needs is None else _merge(needs, one)
+            needs = one if needs is None else merged(needs, one)
     needs = needs or Needs()
     alone = needs.alone and not needs.inner
     return replace(needs, processes=around.processes, alone=alone, lower=around.lower, wrapped=around.wrapped)
@@ -288,7 +288,8 @@ def _may_be_list(argument: Argument, resolver: Resolver) -> bool:
     )
 
 
-def _merge(one: Needs, other: Needs) -> Needs:
+def merged(one: Needs, other: Needs) -> Needs:
+    """What the sites of two files need together."""
     axis = one.axis_name if one.axis_name == other.axis_name else "optional"
     flags = {f: getattr(one, f) or getattr(other, f) for f in Needs.__slots__ if f != "axis_name"}
     return Needs(axis_name=axis, **flags)

@@ -4,20 +4,26 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from jaxmigrate.flow.layout.choices import Layouts
 from jaxmigrate.flow.layout.decide import layouts
 from jaxmigrate.flow.layout.onlookers import Onlookers
+from jaxmigrate.migrate.array_writer import Program
 from jaxmigrate.migrate.decide import Decision, Surroundings, default_axis
-from jaxmigrate.migrate.global_arrays import can_hold
-from jaxmigrate.migrate.global_file import Program
+from jaxmigrate.migrate.imports import has_jax_import
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.sites import MappedSite, axis_of
 from jaxmigrate.program.values import Argument, Constant
+
+
+def can_hold(module: Module) -> bool:
+    """Whether a file can be given the imports that global arrays need."""
+    return has_jax_import(module) and module.runs_in_order
+
 
 UNCHECKED = ("check_vma", "check_rep")
 
@@ -51,15 +57,16 @@ def choose(
     texts: Mapping[Path, str],
     onlookers: Onlookers,
     outside: Mapping[Module, Sequence[MappedSite]],
+    unwritten: Collection[ast.expr] = (),
 ) -> Chosen:
     """Follows stacked arrays through a project; what cannot be proven is left to the stacked helper.
 
     `texts` are the files that may be rewritten, `onlookers` those of the project that may join, `outside` the sites of
-    modules that run with them and stay as they are.
+    modules that run with them and stay as they are, `unwritten` those that were tried in vain.
     """
     program = Program(around.processes, around.guarded)
     left = [d for ds in decisions.values() for d in ds if not d.is_plain or d.around]
-    refused = {s.node for d in left for s in d.sites}
+    refused = {*unwritten, *(s.node for d in left for s in d.sites)}
     candidates = {s.node: s for m, found in sites.items() if can_hold(m) for s in found if s.node not in refused}
     if not candidates:
         return Chosen(Layouts(), program, ())

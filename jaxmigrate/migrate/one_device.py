@@ -46,6 +46,29 @@ def is_given_alone(
     return bool(places) and _any_alone((site.node, site.module), 0, places, resolver, changed)
 
 
+def arguments_alone(
+    site: MappedSite, places: Collection[int], resolver: Resolver, changed: Collection[ast.AST] = ()
+) -> list[Place]:
+    """The arguments at some places, of calls in sight, that one device holds."""
+    uses = _Uses(resolver)
+    uses.follow((site.node, site.module), 0)
+    if _is_of_method((site.node, site.module)):
+        places = {*places, *(place - 1 for place in places)}
+    return [
+        (node, module)
+        for call, module in uses.calls
+        for i, node in enumerate(call.args)
+        if i in places and not isinstance(node, ast.Starred) and uses.lies_alone(node, module, changed)
+    ]
+
+
+def calls_of(site: MappedSite, resolver: Resolver) -> list[tuple[ast.Call, Module]]:
+    """The calls of what a site maps, under every name that it goes by; names are followed by their last parts alone."""
+    uses = _Uses(resolver)
+    uses.follow((site.node, site.module), 0)
+    return uses.calls
+
+
 def may_give_one_device(reference: Reference, resolver: Resolver, changed: Collection[ast.AST] = ()) -> bool:
     """The same of what is made of pmap in a way that is not followed, whose axes are not known."""
     return _any_alone((reference.node, reference.module), 1, None, resolver, changed)
@@ -82,6 +105,7 @@ class _Uses:
     def __init__(self, resolver: Resolver) -> None:
         self.resolver = resolver
         self.given: list[tuple[list[ast.expr], Module]] = []
+        self.calls: list[tuple[ast.Call, Module]] = []
         self._seen: set[tuple[ast.AST | str, int]] = set()
 
     def follow(self, start: Place, level: int) -> None:
@@ -107,6 +131,7 @@ class _Uses:
                     yield parent, module, level - 1
                 else:
                     self.given.append((_unpacked(parent.args), module))
+                    self.calls.append((parent, module))
             case ast.Call():
                 if not level:
                     self.given.append((_unpacked(parent.args[1:]), module))

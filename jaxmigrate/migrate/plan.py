@@ -66,6 +66,8 @@ class SitePlan(Placed):
         arguments: Layouts of the arguments.
         outputs: Layouts of the outputs.
         cell: The cell of a notebook that the line is counted in, from 1 among all its cells; 0 elsewhere.
+        written: What maps it after the rewrite: `jax.shard_map`, or the function of the project that chooses its mesh
+            at each call.
     """
 
     id: str
@@ -81,6 +83,7 @@ class SitePlan(Placed):
     arguments: tuple[ArrayLayout, ...] = ()
     outputs: tuple[ArrayLayout, ...] = ()
     cell: int = 0
+    written: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """The site as `fix --report` writes it."""
@@ -91,6 +94,7 @@ class SitePlan(Placed):
             "axis": self.axis,
             "mapped": self.mapped,
             "status": self.status,
+            **({"written": self.written} if self.written else {}),
             **({"code": self.code, "reason": self.reason} if self.status == "left" else {}),
             "arguments": [a.to_json() for a in self.arguments],
             "outputs": [o.to_json() for o in self.outputs],
@@ -142,7 +146,8 @@ class FilePlan:
     `after` equals `before` where nothing is rewritten. `marked_renewed` is `marked_before` with its old names replaced,
     for an original that today's JAX does not run as it is; empty where there are none. `together` are the files, this
     one among them, that make, map and take apart the same global arrays: they are written all or not at all. `callers`
-    import this one and were not among the files given, so that they stay as they are.
+    import this one and were not among the files given, so that they stay as they are. `users` are
+    the files for which the rewrite adds this one.
     """
 
     path: str
@@ -155,6 +160,12 @@ class FilePlan:
     marked_renewed: str = ""
     together: frozenset[str] = frozenset()
     callers: tuple[Path, ...] = ()
+    users: frozenset[str] = frozenset()
+
+    @property
+    def new(self) -> bool:
+        """Whether the rewrite adds the file."""
+        return bool(self.users)
 
     @property
     def changed(self) -> bool:

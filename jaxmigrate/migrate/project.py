@@ -9,39 +9,37 @@ from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 
-from jaxmigrate.flow.layout.choices import SiteChoice
+from jaxmigrate.codemod.style import Style
 from jaxmigrate.flow.layout.onlookers import Onlookers
 from jaxmigrate.migrate.cleanup import without_leftovers
 from jaxmigrate.migrate.decide import (
     Decision,
-    Surroundings,
     decide,
-    default_axis,
     is_bound_at_once,
-    needs_of,
     surroundings,
 )
-from jaxmigrate.migrate.edits import Positions, apply_edits
-from jaxmigrate.migrate.global_arrays import global_rewrite
-from jaxmigrate.migrate.global_file import GlobalRewrite
+from jaxmigrate.migrate.edits import Positions
 from jaxmigrate.migrate.imports import imported_names
 from jaxmigrate.migrate.kept import leave_kept
 from jaxmigrate.migrate.layouts import Chosen, choose
 from jaxmigrate.migrate.neighbours.plans import with_new_names, with_renewed_originals
 from jaxmigrate.migrate.plan import FilePlan, Plan, SitePlan
-from jaxmigrate.migrate.rewriting import Mark, marked, planned_imports, rewrite
 from jaxmigrate.migrate.sites import Outcome, site_plan
+from jaxmigrate.migrate.style import style_of
 from jaxmigrate.migrate.together import leave_together
 from jaxmigrate.migrate.unhandled import blamed
 from jaxmigrate.migrate.wanted import ALL, Wanted
+from jaxmigrate.migrate.writing import FileWork, NewFile, ProjectWriter
 from jaxmigrate.program.modules import Module, Project, import_name, parse_module, read_utf8
 from jaxmigrate.program.old_mentions import may_use_old_names
 from jaxmigrate.program.old_names import Era, Release
+from jaxmigrate.program.operations import Mark, Operation
 from jaxmigrate.program.resolve import PARTIALS, Resolver
 from jaxmigrate.program.scopes import Binding
 from jaxmigrate.program.sites import MappedSite, Reference, ReferenceNode, mapped_sites, references
 from jaxmigrate.program.values import External, ModuleValue
 
+SHARING = '"""The mesh of this program, and how its maps use it."""\n'
 NO_TEXTS: Mapping[Path, str] = MappingProxyType({})
 RENAMED = re.compile(r"\bpmap\s+as\s+\w")
 
@@ -96,13 +94,15 @@ def plan_sources(
     paths = {name: path for name, path, _ in sources if name not in errors}
     judged: dict[str, bool] = {}
     leaned_on = _imported_by_others(paths.values(), texts, onlookers, Resolver(project), judged)
-    plan = with_renewed_originals(plan, paths, target, era, judged, leaned_on) if marks else plan
+    given, added = Plan(tuple(f for f in plan.files if not f.new)), [f for f in plan.files if f.new]
+    plan = with_renewed_originals(given, paths, target, era, judged, leaned_on) if marks else given
     plan = with_new_names(plan, paths, target, era, judged, leaned_on, wanted)
     for file in plan.files:
         if file.changed:
             with blamed(paths[file.path]):
                 parse_module(paths[file.path], file.after)
-    return _with_callers(plan, paths, beside, onlookers), errors
+    plan = _with_callers(plan, paths, beside, onlookers)
+    return Plan((*plan.files, *added)), errors
 
 
 def _imported_by_others(
@@ -170,22 +170,64 @@ def _plan(
     leaned_on = _leaned_on(sites, roots, resolver)
     imported = imported_names((*modules.values(), *onlookers.importers(modules)), resolver)
     others = {m: mapped_sites(m, resolver) for m in project.beside if m.path not in texts}
-    chosen = choose(modules, sites, decisions, resolver, around, texts, onlookers, others) if is_auto else None
-    for more in chosen.more if chosen is not None else ():
-        modules[more.path], sites[more], decisions[more] = more, [], []
+    names = {path: name for name, path, _ in sources}
+    refused: set[ast.expr] = set()
+    while True:
+        chosen = (
+            choose(modules, sites, decisions, resolver, around, texts, onlookers, others, refused) if is_auto else None
+        )
+        for more in chosen.more if chosen is not None else ():
+            modules[more.path], sites[more], decisions[more] = more, [], []
+        works = [
+            FileWork(m, decisions[m], _ids(names[path], m, sites[m])) for path, m in modules.items() if path in names
+        ]
+        writer = ProjectWriter(works, chosen, resolver, around, project)
+        new_files = writer.write()
+        failed = {node for work in works for node in work.failed}
+        if not failed:
+            break
+        refused |= failed  # their arrays stay stacked
+    by_module = {work.module: work for work in works}
+    together = _together(chosen, names)
     files = []
-    together = _together(chosen, {path: name for name, path, _ in sources})
     for name, path, text in sources:
         found = modules.get(path)
         if found is None:
             files.append(FilePlan(name, text, text, text, text, ()))
             continue
         kept = imported.get(found, frozenset())
-        own = (sites[found], decisions[found])
         with blamed(path):
-            file = _plan_file(name, found, *own, roots, leaned_on, resolver, around, kept, chosen, with_marks=marks)
+            file = _plan_file(
+                name, by_module[found], sites[found], roots, leaned_on, resolver, kept, chosen, with_marks=marks
+            )
         files.append(replace(file, together=together[name]) if name in together else file)
+    files += [_new_file(path, new, names) for path, new in new_files.items()]
     return Plan(tuple(files))
+
+
+def _ids(name: str, module: Module, sites: Sequence[MappedSite]) -> dict[ast.expr, str]:
+    """The names of a file's sites in reports and marks."""
+    positions = Positions(module.text)
+    return {site.node: f"{name}:{site.node.lineno}:{positions.column(site.node)}" for site in sites}
+
+
+def _new_file(path: Path, new: NewFile, names: Mapping[Path, str]) -> FilePlan:
+    """A file that the rewrite adds, named beside the files that use it."""
+    from jaxmigrate.codemod.apply import rewritten
+
+    beside = next((n for p, n in names.items() if p.parent == path.parent), None)
+    name = str(Path(beside).parent / path.name) if beside is not None else _relative(path, names)
+    text = rewritten(SHARING, new.operations, Style())
+    return FilePlan(name, "", text, "", text, (), users=frozenset(names[user.path] for user in new.users))
+
+
+def _relative(path: Path, names: Mapping[Path, str]) -> str:
+    """The name of a path as the user names the files below its folder."""
+    for below, name in names.items():
+        if path.parent in below.parents:
+            depth = len(below.relative_to(path.parent).parts)
+            return str(Path(*Path(name).parts[:-depth], path.name))
+    return str(path)
 
 
 def _together(chosen: Chosen | None, names: Mapping[Path, str]) -> dict[str, frozenset[str]]:
@@ -220,56 +262,50 @@ def _alias_modules(modules: Iterable[Module], texts: Mapping[Path, str]) -> set[
 
 def _plan_file(
     name: str,
-    module: Module,
+    work: FileWork,
     sites: Sequence[MappedSite],
-    decisions: list[Decision],
     roots: Mapping[ReferenceNode, Decision],
     leaned_on: Collection[ReferenceNode],
     resolver: Resolver,
-    around: Surroundings,
     imported: frozenset[str],
     chosen: Chosen | None,
     *,
     with_marks: bool,
 ) -> FilePlan:
-    stacked = [d for d in decisions if chosen is None or not chosen.covers(d)]
-    needs = needs_of(stacked, around, resolver, () if chosen is None else chosen.layouts.replaced)
-    arrays = None
-    if chosen is not None:
-        planned = planned_imports(module, stacked, needs, default_axis(module))
-        arrays = global_rewrite(module, chosen.layouts, chosen.program, resolver, planned)
-    edits = rewrite(module, stacked, needs, default_axis(module), imported, arrays)
+    module = work.module
     plans: list[SitePlan] = []
     marks: list[Mark] = []
     marks_after: list[Mark] = []
     positions = Positions(module.text)
-    for outcome in _outcomes(module, sites, decisions, roots, leaned_on, resolver):
+    for outcome in _outcomes(module, sites, work.decisions, roots, leaned_on, resolver):
         choice = (
             chosen.layouts.sites.get(outcome.site.node) if chosen is not None and outcome.site is not None else None
         )
         plan = site_plan(outcome, name, positions, resolver, choice)
-        plans.append(plan)
-        if with_marks:
-            marks.append(Mark(plan.id, outcome.marked))
-            marks_after.append(_mark_after(marks[-1], outcome, choice, arrays))
+        direct = outcome.site is not None and outcome.site.node in work.direct
+        written_as = "jax.shard_map" if direct else "shard_map_stacked" if plan.status == "rewritten" else ""
+        plans.append(replace(plan, written=written_as))
+        marks.append(Mark(outcome.marked, plan.id))
+        if outcome.site is None or outcome.site.node not in work.direct:
+            marks_after.append(marks[-1])
     plans.sort(key=lambda p: (p.line, p.column))
-    tidy = (lambda text: without_leftovers(module, text, imported)) if arrays is not None else (lambda text: text)
-    after = tidy(apply_edits(module.text, edits))
+    style = style_of(module)
+
+    def written(operations: Sequence[Operation], *, marked: bool) -> str:
+        from jaxmigrate.codemod.apply import rewritten
+
+        text = rewritten(module.text, operations, style, marks=marked) if operations else module.text
+        return without_leftovers(module, text, imported, style) if work.operations and operations is not marks else text
+
+    after = written(work.operations, marked=False)
     return FilePlan(
         path=name,
         before=module.text,
         after=after,
-        marked_before=marked(module, [], marks) if marks else module.text,
-        marked_after=tidy(marked(module, edits, marks_after)) if marks else after,
+        marked_before=written(marks, marked=True) if with_marks and marks else module.text,
+        marked_after=written([*work.operations, *marks_after], marked=True) if with_marks and marks else after,
         sites=tuple(plans),
     )
-
-
-def _mark_after(mark: Mark, outcome: Outcome, choice: SiteChoice | None, arrays: GlobalRewrite | None) -> Mark:
-    """Where a site's mark goes in the rewritten text: around all of a site that is written anew."""
-    if outcome.site is None or arrays is None or choice is None or not choice.is_global:
-        return mark
-    return Mark(mark.site, outcome.site.node, outcome.site.node in arrays.calls)
 
 
 def _outcomes(

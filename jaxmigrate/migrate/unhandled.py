@@ -81,6 +81,7 @@ def plan_what_can_be(
     plans = {file.path: file for file in found.files}
     plans |= {name: _untouched(name, path, text, _told(failed[path])) for name, path, text in sources if path in failed}
     files = tuple(plans[name] for name, _, _ in sources if name in plans)
+    files += tuple(file for file in found.files if file.new)
     return Plan(files), errors, [Unhandled(names[path], _told(error), error) for path, error in failed.items()]
 
 

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-HOLE = re.compile(r"\$([a-z_][a-z_0-9]*)")
+HOLE = re.compile(r"\$([A-Za-z_][A-Za-z_0-9]*)")
 ITSELF = "itself"  # the hole that stands for the node which is replaced
 
 
@@ -88,6 +88,14 @@ class DropArgument:
 
     call: ast.Call
     argument: ast.expr | ast.keyword
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DropIndex:
+    """Takes an index out of a subscript: of `x[:, 0]` the first leaves `x[0]`."""
+
+    subscript: ast.Subscript
+    place: int
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -216,6 +224,7 @@ Operation: TypeAlias = (
     | SetKeyword
     | NameArgument
     | DropArgument
+    | DropIndex
     | Before
     | After
     | First

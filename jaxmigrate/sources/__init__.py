@@ -13,7 +13,7 @@ from jaxmigrate.sources.decoding import (
 )
 from jaxmigrate.sources.discovery import STDIN, Discovery, Kind, Location, discover
 from jaxmigrate.sources.patterns import matches
-from jaxmigrate.sources.writing import is_writable, replace_bytes, write_source
+from jaxmigrate.sources.writing import create_source, is_writable, may_be_created, replace_bytes, write_source
 
 __all__ = [
     "JOINED",
@@ -24,11 +24,13 @@ __all__ = [
     "Location",
     "SourceError",
     "SourceFile",
+    "create_source",
     "decode",
     "discover",
     "error_in",
     "is_writable",
     "matches",
+    "may_be_created",
     "read_source",
     "replace_bytes",
     "shown_path",

@@ -23,6 +23,34 @@ def write_source(source: SourceFile, text: str) -> None:
     replace_bytes(source.path, source.encode(text), expected=source.raw, name=source.name)
 
 
+def create_source(source: SourceFile, text: str) -> None:
+    """Writes a source file that is not there yet.
+
+    Raises:
+        SourceError: There is one by now, or the system refuses.
+    """
+    assert source.path is not None
+    try:
+        with _temporary(source.path) as temporary:
+            temporary.write_bytes(source.encode(text))
+            temporary.chmod(0o666 & ~_umask())
+            os.link(temporary, source.path)
+        _sync_folder(source.path.parent)
+    except OSError as error:
+        raise SourceError(source.name, f"cannot be written: {os_reason(error)}") from error
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def may_be_created(source: SourceFile) -> bool:
+    """Whether a file is not there and its folder is open to us."""
+    return source.path is not None and not source.path.exists() and os.access(source.path.parent, os.W_OK)
+
+
 def is_writable(source: SourceFile) -> bool:
     """Whether a source file is there, as it was read, and open to us, so that nothing is known to keep us from it."""
     try:

@@ -216,4 +216,5 @@ def _text_of(desk: Desk) -> str:
         return module.text
     from jaxmigrate.codemod.apply import rewritten
 
-    return without_leftovers(module, rewritten(module.text, operations, style_of(module)), desk.imported)
+    style = style_of(module)
+    return without_leftovers(module, rewritten(module.text, operations, style), desk.imported, style)

@@ -1,0 +1,312 @@
+"""The operations on what made and undid the device axis, which is there no more."""
+
+from __future__ import annotations
+
+import ast
+import copy
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from jaxmigrate.flow.layout.choices import OpChoice
+from jaxmigrate.flow.layout.idioms import Idioms
+from jaxmigrate.flow.layout.objects import REPLACES
+from jaxmigrate.flow.layout.state import Op
+from jaxmigrate.migrate.names import FileNames
+from jaxmigrate.migrate.sharing import Shared
+from jaxmigrate.program.modules import Module
+from jaxmigrate.program.operations import (
+    After,
+    Code,
+    DropIndex,
+    DropStatement,
+    Operation,
+    Part,
+    Replace,
+    code,
+)
+from jaxmigrate.program.resolve import Resolver
+from jaxmigrate.program.values import External
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """What the whole program says: whether it may run as several processes, and whether some code asks which it is.
+
+    `unlike`: a map may give an output under `out_axes=None`, or an unchecked shard_map one under `P()`, that is not the
+    same on all devices. `own`: where there are several processes, each has an array of its own of such an output.
+    """
+
+    processes: bool
+    guarded: bool
+    unlike: bool = False
+    own: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ArrayWriter:
+    """Writes the operations of one file."""
+
+    module: Module
+    resolver: Resolver
+    names: FileNames
+    shared: Shared
+    program: Program
+    quote: str
+
+    def write(self, choice: OpChoice) -> Iterator[Operation]:
+        """What becomes of an operation; of an object's stacked fields it is kept as it is."""
+        made = list(self._global(choice))
+        fields = [name for name in choice.fields if name not in self._replaced_next(choice.op.node)]
+        if not fields:
+            yield from made
+        elif any(name.isdigit() for name in fields):
+            yield self._of_parts(choice, fields)
+        elif choice.op.kind != "stack" and not isinstance(choice.op.operand, ast.Name | ast.Attribute):
+            yield from self._named_first(choice, fields)  # what is lent, `states[0]` too, means the same twice
+        elif choice.op.kind == "stack" and choice.rest:
+            state = self.module.segment(choice.op.operand)
+            stacked = ", ".join(f"{name}={self.shared.name('stack')}({state}.{name})" for name in choice.rest)
+            yield Replace(choice.op.node, code(f"$operand.{choice.method}({stacked})", operand=choice.op.operand))
+        else:
+            whole = self._whole(choice)
+            state = self.module.segment(choice.op.operand)
+            yield Replace(choice.op.node, code(f"$whole{self._copied(choice, state, fields)}", whole=whole))
+
+    # an object some of whose fields stay as they are
+
+    def _whole(self, choice: OpChoice) -> Code:
+        """The operation on all of an object."""
+        op = choice.op
+        if op.kind == "replicate":
+            return self._replicated(choice, op.operand)
+        if op.kind == "stack":
+            return code(f"{self.shared.name('stack')}($x)", x=op.operand)
+        if op.form == "fetched":
+            return code(f"{self._jax}.device_get($x)", x=op.operand)
+        one = self._one_of(choice)
+        if one == "{}":
+            return code("$x", x=op.operand)
+        return code(f"{self._jax}.tree.map(lambda x: {one.format('x')}, $x)", x=op.operand)
+
+    def _copied(self, choice: OpChoice, state: str, fields: Sequence[str]) -> str:
+        """`.replace(...)` with an operation kept as it is for each of some fields of a state."""
+        kept = [f"{name}={self._again(choice.op, f'{state}.{name}')}" for name in fields]
+        return f".{choice.method}({', '.join(kept)})"
+
+    @staticmethod
+    def _again(op: Op, operand: str) -> str:
+        """The source of an operation on something else."""
+        place = ast.parse(operand, mode="eval").body
+        memo: dict[int, ast.AST] = {id(op.operand): place}
+        return ast.unparse(copy.deepcopy(op.node, memo))
+
+    def _of_parts(self, choice: OpChoice, kept: Sequence[str]) -> Replace:
+        """`replicate((a, b))` of which some parts stay as they are: a tuple of what becomes of each."""
+        op = choice.op
+        replicate = self._placed("{}", "$P()", choice.axis)
+        if isinstance(op.operand, ast.Tuple):
+            texts = [self.module.segment(part) for part in op.operand.elts]
+            found = [self._again(op, t) if str(i) in kept else replicate.format(t) for i, t in enumerate(texts)]
+            return Replace(op.node, self._code(f"({', '.join(found)})"))
+        name, count = self.module.segment(op.operand), len(op.cell.find().fields)
+        runs = [[*run] for _, run in itertools.groupby(range(count), lambda i: str(i) in kept)]
+        found = []
+        for first, *rest in runs:
+            part = f"{name}[{first}:{rest[-1] + 1}]" if rest else f"{name}[{first}]"
+            made = self._again(op, part) if str(first) in kept else replicate.format(part)
+            found.append(f"{'*' if rest else ''}{made}")
+        return Replace(op.node, self._code(f"({', '.join(found)})"))
+
+    def _named_first(self, choice: OpChoice, fields: Sequence[str]) -> Iterator[Operation]:
+        """`x = replicate(make())` in two statements, so that the fields have a name."""
+        op, statement = choice.op, self.module.table.parents[choice.op.node]
+        assert isinstance(statement, ast.Assign)
+        name = self.module.segment(statement.targets[0])
+        yield Replace(op.node, code("$x", x=op.operand))
+        whole = self._around_name(choice, name)
+        yield After(statement, self._code(f"{name} = {whole}{self._copied(choice, name, fields)}"))
+
+    def _around_name(self, choice: OpChoice, name: str) -> str:
+        if choice.op.kind == "replicate":
+            return self._placed(name, "$P()", choice.axis)
+        if choice.op.form == "fetched":
+            return f"{self._jax}.device_get({name})"
+        one = self._one_of(choice)
+        return name if one == "{}" else f"{self._jax}.tree.map(lambda x: {one.format('x')}, {name})"
+
+    def _replaced_next(self, node: ast.expr) -> set[str | None]:
+        """The fields that a program itself replaces at once: `replicate(state).replace(rng=...)`."""
+        parents = self.module.table.parents
+        method = parents.get(node)
+        call = parents.get(method) if isinstance(method, ast.Attribute) and method.attr in REPLACES else None
+        return {k.arg for k in call.keywords} if isinstance(call, ast.Call) and call.func is method else set()
+
+    # operations on all of an array
+
+    @property
+    def _jax(self) -> str:
+        return self.names.of("jax")
+
+    def _code(self, text: str, **parts: str | Part) -> Code:
+        return code(text, P=self.names.of("jax.sharding.PartitionSpec") if "$P" in text else "", **parts)
+
+    def _placed(self, operand: str, spec: str, axis: str) -> str:
+        """The source of something laid out over the mesh."""
+        self.shared.note(axis)
+        quoted = f"{self.quote}{axis}{self.quote}"
+        more = "" if self.shared.one_axis else f", {quoted}"
+        return f"{self.shared.name('shard')}({operand}, {spec.replace('$axis', quoted)}{more})"
+
+    def _replicated(self, choice: OpChoice, operand: ast.expr) -> Code:
+        before, after = self._typed(choice.op)
+        return self._code(self._placed(f"{before}$x{after}", "$P()", choice.axis), x=operand)
+
+    def _global(self, choice: OpChoice) -> Iterator[Operation]:  # noqa: C901 - one case a kind
+        op = choice.op
+        split = "$P($axis)"
+        match op.kind:
+            case "replicate" if op.form == "wider":
+                yield from self._wider(choice)
+            case "replicate":
+                yield Replace(op.node, self._replicated(choice, op.operand))
+            case "rows":
+                yield Replace(op.node, self._code(self._placed("$itself", split, choice.axis)))
+            case "merge" if op.form == "same":
+                return
+            case "merge" if op.sorts:
+                yield Replace(op.node, code(f"{self._jax}.tree.map(lambda x: x, $x)", x=op.operand))
+            case "merge":
+                yield Replace(op.node, code("$x", x=op.operand))
+            case "split" if op.form in ("sizes", "product"):
+                yield from self._sized(choice)
+            case "inner":
+                assert isinstance(op.node, ast.Subscript)
+                yield DropIndex(op.node, 0)
+            case "split":
+                yield Replace(op.node, self._code(self._placed("$x", split, choice.axis), x=op.operand))
+            case "stack":
+                yield Replace(op.node, code(self._stacked(choice), x=op.operand))
+            case "prefetch":
+                assert isinstance(op.node, ast.Call)
+                yield Replace(op.node.func, code(self.shared.name("prefetch")))
+            case "metrics":
+                yield self._metrics(op.node)
+            case "checkpoint":
+                return
+            case _:
+                yield from self._first(choice)
+
+    def _stacked(self, choice: OpChoice) -> str:
+        self.shared.note(choice.axis)
+        more = "" if self.shared.one_axis else f", {self.quote}{choice.axis}{self.quote}"
+        return f"{self.shared.name('stack')}($x{more})"
+
+    def _typed(self, op: Op) -> tuple[str, str]:
+        """What keeps the dtype of a stack: jnp.stack keeps the weak type of a Python scalar, the others do not."""
+        idioms, kept = Idioms(self.resolver), op.form in ("jax.numpy.stack", "jax.numpy.broadcast_to")
+        known = idioms.makes_array if kept else idioms.makes_strong
+        if "." not in op.form or known(op.operand, self.module):
+            return "", ""
+        assert isinstance(op.node, ast.Call)
+        owner = self.module.segment(op.node.func.value) if isinstance(op.node.func, ast.Attribute) else ""
+        if kept:
+            return f"{self.names.of('jax.numpy')}.asarray(", ")"
+        if op.form.startswith("numpy.") and owner:
+            return f"{owner}.asarray(", ")"
+        return f"{self.names.of('jax.numpy')}.array([", "])[0]"
+
+    def _sized(self, choice: OpChoice) -> Iterator[Operation]:
+        """`x.reshape(n, b, ...)` and `x.reshape((n, -1) + sizes)`: the first two sizes become one."""
+        op = choice.op
+        assert isinstance(op.node, ast.Call)
+        method = op.operand is not op.node.args[0]
+        sizes = op.node.args if method else op.node.args[1:]
+        shape = sizes[0] if len(sizes) == 1 else None
+        before = shape.left if isinstance(shape, ast.BinOp) else None
+        whole = before or shape
+        yield Replace(op.node, self._code(self._placed("$itself", "$P($axis)", choice.axis)))
+        if isinstance(whole, ast.Tuple | ast.List):
+            one, parts = self._one_size(op, whole.elts)
+            more = "".join(f", $s{i}" for i in range(2, len(whole.elts)))
+            comma = "," if not more and isinstance(whole, ast.Tuple) else ""
+            rest: dict[str, str | Part] = {f"s{i}": e for i, e in enumerate(whole.elts)}
+            opening, closing = ("(", ")") if isinstance(whole, ast.Tuple) else ("[", "]")
+            yield Replace(whole, code(f"{opening}{one}{more}{comma}{closing}", **{**rest, **parts}))
+            return
+        one, parts = self._one_size(op, sizes)
+        yield Replace(sizes[0], code(one, **parts))
+        from jaxmigrate.program.operations import DropArgument
+
+        yield DropArgument(op.node, sizes[1])
+
+    @staticmethod
+    def _one_size(op: Op, sizes: Sequence[ast.expr]) -> tuple[str, dict[str, str | Part]]:
+        if op.form != "product":
+            return "-1", {}
+        return "$s0 * $s1", {"s0": sizes[0], "s1": sizes[1]}
+
+    def _wider(self, choice: OpChoice) -> Iterator[Operation]:
+        """`broadcast_to(x, (n, k) + x.shape)`: to the other sizes first, then to all devices."""
+        op = choice.op
+        assert isinstance(op.node, ast.Call)
+        shape = op.node.args[1]
+        sizes = shape.left if isinstance(shape, ast.BinOp) else shape
+        assert isinstance(sizes, ast.Tuple)
+        rest = sizes.elts[1:]
+        parts: dict[str, str | Part] = {f"s{i}": e for i, e in enumerate(rest)}
+        texts = ", ".join(f"$s{i}" for i in range(len(rest)))
+        yield Replace(sizes, code(f"({texts}{',' if len(rest) == 1 else ''})", **parts))
+        yield Replace(op.node, self._code(self._placed("$itself", "$P()", choice.axis)))
+
+    def _metrics(self, node: ast.expr) -> Replace:
+        """`get_metrics(m)` without its `x[0]`."""
+        assert isinstance(node, ast.Call)
+        if isinstance(node.func, ast.Attribute):
+            text = f"$owner.stack_forest({self._jax}.device_get($x))"
+            return Replace(node, code(text, owner=node.func.value, x=node.args[0]))
+        numpy = self.names.of("numpy")
+        text = f"{self._jax}.tree.map(lambda *xs: {numpy}.stack(xs), *{self._jax}.device_get($x))"
+        return Replace(node, code(text, x=node.args[0]))
+
+    def _first(self, choice: OpChoice) -> Iterator[Operation]:
+        op = choice.op
+        if op.form == "fetched":
+            yield Replace(op.node, code(f"{self._jax}.device_get($x)", x=op.operand))
+            return
+        one = self._one_of(choice)
+        if one == "{}" and op.sorts:
+            yield Replace(op.node, code(f"{self._jax}.tree.map(lambda x: x, $x)", x=op.operand))
+        elif one == "{}" and not choice.fields and (statement := self._assigns_itself(op)) is not None:
+            yield DropStatement(statement)
+        elif one == "{}":
+            yield Replace(op.node, code("$x", x=op.operand))
+        elif op.form != "tree":
+            yield Replace(op.node, code(one.format("$x"), x=op.operand))
+        else:
+            yield Replace(op.node, code(f"{self._jax}.tree.map(lambda x: {one.format('x')}, $x)", x=op.operand))
+
+    def _one_of(self, choice: OpChoice) -> str:
+        """What becomes of one array of which device 0's slice was taken."""
+        numpy = self._numpy_of(choice.op.operand)
+        local, copied = self.program.guarded and not choice.op.fetched, choice.donated and not choice.op.fetched
+        one = "{}.addressable_data(0)" if local and numpy is None else "{}"
+        return f"{numpy or self.names.of('jax.numpy')}.copy({one})" if copied else one
+
+    def _numpy_of(self, operand: ast.expr) -> str | None:
+        """What the file calls numpy where an operand is numpy's already, `np.asarray(x)`."""
+        if not isinstance(operand, ast.Call) or not isinstance(operand.func, ast.Attribute):
+            return None
+        callee = self.resolver.value(operand.func, self.module)
+        is_numpy = isinstance(callee, External) and callee.name.startswith("numpy.")
+        return self.module.segment(operand.func.value) if is_numpy else None
+
+    def _assigns_itself(self, op: Op) -> ast.Assign | None:
+        """`x = unreplicate(x)`, of which nothing is left."""
+        statement = self.module.table.parents.get(op.node)
+        if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
+            return None
+        target, operand = statement.targets[0], op.operand
+        same = isinstance(target, ast.Name) and isinstance(operand, ast.Name) and target.id == operand.id
+        alone = len(self.module.table.block_of(statement)) == 1
+        return statement if same and not alone else None

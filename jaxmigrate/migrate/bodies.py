@@ -1,0 +1,258 @@
+"""Mapped functions that see blocks: they drop the mapped axis of what is stacked, and put it into what they return."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+
+from jaxmigrate.migrate.maps import Array, MapPlan
+from jaxmigrate.program.modules import Module
+from jaxmigrate.program.operations import First, Operation, Replace, code
+from jaxmigrate.program.resolve import Resolver
+from jaxmigrate.program.scopes import FunctionNode
+from jaxmigrate.program.sites import mapped_values
+from jaxmigrate.program.values import Function, Partial
+
+SPLITS = frozenset({"split", "fold_in", "PRNGKey", "key", "normal", "uniform"})
+Named = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """What a file calls jax and jax.numpy."""
+
+    jax: str
+    numpy: str
+
+
+def squeezed(text: str, axis: int, words: Words, *, is_array: bool) -> str:
+    """The source of a value without a mapped axis of size one."""
+    if is_array:
+        return f"{text}.squeeze({axis})"
+    return f"{words.jax}.tree.map(lambda x: x.squeeze({axis}), {text})"
+
+
+def expanded(text: str, axis: int, words: Words, *, is_array: bool) -> str:
+    """The source of a value with the mapped axis put back."""
+    if is_array and axis == 0:
+        return f"{text}[None]"
+    return f"{words.jax}.tree.map(lambda x: {words.numpy}.expand_dims(x, {axis}), {text})"
+
+
+def copied(text: str, array: Array, change: object, words: Words) -> str:
+    """The source of an object with its stacked fields changed."""
+    assert callable(change)
+    fields = [f"{name}={change(f'{text}.{name}', 0, words, is_array=False)}" for name in array.fields]
+    return f"{text}.{array.method or 'replace'}({', '.join(fields)})"
+
+
+class Body:
+    """The function that a site maps, where it is the program's own and serves no other end."""
+
+    def __init__(self, plan: MapPlan, function: Function, words: Words, arrays: Collection[int]) -> None:
+        self.plan = plan
+        self.words = words
+        self.arrays = arrays  # the arguments that are one array each
+        self.function = function
+
+    def operations(self) -> list[Operation] | None:
+        """What changes in the function, None where it cannot be changed."""
+        function = self.function
+        if _has_yield(function.node) or function.node.args.vararg is not None:
+            return None
+        names = function.passed_names()
+        count = len(self.plan.inputs)
+        if self.plan.whole_in:
+            if self.plan.names is None and (function.node.args.defaults or function.node.args.kwonlyargs):
+                return None
+            names = names if self.plan.names is None else list(self.plan.names)
+            inputs: list[tuple[str, Array]] = [(name, self.plan.inputs[0]) for name in names]
+        elif len(names) < count:
+            return None
+        else:
+            inputs = list(zip(names, self.plan.inputs, strict=False))
+        outputs = self._outputs(function.node)
+        return None if outputs is None else [*self._inputs(function, inputs), *outputs]
+
+    def _inputs(self, function: Function, inputs: Sequence[tuple[str, Array]]) -> Iterator[Operation]:
+        if isinstance(function.node, ast.Lambda):
+            yield from self._of_lambda(function.node, inputs)
+            return
+        lines: list[str] = []
+        trees: dict[int, list[str]] = {}
+        for index, (name, array) in enumerate(inputs):
+            if array.fields:
+                lines.append(f"{name} = {copied(name, array, squeezed, self.words)}")
+            elif not array.drops:
+                continue
+            elif index in self.arrays:
+                read = _only_read(function.node, name)
+                if read is not None:
+                    yield Replace(read, code(f"$itself.squeeze({array.axis})"))
+                else:
+                    lines.append(f"{name} = {name}.squeeze({array.axis})")
+            else:
+                trees.setdefault(array.axis, []).append(name)
+        for axis, names in trees.items():
+            every = names[0] if len(names) == 1 else f"({', '.join(names)})"
+            lines.append(f"{', '.join(names)} = {squeezed(every, axis, self.words, is_array=False)}")
+        if lines:
+            assert isinstance(function.node, Named)
+            yield First(function.node, code("\n".join(lines)))
+
+    def _of_lambda(self, function: ast.Lambda, inputs: Sequence[tuple[str, Array]]) -> Iterator[Operation]:
+        for name, array in inputs:
+            if array.drops:
+                for read in _reads(function.body, name):
+                    yield Replace(read, code(squeezed("$itself", array.axis, self.words, is_array=False)))
+
+    def _outputs(self, function: FunctionNode) -> list[Operation] | None:
+        if not any(array.drops or array.fields for array in self.plan.outputs):
+            return []
+        values = [function.body] if isinstance(function, ast.Lambda) else list(_returned(function))
+        if not values:
+            return None
+        found: list[Operation] = []
+        for value in values:
+            made = self._one_output(function, value)
+            if made is None:
+                return None
+            found += made
+        return found
+
+    def _one_output(self, function: FunctionNode, value: ast.expr) -> list[Operation] | None:
+        """What changes in one returned value."""
+        plan = self.plan
+        if plan.whole_out:
+            return self._changed(function, value, plan.outputs[0])
+        if not isinstance(value, ast.Tuple) or len(value.elts) != len(plan.outputs):
+            return None
+        if any(isinstance(e, ast.Starred) for e in value.elts) or any(len(place) > 1 for place in plan.places):
+            return None
+        found: list[Operation] = []
+        for element, array in zip(value.elts, plan.outputs, strict=True):
+            made = self._changed(function, element, array)
+            if made is None:
+                return None
+            found += made
+        return found
+
+    def _changed(self, function: FunctionNode, value: ast.expr, array: Array) -> list[Operation] | None:
+        if array.fields:
+            if not isinstance(value, ast.Name):
+                return None
+            return [Replace(value, code(copied(value.id, array, expanded, self.words)))]
+        if not array.drops:
+            return []
+        is_array = _is_key(function, value)
+        return [Replace(value, code(expanded("$itself", array.axis, self.words, is_array=is_array)))]
+
+
+def body_function(plan: MapPlan, resolver: Resolver) -> Function | None:
+    """What a site maps, where it is a function of the same file that no other code uses."""
+    site = plan.site
+    if plan.choice is not None and plan.choice.squeezes:
+        return plan.choice.squeezes[0].function
+    found = mapped_values(site, resolver)
+    value = found[0] if len(found) == 1 else None
+    if isinstance(value, Partial) and value.is_by_name and isinstance(value.callee, Function):
+        value = value.callee
+    if not isinstance(value, Function) or value.module is not site.module:
+        return None
+    if isinstance(value.node, ast.Lambda):
+        expression = site.mapped.expression if site.mapped is not None else None
+        return value if value.node is expression else None
+    if site.mapped is not None and site.mapped.expression is None:  # decorated
+        own = [d for d in value.node.decorator_list if d is not site.node]
+        below = value.node.decorator_list[value.node.decorator_list.index(site.node) + 1 :] if own else []
+        return value if not below else None
+    return value if not value.node.decorator_list and _is_only_mapped(value, resolver) else None
+
+
+def _is_only_mapped(function: Function, resolver: Resolver) -> bool:
+    """Whether a function has no other use than being mapped at one site."""
+    assert isinstance(function.node, Named)
+    name, module = function.node.name, function.module
+    word = re.compile(rf"\b{re.escape(name)}\b")
+    scope = module.table.scope_of.get(function.node)
+    is_method = scope is not None and scope.kind == "class"
+    if is_method:
+        return sum(len(word.findall(m.text)) for m in resolver.project.named if name in m.text) == 2
+    if len(word.findall(_without_comments(module))) != 2:
+        return False
+    stem = module.path.stem
+    top = scope is module.table.root
+    return not top or not any(
+        m is not module and stem in m.text and word.search(m.text) for m in resolver.project.named
+    )
+
+
+def _without_comments(module: Module) -> str:
+    return "\n".join(line.partition("#")[0] for line in module.lines)
+
+
+def _has_yield(function: FunctionNode) -> bool:
+    return any(isinstance(n, ast.Yield | ast.YieldFrom) for n in ast.walk(function))
+
+
+def _returned(function: FunctionNode) -> Iterator[ast.expr]:
+    """The values that a function itself returns."""
+    waiting: list[ast.AST] = list(function.body) if isinstance(function.body, list) else []
+    while waiting:
+        node = waiting.pop(0)
+        if isinstance(node, ast.Return) and node.value is not None:
+            yield node.value
+        elif not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef):
+            waiting += ast.iter_child_nodes(node)
+
+
+def _reads(node: ast.AST, name: str) -> list[ast.Name]:
+    return [n for n in ast.walk(node) if isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load)]
+
+
+def _only_read(function: FunctionNode, name: str) -> ast.Name | None:
+    """Where a parameter is read before it is bound anew by the statement that reads it; None where that is not so."""
+    assert isinstance(function.body, list)
+    for statement in function.body:
+        mentions = [n for n in ast.walk(statement) if isinstance(n, ast.Name) and n.id == name]
+        if not mentions:
+            continue
+        reads = _reads(statement, name)
+        if len(reads) != 1 or not isinstance(statement, ast.Assign) or _is_deferred(statement.value, reads[0]):
+            return None
+        later = function.body[function.body.index(statement) + 1 :]
+        bound = {n.id for t in statement.targets for n in ast.walk(t) if isinstance(n, ast.Name)}
+        return reads[0] if name in bound or not any(_reads(s, name) for s in later) else None
+    return None
+
+
+def _is_deferred(value: ast.expr, read: ast.Name) -> bool:
+    """Whether a read stands in a function or a comprehension, which may run more than once."""
+    inner = (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+    return any(isinstance(n, inner) and any(m is read for m in ast.walk(n)) for n in ast.walk(value))
+
+
+def _is_key(function: FunctionNode, value: ast.expr) -> bool:
+    """Whether a returned value is surely one array: a key that `jax.random.split` gave."""
+    if not isinstance(value, ast.Name) or isinstance(function, ast.Lambda):
+        return False
+    bound = [
+        s
+        for s in ast.walk(function)
+        if isinstance(s, ast.Assign)
+        and any(isinstance(n, ast.Name) and n.id == value.id for t in s.targets for n in ast.walk(t))
+    ]
+    return bool(bound) and all(_splits(s) for s in bound)
+
+
+def _splits(statement: ast.Assign) -> bool:
+    """Whether a statement unpacks keys: each name stands for one."""
+    target, value = statement.targets[0], statement.value
+    if not isinstance(value, ast.Call) or not isinstance(value.func, ast.Attribute | ast.Name):
+        return False
+    text = ast.unparse(value.func)
+    one = isinstance(target, ast.Name) and text.endswith(("random.fold_in", "random.key", "random.PRNGKey"))
+    parts = isinstance(target, ast.Tuple) and not any(isinstance(e, ast.Starred) for e in target.elts)
+    return one or (parts and len(statement.targets) == 1 and text.endswith("random.split"))

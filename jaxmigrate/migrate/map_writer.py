@@ -1,0 +1,501 @@
+"""The operations that turn mapped sites into `jax.jit(jax.shard_map(...))`.
+
+A decorated function and one of the module's top are mapped within a function of theirs, so that importing the file
+starts no backend; what is mapped where the program runs is mapped in place.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from jaxmigrate.migrate.bodies import Body, Words, body_function
+from jaxmigrate.migrate.maps import STACKED, Array, MapPlan
+from jaxmigrate.migrate.names import FileNames, names_in
+from jaxmigrate.migrate.sharing import Shared
+from jaxmigrate.program.modules import Module
+from jaxmigrate.program.operations import (
+    Code,
+    Enclose,
+    Marked,
+    Operation,
+    Part,
+    Replace,
+    ReplaceStatement,
+    code,
+)
+from jaxmigrate.program.resolve import Resolver
+from jaxmigrate.program.scopes import FunctionNode
+from jaxmigrate.program.sites import is_decorator
+
+Named = ast.FunctionDef | ast.AsyncFunctionDef
+SHARD_MAP = "$jax.shard_map($fun, mesh=$mesh, in_specs=$ins, out_specs=$outs, check_vma=False)"
+
+
+@dataclass(slots=True, eq=False)
+class MapWriter:
+    """Writes the maps of one file.
+
+    `run_at_import` are the outermost functions that importing some file calls, in which no backend may start.
+    """
+
+    module: Module
+    resolver: Resolver
+    names: FileNames
+    shared: Shared
+    quote: str
+    run_at_import: frozenset[str]
+    processes: bool
+    ids: Mapping[ast.expr, str]
+    files: Mapping[Module, FileNames]
+    operations: list[Operation] = field(default_factory=list)
+    elsewhere: list[tuple[Module, Operation]] = field(default_factory=list)  # in bodies that other files have
+
+    def write(self, plan: MapPlan) -> bool:
+        """Adds the operations of a site; False, and nothing is added, where it has no such form."""
+        node = plan.site.node
+        kept, kept_elsewhere = len(self.operations), len(self.elsewhere)
+        if is_decorator(node, self.module):
+            written = self._enclose(plan)
+        else:
+            written = self._in_place(plan)
+        if not written:
+            del self.operations[kept:]
+            del self.elsewhere[kept_elsewhere:]
+        return written
+
+    # the parts of a map
+
+    def _axis(self, plan: MapPlan) -> str | Part:
+        return plan.axis if isinstance(plan.axis, ast.expr) else f"{self.quote}{plan.axis}{self.quote}"
+
+    def _spec(self, array: Array, own: str = "") -> str:
+        """The source of the spec of an argument or output; `own` is that of an object with stacked fields."""
+        if array.static:
+            return "None"
+        if array.fields and array.of is not None:
+            parts = [f"{n}={self._spec(Array(split=n in array.fields))}" for n in array.of.fields]
+            return f"{array.of.name}({', '.join(parts)})"
+        if array.fields:
+            return own
+        spec = self.names.of("jax.sharding.PartitionSpec")
+        return f"{spec}({'None, ' * array.axis}$axis)" if array.split else f"{spec}()"
+
+    def _specs(self, plan: MapPlan) -> tuple[str, str]:
+        ins = [
+            self._spec(a, f"{n}_specs" if a.fields else "") for a, n in zip(plan.inputs, self._own(plan), strict=True)
+        ]
+        own = self._own(plan)
+        outs = [self._spec(a, f"{own[a.like]}_specs" if a.fields else "") for a in plan.outputs]
+        if plan.whole_out or (len(outs) > 2 and len(set(outs)) == 1 and not plan.named):
+            out_text = outs[0]
+        else:
+            out_text = _tree_of(plan, outs)
+        alike = len(ins) > 1 and len(set(ins)) == 1 and ins[0] != "None"
+        return ins[0] if plan.whole_in or alike else _display(ins), out_text
+
+    def _own(self, plan: MapPlan) -> tuple[str, ...]:
+        """What the arguments are called in a function around the map."""
+        if plan.names is not None and len(plan.names) >= len(plan.inputs):
+            return plan.names[: len(plan.inputs)]
+        return tuple(f"arg{i}" for i in range(len(plan.inputs)))
+
+    def _mesh(self, plan: MapPlan, first: str) -> str | Code:
+        """The mesh of a map; `first` is the source of what has a row for each device."""
+        axis = self._axis(plan)
+        if plan.devices is not None:
+            return code(
+                "$mesh($devices, ($axis,))", mesh=self.names.of("jax.sharding.Mesh"), devices=plan.devices, axis=axis
+            )
+        if plan.by_rows:
+            return code(self.shared.call("mesh_of", first, axis=plan), axis=axis)
+        return code(self.shared.mesh(plan), axis=axis)
+
+    def _map(self, plan: MapPlan, fun: str | Part, first: str) -> Code:
+        ins, outs = self._specs(plan)
+        axis = self._axis(plan)
+        return code(
+            SHARD_MAP,
+            jax=self.names.of("jax"),
+            fun=fun,
+            mesh=self._mesh(plan, first),
+            ins=code(ins, axis=axis),
+            outs=code(outs, axis=axis),
+        )
+
+    def _options(self, plan: MapPlan) -> tuple[str, dict[str, str | Part]]:
+        """The keywords of jax.jit."""
+        found, parts = "", dict[str, str | Part]()
+        if plan.static:
+            static = str(plan.static[0]) if len(plan.static) == 1 else f"({', '.join(map(str, plan.static))})"
+            found += f", static_argnums={static}"
+        if plan.donated is not None:
+            found += ", donate_argnums=$donated"
+            parts["donated"] = plan.donated
+        return found, parts
+
+    def _jit_decorators(self, plan: MapPlan, mark: str | None) -> tuple[Code, ...]:
+        options, parts = self._options(plan)
+        jit = self.names.of("jax.jit")
+        if options:
+            made = code(f"{self.names.of('functools.partial')}({jit}{options})", **parts)
+        else:
+            made = code(jit)
+        local = self._local(plan)
+        outer = [code(local, axis=self._axis(plan))] if local else []
+        every = [*outer, made]
+        if mark is not None:
+            every[0] = code("$marked", marked=Marked(mark, every[0]))
+        return tuple(every)
+
+    def _local(self, plan: MapPlan, fun: str = "") -> str | None:
+        """The source of what gives a map this process's rows, in programs of several.
+
+        Empty where it needs none; None where only the map that chooses its mesh at each call does it.
+        """
+        if not (self.processes and any((a.drops and not a.aligned) or a.fields for a in plan.everything)):
+            return ""
+        if (
+            self.shared.many_axes
+            or plan.devices is not None
+            or plan.by_rows
+            or any(a.fields for a in plan.everything)
+            or not plan.axis_name
+        ):
+            return None
+        name, more = self.shared.name("host_local"), ""
+        ins = [self._local_spec(plan, a) for a in plan.inputs]
+        outs = [self._local_spec(plan, a) for a in plan.outputs]
+        usual = [self._spec(STACKED)]
+        if plan.named or any(len(place) > 1 for place in plan.places):
+            return None
+        if ins != usual or not plan.whole_in:
+            more += (
+                f", in_specs={ins[0] if plan.whole_in or (len(set(ins)) == 1 and ins[0] != 'None') else _display(ins)}"
+            )
+        if outs != usual or not plan.whole_out:
+            alike = plan.whole_out or (len(set(outs)) == 1 and outs[0] != "None")
+            more += f", out_specs={outs[0] if alike else _display(outs)}"
+        if more:
+            self.shared.needs_specs()
+        if fun:
+            return f"{name}({fun}{more})"
+        return f"{self.names.of('functools.partial')}({name}{more})" if more else name
+
+    def _local_spec(self, plan: MapPlan, array: Array) -> str:
+        """The spec by which a process's own array becomes one of all; None of what is one of all already."""
+        if array.static or array.aligned or (plan.choice is not None and not array.drops):
+            return "None"
+        return self._spec(array)
+
+    # forms
+
+    def _enclose(self, plan: MapPlan) -> bool:
+        """`@jax.jit` around a function that maps the decorated one, which keeps its body under a new name."""
+        function = self.module.table.parents[plan.site.node]
+        assert isinstance(function, Named)
+        if isinstance(function, ast.AsyncFunctionDef) or any(n.id == function.name for n in names_in(function.body)):
+            return False
+        below = function.decorator_list[function.decorator_list.index(plan.site.node) + 1 :]
+        scope = self.module.table.scope_of[function]
+        inner = f"{function.name}_per_device"
+        if below or self._local(plan) is None or inner in self.names.taken:
+            return False
+        body = self._body(plan)
+        if body is None:
+            return False
+        names = plan.names
+        fun = inner
+        plain_names = names
+        if scope.kind == "class":
+            if names is None or not plan.inputs[0].static or len(function.decorator_list) > 1:
+                return False
+            fun = f"{names[0]}.{inner}"
+            plan = _without_first(plan)
+            plain_names = names[1:]
+        elif names is None and (plan.static or plan.by_keyword):
+            return False
+        signature = ", ".join(names) if names is not None else "*args"
+        given = ", ".join(plain_names) if plain_names is not None else "*args"
+        self.operations += body
+        self.names.taken.add(inner)
+        statements = self._field_specs(plan)
+        mapped = self._map(plan, fun, self._rows_of(plan, plain_names))
+        text = f"def {function.name}({signature}):\n" + "".join(f"    {line}\n" for line in statements)
+        parts: dict[str, str | Part] = {"mapped": mapped, "axis": self._axis(plan)}
+        self.operations.append(
+            Enclose(
+                function,
+                code(f"{text}    return $mapped({given})", **parts),
+                inner,
+                (plan.site.node,),
+                self._jit_decorators(plan if scope.kind != "class" else _with_first(plan), self.ids[plan.site.node]),
+            )
+        )
+        return True
+
+    @staticmethod
+    def _rows_of(plan: MapPlan, names: Sequence[str] | None) -> str:
+        """The source of the arguments that have a row for each device."""
+        if names is None:
+            split = next((i for i, a in enumerate(plan.inputs) if a.drops), 0)
+            return "args" if plan.whole_in else f"args[{split}]"
+        mapped = names if plan.whole_in else [n for n, a in zip(names, plan.inputs, strict=False) if a.drops]
+        return mapped[0] if len(mapped) == 1 else f"({', '.join(mapped)})"
+
+    def _field_specs(self, plan: MapPlan) -> list[str]:
+        """Statements that name the specs of objects some of whose fields are stacked."""
+        spec, jax = self.names.of("jax.sharding.PartitionSpec"), self.names.of("jax")
+        found = []
+        for name, array in zip(self._own(plan), plan.inputs, strict=True):
+            if array.fields and array.of is None:
+                fields = ", ".join(f"{f}={spec}($axis)" for f in array.fields)
+                found.append(
+                    f"{name}_specs = {jax}.tree.map(lambda _: {spec}(), {name}).{array.method or 'replace'}({fields})"
+                )
+        return found
+
+    def _body(self, plan: MapPlan) -> list[Operation] | None:
+        """What changes in the mapped function itself, None where it cannot be changed."""
+        if not plan.drops:
+            return []
+        squeezes = plan.choice.squeezes if plan.choice is not None else ()
+        function = body_function(plan, self.resolver)
+        if function is None or function.module not in self.files:
+            return None
+        names = self.files[function.module]
+        if not names.can_import:
+            return None
+        words = Words(names.of("jax"), names.of("jax.numpy"))
+        found = Body(plan, function, words, {s.index for s in squeezes}).operations()
+        if found is None or function.module is self.module:
+            return found
+        self.elsewhere += [(function.module, one) for one in found]
+        return []
+
+    def _in_place(self, plan: MapPlan) -> bool:
+        site = plan.site
+        mapped = site.mapped.expression if site.mapped is not None else None
+        if mapped is None or site.mapped is None or site.mapped.module is not self.module:
+            return False
+        if self._local(plan) is None:
+            return False
+        body = self._body(plan)
+        fun: str | Part = mapped
+        if body is None:
+            wrapped = self._wrapped(plan, mapped)
+            if wrapped is None:
+                return False
+            fun = wrapped
+        statement = self.module.table.statement_of(site.node)
+        deferred = self._is_deferred(plan)
+        fields = any(a.fields and a.of is None for a in plan.inputs)
+        if not (deferred or plan.by_rows or fields or plan.given_by_keyword or plan.by_keyword):
+            self._direct(plan, fun)
+        elif not self._is_stable(plan, [mapped]):
+            return False
+        elif isinstance(statement, ast.Assign) and self._is_named(statement, plan):
+            return self._define(plan, fun, statement, body or [])
+        elif fields or not self._lambda(plan, fun):
+            return False
+        self.operations += body or []
+        return True
+
+    def _wrapped(self, plan: MapPlan, mapped: ast.expr) -> Code | None:
+        """A function that cannot be changed, with one around it that drops and puts back the mapped axis."""
+        if any(a.fields for a in plan.everything) or any(len(place) > 1 for place in plan.places):
+            return None
+        name = self.shared.name("per_device")
+        axes = ""
+        if not (plan.whole_in and plan.inputs == (Array(split=True, drops=True),)) and any(
+            a.mapped != 0 for a in plan.inputs
+        ):
+            found = [str(a.mapped) for a in plan.inputs]
+            axes += f", in_axes={found[0] if plan.whole_in else _display(found)}"
+        if any(a.mapped != 0 for a in plan.outputs):
+            found = [str(a.mapped) for a in plan.outputs]
+            axes += f", out_axes={found[0] if plan.whole_out or len(set(found)) == 1 else _display(found)}"
+        if axes:
+            self.shared.needs_axes()
+        return code(f"{name}($fun{axes})", fun=mapped)
+
+    def _direct(self, plan: MapPlan, fun: str | Part) -> None:
+        options, parts = self._options(plan)
+        made = code(f"$jit($mapped{options})", jit=self.names.of("jax.jit"), mapped=self._map(plan, fun, ""), **parts)
+        self._put(plan, made)
+
+    def _put(self, plan: MapPlan, made: Code) -> None:
+        local = self._local(plan, "$made")
+        if local:
+            made = code(local, made=made, axis=self._axis(plan))
+        self.operations.append(
+            Replace(plan.site.node, code("$marked", marked=Marked(self.ids[plan.site.node], made, mapped=True)))
+        )
+
+    def _lambda(self, plan: MapPlan, fun: str | Part) -> bool:
+        """`jax.jit(lambda *args: jax.shard_map(...)(*args))`, which touches no backend until it is called."""
+        if plan.names is None and (plan.given_by_keyword or plan.by_keyword):
+            return False
+        named = plan.given_by_keyword or plan.by_keyword
+        signature = ", ".join(plan.names) if named and plan.names is not None else "*args"
+        options, parts = self._options(plan)
+        mapped = self._map(plan, fun, self._rows_of(plan, plan.names if named else None))
+        made = code(
+            f"$jit(lambda {signature}: $mapped({signature}){options})",
+            jit=self.names.of("jax.jit"),
+            mapped=mapped,
+            **parts,
+        )
+        self._put(plan, made)
+        return True
+
+    def _define(self, plan: MapPlan, fun: str | Part, statement: ast.Assign, body: Sequence[Operation]) -> bool:
+        """A function in the place of `name = pmap(f)`."""
+        target = statement.targets[0]
+        assert isinstance(target, ast.Name)
+        if plan.names is None and (plan.given_by_keyword or plan.by_keyword or any(a.fields for a in plan.inputs)):
+            return False
+        names = plan.names
+        signature = given = ", ".join(names) if names is not None else "*args"
+        mapped = self._map(plan, fun, self._rows_of(plan, names))
+        inside = "".join(f"    {line}\n" for line in self._field_specs(plan))
+        decorators = self._jit_decorators(plan, self.ids[plan.site.node])
+        heads = "".join(f"@$decorator{i}\n" for i in range(len(decorators)))
+        parts: dict[str, str | Part] = {f"decorator{i}": d for i, d in enumerate(decorators)}
+        text = f"{heads}def {target.id}({signature}):\n{inside}    return $mapped({given})"
+        self.operations += body
+        self.operations.append(ReplaceStatement(statement, code(text, mapped=mapped, axis=self._axis(plan), **parts)))
+        return True
+
+    def _is_named(self, statement: ast.Assign, plan: MapPlan) -> bool:
+        """Whether a statement only names a map, so that a function of that name can take its place."""
+        target = statement.targets[0]
+        if len(statement.targets) != 1 or not isinstance(target, ast.Name) or statement.value is not plan.site.node:
+            return False
+        scope = self.module.table.scope_of[target]
+        holder = scope.lookup(target.id) or scope
+        mapped = plan.site.mapped.expression if plan.site.mapped is not None else None
+        own = mapped is not None and any(n.id == target.id for n in names_in([mapped]))
+        return (
+            scope.kind != "class"
+            and target.id not in scope.outer_names
+            and not own
+            and len(holder.bindings.get(target.id, ())) == 1
+        )
+
+    def _is_deferred(self, plan: MapPlan) -> bool:
+        """Whether a map is made where importing a file may come by, so that no mesh can be made yet."""
+        node: ast.AST | None = plan.site.node
+        holder: FunctionNode | None = None
+        below = node
+        while node is not None:
+            parent = self.module.table.parents.get(node)
+            if (isinstance(parent, Named) and node in parent.body) or (
+                isinstance(parent, ast.Lambda) and holder is None and node is parent.body
+            ):
+                holder = parent
+            below, node = node, parent
+        del below
+        if holder is None:
+            called = self.module.table.parents.get(plan.site.node)
+            at_once = isinstance(called, ast.Call) and called.func is plan.site.node
+            return not (at_once or self._runs_as_script(plan.site.node))
+        if isinstance(holder, ast.Lambda):
+            return True
+        return holder.name in self.run_at_import or (
+            self._is_in_class(holder) and self._class_of(holder) in self.run_at_import
+        )
+
+    def _is_in_class(self, function: Named) -> bool:
+        return isinstance(self.module.table.parents.get(function), ast.ClassDef)
+
+    def _class_of(self, function: Named) -> str:
+        parent = self.module.table.parents.get(function)
+        return parent.name if isinstance(parent, ast.ClassDef) else ""
+
+    def _runs_as_script(self, node: ast.AST) -> bool:
+        """Whether code stands under `if __name__ == "__main__"`, or in a notebook."""
+        if self.module.cells:
+            return True
+        parent = self.module.table.parents.get(node)
+        while parent is not None:
+            if isinstance(parent, ast.If) and "__main__" in ast.unparse(parent.test):
+                return True
+            parent = self.module.table.parents.get(parent)
+        return False
+
+    def _is_stable(self, plan: MapPlan, nodes: Sequence[ast.expr]) -> bool:
+        """Whether names that a function reads when it is called still stand for what they do where it is made."""
+        more = [n for n in (plan.axis, plan.devices) if isinstance(n, ast.expr)]
+        for node in nodes:
+            if not isinstance(node, ast.Name | ast.Attribute | ast.Lambda) and not _is_plain(node):
+                return False
+        return all(self._is_fixed(name) for name in names_in([*nodes, *more]))
+
+    def _is_fixed(self, name: ast.Name) -> bool:
+        scope = self.module.table.scope_of.get(name)
+        holder = scope.lookup(name.id) if scope is not None else None
+        if holder is None:
+            return True
+        bindings = holder.bindings.get(name.id, [])
+        kinds = {binding.kind for binding in bindings}
+        return (
+            len(bindings) == 1
+            and not kinds & {"for", "loop", "with", "except", "delete", "target"}
+            and not self._in_loop(bindings[0].node)
+        )
+
+    def _in_loop(self, node: ast.AST) -> bool:
+        parent = self.module.table.parents.get(node)
+        while parent is not None and not isinstance(parent, Named | ast.Module):
+            if isinstance(parent, ast.For | ast.While | ast.AsyncFor):
+                return True
+            parent = self.module.table.parents.get(parent)
+        return False
+
+
+def _is_plain(node: ast.expr) -> bool:
+    """Whether an expression may be evaluated again at each call: a partial of names."""
+    if isinstance(node, ast.Constant):
+        return True
+    if isinstance(node, ast.Call) and ast.unparse(node.func) in (
+        "functools.partial",
+        "partial",
+        "jax.vmap",
+        "vmap",
+        "jax.jit",
+    ):
+        parts = [*node.args, *(k.value for k in node.keywords)]
+        return all(isinstance(p, ast.Name | ast.Attribute | ast.Constant | ast.Lambda) or _is_plain(p) for p in parts)
+    return isinstance(node, ast.Tuple) and all(map(_is_plain, node.elts))
+
+
+def _without_first(plan: MapPlan) -> MapPlan:
+    names = plan.names[1:] if plan.names is not None else None
+    return replace(plan, inputs=plan.inputs[1:], names=names)
+
+
+def _with_first(plan: MapPlan) -> MapPlan:
+    return plan
+
+
+def _display(parts: Sequence[str]) -> str:
+    return f"({parts[0]},)" if len(parts) == 1 else f"({', '.join(parts)})"
+
+
+def _tree_of(plan: MapPlan, specs: Sequence[str]) -> str:
+    """The specs of outputs, as they stand in what a function returns."""
+    if not plan.places:
+        return _display(specs)
+    grouped: dict[tuple[int | str, ...], list[str]] = {}
+    for place, spec in zip(plan.places, specs, strict=True):
+        grouped.setdefault(place[:-1] if place and isinstance(place[-1], str) else place, []).append(spec)
+    texts = []
+    for place, found in grouped.items():
+        made = plan.named.get(place)
+        if made is None:
+            texts.append(found[0])
+        else:
+            texts.append(f"{made.name}({', '.join(f'{n}={s}' for n, s in zip(made.fields, found, strict=True))})")
+    return texts[0] if () in grouped else _display(texts)

@@ -1,0 +1,364 @@
+"""What a mapped site becomes as a `jax.shard_map`: its mesh, its specs, and which axes its body drops and puts back."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from jaxmigrate.flow.layout.choices import Choice, NamedTuple, SiteChoice
+from jaxmigrate.flow.layout.results import Place
+from jaxmigrate.migrate.one_device import calls_of
+from jaxmigrate.program.modules import Module
+from jaxmigrate.program.operations import Part
+from jaxmigrate.program.resolve import Resolver
+from jaxmigrate.program.scopes import all_parameters
+from jaxmigrate.program.sites import MappedSite, listed, literal_of, mapped_values
+from jaxmigrate.program.values import Argument, Constant, Function, Parameter, Partial
+
+UNUSUAL = ("axis_size", "backend")  # what only a mesh that is chosen at each call can say
+ALIKE = 3  # outputs of one spec that are easier to read as one
+
+
+@dataclass(frozen=True, slots=True)
+class Array:
+    """One argument or output.
+
+    `split`: its spec names the mesh's axis, at the place `axis`; `drops`: the body sees no such axis, and results get
+    it back. `fields` of it are stacked while the rest is the same on all devices; `method` copies it with other fields.
+    """
+
+    split: bool
+    drops: bool = False
+    axis: int = 0
+    static: bool = False
+    fields: tuple[str, ...] = ()
+    method: str = ""
+    like: int = 0
+    of: NamedTuple | None = None
+    aligned: bool = False
+
+    @property
+    def mapped(self) -> int | None:
+        """The axis that is dropped, as pmap's in_axes and out_axes say it."""
+        return self.axis if self.drops else None
+
+
+STACKED = Array(split=True, drops=True)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MapPlan:
+    """One site as a `jax.shard_map`.
+
+    `inputs` and `outputs` hold one `Array` for each, or stand for all alike where `whole_in` and `whole_out`. `axis` is
+    the source or node of the axis name, `axis_name` what it is where that is known. `devices` are those that pmap is
+    given; `by_rows`: the mesh has as many devices as the arrays of a call have rows. `names` are the parameters of a
+    function that is written around the map, None where a star stands for them.
+    """
+
+    site: MappedSite
+    axis: str | ast.expr
+    axis_name: str
+    inputs: tuple[Array, ...]
+    outputs: tuple[Array, ...]
+    whole_in: bool
+    whole_out: bool
+    donated: str | ast.expr | None = None
+    static: tuple[int, ...] = ()
+    devices: ast.expr | None = None
+    by_rows: bool = False
+    names: tuple[str, ...] | None = None
+    by_keyword: tuple[str, ...] = ()
+    places: tuple[Place, ...] = ()
+    named: dict[Place, NamedTuple] = field(default_factory=dict)
+    choice: SiteChoice | None = None
+    given_by_keyword: bool = False
+
+    @property
+    def everything(self) -> tuple[Array, ...]:
+        """All arguments and outputs."""
+        return (*self.inputs, *self.outputs)
+
+    @property
+    def drops(self) -> bool:
+        """Whether the body sees less axes than the blocks have, or gives less."""
+        return any(array.drops or array.fields for array in self.everything)
+
+    @property
+    def plain(self) -> bool:
+        """Whether all arguments and all outputs drop their first axis."""
+        return self.whole_in and self.whole_out and self.inputs == self.outputs == (STACKED,)
+
+
+def of_choice(choice: SiteChoice, resolver: Resolver, module: Module) -> MapPlan:
+    """The map of a site that has global arrays."""
+    site = choice.site
+    argument = site.keyword("axis_name")
+    constant = _constant_axis(argument, choice.axis, resolver, module)
+    inputs = tuple(_of_layout(one) for one in choice.arguments)
+    outputs = tuple(_of_layout(one) for one in choice.outputs)
+    calls = calls_of(site, resolver)
+    return MapPlan(
+        site=site,
+        axis=constant if constant is not None else choice.axis,
+        axis_name=choice.axis,
+        inputs=inputs,
+        outputs=outputs,
+        whole_in=False,
+        whole_out=choice.whole,
+        donated=_donated(choice, resolver, module),
+        static=tuple(i for i, one in enumerate(inputs) if one.static),
+        by_rows=choice.by_rows,
+        names=_names_of(site, resolver, len(inputs), choice.keywords),
+        by_keyword=choice.keywords,
+        places=choice.tree.places,
+        named=dict(choice.tree.named),
+        choice=choice,
+        given_by_keyword=any(call.keywords for call, _ in calls),
+    )
+
+
+def _of_layout(choice: Choice) -> Array:
+    fields = tuple(name for name, _ in choice.fields)
+    return Array(
+        split=choice.layout in ("split", "stacked"),
+        drops=choice.layout == "stacked",
+        static=choice.layout == "static",
+        fields=fields,
+        method=choice.method,
+        like=choice.like,
+        of=choice.of,
+        aligned=choice.aligned,
+    )
+
+
+def _constant_axis(argument: Argument | None, axis: str, resolver: Resolver, module: Module) -> ast.expr | None:
+    """The name of a constant of the module that stands for an axis."""
+    node = argument.expression if argument is not None and argument.module is module else None
+    if not isinstance(node, ast.Name) or resolver.value(node, module) != Constant(axis):
+        return None
+    root = module.table.root
+    fits = node in module.table.scope_of and module.table.scope_of[node].lookup(node.id) is root
+    return node if fits and len(root.bindings.get(node.id, ())) == 1 else None
+
+
+def _donated(choice: SiteChoice, resolver: Resolver, module: Module) -> str | ast.expr | None:
+    argument = choice.site.keyword("donate_argnums")
+    if argument is None or argument.expression is None:
+        return None
+    if choice.keywords:  # which come last, and are not donated
+        first = len(choice.arguments) - len(choice.keywords)
+        kept = [i for i in listed(choice.site, "donate_argnums", resolver) or () if i < first]
+        return numbers(kept) if kept else None
+    return _expression(argument, resolver, module)
+
+
+def _expression(argument: Argument, resolver: Resolver, module: Module) -> str | ast.expr | None:
+    """An argument of pmap as the file can say it: its own node, or what it is."""
+    if argument.expression is None:
+        return None
+    if argument.module is module:
+        return argument.expression
+    value = resolver.value(argument.expression, argument.module)
+    return repr(value.value) if isinstance(value, Constant) else None
+
+
+def numbers(values: Sequence[int]) -> str:
+    """Positions as source: a number, or a tuple of some."""
+    return str(values[0]) if len(values) == 1 else f"({', '.join(map(str, values))})"
+
+
+def of_site(site: MappedSite, resolver: Resolver, default_axis: str, *, all_devices: bool) -> MapPlan | None:
+    """The map of a site whose arrays stay stacked; None where only a run tells what it needs."""
+    module = site.module
+    if site.is_open or site.mapped is None or (site.mapped.expression is None and not _is_decorated(site)):
+        return None
+    if any(site.keyword(name) is not None for name in UNUSUAL):
+        return None
+    axis = _axis(site, resolver, default_axis)
+    inputs = _arrays(literal_of(site, "in_axes", 0, resolver))
+    outputs = _arrays(literal_of(site, "out_axes", 0, resolver))
+    static = listed(site, "static_broadcasted_argnums", resolver)
+    if axis is None or inputs is None or outputs is None or static is None:
+        return None
+    donate = site.keyword("donate_argnums")
+    donated = _expression(donate, resolver, module) if donate is not None else None
+    if donate is not None and donated is None:
+        return None
+    devices = _devices(site, resolver)
+    if isinstance(devices, bool):
+        return None
+    calls = [call for call, _ in calls_of(site, resolver)]
+    receiver = _has_receiver(site)
+    counts = {len(call.args) + len(call.keywords) + receiver for call in calls if not _is_open(call)}
+    whole_in = len(inputs) == 1 and not isinstance(literal_of(site, "in_axes", 0, resolver), tuple)
+    by_keyword = any(call.keywords for call in calls)
+    opened = any(_is_open(call) for call in calls)
+    count = None if whole_in else len(inputs)
+    if static:
+        count = count if count is not None else _count(site, resolver, counts, opened)
+        if count is None or any(i >= count for i in static):
+            return None
+        every = inputs * count if whole_in else inputs
+        inputs = tuple(Array(split=False, static=True) if i in static else a for i, a in enumerate(every))
+        whole_in = False
+    names = _names_of(site, resolver, count, (), counts if not opened else set(), by_keyword=by_keyword)
+    if by_keyword and (names is None or opened or len(counts) > 1 or len(names) not in counts):
+        return None
+    if not whole_in and counts and (opened or counts != {len(inputs)}):
+        return None
+    by_rows = devices is None and not all_devices
+    if by_rows and next((a.axis for a in inputs if a.drops), 1):
+        return None  # the size of another axis is read by the map that chooses its mesh
+    return MapPlan(
+        site=site,
+        axis=axis[0],
+        axis_name=axis[1],
+        inputs=inputs,
+        outputs=outputs,
+        whole_in=whole_in,
+        whole_out=len(outputs) == 1 and not isinstance(literal_of(site, "out_axes", 0, resolver), tuple),
+        donated=donated,
+        static=static,
+        devices=devices,
+        by_rows=by_rows,
+        names=names,
+        given_by_keyword=by_keyword,
+    )
+
+
+def _is_decorated(site: MappedSite) -> bool:
+    return site.mapped is not None and isinstance(site.mapped.value, Function)
+
+
+def _has_receiver(site: MappedSite) -> bool:
+    """Whether a call does not name the first argument: of a method that is mapped by its decorator."""
+    parent = site.module.table.parents.get(site.node)
+    if not isinstance(parent, ast.FunctionDef | ast.AsyncFunctionDef) or site.node not in parent.decorator_list:
+        return False
+    return site.module.table.scope_of[parent].kind == "class"
+
+
+def _is_open(call: ast.Call) -> bool:
+    """Whether a star hides what a call gives."""
+    return any(isinstance(a, ast.Starred) for a in call.args) or any(k.arg is None for k in call.keywords)
+
+
+def _arrays(axes: object) -> tuple[Array, ...] | None:
+    """One `Array` for each axis of a flat in_axes or out_axes."""
+    found = [_array(axis) for axis in (axes if isinstance(axes, tuple) else (axes,))]
+    return tuple(one for one in found if one is not None) if None not in found and found else None
+
+
+def _array(axis: object) -> Array | None:
+    if axis is None:
+        return Array(split=False)
+    if isinstance(axis, int) and not isinstance(axis, bool) and axis >= 0:
+        return Array(split=True, drops=True, axis=axis)
+    return None
+
+
+def _axis(site: MappedSite, resolver: Resolver, default: str) -> tuple[str | ast.expr, str] | None:
+    """The axis name as the file can say it and what it is, where that is known."""
+    argument = site.keyword("axis_name")
+    if argument is None:
+        return default, default
+    values = resolver.argument_values(argument)
+    value = values[0] if len(values) == 1 else None
+    if value == Constant(None):
+        return default, default
+    if isinstance(value, Constant):
+        if not isinstance(value.value, str):
+            return None
+        node = argument.expression if argument.module is site.module else None
+        plain = node is not None and not isinstance(node, ast.Constant)
+        return (node if plain and node is not None else value.value), value.value
+    node = argument.expression
+    if node is None or argument.module is not site.module or any(_may_be_none(v) for v in values):
+        return None
+    return node, ""
+
+
+def _may_be_none(value: object) -> bool:
+    """Whether an axis may be None, which pmap takes for one without a name."""
+    if value == Constant(None):
+        return True
+    if not isinstance(value, Parameter):
+        return False
+    parameters = value.function.args
+    positional = [*parameters.posonlyargs, *parameters.args]
+    defaults = dict(zip([p.arg for p in positional[::-1]], parameters.defaults[::-1], strict=False))
+    keywords = zip(parameters.kwonlyargs, parameters.kw_defaults, strict=True)
+    defaults |= {p.arg: d for p, d in keywords if d is not None}
+    default = defaults.get(value.name)
+    return isinstance(default, ast.Constant) and default.value is None
+
+
+def _devices(site: MappedSite, resolver: Resolver) -> ast.expr | bool | None:
+    """The devices that pmap is given, None where it takes its own; False where that shows only at run time."""
+    argument = site.keyword("devices")
+    if argument is None:
+        return None
+    values = resolver.argument_values(argument)
+    if values == (Constant(None),):
+        return None
+    usable = argument.expression is not None and argument.module is site.module
+    unsure = any(isinstance(v, Parameter) or v == Constant(None) for v in values)
+    return argument.expression if usable and not unsure and argument.expression is not None else False
+
+
+def function_of(site: MappedSite, resolver: Resolver) -> Function | None:
+    """The function that a site maps, where it is one def or lambda of the project."""
+    found = mapped_values(site, resolver)
+    return found[0] if len(found) == 1 and isinstance(found[0], Function) else None
+
+
+def _names_of(
+    site: MappedSite,
+    resolver: Resolver,
+    count: int | None,
+    keywords: Sequence[str],
+    counts: set[int] | None = None,
+    *,
+    by_keyword: bool = False,
+) -> tuple[str, ...] | None:
+    """The names of the parameters that calls give something for; None where they cannot be told."""
+    found = mapped_values(site, resolver)
+    value = found[0] if len(found) == 1 else None
+    bound: set[str | None] = set()
+    if isinstance(value, Partial) and value.is_by_name:
+        bound = {argument.keyword for argument in value.arguments}
+        value = value.callee
+    if not isinstance(value, Function):
+        return None
+    arguments = value.node.args
+    names = value.passed_names()
+    if any(name in bound for name in names):
+        names = names[: min(i for i, name in enumerate(names) if name in bound)]
+    if keywords:
+        return (*names[: (count or 0) - len(keywords)], *keywords)
+    if count is None and counts is not None and len(counts) == 1:
+        count = next(iter(counts))
+    optional = bool(arguments.defaults) and count is None
+    if count is None and (optional or arguments.vararg is not None):
+        return None
+    if arguments.kwonlyargs and by_keyword:
+        return None
+    if len({p.arg for p in all_parameters(arguments)}) < len(names):
+        return None
+    chosen = names if count is None else names[:count]
+    return tuple(chosen) if count is None or len(chosen) == count else None
+
+
+def _count(site: MappedSite, resolver: Resolver, counts: set[int], opened: bool) -> int | None:
+    """How many arguments every call gives."""
+    if len(counts) == 1 and not opened:
+        return next(iter(counts))
+    names = _names_of(site, resolver, None, ()) if not counts else None
+    return len(names) if names is not None else None
+
+
+def part(value: str | ast.expr) -> str | Part:
+    """What a template takes for a source or a node."""
+    return value

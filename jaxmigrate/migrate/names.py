@@ -1,0 +1,91 @@
+"""What a file calls the things that new code uses, and the imports that bind what it lacks."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Iterator, Sequence
+
+from jaxmigrate.migrate.imports import bound_name, free_name, has_jax_import, used_names
+from jaxmigrate.program.modules import Module
+from jaxmigrate.program.operations import Import
+
+PROPOSALS = {
+    "jax.sharding.PartitionSpec": ("P", "PartitionSpec"),
+    "jax.numpy": ("jnp",),
+    "numpy": ("np",),
+}
+PLAIN = frozenset({"jax", "functools", "jax.numpy", "numpy"})  # which are imported as modules
+
+
+class FileNames:
+    """The names of one file; what has to be imported for them is noted as it is asked for."""
+
+    def __init__(self, module: Module, released: Collection[str] = ()) -> None:
+        """`released` are names of imports that nothing uses any more."""
+        self.module = module
+        self.taken = set(used_names(module)) - set(released)
+        self._known: dict[str, str] = {}
+        self._imports: dict[str, Import] = {}
+
+    @property
+    def can_import(self) -> bool:
+        """Whether the file has imports at its head, beside which others can stand."""
+        return has_jax_import(self.module)
+
+    def of(self, dotted: str) -> str:
+        """What the file calls something, from now on if not already."""
+        if dotted not in self._known:
+            self._known[dotted] = bound_name(self.module, dotted) or self._qualified(dotted) or self._imported(dotted)
+        return self._known[dotted]
+
+    def _qualified(self, dotted: str) -> str | None:
+        """`jax.numpy` and `functools.partial` where their packages are imported."""
+        if dotted == "jax.numpy":
+            return f"{self.of('jax')}.numpy"
+        if dotted == "functools.partial" or dotted.startswith("functools."):
+            owner = bound_name(self.module, "functools")
+            return dotted.replace("functools", owner) if owner is not None else None
+        if dotted in ("jax.jit", "jax.shard_map", "jax.tree", "jax.device_put"):
+            return dotted.replace("jax", self.of("jax"), 1)
+        return None
+
+    def _imported(self, dotted: str) -> str:
+        if dotted.startswith("functools."):
+            return dotted.replace("functools", self.of("functools"))
+        parent, _, last = dotted.rpartition(".")
+        name = free_name(PROPOSALS.get(dotted, (last,)), self.taken)
+        self.taken.add(name)
+        asname = name if name != last else ""
+        self._imports[dotted] = Import(dotted, "", asname) if dotted in PLAIN else Import(parent, last, asname)
+        return name
+
+    def import_from(self, module: str, name: str) -> str:
+        """What the file calls a function that it imports from a module of the project."""
+        key = f"{module}:{name}"
+        if key not in self._known:
+            chosen = free_name((name,), self.taken)
+            self.taken.add(chosen)
+            self._imports[key] = Import(module, name, chosen if chosen != name else "")
+            self._known[key] = chosen
+        return self._known[key]
+
+    def free(self, *proposals: str) -> str:
+        """A name that nothing in the file has, taken from then on."""
+        name = free_name(proposals, self.taken)
+        self.taken.add(name)
+        return name
+
+    def adopt(self, other: FileNames) -> None:
+        """Takes over the names of another writer of the same file, whose imports are its own to add."""
+        self._known |= other._known
+        self.taken |= other.taken
+
+    def imports(self) -> Iterator[Import]:
+        """The imports that the file needs."""
+        yield from self._imports.values()
+
+
+def names_in(nodes: Sequence[ast.AST]) -> Iterator[ast.Name]:
+    """The names that some expressions read."""
+    for node in nodes:
+        yield from (n for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load))

@@ -1,0 +1,429 @@
+"""The few functions that the sites of a project share, and the one place where they stand.
+
+A project of one file has them in that file; else they are a module of their own, `sharing` of its importers.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from jaxmigrate.migrate.helper import Names, Needs, helper_lines
+from jaxmigrate.migrate.maps import MapPlan
+from jaxmigrate.migrate.names import FileNames
+from jaxmigrate.program.modules import Module, Project
+from jaxmigrate.program.operations import Define, Operation
+
+NAMES = {  # in the order in which they are written
+    "get_mesh": "get_mesh",
+    "mesh_of": "mesh_of",
+    "shard": "shard",
+    "stack": "stack",
+    "prefetch": "prefetch",
+    "per_device": "per_device",
+    "host_local": "host_local",
+    "map_stacked": "shard_map_stacked",
+}
+USES_MESH = frozenset({"shard", "host_local"})
+FEW = 2  # maps whose meshes are written out where they stand
+MODULE = "sharding"
+
+
+@dataclass(slots=True)
+class Wanted:
+    """What a project's sites ask of the functions that they share."""
+
+    axes: set[str] = field(default_factory=set)
+    any_axis: bool = False  # some axis is only known at run time
+    meshes: int = 0
+    get_mesh: bool = False
+    with_specs: bool = False  # some arrays of host_local are no stacked ones
+    with_axes: bool = False  # some axis that is dropped is not the first one
+    weakly: bool = False  # Python's numbers keep their weak dtypes, as in jaxline's function
+    unlike: bool = False  # an array may lie on all devices with unlike copies
+    ordered: bool = False
+    processes: bool = False
+    needs: Needs | None = None
+    default_axis: str = "devices"
+    users: set[Module] = field(default_factory=set)  # files that make meshes
+    by_module: dict[Module, set[str]] = field(default_factory=dict)
+
+    @property
+    def all_names(self) -> set[str]:
+        """Every function that some file uses."""
+        return set().union(*self.by_module.values()) if self.by_module else set()
+
+    @property
+    def one_axis(self) -> str | None:
+        """The axis of all maps, where they have one in common."""
+        return next(iter(self.axes)) if len(self.axes) == 1 and not self.any_axis else None
+
+
+class Shared:
+    """What one file uses of what a project shares."""
+
+    def __init__(
+        self, module: Module, names: FileNames, wanted: Wanted, places: Mapping[Module, Location] | None
+    ) -> None:
+        self._module = module
+        self._names = names
+        self._wanted = wanted
+        self._place = places.get(module) if places is not None else None
+        self._final = places is not None
+        self.called: dict[str, str] = {}  # what the file calls the functions that it uses
+
+    def name(self, kind: str) -> str:
+        """What the file calls one of the functions."""
+        if not self._final:
+            self._wanted.by_module.setdefault(self._module, set()).add(kind)
+            return NAMES[kind]
+        if kind not in self.called:
+            assert self._place is not None
+            self.called[kind] = self._place.name(kind, self._names)
+        return self.called[kind]
+
+    def call(self, kind: str, argument: str, axis: MapPlan) -> str:
+        """The source of a call; it names the axis where the project has several."""
+        self._note(axis)
+        more = "" if self._wanted.one_axis is not None else ", $axis"
+        return f"{self.name(kind)}({argument}{more})"
+
+    def mesh(self, plan: MapPlan) -> str:
+        """The source of the mesh of all devices, in which `$axis` stands for the axis name."""
+        self._note(plan)
+        if not self._final:
+            self._wanted.meshes += 1
+            self._wanted.users.add(self._module)
+        elif not self.has_get_mesh:
+            return mesh_text(self._names, "$axis", ordered=self._wanted.ordered)
+        if self._final:
+            return f"{self.name('get_mesh')}({'' if self._wanted.one_axis is not None else '$axis'})"
+        return "mesh"
+
+    def note(self, axis: str) -> None:
+        """Says that an array is laid out over an axis."""
+        if not self._final:
+            self._wanted.axes.add(axis)
+
+    @property
+    def one_axis(self) -> bool:
+        """Whether all maps of the project have one axis in common, which nobody needs to name."""
+        return self._wanted.one_axis is not None
+
+    @property
+    def many_axes(self) -> bool:
+        """Whether the maps of the project are known to have several axes."""
+        return self._final and self._wanted.one_axis is None
+
+    @property
+    def has_get_mesh(self) -> bool:
+        """Whether meshes are made by a function of the project."""
+        return self._wanted.get_mesh
+
+    def _note(self, plan: MapPlan) -> None:
+        if not self._final:
+            if plan.axis_name:
+                self._wanted.axes.add(plan.axis_name)
+            else:
+                self._wanted.any_axis = True
+
+    def needs_specs(self) -> None:
+        """Says that host_local is told which arrays are a process's own."""
+        self._wanted.with_specs = True
+
+    def needs_axes(self) -> None:
+        """Says that per_device drops other axes than the first."""
+        self._wanted.with_axes = True
+
+
+def mesh_text(names: FileNames, axis: str, *, ordered: bool) -> str:
+    """The source of a mesh of all devices."""
+    jax = names.of("jax")
+    devices = f"sorted({jax}.devices(), key=lambda d: d.process_index)" if ordered else f"{jax}.devices()"
+    return f"{names.of('jax.sharding.Mesh')}({devices}, ({axis},))"
+
+
+def completed(wanted: Wanted) -> None:
+    """Decides whether meshes are made by a function: where others use it, or where many maps would say it."""
+    several = wanted.meshes > FEW or len(wanted.users) > 1
+    wanted.get_mesh = bool(wanted.all_names & USES_MESH) or several
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """Where the shared functions of a file stand: in itself, or in a module that it imports by a name."""
+
+    module: str  # empty where it is the file itself
+    path: Path | None = None
+
+    def name(self, kind: str, names: FileNames) -> str:
+        """What the file calls one of the functions."""
+        return names.import_from(self.module, NAMES[kind]) if self.module else names.free(NAMES[kind])
+
+
+def locations(wanted: Wanted, modules: Sequence[Module], project: Project) -> dict[Module, Location]:
+    """Where each file finds the shared functions: files that can import one another have one module for them."""
+    users = [m for m in modules if wanted.by_module.get(m) or (wanted.get_mesh and m in wanted.users)]
+    found: dict[Module, Location] = {m: Location("") for m in modules}
+    by_root: dict[tuple[Path, bool], list[Module]] = {}
+    for module in users:
+        by_root.setdefault(_root_of(module, project), []).append(module)
+    for (root, is_package), group in by_root.items():
+        if len(group) < 2:
+            continue
+        path = root / f"{_free_module(root)}.py"
+        for module in group:
+            imported = _import_of(module, path, root, modules, is_package=is_package)
+            if imported is None:
+                continue
+            found[module] = Location(imported, path)
+    return found
+
+
+def _free_module(folder: Path) -> str:
+    """The name of a module that a folder does not have yet."""
+    for name in (MODULE, "device_mesh", "jax_sharding"):
+        if not (folder / f"{name}.py").exists() and not (folder / name).exists():
+            return name
+    return "jaxmigrate_sharding"
+
+
+def _root_of(module: Module, project: Project) -> tuple[Path, bool]:
+    """The folder of the outermost package that holds a file, and whether it is one; else the file's own folder."""
+    folder = module.path.parent
+    if not _is_package(folder, project):
+        return folder, False
+    while _is_package(folder.parent, project):
+        folder = folder.parent
+    return folder, True
+
+
+def _is_package(folder: Path, project: Project) -> bool:
+    return project.module(folder / "__init__.py") is not None or (folder / "__init__.py").exists()
+
+
+def _import_of(module: Module, path: Path, root: Path, modules: Sequence[Module], *, is_package: bool) -> str | None:
+    """The name by which a file imports a module; None where nothing shows that it could."""
+    text = module.text
+    if is_package:
+        depth = len(module.path.parent.relative_to(root).parts)
+        absolute = f"{root.name}.{path.stem}"
+        if f"from {root.name}" in text or f"import {root.name}" in text:
+            return absolute
+        relative = any(isinstance(n, ast.ImportFrom) and n.level for n in module.tree.body)
+        return f"{'.' * (depth + 1)}{path.stem}" if relative else absolute
+    siblings = {p.stem for p in _files(module.path.parent)} - {module.path.stem}
+    for node in module.tree.body:
+        if isinstance(node, ast.ImportFrom) and node.level == 1:
+            return f".{path.stem}"
+        if isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            parts = node.module.split(".")
+            if parts[-1] in siblings or (len(parts) > 1 and parts[-2] == module.path.parent.name):
+                return ".".join([*parts[:-1], path.stem])
+        if isinstance(node, ast.Import) and any(a.name in siblings for a in node.names):
+            return path.stem
+    importing = re.compile(rf"^[ \t]*(?:from|import)[ \t]+{re.escape(module.path.stem)}\b", re.MULTILINE)
+    beside = (m for m in modules if m.path.parent == module.path.parent)
+    return path.stem if any(importing.search(m.text) for m in beside) else None
+
+
+def _files(folder: Path) -> Iterable[Path]:
+    try:
+        return [Path(entry.path) for entry in os.scandir(folder) if entry.name.endswith(".py")]
+    except OSError:
+        return []
+
+
+def definitions(kinds: Iterable[str], names: FileNames, wanted: Wanted, called: Mapping[str, str]) -> Iterator[str]:
+    """The source of shared functions, as one file says them; `called` are names that it has for some."""
+    every = set(kinds)
+    found = {kind: called.get(kind) or (names.free(NAMES[kind]) if kind in every else NAMES[kind]) for kind in NAMES}
+    for kind in NAMES:
+        if kind in every:
+            text = "\n".join(_LINES[kind](names, wanted))
+            for other, name in found.items():
+                text = text if name == NAMES[other] else re.sub(rf"\b{NAMES[other]}\b", name, text)
+            yield text
+
+
+def with_their_own(kinds: Iterable[str]) -> set[str]:
+    """Functions with those that they use themselves."""
+    every = set(kinds)
+    return every | {"get_mesh"} if every & USES_MESH else every
+
+
+def sharing_module(path: Path, kinds: Iterable[str], wanted: Wanted) -> list[Operation]:
+    """The operations that write a module of shared functions."""
+    names = FileNames(Module(path, "", ast.parse("")))
+    texts = list(definitions(with_their_own(kinds), names, wanted, {}))
+    return [*names.imports(), *(Define(text) for text in texts)]
+
+
+def _axis(wanted: Wanted) -> tuple[str, str]:
+    """What stands for the axis in a function, and the parameter that brings it."""
+    one = wanted.one_axis
+    return (f'"{one}"', "") if one is not None else ("axis_name", "axis_name")
+
+
+def _get_mesh(names: FileNames, wanted: Wanted) -> Iterator[str]:
+    axis, parameter = _axis(wanted)
+    over = f"along {axis}" if not parameter else "along one axis"
+    yield f"@{names.of('functools.cache')}"
+    yield f"def get_mesh({parameter}):"
+    yield f'    """All devices {over}. Made when it is first asked for: importing this starts no backend."""'
+    yield f"    return {mesh_text(names, axis, ordered=wanted.ordered)}"
+
+
+def _mesh_of(names: FileNames, wanted: Wanted) -> Iterator[str]:
+    axis, parameter = _axis(wanted)
+    jax = names.of("jax")
+    devices = f"sorted({jax}.devices(), key=lambda d: d.process_index)" if wanted.ordered else f"{jax}.devices()"
+    yield f"def mesh_of(tree{', ' + parameter if parameter else ''}):"
+    yield '    """The first devices, one for each row of the arrays in tree."""'
+    yield f"    rows = {jax}.tree.leaves(tree)[0].shape[0]"
+    yield f"    return {names.of('jax.sharding.Mesh')}({devices}[:rows], ({axis},))"
+
+
+def _shard(names: FileNames, wanted: Wanted) -> Iterator[str]:
+    """Copies, since `device_put` may alias its operand, which a later donation would delete."""
+    jax, numpy, jnp = names.of("jax"), names.of("numpy"), names.of("jax.numpy")
+    mesh = "get_mesh()" if wanted.one_axis is not None else "get_mesh(axis_name)"
+    parameter = "" if wanted.one_axis is not None else ", axis_name"
+    yield f"def shard(tree, spec{parameter}):"
+    yield '    """Lays out this process\'s arrays: its share of what spec splits, all of what is under P()."""'
+    yield f"    sharding = {names.of('jax.sharding.NamedSharding')}({mesh}, spec)"
+    yield ""
+    yield "    def put(x):"
+    if wanted.unlike:
+        yield f"        if isinstance(x, {jax}.Array) and x.is_fully_replicated:"
+        yield "            x = x.addressable_data(0)  # the first device's, where theirs differ"
+    yield f"        if {jax}.process_count() > 1:"
+    yield f"            return {jax}.make_array_from_process_local_data(sharding, {numpy}.asarray(x))"
+    if wanted.weakly:
+        yield f"        return {jax}.device_put({jnp}.array(x), sharding)"
+    else:
+        yield f"        x = {jnp}.copy(x) if isinstance(x, {jax}.Array) else {numpy}.array(x)"
+        yield f"        return {jax}.device_put(x, sharding)"
+    yield ""
+    yield f"    return {jax}.tree.map(put, tree)"
+
+
+def _stack(names: FileNames, wanted: Wanted) -> Iterator[str]:
+    jax, jnp = names.of("jax"), names.of("jax.numpy")
+    axis, parameter = _axis(wanted)
+    spec, sharding = names.of("jax.sharding.PartitionSpec"), names.of("jax.sharding.NamedSharding")
+    one = "x.addressable_data(0)" if wanted.processes else "x"
+    yield f"def stack(tree{', ' + parameter if parameter else ''}):"
+    yield '    """Gives every array a leading axis with one slice for each device, for code that reads it so."""'
+    yield f"    mesh = {names.of('jax.sharding.Mesh')}({jax}.local_devices(), ({axis},))"
+    yield ""
+    yield "    def expand(x):"
+    yield f"        x = {jax}.device_put({one}, {sharding}(mesh, {spec}()))"
+    yield f"        split = {sharding}(mesh, {spec}({axis}))"
+    yield f"        copy = {jax}.jit({jnp}.broadcast_to, static_argnums=1, out_shardings=split)"
+    yield "        return copy(x, (mesh.size, *x.shape))"
+    yield ""
+    yield f"    return {jax}.tree.map(expand, tree)"
+
+
+def _prefetch(names: FileNames, wanted: Wanted) -> Iterator[str]:
+    del names, wanted
+    yield "def prefetch(iterator, size):"
+    yield '    """Takes size elements, whose arrays are on their way to the devices, ahead of their use."""'
+    yield "    queue = []"
+    yield "    for element in iterator:"
+    yield "        queue.append(element)"
+    yield "        if len(queue) >= size:"
+    yield "            yield queue.pop(0)"
+    yield "    yield from queue"
+
+
+def _per_device(names: FileNames, wanted: Wanted) -> Iterator[str]:
+    jax, jnp = names.of("jax"), names.of("jax.numpy")
+    wraps = names.of("functools.wraps")
+    if not wanted.with_axes:
+        yield "def per_device(fun):"
+        yield '    """Runs fun on the slice of one device: blocks lose their leading axis, which results get back."""'
+        yield ""
+        yield f"    @{wraps}(fun)"
+        yield "    def block(*args):"
+        yield f"        out = fun(*{jax}.tree.map(lambda x: x.squeeze(0), args))"
+        yield f"        return {jax}.tree.map(lambda x: {jnp}.expand_dims(x, 0), out)"
+    else:
+        yield "def per_device(fun, in_axes=0, out_axes=0):"
+        yield '    """Runs fun on the slice of one device: blocks lose the mapped axes, which results get back."""'
+        yield ""
+        yield "    def each(change, axes, tree):"
+        yield "        def one(axis, part):"
+        yield f"            return part if axis is None else {jax}.tree.map(lambda x: change(x, axis), part)"
+        yield ""
+        yield f"        return {jax}.tree.map(one, axes, tree, is_leaf=lambda axis: axis is None)"
+        yield ""
+        yield f"    @{wraps}(fun)"
+        yield "    def block(*args):"
+        yield f"        return each({jnp}.expand_dims, out_axes, fun(*each({jnp}.squeeze, in_axes, args)))"
+    yield ""
+    yield "    return block"
+
+
+def _host_local(names: FileNames, wanted: Wanted) -> Iterator[str]:
+    jax, spec = names.of("jax"), names.of("jax.sharding.PartitionSpec")
+    multihost = names.of("jax.experimental.multihost_utils")
+    axis, parameter = _axis(wanted)
+    usual = f"{spec}({axis})" if not parameter else "None"
+    specs = f", in_specs={usual}, out_specs={usual}" if wanted.with_specs else ""
+    yield f"def host_local(mapped{specs}):"
+    yield '    """Gives mapped the rows of this process and takes its rows of the results, where there are several."""'
+    yield ""
+    if wanted.with_specs:
+        yield "    def convert(function, specs, tree):"
+        yield "        def one(spec, part):"
+        yield "            return part if spec is None else function(part, get_mesh(), spec)"
+        yield ""
+        yield f"        return {jax}.tree.map(one, specs, tree, is_leaf=lambda spec: spec is None)"
+        yield ""
+    yield f"    @{names.of('functools.wraps')}(mapped)"
+    yield "    def call(*args):"
+    yield f"        if {jax}.process_count() == 1:"
+    yield "            return mapped(*args)"
+    if wanted.with_specs:
+        yield f"        args = convert({multihost}.host_local_array_to_global_array, in_specs, args)"
+        yield f"        return convert({multihost}.global_array_to_host_local_array, out_specs, mapped(*args))"
+    else:
+        yield f"        mesh, spec = get_mesh(), {spec}({axis})"
+        yield f"        args = {multihost}.host_local_array_to_global_array(args, mesh, spec)"
+        yield f"        return {multihost}.global_array_to_host_local_array(mapped(*args), mesh, spec)"
+    yield ""
+    yield "    return call"
+
+
+def _map_stacked(names: FileNames, wanted: Wanted) -> Iterator[str]:
+    assert wanted.needs is not None
+    needs = wanted.needs
+    found = Names(
+        helper=NAMES["map_stacked"],
+        jax=names.of("jax"),
+        mesh=names.of("jax.sharding.Mesh"),
+        spec=names.of("jax.sharding.PartitionSpec"),
+        sharding=names.of("jax.sharding.NamedSharding") if needs.alone else "",
+        multihost=names.of("jax.experimental.multihost_utils") if needs.processes else "",
+        numpy=names.of("numpy") if needs.processes and needs.in_axes else "",
+        default_axis=wanted.default_axis,
+    )
+    yield from helper_lines(needs, found)
+
+
+_LINES = {
+    "get_mesh": _get_mesh,
+    "mesh_of": _mesh_of,
+    "shard": _shard,
+    "stack": _stack,
+    "prefetch": _prefetch,
+    "per_device": _per_device,
+    "host_local": _host_local,
+    "map_stacked": _map_stacked,
+}

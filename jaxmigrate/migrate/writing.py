@@ -1,0 +1,381 @@
+"""From decisions to operations for all files of a project, with the functions that they share."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from jaxmigrate.flow.axes import last_name
+from jaxmigrate.flow.layout.choices import SiteChoice
+from jaxmigrate.migrate.array_writer import ArrayWriter, Program
+from jaxmigrate.migrate.decide import Decision, Surroundings, merged, needs_of
+from jaxmigrate.migrate.helper import Needs, helper_lines
+from jaxmigrate.migrate.imports import plan_imports
+from jaxmigrate.migrate.layouts import Chosen
+from jaxmigrate.migrate.map_writer import MapWriter
+from jaxmigrate.migrate.maps import MapPlan, of_choice, of_site
+from jaxmigrate.migrate.names import FileNames
+from jaxmigrate.migrate.nested_code import inner_axis_lines, inside_lines, inside_names, nested_lines
+from jaxmigrate.migrate.one_device import arguments_alone
+from jaxmigrate.migrate.sharing import (
+    NAMES,
+    Location,
+    Shared,
+    Wanted,
+    completed,
+    definitions,
+    locations,
+    sharing_module,
+    with_their_own,
+)
+from jaxmigrate.migrate.style import style_of
+from jaxmigrate.program.modules import Module, Project
+from jaxmigrate.program.operations import Define, DropAlias, NameArgument, Operation, Replace, code
+from jaxmigrate.program.resolve import Resolver
+from jaxmigrate.program.sites import MappedSite
+
+COUNTS = re.compile(
+    r"device_count|local_devices|\bdevices\(\)|\breplicate\(|\bshard\(|device_put_(replicated|sharded)|n_devices"
+)
+DEFAULT_AXES = ("devices", "device", "mapped_axis")
+
+
+@dataclass(slots=True, eq=False)
+class FileWork:
+    """One file with what was decided of it; `ids` name its sites in marks.
+
+    After it is written: its operations, the sites that show their own shard_map, and what failed to be written with
+    global arrays.
+    """
+
+    module: Module
+    decisions: Sequence[Decision]
+    ids: Mapping[ast.expr, str]
+    operations: list[Operation] = field(default_factory=list)
+    direct: set[ast.expr] = field(default_factory=set)
+    failed: set[ast.expr] = field(default_factory=set)
+
+
+@dataclass(frozen=True, slots=True)
+class NewFile:
+    """A file that the rewrite adds, and those that use it."""
+
+    operations: list[Operation]
+    users: list[Module]
+
+
+class ProjectWriter:
+    """Writes the files of one project."""
+
+    def __init__(
+        self,
+        works: Sequence[FileWork],
+        chosen: Chosen | None,
+        resolver: Resolver,
+        around: Surroundings,
+        project: Project,
+    ) -> None:
+        self.works = works
+        self.chosen = chosen
+        self.resolver = resolver
+        self.around = around
+        self.project = project
+        self.run_at_import = _run_at_import(project)
+        self.default_axis = self._default_axis()
+        program = chosen.program if chosen is not None else Program(around.processes, around.guarded)
+        self.program = program
+        self.wanted = Wanted(ordered=around.processes and around.guarded, processes=around.processes)
+        self.wanted.unlike, self.wanted.default_axis = program.unlike, self.default_axis
+        self._everywhere: set[ast.AST] = set()  # arguments that go to all devices
+        self._counted: dict[Module, bool] = {}
+
+    def write(self) -> dict[Path, NewFile]:
+        """Fills the works with their operations; the new files, by path."""
+        self._begin()
+        for work in self.works:
+            self._write_file(work, None)
+        if any(work.failed for work in self.works):
+            return {}
+        completed(self.wanted)
+        places = locations(self.wanted, [work.module for work in self.works], self.project)
+        for work in self.works:
+            work.operations, work.direct = [], set()
+        self._begin()
+        kinds: dict[Path, set[str]] = {}
+        users: dict[Path, list[Module]] = {}
+        for work in self.works:
+            called = self._write_file(work, places)
+            path = places[work.module].path
+            if path is not None and called:
+                users.setdefault(path, []).append(work.module)
+                kinds.setdefault(path, set()).update(called)
+        by_module = {work.module: work for work in self.works}
+        for module, operation in self._elsewhere:
+            by_module[module].operations.append(operation)
+        for work in self.works:
+            work.operations += self._names[work.module].imports() if work.operations else ()
+        return {path: NewFile(sharing_module(path, found, self.wanted), users[path]) for path, found in kinds.items()}
+
+    def _released(self, module: Module) -> dict[str, ast.alias]:
+        """The imported functions of a file whose only uses were operations that are no more."""
+        if self.chosen is None or module.is_package:
+            return {}
+        gone = {op.op.node.func for op in self.chosen.layouts.ops if isinstance(op.op.node, ast.Call) and not op.fields}
+        found: dict[str, ast.alias] = {}
+        for name in NAMES.values():
+            bindings = module.table.root.bindings.get(name, [])
+            alias = bindings[0].node if len(bindings) == 1 and bindings[0].kind == "from" else None
+            uses = [n for n in module.nodes if isinstance(n, ast.Name) and n.id == name]
+            quoted = any(isinstance(n, ast.Constant) and n.value == name for n in module.nodes)
+            if isinstance(alias, ast.alias) and uses and not quoted and all(n in gone for n in uses):
+                found[name] = alias
+        return found
+
+    def _begin(self) -> None:
+        """Forgets what a first writing noted."""
+        released = {work.module: self._released(work.module) for work in self.works}
+        self._names = {module: FileNames(module, names) for module, names in released.items()}
+        for work in self.works:
+            for alias in released[work.module].values():
+                statement = work.module.table.parents[alias]
+                assert isinstance(statement, ast.ImportFrom)
+                work.operations.append(DropAlias(statement, alias))
+        self._elsewhere: list[tuple[Module, Operation]] = []
+        self._everywhere = set()
+
+    def _write_file(self, work: FileWork, places: Mapping[Module, Location] | None) -> Collection[str]:
+        """Writes one file; the shared functions that it uses."""
+        module = work.module
+        names = self._names[module]
+        quote = style_of(module).quote
+        shared = Shared(module, names, self.wanted, places)
+        processes = self.around.processes
+        writer = MapWriter(
+            module, self.resolver, names, shared, quote, self.run_at_import, processes, work.ids, self._names
+        )
+        kept = [d for d in work.decisions if not d.is_plain or not self._write_maps(work, d, writer)]
+        work.operations += writer.operations
+        self._elsewhere += writer.elsewhere
+        self._alone(work, shared, names)
+        self._arrays(work, names, shared, quote)
+        self._stacked(work, kept, names, shared)
+        if places is not None and not places[module].module:
+            self._own_functions(work, names, shared)
+        return shared.called
+
+    def _own_functions(self, work: FileWork, names: FileNames, shared: Shared) -> None:
+        """The shared functions of a file that has them itself."""
+        if not shared.called:
+            return
+        more = FileNames(work.module, self._released(work.module))
+        more.adopt(names)
+        texts = list(definitions(with_their_own(shared.called), more, self.wanted, shared.called))
+        uses = tuple(u for u in (_node(op) for op in work.operations) if u is not None)
+        work.operations += [Define(text, uses) for text in texts]
+        work.operations += more.imports()
+
+    # maps
+
+    def _write_maps(self, work: FileWork, decision: Decision, writer: MapWriter) -> bool:
+        """Writes all sites of a reference; False where the function that chooses its mesh has to take its place."""
+        if not decision.sites or not writer.names.can_import:
+            return False
+        every_global = all(self._choice(site) is not None for site in decision.sites)
+        plans = [self._plan(site) for site in decision.sites]
+        kept = len(writer.operations)
+        for site, plan in zip(decision.sites, plans, strict=True):
+            if plan is not None and not self.around.wrapped and writer.write(plan):
+                continue
+            del writer.operations[kept:]
+            if self._choice(site) is not None:
+                work.failed.add(site.node)
+            return every_global or self._choice(site) is not None
+        work.direct.update(site.node for site in decision.sites)
+        return True
+
+    def _choice(self, site: MappedSite) -> SiteChoice | None:
+        """The choice of a site that has global arrays."""
+        found = self.chosen.layouts.sites.get(site.node) if self.chosen is not None else None
+        return found if found is not None and found.is_global else None
+
+    def _plan(self, site: MappedSite) -> MapPlan | None:
+        choice = self._choice(site)
+        if choice is not None:
+            return of_choice(choice, self.resolver, site.module)
+        return of_site(site, self.resolver, self.default_axis, all_devices=self._counts_devices(site.module))
+
+    def _counts_devices(self, module: Module) -> bool:
+        """Whether arrays that have a row for each device are at home in a file, or in those that mention it."""
+        if module not in self._counted:
+            stem = module.path.stem
+            texts = [m.text for m in self.project.named if m is module or stem in m.text]
+            self._counted[module] = any(COUNTS.search(text) for text in texts)
+        return self._counted[module]
+
+    def _default_axis(self) -> str:
+        """A name for axes without one, for which no code can ask."""
+        texts = [m.text for m in self.project.named]
+        for name in DEFAULT_AXES:
+            if not any(f'"{name}"' in text or f"'{name}'" in text for text in texts):
+                return name
+        return "_" + DEFAULT_AXES[-1]
+
+    # arrays
+
+    def _alone(self, work: FileWork, shared: Shared, names: FileNames) -> None:
+        """Arguments that one device holds go to all of them, as pmap sent them."""
+        for site, places in self._unmapped():
+            if site.node not in work.direct and site.module is work.module:
+                continue
+            for node, module in arguments_alone(site, places, self.resolver, self._changed()):
+                if module is not work.module or node in self._everywhere:
+                    continue
+                self._everywhere.add(node)
+                spec = names.of("jax.sharding.PartitionSpec")
+                axis = "" if shared.one_axis else ", $axis"
+                choice = self._choice(site)
+                text = f"{shared.name('shard')}($itself, {spec}(){axis})"
+                quoted = f'"{choice.axis if choice is not None else self.default_axis}"'
+                work.operations.append(Replace(node, code(text, axis=quoted)))
+
+    def _unmapped(self) -> Iterator[tuple[MappedSite, tuple[int, ...]]]:
+        """The sites of all files with the places of arguments that all devices take alike."""
+        for work in self.works:
+            for decision in work.decisions:
+                for site in decision.sites if decision.is_plain else ():
+                    choice = self._choice(site)
+                    if choice is not None:
+                        places = [i for i, a in enumerate(choice.arguments) if a.layout == "broadcast"]
+                    else:
+                        plan = self._plan(site) if site.keyword("in_axes") is not None else None
+                        every = plan.inputs if plan is not None else ()
+                        places = [i for i, a in enumerate(every) if not a.split and not a.static]
+                    if places:
+                        yield site, tuple(places)
+
+    def _changed(self) -> Collection[ast.AST]:
+        return self.chosen.layouts.replaced if self.chosen is not None else ()
+
+    def _arrays(self, work: FileWork, names: FileNames, shared: Shared, quote: str) -> None:
+        if self.chosen is None:
+            return
+        layouts = self.chosen.layouts
+        arrays = ArrayWriter(work.module, self.resolver, names, shared, self.program, quote)
+        for choice in layouts.ops:
+            if choice.op.module is not work.module or (choice.op.kind == "rows" and not self.around.processes):
+                continue
+            if choice.op.kind == "checkpoint":
+                continue
+            work.operations += arrays.write(choice)
+        for call in layouts.calls:
+            if call.module is work.module:
+                work.operations += [NameArgument(call.node, k, "") for k in call.node.keywords]
+
+    # what stays with the map that chooses its mesh at each call
+
+    def _stacked(self, work: FileWork, kept: Sequence[Decision], names: FileNames, shared: Shared) -> None:
+        replaced = [d for d in kept if d.refusal is None]
+        plain = [d for d in replaced if d.is_plain]
+        nested = [d for d in replaced if d.nested is not None]
+        inside = [d for d in replaced if d.inside]
+        if plain:
+            needs = needs_of(plain, self.around, self.resolver, self._changed())
+            self._map_stacked(work, plain, needs, names, shared)
+        if nested or inside:
+            self._nested(work, nested, inside, names)
+
+    def _map_stacked(
+        self, work: FileWork, plain: Sequence[Decision], needs: Needs, names: FileNames, shared: Shared
+    ) -> None:
+        if not names.can_import:
+            found = plan_imports(work.module, needs, self.default_axis)
+            name = found.names.helper
+            text = "\n".join(helper_lines(needs, found.names))
+            work.operations.append(Define(text, tuple(d.reference.node for d in plain)))
+        else:
+            self.wanted.needs = needs if self.wanted.needs is None else merged(self.wanted.needs, needs)
+            name = shared.name("map_stacked")
+        work.operations += [Replace(d.reference.node, code(name)) for d in plain]
+
+    def _nested(self, work: FileWork, nested: Sequence[Decision], inside: Sequence[Decision], names: FileNames) -> None:
+        """Maps of maps: one over two axes in place, two that share a mesh in a body."""
+        plan = plan_imports(work.module, Needs(), self.default_axis)
+        found = replace(
+            inside_names(work.module, plan.names) if inside else plan.names,
+            jax=names.of("jax"),
+            mesh=names.of("jax.sharding.Mesh"),
+            spec=names.of("jax.sharding.PartitionSpec"),
+        )
+        uses = tuple(d.reference.node for d in (*nested, *inside))
+        if nested:
+            work.operations.append(Define("\n".join(nested_lines(found)), uses))
+        if inside:
+            sites = [site for d in inside for site in d.sites]
+            work.operations.insert(0, Define("\n".join(inner_axis_lines(found)), uses))
+            work.operations.append(Define("\n".join(inside_lines(found, sites)), uses))
+        work.operations += [Replace(d.reference.node, code(found.inside)) for d in inside]
+        for decision in nested:
+            one = decision.nested
+            assert one is not None
+            work.operations.append(Replace(decision.reference.node, code(found.nested)))
+            work.operations.append(Replace(one.call, code("$f", f=one.function)))
+            work.operations.append(Replace(one.outer_axis, code("($itself, $inner)", inner=one.inner_axis)))
+
+
+def _node(operation: Operation) -> ast.AST | None:
+    for name in ("node", "statement", "function"):
+        found = getattr(operation, name, None)
+        if isinstance(found, ast.AST):
+            return found
+    return None
+
+
+def _run_at_import(project: Project) -> frozenset[str]:
+    """The functions and classes of a project that importing one of its files may call, by their last names."""
+    called: dict[str, set[str]] = {}
+    waiting: set[str] = set()
+    for module in project.named:
+        for call in module.table.calls:
+            name = last_name(call.func)
+            holder = _holder(call, module)
+            if holder is None:
+                if not _is_script(call, module):
+                    waiting.add(name)
+            else:
+                called.setdefault(holder, set()).add(name)
+    found: set[str] = set()
+    while waiting:
+        name = waiting.pop()
+        if name not in found:
+            found.add(name)
+            waiting |= called.get(name, set())
+    return frozenset(found)
+
+
+def _holder(node: ast.AST, module: Module) -> str | None:
+    """The innermost named function around a node, or the class of a constructor; None at the module's top."""
+    below: ast.AST = node
+    parent = module.table.parents.get(node)
+    while parent is not None:
+        if isinstance(parent, ast.FunctionDef | ast.AsyncFunctionDef) and below in parent.body:
+            above = module.table.parents.get(parent)
+            if parent.name == "__init__" and isinstance(above, ast.ClassDef):
+                return above.name
+            return parent.name
+        below, parent = parent, module.table.parents.get(parent)
+    return None
+
+
+def _is_script(node: ast.AST, module: Module) -> bool:
+    """Whether code runs only where its file is run as a script."""
+    if module.cells:
+        return True
+    parent = module.table.parents.get(node)
+    while parent is not None:
+        if isinstance(parent, ast.If) and "__main__" in ast.unparse(parent.test):
+            return True
+        parent = module.table.parents.get(parent)
+    return False
