@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Collection, Iterable, Iterator
-from typing import cast
+from dataclasses import dataclass
+from typing import NamedTuple, cast
 
 from jaxmigrate.flow.axes import last_name
 from jaxmigrate.program.modules import Module
@@ -46,20 +47,33 @@ def is_given_alone(
     return bool(places) and _any_alone((site.node, site.module), 0, places, resolver, changed)
 
 
+@dataclass(frozen=True, slots=True)
+class Alone:
+    """An argument that one device holds; `is_array`: it holds no numbers of Python, whose dtypes are weak."""
+
+    node: ast.expr
+    module: Module
+    is_array: bool
+
+
 def arguments_alone(
     site: MappedSite, places: Collection[int], resolver: Resolver, changed: Collection[ast.AST] = ()
-) -> list[Place]:
-    """The arguments at some places, of calls in sight, that one device holds."""
+) -> list[Alone] | None:
+    """The arguments at some places that one device holds; None where no call in sight shows one of them."""
     uses = _Uses(resolver)
     uses.follow((site.node, site.module), 0)
     if _is_of_method((site.node, site.module)):
         places = {*places, *(place - 1 for place in places)}
-    return [
-        (node, module)
-        for call, module in uses.calls
-        for i, node in enumerate(call.args)
-        if i in places and not isinstance(node, ast.Starred) and uses.lies_alone(node, module, changed)
-    ]
+    found: list[Alone] = []
+    for given in uses.given:
+        open_from = next((i for i, a in enumerate(given.arguments) if isinstance(a, ast.Starred)), len(given.arguments))
+        for i, node in enumerate(given.arguments):
+            if (i < open_from and i not in places) or not uses.lies_alone(node, given.module, changed):
+                continue
+            if i >= open_from or not given.is_call:
+                return None
+            found.append(Alone(node, given.module, uses.is_array(node, given.module, changed)))
+    return found
 
 
 def calls_of(site: MappedSite, resolver: Resolver) -> list[tuple[ast.Call, Module]]:
@@ -83,7 +97,7 @@ def _any_alone(
         places = {*places, *(place - 1 for place in places)}  # a call on an object does not name it among the rest
     return any(
         uses.lies_alone(node, module, changed)
-        for arguments, module in uses.given
+        for arguments, module, _ in uses.given
         for i, node in enumerate(arguments)
         if places is None or i in places or isinstance(node, ast.Starred)
     )
@@ -96,6 +110,14 @@ def _is_of_method(place: Place) -> bool:
     return isinstance(parent, Named) and module.table.scope_of[parent].kind == "class"
 
 
+class _Given(NamedTuple):
+    """What a map is given; `is_call`: by a call of it, or a partial of it."""
+
+    arguments: list[ast.expr]
+    module: Module
+    is_call: bool
+
+
 class _Uses:
     """Where a map goes: the names that it has, and what it is given under them.
 
@@ -104,7 +126,7 @@ class _Uses:
 
     def __init__(self, resolver: Resolver) -> None:
         self.resolver = resolver
-        self.given: list[tuple[list[ast.expr], Module]] = []
+        self.given: list[_Given] = []
         self.calls: list[tuple[ast.Call, Module]] = []
         self._seen: set[tuple[ast.AST | str, int]] = set()
 
@@ -130,11 +152,12 @@ class _Uses:
                 if level:
                     yield parent, module, level - 1
                 else:
-                    self.given.append((_unpacked(parent.args), module))
+                    self.given.append(_Given(_unpacked(parent.args), module, True))
                     self.calls.append((parent, module))
             case ast.Call():
                 if not level:
-                    self.given.append((_unpacked(parent.args[1:]), module))
+                    is_partial = last_name(parent.func) == "partial" and parent.args[:1] == [node]
+                    self.given.append(_Given(_unpacked(parent.args[1:]), module, is_partial))
                 yield parent, module, level
                 yield from self._mentions(self._parameter(parent, node), level)
             case ast.keyword():
@@ -199,6 +222,12 @@ class _Uses:
         passed = self._passed(node, module)
         return any(self.lies_alone(one, where, changed, depth + 1) for one, where in passed)
 
+    def is_array(self, node: ast.expr, module: Module, changed: Collection[ast.AST]) -> bool:
+        """Whether nothing but one slice, or what is put on a device, is given; a display of some may hold numbers."""
+        values = [node] if not isinstance(node, ast.Name) else list(_assigned(node.id, module))
+        plain = not any(isinstance(value, DISPLAYS) for value in values)
+        return bool(values) and plain and all(self._takes_one(value, changed) for value in values)
+
     def _passed(self, node: ast.Name, module: Module) -> Iterator[Place]:
         """What calls give for the parameter that a name is, of a function with a name or one called where it stands."""
         owner = module.table.parents.get(cast("ast.AST", node))
@@ -211,7 +240,7 @@ class _Uses:
             uses.follow((owner, module), 0)
         else:
             uses.follow_all(owner.name)
-        for arguments, where in uses.given:
+        for arguments, where, _ in uses.given:
             yield from ((one, where) for one in arguments[place : place + 1])
 
     def _takes_one(self, node: ast.expr, changed: Collection[ast.AST]) -> bool:

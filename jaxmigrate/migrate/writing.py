@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -19,7 +19,7 @@ from jaxmigrate.migrate.map_writer import MapWriter
 from jaxmigrate.migrate.maps import MapPlan, of_choice, of_site
 from jaxmigrate.migrate.names import FileNames
 from jaxmigrate.migrate.nested_code import inner_axis_lines, inside_lines, inside_names, nested_lines
-from jaxmigrate.migrate.one_device import arguments_alone
+from jaxmigrate.migrate.one_device import Alone, arguments_alone
 from jaxmigrate.migrate.sharing import (
     NAMES,
     Location,
@@ -90,6 +90,9 @@ class ProjectWriter:
         self.wanted = Wanted(ordered=around.processes and around.guarded, processes=around.processes)
         self.wanted.unlike, self.wanted.default_axis = program.unlike, self.default_axis
         self._everywhere: set[ast.AST] = set()  # arguments that go to all devices
+        self._indirect: set[ast.expr] = set()  # sites whose meshes are chosen at each call
+        self._plans: dict[ast.expr, MapPlan | None] = {}
+        self._alone: dict[Module, list[tuple[MappedSite, Alone]]] | None = None
         self._counted: dict[Module, bool] = {}
 
     def write(self) -> dict[Path, NewFile]:
@@ -102,6 +105,7 @@ class ProjectWriter:
         completed(self.wanted)
         places = locations(self.wanted, [work.module for work in self.works], self.project)
         for work in self.works:
+            self._indirect |= {s.node for d in work.decisions for s in d.sites} - work.direct
             work.operations, work.direct = [], set()
         self._begin()
         kinds: dict[Path, set[str]] = {}
@@ -159,7 +163,7 @@ class ProjectWriter:
         kept = [d for d in work.decisions if not d.is_plain or not self._write_maps(work, d, writer)]
         work.operations += writer.operations
         self._elsewhere += writer.elsewhere
-        self._alone(work, shared, names)
+        self._write_alone(work, shared, names, quote)
         self._arrays(work, names, shared, quote)
         self._stacked(work, kept, names, shared)
         if places is not None and not places[module].module:
@@ -202,6 +206,16 @@ class ProjectWriter:
         return found if found is not None and found.is_global else None
 
     def _plan(self, site: MappedSite) -> MapPlan | None:
+        """The map of a site; none where its mesh is not that of all devices and one device holds what it is given."""
+        if site.node not in self._plans:
+            plan = self._mapped_as(site)
+            if plan is not None and (alone := self._alone_of(site)) != []:
+                own_mesh = plan.by_rows or plan.devices is not None or not plan.axis_name
+                plan = None if alone is None or own_mesh else plan
+            self._plans[site.node] = plan
+        return self._plans[site.node]
+
+    def _mapped_as(self, site: MappedSite) -> MapPlan | None:
         choice = self._choice(site)
         if choice is not None:
             return of_choice(choice, self.resolver, site.module)
@@ -225,36 +239,46 @@ class ProjectWriter:
 
     # arrays
 
-    def _alone(self, work: FileWork, shared: Shared, names: FileNames) -> None:
+    def _write_alone(self, work: FileWork, shared: Shared, names: FileNames, quote: str) -> None:
         """Arguments that one device holds go to all of them, as pmap sent them."""
-        for site, places in self._unmapped():
-            if site.node not in work.direct and site.module is work.module:
+        for site, argument in self._arguments_alone().get(work.module, ()):
+            plan = self._plan(site)
+            if plan is None or site.node in self._indirect or argument.node in self._everywhere:
                 continue
-            for node, module in arguments_alone(site, places, self.resolver, self._changed()):
-                if module is not work.module or node in self._everywhere:
-                    continue
-                self._everywhere.add(node)
-                spec = names.of("jax.sharding.PartitionSpec")
-                axis = "" if shared.one_axis else ", $axis"
-                choice = self._choice(site)
-                text = f"{shared.name('shard')}($itself, {spec}(){axis})"
-                quoted = f'"{choice.axis if choice is not None else self.default_axis}"'
-                work.operations.append(Replace(node, code(text, axis=quoted)))
+            self._everywhere.add(argument.node)
+            axis = "" if shared.one_axis else f", {quote}{plan.axis_name}{quote}"
+            value = "$itself" if argument.is_array else "$jax.tree.map($numpy.asarray, $itself)"
+            text = f"{shared.name('shard')}({value}, $spec(){axis})"
+            made = code(
+                text,
+                spec=names.of("jax.sharding.PartitionSpec"),
+                jax="" if argument.is_array else names.of("jax"),
+                numpy="" if argument.is_array else names.of("jax.numpy"),
+            )
+            work.operations.append(Replace(argument.node, made))
 
-    def _unmapped(self) -> Iterator[tuple[MappedSite, tuple[int, ...]]]:
-        """The sites of all files with the places of arguments that all devices take alike."""
-        for work in self.works:
-            for decision in work.decisions:
-                for site in decision.sites if decision.is_plain else ():
-                    choice = self._choice(site)
-                    if choice is not None:
-                        places = [i for i, a in enumerate(choice.arguments) if a.layout == "broadcast"]
-                    else:
-                        plan = self._plan(site) if site.keyword("in_axes") is not None else None
-                        every = plan.inputs if plan is not None else ()
-                        places = [i for i, a in enumerate(every) if not a.split and not a.static]
-                    if places:
-                        yield site, tuple(places)
+    def _arguments_alone(self) -> Mapping[Module, Sequence[tuple[MappedSite, Alone]]]:
+        """By file, the arguments that one device holds, with the sites that take them."""
+        if self._alone is None:
+            self._alone = {}
+            for site in (s for work in self.works for d in work.decisions if d.is_plain for s in d.sites):
+                for argument in self._alone_of(site) or ():
+                    self._alone.setdefault(argument.module, []).append((site, argument))
+        return self._alone
+
+    def _alone_of(self, site: MappedSite) -> list[Alone] | None:
+        """The arguments of a site that one device holds; None where not all of them can be reached."""
+        choice = self._choice(site)
+        if choice is not None:
+            places = [i for i, a in enumerate(choice.arguments) if a.layout == "broadcast"]
+        elif site.keyword("in_axes") is None:
+            return []
+        else:
+            plan = self._mapped_as(site)
+            places = [i for i, a in enumerate(plan.inputs if plan is not None else ()) if not a.split and not a.static]
+        found = arguments_alone(site, places, self.resolver, self._changed()) if places else []
+        own = {work.module for work in self.works}
+        return found if found is None or all(a.module in own for a in found) else None
 
     def _changed(self) -> Collection[ast.AST]:
         return self.chosen.layouts.replaced if self.chosen is not None else ()

@@ -1,4 +1,4 @@
-"""An argument that is not mapped and lies on one device: pmap copied it to all devices, and so does the helper."""
+"""An argument that is not mapped and lies on one device: pmap copied it to all devices, and so does the rewrite."""
 
 from __future__ import annotations
 
@@ -101,6 +101,17 @@ def main():
     w = jax_utils.replicate(jnp.ones(2))
     return look(w), p_step(*(jax_utils.unreplicate(w), x))
 """,
+    "or a number, which has a weak dtype": """p_step = jax.pmap(step, axis_name="i", in_axes=(None, 0))
+
+
+def at(scale):
+    return p_step(scale, x.astype(jnp.bfloat16))
+
+
+def main():
+    w = jax_utils.replicate(jnp.ones(2))
+    return look(w), at(0.3), at(jax_utils.unreplicate(w))
+""",
     "as a parameter": """p_step = jax.pmap(step, axis_name="i", in_axes=(None, 0))
 
 
@@ -177,13 +188,14 @@ def verdicts() -> dict[str, str]:
 @pytest.mark.parametrize(("name", "layout"), CASES)
 def test_agrees(name: str, layout: str, verdicts: dict[str, str]) -> None:
     after = fix_files(_before(name), layout=layout)["main.py"]
-    assert "everywhere" in after
-    assert ("_shard_map(" in after) == (layout == "auto")
+    assert ", P())" in after or "everywhere" in after
+    assert ('shard(x, P("i"))' in after) == (layout == "auto")
     assert not verdicts[f"{name} {layout}"], f"{verdicts[f'{name} {layout}']}\n{after}"
 
 
 @pytest.mark.parametrize("name", ANYWHERE)
 def test_what_lies_nowhere_in_particular_costs_no_code(name: str) -> None:
     after = fix_files({"main.py": OPENING + ANYWHERE[name]})["main.py"]
-    assert "_shard_map_stacked" in after
+    assert "jax.shard_map(" in after
+    assert "def shard(" not in after
     assert "everywhere" not in after
