@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import io
+import tokenize
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import cast
@@ -20,6 +22,7 @@ from jaxmigrate.codemod.places import Key, Places, holds
 from jaxmigrate.codemod.style import Style
 from jaxmigrate.codemod.templates import Templates
 from jaxmigrate.program.operations import (
+    HOLE,
     After,
     Before,
     Code,
@@ -112,6 +115,7 @@ class ApplyOperations(VisitorBasedCodemodCommand):
         self._new: dict[int, cst.CSTNode] = {}  # expressions that stand where others did
         self._finished: dict[Key, cst.BaseExpression] = {}
         self._around: list[STATEMENTS] = []
+        self._carried: set[str] = set()  # comments that new code brings itself
         self._comments: defaultdict[int, list[cst.Comment]] = defaultdict(list)
         self._emptied: set[Key] = set()  # imports of which nothing is left
         self._moved: list[imports.Moved] = []
@@ -143,6 +147,7 @@ class ApplyOperations(VisitorBasedCodemodCommand):
                 self._items.add(self._key(operation.item.context_expr))
         for found in _codes(operation):
             self._take_holes(found)
+            self._carried.update(_comments_of(found.text))
 
     def _take_holes(self, code: Code) -> None:
         for part in code.parts.values():
@@ -308,7 +313,8 @@ class ApplyOperations(VisitorBasedCodemodCommand):
 
     def keep_comments(self, old: cst.CSTNode, new: cst.CSTNode) -> None:
         """Comments that new code has no place for go above the statement."""
-        self._comments[id(self._around[-1])] += lost_comments(old, new)
+        lost = lost_comments(old, new)
+        self._comments[id(self._around[-1])] += [one for one in lost if one.value not in self._carried]
 
     def room(self, node: cst.CSTNode) -> Room:
         """Where a node of the file stands."""
@@ -352,6 +358,13 @@ def _codes(operation: Operation) -> Iterator[Code]:
         yield operation.code
     if isinstance(operation, Enclose | Redecorate):
         yield from operation.decorators
+
+
+def _comments_of(text: str) -> Iterator[str]:
+    """The comments that new code brings."""
+    if "#" in text:
+        lines = io.StringIO(HOLE.sub("_", text)).readline
+        yield from (token.string for token in tokenize.generate_tokens(lines) if token.type == tokenize.COMMENT)
 
 
 def _without_indices(node: cst.Subscript, places: Sequence[int]) -> cst.Subscript:

@@ -96,17 +96,17 @@ def _body(
             leading = [*waiting, *first.leading_lines]
             after[0] = first.with_changes(leading_lines=_single_blanks(leading, len(waiting)))
             waiting = []
-        is_new = isinstance(original, cst.SimpleStatementLine) and isinstance(after[0], cst.FunctionDef)
-        _set_apart(made, after, blanks, is_new or below_new)
-        below_new = is_new and len(after) == 1
+        simple = isinstance(original, cst.SimpleStatementLine)
+        _set_apart(made, after, blanks, (simple and isinstance(after[0], cst.FunctionDef)) or below_new)
+        below_new = simple and isinstance(after[-1], cst.FunctionDef)
     return made, [line for line in waiting if line.comment]
 
 
 def _set_apart(made: Made, after: Sequence[cst.BaseStatement], blanks: int, is_new: bool) -> None:
     """Adds what a statement has become; a function in the place of another statement has blank lines around it."""
-    for statement in after:
+    for index, statement in enumerate(after):
         assert isinstance(statement, cst.SimpleStatementLine | cst.BaseCompoundStatement)
-        if made and is_new:
+        if made and (is_new or (index and isinstance(statement, cst.FunctionDef))):
             have = sum(1 for line in statement.leading_lines if not line.comment)
             lines = [EMPTY] * max(0, blanks - have)
             statement = statement.with_changes(leading_lines=[*lines, *statement.leading_lines])

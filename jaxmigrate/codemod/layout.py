@@ -78,7 +78,7 @@ def fitted(node: cst.BaseExpression, room: Room) -> cst.BaseExpression:
     if isinstance(node, cst.Tuple) and node.lpar and node.elements:
         return _tuple(node, room)
     if isinstance(node, cst.List | cst.Set | cst.Dict) and node.elements:
-        return _container(node, room)
+        return node if _has_lines(node) else _container(node, room)
     if isinstance(node, cst.Lambda):
         before = len(source(node)) - len(source(node.body))
         return node.with_changes(body=fitted(node.body, replace(room, column=room.column + before)))
@@ -203,6 +203,12 @@ def _comma(space: str) -> cst.Comma:
 def _break(room: Room, line: str) -> cst.ParenthesizedWhitespace:
     """A line break behind which the next line is indented like `line`."""
     return cst.ParenthesizedWhitespace(last_line=cst.SimpleWhitespace(line[len(room.block) :]), indent=True)
+
+
+def _has_lines(node: cst.List | cst.Set | cst.Dict) -> bool:
+    """Whether the elements of a display stand on lines of their own already."""
+    opening = node.lbracket if isinstance(node, cst.List) else node.lbrace
+    return isinstance(opening.whitespace_after, cst.ParenthesizedWhitespace)
 
 
 def _has_breaks(node: cst.Call) -> bool:

@@ -88,6 +88,9 @@ class _Filler(cst.CSTTransformer):
     def leave_IndentedBlock(self, _original: cst.IndentedBlock, updated_node: cst.IndentedBlock) -> cst.BaseSuite:
         return updated_node.with_changes(indent=self._indent)
 
+    def leave_EmptyLine(self, _original: cst.EmptyLine, updated_node: cst.EmptyLine) -> cst.EmptyLine:
+        return updated_node if updated_node.comment else updated_node.with_changes(indent=False)
+
     def leave_Newline(self, _original: cst.Newline, updated_node: cst.Newline) -> cst.Newline:
         return updated_node.with_changes(value=None)
 

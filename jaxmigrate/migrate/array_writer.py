@@ -104,7 +104,7 @@ class ArrayWriter:
     def _of_parts(self, choice: OpChoice, kept: Sequence[str]) -> Replace:
         """`replicate((a, b))` of which some parts stay as they are: a tuple of what becomes of each."""
         op = choice.op
-        replicate = self._placed("{}", "$P()", choice.axis)
+        replicate = self.placed("{}", "$P()", choice.axis)
         if isinstance(op.operand, ast.Tuple):
             texts = [self.module.segment(part) for part in op.operand.elts]
             found = [self._again(op, t) if str(i) in kept else replicate.format(t) for i, t in enumerate(texts)]
@@ -129,7 +129,7 @@ class ArrayWriter:
 
     def _around_name(self, choice: OpChoice, name: str) -> str:
         if choice.op.kind == "replicate":
-            return self._placed(name, "$P()", choice.axis)
+            return self.placed(name, "$P()", choice.axis)
         if choice.op.form == "fetched":
             return f"{self._jax}.device_get({name})"
         one = self._one_of(choice)
@@ -151,7 +151,7 @@ class ArrayWriter:
     def _code(self, text: str, **parts: str | Part) -> Code:
         return code(text, P=self.names.of("jax.sharding.PartitionSpec") if "$P" in text else "", **parts)
 
-    def _placed(self, operand: str, spec: str, axis: str) -> str:
+    def placed(self, operand: str, spec: str, axis: str) -> str:
         """The source of something laid out over the mesh."""
         self.shared.note(axis)
         quoted = f"{self.quote}{axis}{self.quote}"
@@ -160,7 +160,7 @@ class ArrayWriter:
 
     def _replicated(self, choice: OpChoice, operand: ast.expr) -> Code:
         before, after = self._typed(choice.op)
-        return self._code(self._placed(f"{before}$x{after}", "$P()", choice.axis), x=operand)
+        return self._code(self.placed(f"{before}$x{after}", "$P()", choice.axis), x=operand)
 
     def _global(self, choice: OpChoice) -> Iterator[Operation]:  # noqa: C901 - one case a kind
         op = choice.op
@@ -171,7 +171,7 @@ class ArrayWriter:
             case "replicate":
                 yield Replace(op.node, self._replicated(choice, op.operand))
             case "rows":
-                yield Replace(op.node, self._code(self._placed("$itself", split, choice.axis)))
+                yield Replace(op.node, self._code(self.placed("$itself", split, choice.axis)))
             case "merge" if op.form == "same":
                 return
             case "merge" if op.sorts:
@@ -184,7 +184,7 @@ class ArrayWriter:
                 assert isinstance(op.node, ast.Subscript)
                 yield DropIndex(op.node, 0)
             case "split":
-                yield Replace(op.node, self._code(self._placed("$x", split, choice.axis), x=op.operand))
+                yield Replace(op.node, self._code(self.placed("$x", split, choice.axis), x=op.operand))
             case "stack":
                 yield Replace(op.node, code(self._stacked(choice), x=op.operand))
             case "prefetch":
@@ -225,7 +225,7 @@ class ArrayWriter:
         shape = sizes[0] if len(sizes) == 1 else None
         before = shape.left if isinstance(shape, ast.BinOp) else None
         whole = before or shape
-        yield Replace(op.node, self._code(self._placed("$itself", "$P($axis)", choice.axis)))
+        yield Replace(op.node, self._code(self.placed("$itself", "$P($axis)", choice.axis)))
         if isinstance(whole, ast.Tuple | ast.List):
             one, parts = self._one_size(op, whole.elts)
             more = "".join(f", $s{i}" for i in range(2, len(whole.elts)))
@@ -257,7 +257,7 @@ class ArrayWriter:
         parts: dict[str, str | Part] = {f"s{i}": e for i, e in enumerate(rest)}
         texts = ", ".join(f"$s{i}" for i in range(len(rest)))
         yield Replace(sizes, code(f"({texts}{',' if len(rest) == 1 else ''})", **parts))
-        yield Replace(op.node, self._code(self._placed("$itself", "$P()", choice.axis)))
+        yield Replace(op.node, self._code(self.placed("$itself", "$P()", choice.axis)))
 
     def _metrics(self, node: ast.expr) -> Replace:
         """`get_metrics(m)` without its `x[0]`."""

@@ -11,6 +11,7 @@ from pathlib import Path
 from jaxmigrate.flow.axes import last_name
 from jaxmigrate.flow.layout.choices import SiteChoice
 from jaxmigrate.migrate.array_writer import ArrayWriter, Program
+from jaxmigrate.migrate.checkpoint_writer import write_checkpoints
 from jaxmigrate.migrate.decide import Decision, Surroundings, merged, needs_of
 from jaxmigrate.migrate.helper import Needs, helper_lines
 from jaxmigrate.migrate.imports import plan_imports
@@ -291,9 +292,8 @@ class ProjectWriter:
         for choice in layouts.ops:
             if choice.op.module is not work.module or (choice.op.kind == "rows" and not self.around.processes):
                 continue
-            if choice.op.kind == "checkpoint":
-                continue
             work.operations += arrays.write(choice)
+        work.operations += write_checkpoints(work.module, layouts.ops, arrays)
         for call in layouts.calls:
             if call.module is work.module:
                 work.operations += [NameArgument(call.node, k, "") for k in call.node.keywords]

@@ -79,7 +79,7 @@ def test_an_entry_moves_to_the_other_table(name: str, donate: str) -> None:
     assert lines == [line.strip() for line in after]
     methods = [n.name for n in cls.body if isinstance(n, ast.FunctionDef)]
     assert methods == ["snapshot_state", "restore_from_snapshot", "__init__", "step", "evaluate"]
-    assert ("numpy.copy(x.addressable_data(0))" in file.after) is bool(donate)
+    assert ("jnp.copy(x.addressable_data(0))" in file.after) is bool(donate)
 
 
 REFUSED = {
