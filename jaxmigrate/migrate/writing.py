@@ -34,7 +34,7 @@ from jaxmigrate.migrate.sharing import (
 )
 from jaxmigrate.migrate.style import style_of
 from jaxmigrate.program.modules import Module, Project
-from jaxmigrate.program.operations import Define, DropAlias, NameArgument, Operation, Replace, code
+from jaxmigrate.program.operations import Define, DropAlias, NameArgument, Operation, Replace, ReplaceAlias, code
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.sites import MappedSite
 
@@ -350,6 +350,9 @@ class ProjectWriter:
 
 
 def _node(operation: Operation) -> ast.AST | None:
+    """The node that an operation changes; imports use none of the functions that the file shares."""
+    if isinstance(operation, DropAlias | ReplaceAlias):
+        return None
     for name in ("node", "statement", "function"):
         found = getattr(operation, name, None)
         if isinstance(found, ast.AST):
