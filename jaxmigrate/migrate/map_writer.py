@@ -156,13 +156,7 @@ class MapWriter:
         """
         if not (self.processes and any((a.drops and not a.aligned) or a.fields for a in plan.everything)):
             return ""
-        if (
-            self.shared.many_axes
-            or plan.devices is not None
-            or plan.by_rows
-            or any(a.fields for a in plan.everything)
-            or not plan.axis_name
-        ):
+        if plan.devices is not None or plan.by_rows or any(a.fields for a in plan.everything) or not plan.axis_name:
             return None
         name, more = self.shared.name("host_local"), ""
         ins = [self._local_spec(plan, a) for a in plan.inputs]
@@ -179,6 +173,8 @@ class MapWriter:
             more += f", out_specs={outs[0] if alike else _display(outs)}"
         if more:
             self.shared.needs_specs()
+        if not self.shared.one_axis:
+            more = f", $axis{more}"
         if fun:
             return f"{name}({fun}{more})"
         return f"{self.names.of('functools.partial')}({name}{more})" if more else name

@@ -98,7 +98,6 @@ def of_choice(choice: SiteChoice, resolver: Resolver, module: Module) -> MapPlan
     constant = _constant_axis(argument, choice.axis, resolver, module)
     inputs = tuple(_of_layout(one) for one in choice.arguments)
     outputs = tuple(_of_layout(one) for one in choice.outputs)
-    calls = calls_of(site, resolver)
     return MapPlan(
         site=site,
         axis=constant if constant is not None else choice.axis,
@@ -115,7 +114,7 @@ def of_choice(choice: SiteChoice, resolver: Resolver, module: Module) -> MapPlan
         places=choice.tree.places,
         named=dict(choice.tree.named),
         choice=choice,
-        given_by_keyword=any(call.keywords for call, _ in calls),
+        given_by_keyword=any(call.keywords for call in _near_calls(site, resolver)),
     )
 
 
@@ -189,24 +188,22 @@ def of_site(site: MappedSite, resolver: Resolver, default_axis: str, *, all_devi
     devices = _devices(site, resolver)
     if isinstance(devices, bool):
         return None
-    calls = [call for call, _ in calls_of(site, resolver)]
+    calls = _near_calls(site, resolver)
     receiver = _has_receiver(site)
     counts = {len(call.args) + len(call.keywords) + receiver for call in calls if not _is_open(call)}
     whole_in = len(inputs) == 1 and not isinstance(literal_of(site, "in_axes", 0, resolver), tuple)
     by_keyword = any(call.keywords for call in calls)
     opened = any(_is_open(call) for call in calls)
-    count = None if whole_in else len(inputs)
+    count = None if whole_in else max(len(inputs), 1 + max(static, default=-1))  # static ones may come last unsaid
     if static:
         count = count if count is not None else _count(site, resolver, counts, opened)
         if count is None or any(i >= count for i in static):
             return None
-        every = inputs * count if whole_in else inputs
+        every = inputs * count if whole_in else (*inputs, *(Array(split=False),) * (count - len(inputs)))
         inputs = tuple(Array(split=False, static=True) if i in static else a for i, a in enumerate(every))
         whole_in = False
     names = _names_of(site, resolver, count, (), counts if not opened else set(), by_keyword=by_keyword)
     if by_keyword and (names is None or opened or len(counts) > 1 or len(names) not in counts):
-        return None
-    if not whole_in and counts and (opened or counts != {len(inputs)}):
         return None
     by_rows = devices is None and not all_devices
     if by_rows and next((a.axis for a in inputs if a.drops), 1):
@@ -230,6 +227,13 @@ def of_site(site: MappedSite, resolver: Resolver, default_axis: str, *, all_devi
 
 def _is_decorated(site: MappedSite) -> bool:
     return site.mapped is not None and isinstance(site.mapped.value, Function)
+
+
+def _near_calls(site: MappedSite, resolver: Resolver) -> list[ast.Call]:
+    """The calls of what a site maps, found by its names: those of its own file, where there are some."""
+    found = calls_of(site, resolver)
+    near = [call for call, module in found if module is site.module]
+    return near or [call for call, _ in found]
 
 
 def _has_receiver(site: MappedSite) -> bool:
@@ -304,7 +308,7 @@ def _devices(site: MappedSite, resolver: Resolver) -> ast.expr | bool | None:
     if values == (Constant(None),):
         return None
     usable = argument.expression is not None and argument.module is site.module
-    unsure = any(isinstance(v, Parameter) or v == Constant(None) for v in values)
+    unsure = any(_may_be_none(v) for v in values)
     return argument.expression if usable and not unsure and argument.expression is not None else False
 
 

@@ -47,7 +47,8 @@ class Wanted:
     unlike: bool = False  # an array may lie on all devices with unlike copies
     ordered: bool = False
     processes: bool = False
-    needs: Needs | None = None
+    needs: dict[Module, Needs] = field(default_factory=dict)
+    chosen_needs: Needs | None = None  # what the map that chooses its mesh needs where it is written next
     default_axis: str = "devices"
     users: set[Module] = field(default_factory=set)  # files that make meshes
     by_module: dict[Module, set[str]] = field(default_factory=dict)
@@ -113,11 +114,6 @@ class Shared:
     def one_axis(self) -> bool:
         """Whether all maps of the project have one axis in common, which nobody needs to name."""
         return self._wanted.one_axis is not None
-
-    @property
-    def many_axes(self) -> bool:
-        """Whether the maps of the project are known to have several axes."""
-        return self._final and self._wanted.one_axis is None
 
     @property
     def has_get_mesh(self) -> bool:
@@ -374,15 +370,20 @@ def _host_local(names: FileNames, wanted: Wanted) -> Iterator[str]:
     jax, spec = names.of("jax"), names.of("jax.sharding.PartitionSpec")
     multihost = names.of("jax.experimental.multihost_utils")
     axis, parameter = _axis(wanted)
-    usual = f"{spec}({axis})" if not parameter else "None"
-    specs = f", in_specs={usual}, out_specs={usual}" if wanted.with_specs else ""
-    yield f"def host_local(mapped{specs}):"
+    usual = f"{spec}({axis})"
+    mesh = "get_mesh()" if not parameter else "get_mesh(axis_name)"
+    more = f", {parameter}" if parameter else ""
+    if wanted.with_specs:
+        more += f", in_specs={usual}, out_specs={usual}" if not parameter else ", in_specs=0, out_specs=0"
+    yield f"def host_local(mapped{more}):"
     yield '    """Gives mapped the rows of this process and takes its rows of the results, where there are several."""'
     yield ""
     if wanted.with_specs:
         yield "    def convert(function, specs, tree):"
         yield "        def one(spec, part):"
-        yield "            return part if spec is None else function(part, get_mesh(), spec)"
+        if parameter:
+            yield f"            spec = {usual} if spec == 0 else spec"
+        yield f"            return part if spec is None else function(part, {mesh}, spec)"
         yield ""
         yield f"        return {jax}.tree.map(one, specs, tree, is_leaf=lambda spec: spec is None)"
         yield ""
@@ -394,7 +395,7 @@ def _host_local(names: FileNames, wanted: Wanted) -> Iterator[str]:
         yield f"        args = convert({multihost}.host_local_array_to_global_array, in_specs, args)"
         yield f"        return convert({multihost}.global_array_to_host_local_array, out_specs, mapped(*args))"
     else:
-        yield f"        mesh, spec = get_mesh(), {spec}({axis})"
+        yield f"        mesh, spec = {mesh}, {usual}"
         yield f"        args = {multihost}.host_local_array_to_global_array(args, mesh, spec)"
         yield f"        return {multihost}.global_array_to_host_local_array(mapped(*args), mesh, spec)"
     yield ""
@@ -402,8 +403,8 @@ def _host_local(names: FileNames, wanted: Wanted) -> Iterator[str]:
 
 
 def _map_stacked(names: FileNames, wanted: Wanted) -> Iterator[str]:
-    assert wanted.needs is not None
-    needs = wanted.needs
+    needs = wanted.chosen_needs
+    assert needs is not None
     found = Names(
         helper=NAMES["map_stacked"],
         jax=names.of("jax"),

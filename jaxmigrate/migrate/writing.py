@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -36,7 +38,8 @@ from jaxmigrate.migrate.style import style_of
 from jaxmigrate.program.modules import Module, Project
 from jaxmigrate.program.operations import Define, DropAlias, NameArgument, Operation, Replace, ReplaceAlias, code
 from jaxmigrate.program.resolve import Resolver
-from jaxmigrate.program.sites import MappedSite
+from jaxmigrate.program.sites import MappedSite, axis_of
+from jaxmigrate.program.values import Constant
 
 COUNTS = re.compile(
     r"device_count|local_devices|\bdevices\(\)|\breplicate\(|\bshard\(|device_put_(replicated|sharded)|n_devices"
@@ -122,7 +125,13 @@ class ProjectWriter:
             by_module[module].operations.append(operation)
         for work in self.works:
             work.operations += self._names[work.module].imports() if work.operations else ()
-        return {path: NewFile(sharing_module(path, found, self.wanted), users[path]) for path, found in kinds.items()}
+        return {path: self._new_file(path, found, users[path]) for path, found in kinds.items()}
+
+    def _new_file(self, path: Path, kinds: Collection[str], users: list[Module]) -> NewFile:
+        """The module of what some files share."""
+        needs = [self.wanted.needs[user] for user in users if user in self.wanted.needs]
+        self.wanted.chosen_needs = functools.reduce(merged, needs) if needs else None
+        return NewFile(sharing_module(path, kinds, self.wanted), users)
 
     def _released(self, module: Module) -> dict[str, ast.alias]:
         """The imported functions of a file whose only uses were operations that are no more."""
@@ -177,6 +186,7 @@ class ProjectWriter:
             return
         more = FileNames(work.module, self._released(work.module))
         more.adopt(names)
+        self.wanted.chosen_needs = self.wanted.needs.get(work.module)
         texts = list(definitions(with_their_own(shared.called), more, self.wanted, shared.called))
         uses = tuple(u for u in (_node(op) for op in work.operations) if u is not None)
         work.operations += [Define(text, uses) for text in texts]
@@ -220,7 +230,8 @@ class ProjectWriter:
         choice = self._choice(site)
         if choice is not None:
             return of_choice(choice, self.resolver, site.module)
-        return of_site(site, self.resolver, self.default_axis, all_devices=self._counts_devices(site.module))
+        all_devices = self.around.processes or self._counts_devices(site.module)
+        return of_site(site, self.resolver, self.default_axis, all_devices=all_devices)
 
     def _counts_devices(self, module: Module) -> bool:
         """Whether arrays that have a row for each device are at home in a file, or in those that mention it."""
@@ -231,8 +242,17 @@ class ProjectWriter:
         return self._counted[module]
 
     def _default_axis(self) -> str:
-        """A name for axes without one, for which no code can ask."""
+        """A name for axes without one: that of the others, unless some code may ask whether it is bound."""
         texts = [m.text for m in self.project.named]
+        known = Counter(
+            axis.value
+            for work in self.works
+            for decision in work.decisions
+            for site in decision.sites
+            if isinstance(axis := axis_of(site, self.resolver), Constant) and isinstance(axis.value, str)
+        )
+        if known and not any("NameError" in text for text in texts):
+            return known.most_common(1)[0][0]
         for name in DEFAULT_AXES:
             if not any(f'"{name}"' in text or f"'{name}'" in text for text in texts):
                 return name
@@ -320,7 +340,7 @@ class ProjectWriter:
             text = "\n".join(helper_lines(needs, found.names))
             work.operations.append(Define(text, tuple(d.reference.node for d in plain)))
         else:
-            self.wanted.needs = needs if self.wanted.needs is None else merged(self.wanted.needs, needs)
+            self.wanted.needs[work.module] = needs
             name = shared.name("map_stacked")
         work.operations += [Replace(d.reference.node, code(name)) for d in plain]
 
