@@ -62,6 +62,8 @@ class Body:
         function = self.function
         if _has_yield(function.node) or function.node.args.vararg is not None:
             return None
+        if isinstance(function.node, ast.Lambda) and not self._is_clear():
+            return None
         names = function.passed_names()
         count = len(self.plan.inputs)
         if self.plan.whole_in:
@@ -75,6 +77,11 @@ class Body:
             inputs = list(zip(names, self.plan.inputs, strict=False))
         outputs = self._outputs(function.node)
         return None if outputs is None else [*self._inputs(function, inputs), *outputs]
+
+    def _is_clear(self) -> bool:
+        """Whether a lambda stays readable: what it is given are single arrays, and what it gives has no mapped axis."""
+        plain = all(i in self.arrays for i, array in enumerate(self.plan.inputs) if array.drops)
+        return plain and not any(array.drops or array.fields for array in self.plan.outputs)
 
     def _inputs(self, function: Function, inputs: Sequence[tuple[str, Array]]) -> Iterator[Operation]:
         if isinstance(function.node, ast.Lambda):
@@ -106,7 +113,7 @@ class Body:
         for name, array in inputs:
             if array.drops:
                 for read in _reads(function.body, name):
-                    yield Replace(read, code(squeezed("$itself", array.axis, self.words, is_array=False)))
+                    yield Replace(read, code(squeezed("$itself", array.axis, self.words, is_array=True)))
 
     def _outputs(self, function: FunctionNode) -> list[Operation] | None:
         if not any(array.drops or array.fields for array in self.plan.outputs):

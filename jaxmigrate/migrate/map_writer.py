@@ -173,6 +173,8 @@ class MapWriter:
             more += f", out_specs={outs[0] if alike else _display(outs)}"
         if more:
             self.shared.needs_specs()
+        if plan.given_by_keyword:
+            self.shared.needs_keywords()
         if not self.shared.one_axis:
             more = f", $axis{more}"
         if fun:
@@ -205,11 +207,17 @@ class MapWriter:
         fun = inner
         plain_names = names
         if scope.kind == "class":
-            if names is None or not plan.inputs[0].static or len(function.decorator_list) > 1:
+            holder = scope.node
+            if names is None or len(function.decorator_list) > 1 or not isinstance(holder, ast.ClassDef):
                 return False
-            fun = f"{names[0]}.{inner}"
-            plan = _without_first(plan)
-            plain_names = names[1:]
+            if not plan.whole_in and plan.inputs[0].static:
+                fun = f"{names[0]}.{inner}"
+                plan = _without_first(plan)
+                plain_names = names[1:]
+            elif holder in self.module.tree.body:
+                fun = f"{holder.name}.{inner}"  # the object is one of the arrays
+            else:
+                return False
         elif names is None and (plan.static or plan.by_keyword):
             return False
         signature = ", ".join(names) if names is not None else "*args"
@@ -279,6 +287,8 @@ class MapWriter:
             return False
         body = self._body(plan)
         fun: str | Part = mapped
+        if body is not None and plan.spoken and plan.names is not None:
+            return False
         if body is None:
             wrapped = self._wrapped(plan, mapped)
             if wrapped is None:
@@ -314,6 +324,9 @@ class MapWriter:
             axes += f", out_axes={found[0] if plan.whole_out or len(set(found)) == 1 else _display(found)}"
         if axes:
             self.shared.needs_axes()
+        if plan.spoken and plan.names is not None:  # which the mapped function takes by keyword alone
+            given = ", ".join(f"{n}={n}" for n in plan.names)
+            return code(f"{name}(lambda {', '.join(plan.names)}: $fun({given}){axes})", fun=mapped)
         return code(f"{name}($fun{axes})", fun=mapped)
 
     def _direct(self, plan: MapPlan, fun: str | Part) -> None:

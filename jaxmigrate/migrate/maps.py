@@ -74,6 +74,7 @@ class MapPlan:
     named: dict[Place, NamedTuple] = field(default_factory=dict)
     choice: SiteChoice | None = None
     given_by_keyword: bool = False
+    spoken: bool = False  # every argument goes to the mapped function by keyword
 
     @property
     def everything(self) -> tuple[Array, ...]:
@@ -203,8 +204,14 @@ def of_site(site: MappedSite, resolver: Resolver, default_axis: str, *, all_devi
         inputs = tuple(Array(split=False, static=True) if i in static else a for i, a in enumerate(every))
         whole_in = False
     names = _names_of(site, resolver, count, (), counts if not opened else set(), by_keyword=by_keyword)
-    if by_keyword and (names is None or opened or len(counts) > 1 or len(names) not in counts):
+    spoken = _spoken(calls) if by_keyword and whole_in else None
+    if by_keyword and spoken is None and (names is None or opened or len(counts) > 1 or len(names) not in counts):
         return None
+    by_position = by_keyword and names is not None and not opened and counts == {len(names)}
+    if spoken is not None and not (by_position and set(names or ()) == set(spoken)):
+        names = spoken
+    else:
+        spoken = None
     by_rows = devices is None and not all_devices
     if by_rows and next((a.axis for a in inputs if a.drops), 1):
         return None  # the size of another axis is read by the map that chooses its mesh
@@ -222,11 +229,20 @@ def of_site(site: MappedSite, resolver: Resolver, default_axis: str, *, all_devi
         by_rows=by_rows,
         names=names,
         given_by_keyword=by_keyword,
+        spoken=spoken is not None,
     )
 
 
 def _is_decorated(site: MappedSite) -> bool:
     return site.mapped is not None and isinstance(site.mapped.value, Function)
+
+
+def _spoken(calls: Sequence[ast.Call]) -> tuple[str, ...] | None:
+    """The keywords by which every call gives all that it gives."""
+    found = {tuple(k.arg or "" for k in call.keywords) for call in calls}
+    first = next(iter(found), ())
+    same = len({frozenset(names) for names in found}) == 1 and "" not in first
+    return first if first and same and not any(call.args for call in calls) else None
 
 
 def _near_calls(site: MappedSite, resolver: Resolver) -> list[ast.Call]:

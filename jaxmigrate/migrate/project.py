@@ -217,7 +217,7 @@ def _new_file(path: Path, new: NewFile, names: Mapping[Path, str]) -> FilePlan:
 
     beside = next((n for p, n in names.items() if p.parent == path.parent), None)
     name = str(Path(beside).parent / path.name) if beside is not None else _relative(path, names)
-    text = rewritten(SHARING, new.operations, Style())
+    text = rewritten(f"{SHARING}\n{new.imports}\n", new.operations, Style())
     return FilePlan(name, "", text, "", text, (), users=frozenset(names[user.path] for user in new.users))
 
 

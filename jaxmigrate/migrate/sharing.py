@@ -8,11 +8,13 @@ from __future__ import annotations
 import ast
 import os
 import re
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from jaxmigrate.migrate.helper import Names, Needs, helper_lines
+from jaxmigrate.migrate.imports import together
 from jaxmigrate.migrate.maps import MapPlan
 from jaxmigrate.migrate.names import FileNames
 from jaxmigrate.program.modules import Module, Project
@@ -41,6 +43,7 @@ class Wanted:
     any_axis: bool = False  # some axis is only known at run time
     meshes: int = 0
     get_mesh: bool = False
+    keywords: bool = False  # host_local is given arguments by keyword
     with_specs: bool = False  # some arrays of host_local are no stacked ones
     with_axes: bool = False  # some axis that is dropped is not the first one
     weakly: bool = False  # Python's numbers keep their weak dtypes, as in jaxline's function
@@ -127,6 +130,10 @@ class Shared:
             else:
                 self._wanted.any_axis = True
 
+    def needs_keywords(self) -> None:
+        """Says that host_local is given arguments by keyword."""
+        self._wanted.keywords = True
+
     def needs_specs(self) -> None:
         """Says that host_local is told which arrays are a process's own."""
         self._wanted.with_specs = True
@@ -204,14 +211,15 @@ def _is_package(folder: Path, project: Project) -> bool:
 
 def _import_of(module: Module, path: Path, root: Path, modules: Sequence[Module], *, is_package: bool) -> str | None:
     """The name by which a file imports a module; None where nothing shows that it could."""
-    text = module.text
     if is_package:
-        depth = len(module.path.parent.relative_to(root).parts)
-        absolute = f"{root.name}.{path.stem}"
-        if f"from {root.name}" in text or f"import {root.name}" in text:
-            return absolute
-        relative = any(isinstance(n, ast.ImportFrom) and n.level for n in module.tree.body)
-        return f"{'.' * (depth + 1)}{path.stem}" if relative else absolute
+        folders = module.path.parent.relative_to(root).parts
+        named = re.compile(rf"^[ \t]*(?:from|import)[ \t]+{re.escape(root.name)}\b", re.MULTILINE)
+        if root.name.isidentifier() and any(named.search(m.text) for m in [module, *modules]):
+            return f"{root.name}.{path.stem}"
+        if any(isinstance(n, ast.ImportFrom) and n.level for n in module.tree.body):
+            return f"{'.' * (len(folders) + 1)}{path.stem}"
+        if module.path.parent != root:
+            return None
     siblings = {p.stem for p in _files(module.path.parent)} - {module.path.stem}
     for node in module.tree.body:
         if isinstance(node, ast.ImportFrom) and node.level == 1:
@@ -252,11 +260,15 @@ def with_their_own(kinds: Iterable[str]) -> set[str]:
     return every | {"get_mesh"} if every & USES_MESH else every
 
 
-def sharing_module(path: Path, kinds: Iterable[str], wanted: Wanted) -> list[Operation]:
-    """The operations that write a module of shared functions."""
+def sharing_module(path: Path, kinds: Iterable[str], wanted: Wanted) -> tuple[str, list[Operation]]:
+    """The imports of a module of shared functions, and the operations that write these."""
     names = FileNames(Module(path, "", ast.parse("")))
     texts = list(definitions(with_their_own(kinds), names, wanted, {}))
-    return [*names.imports(), *(Define(text) for text in texts)]
+    statements = set(together(one.statement for one in names.imports()))
+    standard = sorted(s for s in statements if s.split()[1].partition(".")[0] in sys.stdlib_module_names)
+    others = sorted(statements.difference(standard), key=lambda s: (s.startswith("from"), s))
+    head = "\n".join(standard) + "\n\n" * bool(standard and others) + "\n".join(others)
+    return head, [Define(text) for text in texts]
 
 
 def _axis(wanted: Wanted) -> tuple[str, str]:
@@ -388,12 +400,19 @@ def _host_local(names: FileNames, wanted: Wanted) -> Iterator[str]:
         yield f"        return {jax}.tree.map(one, specs, tree, is_leaf=lambda spec: spec is None)"
         yield ""
     yield f"    @{names.of('functools.wraps')}(mapped)"
-    yield "    def call(*args):"
+    kwargs = ", **kwargs" if wanted.keywords else ""
+    yield f"    def call(*args{kwargs}):"
     yield f"        if {jax}.process_count() == 1:"
-    yield "            return mapped(*args)"
+    yield f"            return mapped(*args{kwargs})"
+    if wanted.with_specs and kwargs:
+        yield f"        kwargs = {multihost}.host_local_array_to_global_array(kwargs, {mesh}, {usual})"
     if wanted.with_specs:
         yield f"        args = convert({multihost}.host_local_array_to_global_array, in_specs, args)"
-        yield f"        return convert({multihost}.global_array_to_host_local_array, out_specs, mapped(*args))"
+        yield f"        return convert({multihost}.global_array_to_host_local_array, out_specs, mapped(*args{kwargs}))"
+    elif kwargs:
+        yield f"        mesh, spec = {mesh}, {usual}"
+        yield f"        args, kwargs = {multihost}.host_local_array_to_global_array((args, kwargs), mesh, spec)"
+        yield f"        return {multihost}.global_array_to_host_local_array(mapped(*args, **kwargs), mesh, spec)"
     else:
         yield f"        mesh, spec = {mesh}, {usual}"
         yield f"        args = {multihost}.host_local_array_to_global_array(args, mesh, spec)"

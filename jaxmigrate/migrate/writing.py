@@ -67,6 +67,7 @@ class FileWork:
 class NewFile:
     """A file that the rewrite adds, and those that use it."""
 
+    imports: str
     operations: list[Operation]
     users: list[Module]
 
@@ -131,7 +132,7 @@ class ProjectWriter:
         """The module of what some files share."""
         needs = [self.wanted.needs[user] for user in users if user in self.wanted.needs]
         self.wanted.chosen_needs = functools.reduce(merged, needs) if needs else None
-        return NewFile(sharing_module(path, kinds, self.wanted), users)
+        return NewFile(*sharing_module(path, kinds, self.wanted), users)
 
     def _released(self, module: Module) -> dict[str, ast.alias]:
         """The imported functions of a file whose only uses were operations that are no more."""
