@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 
@@ -14,14 +13,3 @@ class Style:
     quote: str = '"'
     newline: str = "\n"
     width: int = 88
-
-    def render(self, lines: Iterable[str]) -> str:
-        """Lines indented by fours and quoted with double quotes, in this style, each ended."""
-        return "".join(self._line(line) + self.newline for line in lines)
-
-    def _line(self, line: str) -> str:
-        body = line.lstrip(" ")
-        depth = (len(line) - len(body)) // 4
-        if self.quote == "'" and '"""' not in body:
-            body = body.replace('"', "'")
-        return self.indent * depth + body if body else ""

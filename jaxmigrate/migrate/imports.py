@@ -3,28 +3,15 @@
 from __future__ import annotations
 
 import ast
-import itertools
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
-from jaxmigrate.migrate.edits import Edit, Positions
-from jaxmigrate.migrate.global_helpers import (
-    PREFETCH,
-    REPLICATE,
-    SHARD,
-    SHARD_MAP,
-    SHARD_MAP_TREES,
-    STACK,
-    STACKED,
-    GlobalNames,
-)
 from jaxmigrate.migrate.helper import HELPER_NAME, NESTED_NAME, Names, Needs
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.old_names import old_names
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.scopes import Binding
-from jaxmigrate.program.sites import PMAP
 
 IMPORTS = ast.Import | ast.ImportFrom
 STAYING = frozenset({"Mesh", "NamedSharding", "PartitionSpec"})
@@ -112,55 +99,6 @@ def has_jax_import(module: Module) -> bool:
     if module not in _has_anchor:  # asked for each array that might be global
         _has_anchor[module] = _anchor(module) is not None
     return _has_anchor[module]
-
-
-def names_for(
-    module: Module, wanted: Iterable[str], numpy: bool, planned: Iterable[str]
-) -> tuple[GlobalNames, tuple[str, ...]]:
-    """The names for a rewrite with global arrays, and what to import; `planned` are imports already to be added."""
-    bound = dict(_bound_by(one) for statement in planned for one in _each(statement))
-    taken = set(used_names(module)) | set(bound.values())
-    jax, added = (bound["jax"], ()) if "jax" in bound else _jax_name(module, taken)
-    chosen, missing = _choose(module, sorted(wanted), taken, bound)
-    present_numpy = bound_name(module, "numpy")
-    local = "" if present_numpy or not numpy else "import numpy as np" if "np" not in taken else "import numpy as _np"
-    names = GlobalNames(
-        jax=jax,
-        jax_numpy=bound_name(module, "jax.numpy") or f"{jax}.numpy",
-        numpy=present_numpy or local.rpartition(" ")[2] or "np",
-        mesh_class=chosen.get("Mesh", "Mesh"),
-        spec=chosen.get("PartitionSpec", "P"),
-        sharding=chosen.get("NamedSharding", "NamedSharding"),
-        multihost=chosen.get("multihost_utils", "multihost_utils"),
-        mesh=free_name(("mesh", "device_mesh"), taken),
-        shard_map=free_name((SHARD_MAP,), taken),
-        replicate=free_name((REPLICATE,), taken),
-        shard=free_name((SHARD,), taken),
-        prefetch=free_name((PREFETCH,), taken),
-        stack=free_name((STACK,), taken),
-        shard_map_trees=free_name((SHARD_MAP_TREES,), taken),
-        stacked=free_name((STACKED,), taken),
-        numpy_import=local,
-    )
-    return names, (*added, *_statements(missing))
-
-
-def _each(statement: str) -> Iterator[str]:
-    """An import statement as one for each name."""
-    node = ast.parse(statement).body[0]
-    assert isinstance(node, IMPORTS)
-    for alias in node.names:
-        source = f"from {node.module} " if isinstance(node, ast.ImportFrom) else ""
-        yield f"{source}import {alias.name}" + (f" as {alias.asname}" if alias.asname else "")
-
-
-def _bound_by(statement: str) -> tuple[str, str]:
-    """The dotted name that an import of one name brings in, and what it binds it to."""
-    node = ast.parse(statement).body[0]
-    assert isinstance(node, IMPORTS)
-    alias = node.names[0]
-    prefix = f"{node.module}." if isinstance(node, ast.ImportFrom) else ""
-    return prefix + alias.name, alias.asname or alias.name
 
 
 def _numpy_name(module: Module, needs: Needs, taken: set[str]) -> tuple[str, tuple[str, ...]]:
@@ -304,146 +242,6 @@ def together(statements: Iterable[str]) -> list[str]:
         source, _, names = statement.partition(" import ")
         found.setdefault(source, []).extend(names.split(", ") if names else [])
     return [f"{source} import {', '.join(sorted(names))}" if names else source for source, names in found.items()]
-
-
-def insertions(module: Module, positions: Positions, added: Sequence[str], newline: str) -> list[Edit]:
-    """Edits that put import statements into the block that imports jax, where its sorting puts them."""
-    return [
-        edit
-        for statement in added
-        for edit in _additions(module, positions, statement) or [_insertion(module, positions, statement, newline)]
-    ]
-
-
-def _additions(module: Module, positions: Positions, statement: str) -> list[Edit]:
-    """Edits that put names into an import of one line that has others of theirs, where they fit."""
-    node = ast.parse(statement).body[0]
-    if not isinstance(node, ast.ImportFrom) or module.cells:
-        return []
-    for there in leading(module):
-        if isinstance(there, ast.ImportFrom) and _takes(there, node, module, positions):
-            return [_addition(there, alias, positions) for alias in node.names]
-    return []
-
-
-def _takes(there: ast.ImportFrom, more: ast.ImportFrom, module: Module, positions: Positions) -> bool:
-    """Whether an import has only names that nothing takes out of it, on a line with room for those of another."""
-    if there.level or there.module != more.module or not {alias.name for alias in there.names} <= STAYING:
-        return False
-    start, end = positions.line_span(there.lineno)
-    line = module.text[start:end].rstrip()
-    names = [ast.unparse(alias) for alias in (*there.names, *more.names)]
-    alone = f"from {there.module} import {', '.join(names[: len(there.names)])}"
-    return line == alone and len(f"from {there.module} import {', '.join(names)}") < WIDTH
-
-
-def _addition(there: ast.ImportFrom, alias: ast.alias, positions: Positions) -> Edit:
-    """The edit that puts one name among those of an import, before the first that sorts below it."""
-    below = next((other for other in there.names if other.name > alias.name), None)
-    if below is None:
-        end = positions.span(there.names[-1])[1]
-        return Edit(end, end, f", {ast.unparse(alias)}")
-    start = positions.span(below)[0]
-    return Edit(start, start, f"{ast.unparse(alias)}, ")
-
-
-def _insertion(module: Module, positions: Positions, statement: str, newline: str) -> Edit:
-    anchor = _anchor(module)
-    assert anchor is not None
-    block = _block_of(anchor, module)
-    after = _predecessor(block, statement) or anchor
-    assert after.end_lineno is not None
-    last = max((s.end_lineno or 0) for s in module.tree.body if s.lineno <= after.end_lineno)
-    _, end = positions.line_span(last)
-    ended = module.text[:end].endswith(("\n", "\r"))
-    return Edit(end, end, f"{statement}{newline}" if ended else f"{newline}{statement}")
-
-
-def _block_of(anchor: IMPORTS, module: Module) -> list[IMPORTS]:
-    """The imports around `anchor` with no other statement or blank line between."""
-    body = module.tree.body
-    index = body.index(anchor)
-    first = last = index
-    while first > 0 and _adjacent(body[first - 1], body[first]):
-        first -= 1
-    while last + 1 < len(body) and _adjacent(body[last], body[last + 1]):
-        last += 1
-    return [s for s in body[first : last + 1] if isinstance(s, IMPORTS)]
-
-
-def _adjacent(one: ast.stmt, other: ast.stmt) -> bool:
-    imports = isinstance(one, IMPORTS) and isinstance(other, IMPORTS)
-    return imports and other.lineno - (one.end_lineno or 0) <= 1
-
-
-def _predecessor(block: Sequence[IMPORTS], statement: str) -> IMPORTS | None:
-    """The import after which `statement` goes: by module name among those of jax, in the block's own kind of order."""
-    new = ast.parse(statement).body[0]
-    assert isinstance(new, IMPORTS)
-    interleaved = any(isinstance(a, ast.ImportFrom) and isinstance(b, ast.Import) for a, b in itertools.pairwise(block))
-    before = [s for s in block if is_jax(s) and _order(s, interleaved) <= _order(new, interleaved)]
-    if not before and not interleaved and isinstance(new, ast.ImportFrom):
-        plain = [s for s in block if isinstance(s, ast.Import)]
-        return plain[-1] if plain else None
-    if before and isinstance(new, ast.ImportFrom) and isinstance(before[-1], ast.Import) and not interleaved:
-        return [s for s in block if isinstance(s, ast.Import)][-1]
-    return before[-1] if before else None
-
-
-def _order(statement: IMPORTS, interleaved: bool) -> tuple[bool, str]:
-    if isinstance(statement, ast.ImportFrom):
-        return not interleaved, (statement.module or "").lower()
-    return False, statement.names[0].name.lower()
-
-
-def removals(module: Module, positions: Positions, replaced: set[ast.AST], kept: frozenset[str]) -> list[Edit]:
-    """Edits that drop `from jax import pmap` where every use of it was replaced; `kept` are names others import."""
-    edits: list[Edit] = []
-    for name, bindings in module.table.root.bindings.items():
-        for binding in bindings:
-            if _imports(binding, module) != PMAP or name in kept or binding.kind != "from":
-                continue
-            statement = module.table.parents[binding.node]
-            if isinstance(statement, ast.ImportFrom) and _unused(name, module, replaced):
-                edits += drop_alias(statement, binding.node, module, positions)
-    return edits
-
-
-def _unused(name: str, module: Module, replaced: set[ast.AST]) -> bool:
-    loads = [n for n in module.table.references if isinstance(n, ast.Name) and n.id == name]
-    listed = any(isinstance(n, ast.Constant) and n.value == name for n in module.nodes)
-    return not listed and all(n in replaced for n in loads) and not module.is_package
-
-
-def drop_alias(statement: ast.ImportFrom, alias: ast.AST, module: Module, positions: Positions) -> list[Edit]:
-    """Edits that drop one name from an import, or all of it where that is its only one."""
-    names: list[ast.alias] = statement.names
-    if statement not in module.tree.body:
-        return []
-    if len(names) == 1:
-        same_line = [s for s in module.tree.body if s is not statement and s.lineno == statement.lineno]
-        if same_line:
-            return []
-        start, _ = positions.line_span(statement.lineno)
-        _, end = positions.line_span(statement.end_lineno or statement.lineno)
-        return [Edit(start, end, "")]
-    return cut_names(statement, {alias}, positions)
-
-
-def cut_names(statement: IMPORTS, dropped: Collection[ast.AST], positions: Positions) -> list[Edit]:
-    """Edits that cut names out of an import of which others stay, each with the comma beside it."""
-    names = statement.names
-    edits: list[Edit] = []
-    for index, alias in enumerate(names):
-        if alias not in dropped:
-            continue
-        if any(other not in dropped for other in names[index + 1 :]):
-            edits.append(Edit(positions.span(alias)[0], positions.span(names[index + 1])[0], ""))
-            continue
-        last_kept = next(other for other in reversed(names[:index]) if other not in dropped)
-        edits.append(Edit(positions.span(last_kept)[1], positions.span(names[-1])[1], ""))
-        break
-    return edits
 
 
 def imported_names(modules: Sequence[Module], resolver: Resolver) -> dict[Module, frozenset[str]]:

@@ -10,7 +10,6 @@ from jaxmigrate.flow.layout.choices import Choice, NamedTuple, SiteChoice
 from jaxmigrate.flow.layout.results import Place
 from jaxmigrate.migrate.one_device import calls_of
 from jaxmigrate.program.modules import Module
-from jaxmigrate.program.operations import Part
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.scopes import all_parameters
 from jaxmigrate.program.sites import MappedSite, listed, literal_of, mapped_values
@@ -328,12 +327,6 @@ def _devices(site: MappedSite, resolver: Resolver) -> ast.expr | bool | None:
     return argument.expression if usable and not unsure and argument.expression is not None else False
 
 
-def function_of(site: MappedSite, resolver: Resolver) -> Function | None:
-    """The function that a site maps, where it is one def or lambda of the project."""
-    found = mapped_values(site, resolver)
-    return found[0] if len(found) == 1 and isinstance(found[0], Function) else None
-
-
 def _names_of(
     site: MappedSite,
     resolver: Resolver,
@@ -377,8 +370,3 @@ def _count(site: MappedSite, resolver: Resolver, counts: set[int], opened: bool)
         return next(iter(counts))
     names = _names_of(site, resolver, None, ()) if not counts else None
     return len(names) if names is not None else None
-
-
-def part(value: str | ast.expr) -> str | Part:
-    """What a template takes for a source or a node."""
-    return value

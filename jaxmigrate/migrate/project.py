@@ -18,12 +18,12 @@ from jaxmigrate.migrate.decide import (
     is_bound_at_once,
     surroundings,
 )
-from jaxmigrate.migrate.edits import Positions
 from jaxmigrate.migrate.imports import imported_names
 from jaxmigrate.migrate.kept import leave_kept
 from jaxmigrate.migrate.layouts import Chosen, choose
 from jaxmigrate.migrate.neighbours.plans import with_new_names, with_renewed_originals
 from jaxmigrate.migrate.plan import FilePlan, Plan, SitePlan
+from jaxmigrate.migrate.positions import column_of
 from jaxmigrate.migrate.sites import Outcome, site_plan
 from jaxmigrate.migrate.style import style_of
 from jaxmigrate.migrate.together import leave_together
@@ -207,8 +207,7 @@ def _plan(
 
 def _ids(name: str, module: Module, sites: Sequence[MappedSite]) -> dict[ast.expr, str]:
     """The names of a file's sites in reports and marks."""
-    positions = Positions(module.text)
-    return {site.node: f"{name}:{site.node.lineno}:{positions.column(site.node)}" for site in sites}
+    return {site.node: f"{name}:{site.node.lineno}:{column_of(site.node, module)}" for site in sites}
 
 
 def _new_file(path: Path, new: NewFile, names: Mapping[Path, str]) -> FilePlan:
@@ -276,12 +275,11 @@ def _plan_file(
     plans: list[SitePlan] = []
     marks: list[Mark] = []
     marks_after: list[Mark] = []
-    positions = Positions(module.text)
     for outcome in _outcomes(module, sites, work.decisions, roots, leaned_on, resolver):
         choice = (
             chosen.layouts.sites.get(outcome.site.node) if chosen is not None and outcome.site is not None else None
         )
-        plan = site_plan(outcome, name, positions, resolver, choice)
+        plan = site_plan(outcome, name, module, resolver, choice)
         direct = outcome.site is not None and outcome.site.node in work.direct
         written_as = "jax.shard_map" if direct else "shard_map_stacked" if plan.status == "rewritten" else ""
         plans.append(replace(plan, written=written_as))

@@ -9,8 +9,9 @@ from typing import Literal
 
 from jaxmigrate.flow.layout.choices import Choice, SiteChoice
 from jaxmigrate.migrate.decide import Decision, Refusal
-from jaxmigrate.migrate.edits import Positions
 from jaxmigrate.migrate.plan import ArrayLayout, Layout, SitePlan
+from jaxmigrate.migrate.positions import column_of
+from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.sites import MappedSite, Reference, axis_of, literal_of, mapped_values
 from jaxmigrate.program.values import Constant, Function, Partial
@@ -39,11 +40,11 @@ class Outcome:
 
 
 def site_plan(
-    outcome: Outcome, path: str, positions: Positions, resolver: Resolver, choice: SiteChoice | None = None
+    outcome: Outcome, path: str, module: Module, resolver: Resolver, choice: SiteChoice | None = None
 ) -> SitePlan:
     """What `fix` reports of a site; `choice` are its layouts where global arrays were asked for."""
     node = outcome.site.node if outcome.site is not None else outcome.marked
-    column = positions.column(node)
+    column = column_of(node, module)
     refusal = outcome.refusal
     status: Literal["rewritten", "left"] = "rewritten" if refusal is None else "left"
     return SitePlan(
