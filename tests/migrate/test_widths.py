@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from jaxmigrate.migrate.import_style import configured
 from jaxmigrate.migrate.style import style_of
 from jaxmigrate.migrate.widths import configured_width, shown_width
 from jaxmigrate.program.modules import parse_module
@@ -64,3 +65,39 @@ def test_the_nearest_configuration_counts(tmp_path: Path) -> None:
 def test_lines_show_a_width(lengths: list[int], width: int) -> None:
     assert shown_width(["x" * length for length in lengths]) == width
     assert shown_width([*("x" * length for length in lengths), "# " + "c" * 200]) == width
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "combines"),
+    [
+        ("pyproject.toml", "[tool.isort]\nprofile = 'black'\n", False),
+        ("pyproject.toml", "[tool.isort]\ncombine_as_imports = true\n", True),
+        ("pyproject.toml", "[tool.ruff.lint]\nselect = ['E', 'I']\n", False),
+        (
+            "pyproject.toml",
+            "[tool.ruff.lint]\nselect = ['I']\n[tool.ruff.lint.isort]\ncombine-as-imports = true\n",
+            True,
+        ),
+        ("pyproject.toml", "[tool.ruff.lint]\nselect = ['E']\n", None),
+        ("ruff.toml", "[lint]\nextend-select = ['I001']\n", False),
+        ("setup.cfg", "[isort]\ncombine_as_imports = True\n", True),
+        (".isort.cfg", "[settings]\nline_length = 80\n", False),
+    ],
+)
+def test_names_with_an_as(tmp_path: Path, name: str, text: str, combines: bool | None) -> None:
+    (tmp_path / ".git").mkdir()
+    (tmp_path / name).write_text(text)
+    assert configured(tmp_path) is combines
+
+
+@pytest.mark.parametrize(
+    ("text", "combines"),
+    [
+        ("from a import b, c as d\n", True),
+        ("from a import b\nfrom a import c as d\n", False),
+        ("from a import b as c\n", True),
+        ("import a as b\n", True),
+    ],
+)
+def test_imports_show_it(text: str, combines: bool) -> None:
+    assert style_of(parse_module(Path("/nowhere/a.py"), text)).combine_as is combines
