@@ -377,8 +377,7 @@ def fitted_small(command: ApplyOperations, small: cst.BaseSmallStatement, indent
 def define(body: Body, definitions: Sequence[Define]) -> None:
     """Puts definitions below the imports and the docstring, before the first statement that uses one."""
     command = body.command
-    known = {source(statement).strip() for statement in body.statements} if definitions else set()
-    made = [s for one in definitions for s in built(command, Code(one.text), "") if source(s).strip() not in known]
+    made = [s for one in definitions for s in built(command, Code(one.text), "") if not _stands(body, s)]
     if not made:
         return
     lines = [line for one in definitions for node in one.uses if (line := getattr(node, "lineno", None)) is not None]
@@ -397,6 +396,17 @@ def define(body: Body, definitions: Sequence[Define]) -> None:
         below = body.statements[place]
         rest = _below_blanks(below.leading_lines[len(above) :])
         body.statements[place] = below.with_changes(leading_lines=[EMPTY, EMPTY, *rest])
+
+
+def _stands(body: Body, new: cst.BaseStatement) -> bool:
+    """Whether a module has a definition already, word for word."""
+    same = [one for one in body.statements if type(one) is type(new) and _name_of(one) == _name_of(new)]
+    return any(source(one).strip() == source(new).strip() for one in same)
+
+
+def _name_of(statement: cst.BaseStatement) -> str:
+    """The name of a function or class."""
+    return statement.name.value if isinstance(statement, cst.FunctionDef | cst.ClassDef) else ""
 
 
 def _below_imports(body: Body, lines: Sequence[int]) -> tuple[int, Sequence[cst.EmptyLine]]:

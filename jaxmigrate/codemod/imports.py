@@ -87,7 +87,7 @@ def changed(
     if moves:
         line = command.places.start(original)[0]
         return Changed(statement, tuple(Moved(one, line) for one in elsewhere))
-    groups = [_text(group) for group in _by_source(elsewhere)]
+    groups = [_text(group) for group in _by_source(elsewhere, command.style.combine_as)]
     if statement is None and groups:
         statement = _parsed(groups.pop(0))
         command.keep_comments(updated, statement)
@@ -122,7 +122,8 @@ def add(body: Body, wanted: Iterable[Import], moved: Iterable[Moved]) -> None:
     for one, line in moved:
         _note(limits, one, body.first_line(_past_imports(body, line)))
     missing = {text: pair for text, pair in limits.items() if not _has(body, *pair)}
-    for group in _by_source([one for one, _ in missing.values()]):
+    combine = body.command.style.combine_as
+    for group in _by_source([one for one, _ in missing.values()], combine):
         line = min(missing[one.statement][1] for one in group)
         if not (group[0].name and _joined(body, group, line)):
             _inserted(body, group, line)
@@ -133,11 +134,12 @@ def _note(limits: dict[str, tuple[Import, int]], one: Import, line: int) -> None
     limits[one.statement] = one, min(line, limits[one.statement][1]) if one.statement in limits else line
 
 
-def _by_source(wanted: Iterable[Import]) -> list[list[Import]]:
-    """Imports with those from one module together."""
+def _by_source(wanted: Iterable[Import], combine: bool) -> list[list[Import]]:
+    """Imports with those from one module together; those with an `as` too, where these may be combined."""
     found: dict[str, list[Import]] = {}
     for one in {one.statement: one for one in wanted}.values():
-        found.setdefault(one.module if one.name else one.statement, []).append(one)
+        alone = not one.name or (one.asname and not combine)
+        found.setdefault(one.statement if alone else one.module, []).append(one)
     return list(found.values())
 
 
@@ -165,7 +167,7 @@ def _head(body: Body, line: int) -> list[int]:
     for index, statement in enumerate(body.statements):
         if isinstance(statement, cst.FunctionDef | cst.ClassDef) and not body.command.cells:
             break
-        if body.first_line(index) >= end:
+        if body.origins[index] is not None and body.first_line(index) >= end:
             break
         if alone(statement) is not None:
             found.append(index)
@@ -209,11 +211,14 @@ def _has(body: Body, wanted: Import, line: int) -> bool:
 
 def _joined(body: Body, group: Sequence[Import], line: int) -> bool:
     """Puts names into an import from the same module, in the order of its names."""
+    if group[0].asname and not body.command.style.combine_as:
+        return False
     for index in _head(body, line):
         statement = body.importing(index)
         if not isinstance(statement, cst.ImportFrom) or isinstance(statement.names, cst.ImportStar):
             continue
-        if module_of(statement) != group[0].module:
+        apart = not body.command.style.combine_as and any(alias.asname for alias in statement.names)
+        if apart or module_of(statement) != group[0].module:
             continue
         names = list(statement.names)
         for one in group:
@@ -367,10 +372,14 @@ def _order(known: Sequence[Importing]) -> SortKey:
     """The order in which a section stands: plain imports first, or all by module."""
 
     def plain_first(statement: Importing) -> tuple[bool | str, ...]:
-        return isinstance(statement, cst.ImportFrom), module_of(statement).lower()
+        return isinstance(statement, cst.ImportFrom), module_of(statement).lower(), first_name(statement)
 
     def by_module(statement: Importing) -> tuple[bool | str, ...]:
-        return module_of(statement).lower(), isinstance(statement, cst.ImportFrom)
+        return module_of(statement).lower(), isinstance(statement, cst.ImportFrom), first_name(statement)
+
+    def first_name(statement: Importing) -> str:
+        names = statement.names if isinstance(statement, cst.ImportFrom) else ()
+        return "" if isinstance(names, cst.ImportStar) or not names else _name(names[0]).lower()
 
     def disorder(key: SortKey) -> int:
         found = [key(one) for one in known]

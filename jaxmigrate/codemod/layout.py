@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import libcst as cst
 
-from jaxmigrate.codemod.marks import is_mark, without_marks
+from jaxmigrate.codemod.marks import MARKS, is_mark, without_marks
 
 _PRINTER = cst.Module(body=())
 
@@ -38,7 +38,8 @@ class Room:
 
 def source(node: cst.CSTNode) -> str:
     """The source of a node, without the marks of a verification."""
-    return _PRINTER.code_for_node(without_marks(node))
+    text = _PRINTER.code_for_node(node)
+    return _PRINTER.code_for_node(without_marks(node)) if MARKS in text else text
 
 
 def comments_in(node: cst.CSTNode) -> Iterator[cst.Comment]:

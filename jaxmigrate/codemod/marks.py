@@ -7,6 +7,7 @@ from typing import TypeVar
 import libcst as cst
 
 TRANSFORM_MARK, MAPPED_MARK = "__jaxmigrate_transform__", "__jaxmigrate_mapped__"
+MARKS = "__jaxmigrate_"  # what both begin with
 Node = TypeVar("Node", bound=cst.CSTNode)
 
 

@@ -7,9 +7,13 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """A file's unit of indentation, the quote that its strings use, its line ending, and how long its lines may be."""
+    """A file's unit of indentation, the quote that its strings use, its line ending, and how long its lines may be.
+
+    `combine_as` says that an import may have names with an `as` beside others.
+    """
 
     indent: str = "    "
     quote: str = '"'
     newline: str = "\n"
     width: int = 88
+    combine_as: bool = True

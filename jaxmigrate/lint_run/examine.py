@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,7 +18,7 @@ from jaxmigrate.sources.decoding import os_reason
 from jaxmigrate.suppressions import Mark, marks_of
 
 if TYPE_CHECKING:
-    from jaxmigrate.program.modules import Project
+    from jaxmigrate.program.modules import Module, Project
 
 LIBRARIES = ("jax", "flax", "haiku", "equinox")
 MAPS = ("pmap", "shard_map", "smap", "xmap")
@@ -26,6 +26,7 @@ HOSTS = ("process_index", "host_id", "PartitionSpec", "make_mesh", "Mesh(", "don
 WITHIN_MAPS = ("psum", "pmean", "all_gather", "axis_name", "axis_index", "cross_replica_axis")
 SUBJECTS = (*MAPS, *HOSTS, *WITHIN_MAPS)
 MARKED = "jaxmigrate:"
+FAILED = "jaxmigrate failed at this file"
 _LIBRARIES = tuple(word.encode() for word in LIBRARIES)
 
 
@@ -46,7 +47,8 @@ def examine(piece: Piece, names: Mapping[Path, str], cache: Cache | None) -> Exa
     found = cache.load(piece, files, disk) if files else Examined((), (), {})
     if found is None:
         found = _looked_at(piece, names, disk, files)
-        cache.store(piece, files, disk, found)
+        if not any(error.message.startswith(FAILED) for error in found.errors):
+            cache.store(piece, files, disk, found)
     return found._replace(errors=(*errors, *found.errors))
 
 
@@ -151,11 +153,34 @@ def _asked(
         project = Project((), disk.text, common=piece.common)
         modules, errors = parsed([source for source in sources if _can_matter(source, project)])
         project.adopt(modules)
-        findings = in_cells(ask(modules, project, names, piece.target), sources)
+        findings, failed = _found(modules, lambda asked: ask(asked, project, names, piece.target), names)
+        errors += failed
+        findings = in_cells(findings, sources)
         if disk.remembers:
             for folder, entries in project.listings.items():
                 disk.note_listing(folder, entries)
     return findings, errors
+
+
+def _found(
+    modules: Sequence[Module], ask: Callable[[Sequence[Module]], list[Finding]], names: Mapping[Path, str]
+) -> tuple[list[Finding], list[SourceError]]:
+    """What the rules find; where they fail, by a fault of ours, what each file by itself gives, and the failures."""
+    try:
+        return ask(modules), []
+    except Exception:
+        if os.environ.get("JAXMIGRATE_DEBUG"):
+            raise
+    findings: list[Finding] = []
+    errors: list[SourceError] = []
+    for module in modules:
+        try:
+            findings += ask([module])
+        except Exception as error:  # noqa: BLE001 - the other files are not to suffer
+            what = " ".join(f"{type(error).__name__}: {error}".split())
+            told = f"{FAILED} ({what}), so nothing is told of it; please report it"
+            errors.append(SourceError(names.get(module.path, module.path.as_posix()), told))
+    return sorted(findings), errors
 
 
 def _can_matter(source: SourceFile, project: Project) -> bool:

@@ -10,6 +10,7 @@ from collections import Counter
 from weakref import WeakKeyDictionary
 
 from jaxmigrate.codemod.style import Style
+from jaxmigrate.migrate.import_style import combines_as
 from jaxmigrate.migrate.widths import line_width
 from jaxmigrate.program.modules import Module
 
@@ -22,7 +23,9 @@ _LINE_END = re.compile(r"\r\n|\r|\n")
 def style_of(module: Module) -> Style:
     """The style of a module, looked for once."""
     if module not in _known:
-        _known[module] = Style(_indent(module), _quote(module), newline_of(module.text), line_width(module))
+        _known[module] = Style(
+            _indent(module), _quote(module), newline_of(module.text), line_width(module), combines_as(module)
+        )
     return _known[module]
 
 

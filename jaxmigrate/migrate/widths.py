@@ -46,7 +46,8 @@ def configured_width(folder: Path) -> int | None:
     return configured_width(folder.parent)
 
 
-def _toml(path: Path) -> dict[str, Any]:
+def toml_of(path: Path) -> dict[str, Any]:
+    """What a TOML file says; nothing where it cannot be read."""
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -62,7 +63,7 @@ def _number(value: object) -> int | None:
 
 
 def _of_pyproject(path: Path) -> int | None:
-    tools = _toml(path).get("tool", {})
+    tools = toml_of(path).get("tool", {})
     if not isinstance(tools, dict):
         return None
     for tool, key in (("black", "line-length"), ("ruff", "line-length"), ("yapf", "column_limit")):
@@ -75,14 +76,15 @@ def _of_pyproject(path: Path) -> int | None:
 
 
 def _of_ruff(path: Path) -> int | None:
-    return _number(_toml(path).get("line-length", DEFAULT))
+    return _number(toml_of(path).get("line-length", DEFAULT))
 
 
 def _of_yapf(said: dict[str, Any] | configparser.SectionProxy) -> int | None:
     return _number(said.get("column_limit")) or YAPF.get(str(said.get("based_on_style", "")).lower())
 
 
-def _sections(path: Path, prefix: str = "") -> configparser.ConfigParser:
+def ini_of(path: Path, prefix: str = "") -> configparser.ConfigParser:
+    """What a file of sections says; nothing where it cannot be read."""
     found = configparser.ConfigParser(interpolation=None, strict=False, allow_no_value=True)
     try:
         found.read_string(prefix + path.read_text(encoding="utf-8"))
@@ -92,12 +94,12 @@ def _sections(path: Path, prefix: str = "") -> configparser.ConfigParser:
 
 
 def _of_yapf_file(path: Path) -> int | None:
-    found = _sections(path)
+    found = ini_of(path)
     return next((_of_yapf(found[name]) for name in ("style", "yapf") if name in found), None)
 
 
 def _of_linter(path: Path) -> int | None:
-    found = _sections(path)
+    found = ini_of(path)
     for name, key in (
         ("yapf", ""),
         ("flake8", "max-line-length"),
@@ -113,7 +115,7 @@ def _of_linter(path: Path) -> int | None:
 
 
 def _of_editor(path: Path) -> int | None:
-    found = _sections(path, "[preamble]\n")
+    found = ini_of(path, "[preamble]\n")
     widths = [_number(found[name].get("max_line_length")) for name in found.sections() if _is_for_python(name)]
     return next((width for width in reversed(widths) if width), None)
 

@@ -195,3 +195,16 @@ def test_form_feeds_stay(text: str) -> None:
 def test_what_no_operation_names_keeps_every_byte() -> None:
     text = "x   =  [ 1,2 ,3 ]  ;  y=f( 1 )#c\n\n\n\nclass  A ( B ) :\n  def f( self,* ,a = 1 ) : return ( a )\n\n# end\n   "
     assert after(text, lambda n: [Replace(n("f"), code("g"))]) == text.replace("y=f(", "y=g(")
+
+
+def test_names_with_an_as_stand_apart_where_the_file_has_them_so() -> None:
+    wanted = [Import("jax.sharding", "NamedSharding"), Import("jax.sharding", "PartitionSpec", "P")]
+    apart = Style(combine_as=False)
+    assert after("import jax\n", lambda _: wanted, apart) == (
+        "import jax\nfrom jax.sharding import NamedSharding\nfrom jax.sharding import PartitionSpec as P\n"
+    )
+    before = "import jax\nfrom jax.sharding import PartitionSpec as P\n"
+    assert after(before, lambda _: wanted, apart) == (
+        "import jax\nfrom jax.sharding import NamedSharding\nfrom jax.sharding import PartitionSpec as P\n"
+    )
+    assert after(before, lambda _: wanted) == "import jax\nfrom jax.sharding import NamedSharding, PartitionSpec as P\n"

@@ -5,11 +5,15 @@ from __future__ import annotations
 import os
 import random
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from jaxmigrate import linting, rules
 from jaxmigrate.cli import main
+from jaxmigrate.findings import Finding
+from jaxmigrate.flow.facts import Facts
 from jaxmigrate.lint_run import examine, pool
 from jaxmigrate.lint_run.examine import concerns
 from jaxmigrate.lint_run.pieces import MOST_FILES, pieces
@@ -75,6 +79,34 @@ def test_what_goes_wrong_in_a_process_is_told(
     monkeypatch.setattr(pool, "examine", broken)
     assert main(["lint", "--no-cache", str(tmp_path)]) == 2
     assert "internal error: ZeroDivisionError: oh no, in one of " in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("cached", [False, True])
+def test_a_file_at_which_a_rule_fails_keeps_no_other_from_being_told(
+    cached: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Nor is the failure remembered."""
+    wrong = "import jax\n\nf = jax.pmap(lambda x: jax.lax.psum(x, 'j'), axis_name='i')\n"
+    for name in ("a.py", "bad.py", "c.py"):
+        (tmp_path / name).write_text(wrong)
+    real = rules.checks()
+
+    def broken(facts: Facts) -> Iterator[Finding]:
+        if any(module.path.name == "bad.py" for module in facts.modules):
+            raise ZeroDivisionError("oh no")
+        yield from ()
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(linting, "checks", lambda: {**real, "jm999_broken": broken})
+    options = [] if cached else ["--no-cache"]
+    assert main(["lint", *options, "."]) == 2
+    told = capsys.readouterr()
+    assert [line.partition(":")[0] for line in told.out.splitlines() if "JM101" in line] == ["a.py", "c.py"]
+    assert "bad.py: jaxmigrate failed at this file (ZeroDivisionError: oh no)" in told.err
+    monkeypatch.undo()
+    monkeypatch.chdir(tmp_path)
+    assert main(["lint", *options, "."]) == 1
+    assert capsys.readouterr().out.count("JM101") == 3
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="processes are forked there alone")

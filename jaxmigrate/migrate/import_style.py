@@ -1,0 +1,65 @@
+"""Whether a file puts `PartitionSpec as P` beside other names of an import: as isort or ruff is told, or as it does."""
+
+from __future__ import annotations
+
+import ast
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from jaxmigrate.migrate.widths import ini_of, toml_of
+from jaxmigrate.program.modules import Module
+
+DEFAULT = True
+
+
+def combines_as(module: Module) -> bool:
+    """Whether names with an `as` stand in one import with others of their module."""
+    said = configured(module.path.parent)
+    shown = _shown(module)
+    return next((one for one in (said, shown) if one is not None), DEFAULT)
+
+
+def _shown(module: Module) -> bool | None:
+    """What the imports of a module show; None where none has a name with an `as` and others from the same module."""
+    found = [s for s in module.tree.body if isinstance(s, ast.ImportFrom)]
+    if any(len(s.names) > 1 and any(alias.asname for alias in s.names) for s in found):
+        return True
+    sources = [(s.module, s.level) for s in found]
+    renamed = {(s.module, s.level) for s in found if any(alias.asname for alias in s.names)}
+    return False if any(sources.count(source) > 1 for source in renamed) else None
+
+
+@lru_cache(maxsize=4096)
+def configured(folder: Path) -> bool | None:
+    """What the nearest configuration of isort, or of ruff where it sorts imports, says; None where there is none."""
+    for name in ("pyproject.toml", "ruff.toml", ".ruff.toml"):
+        said = _of_toml(toml_of(folder / name), name) if (folder / name).is_file() else None
+        if said is not None:
+            return said
+    for name, section in ((".isort.cfg", "settings"), ("setup.cfg", "isort"), ("tox.ini", "isort")):
+        found = ini_of(folder / name) if (folder / name).is_file() else None
+        if found is not None and section in found:
+            return str(found[section].get("combine_as_imports", "")).lower() in ("1", "true", "yes")
+    if folder.parent == folder or (folder / ".git").exists():
+        return None
+    return configured(folder.parent)
+
+
+def _of_toml(content: dict[str, Any], name: str) -> bool | None:
+    tools = content.get("tool", {}) if name == "pyproject.toml" else {"ruff": content}
+    isort = tools.get("isort")
+    if isinstance(isort, dict):
+        return bool(isort.get("combine_as_imports", False))
+    ruff = tools.get("ruff")
+    lint = ruff.get("lint", ruff) if isinstance(ruff, dict) else {}
+    chosen = [*_list(lint, "select"), *_list(lint, "extend-select")]
+    if "ALL" not in chosen and not any(str(code).startswith("I0") or code == "I" for code in chosen):
+        return None
+    own = lint.get("isort")
+    return bool(own.get("combine-as-imports", False)) if isinstance(own, dict) else False
+
+
+def _list(table: dict[str, Any], key: str) -> list[Any]:
+    found = table.get(key)
+    return found if isinstance(found, list) else []
