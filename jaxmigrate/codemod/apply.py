@@ -47,6 +47,7 @@ from jaxmigrate.program.operations import (
     Unbind,
 )
 from jaxmigrate.sources.notebooks import cell_starts
+from jaxmigrate.sources.notebooks.magics import MARK
 
 OF_CALLS = SetKeyword | NameArgument | DropArgument
 OF_STATEMENTS = Before | After | ReplaceStatement | DropStatement | Enclose | First | Redecorate
@@ -308,6 +309,9 @@ class ApplyOperations(VisitorBasedCodemodCommand):
         """A statement of one line, broken where it has grown too long."""
         if not isinstance(updated, cst.SimpleStatementLine) or not self.breaks_later() or len(updated.body) != 1:
             return updated
+        comment = updated.trailing_whitespace.comment
+        if self.cells and comment is not None and MARK in comment.value:
+            return updated  # a magic takes one line
         indent = self.indent_of(original)
         return updated.with_changes(body=[blocks.fitted_small(self, updated.body[0], indent)])
 

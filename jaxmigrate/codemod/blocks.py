@@ -232,6 +232,9 @@ def _taking_over(statements: Made, old: Statement) -> Made:
         statements[0] = first.with_changes(leading_lines=[*lines[:blanks], *first.leading_lines])
         return statements
     last = statements[-1]
+    behind = old.trailing_whitespace.comment if isinstance(old, cst.SimpleStatementLine) else None
+    if behind is not None and not isinstance(last, cst.SimpleStatementLine):
+        lines.append(cst.EmptyLine(comment=behind))
     statements[0] = first.with_changes(leading_lines=[*lines, *first.leading_lines])
     if isinstance(last, cst.SimpleStatementLine) and isinstance(old, cst.SimpleStatementLine):
         source_of = statements[0] if len(statements) == 1 else last
@@ -382,7 +385,8 @@ def define(body: Body, definitions: Sequence[Define]) -> None:
         return
     lines = [line for one in definitions for node in one.uses if (line := getattr(node, "lineno", None)) is not None]
     place, above = _below_imports(body, lines)
-    blanks = 2 if place > 0 or above else 0
+    head = any(line.comment for line in body.module.header)
+    blanks = 2 if place > 0 or above or (head and not command.cells) else 0
     if above and command.cells and not _is_behind_import(body, place):
         blanks = 0  # right below the magics of a cell
     for index, statement in enumerate(made):

@@ -28,6 +28,7 @@ from jaxmigrate.program.operations import (
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.scopes import FunctionNode
 from jaxmigrate.program.sites import is_decorator
+from jaxmigrate.sources.notebooks.magics import MARK
 
 Named = ast.FunctionDef | ast.AsyncFunctionDef
 SHARD_MAP = "$jax.shard_map($fun, mesh=$mesh, in_specs=$ins, out_specs=$outs, check_vma=False)"
@@ -301,7 +302,7 @@ class MapWriter:
             self._direct(plan, fun)
         elif not self._is_stable(plan, [mapped]):
             return False
-        elif isinstance(statement, ast.Assign) and self._is_named(statement, plan):
+        elif isinstance(statement, ast.Assign) and self._is_named(statement, plan) and not self._is_magic(statement):
             return self._define(plan, fun, statement, body or [])
         elif fields or not self._lambda(plan, fun):
             return False
@@ -392,6 +393,10 @@ class MapWriter:
             and not own
             and len(holder.bindings.get(target.id, ())) == 1
         )
+
+    def _is_magic(self, statement: ast.stmt) -> bool:
+        """Whether a statement stands behind a magic of a notebook, on one line with it."""
+        return bool(self.module.cells) and MARK in self.module.lines[(statement.end_lineno or statement.lineno) - 1]
 
     def _is_deferred(self, plan: MapPlan) -> bool:
         """Whether a map is made where importing a file may come by, so that no mesh can be made yet."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Iterator, Sequence
 
-from jaxmigrate.migrate.imports import bound_name, free_name, has_jax_import, used_names
+from jaxmigrate.migrate.imports import bound_name, free_name, has_jax_import, is_jax, used_names
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.operations import Import
 
@@ -29,8 +29,19 @@ class FileNames:
 
     @property
     def can_import(self) -> bool:
-        """Whether the file has imports at its head, beside which others can stand."""
-        return has_jax_import(self.module)
+        """Whether the file has imports at its head, beside which others can stand, and does not put off that of jax."""
+        return has_jax_import(self.module) and not self._is_lazy()
+
+    def _is_lazy(self) -> bool:
+        """Whether only functions import jax."""
+        found = [n for n in self.module.nodes if isinstance(n, ast.Import | ast.ImportFrom) and is_jax(n)]
+        return bool(found) and all(self._is_in_function(n) for n in found)
+
+    def _is_in_function(self, node: ast.AST) -> bool:
+        parent = self.module.table.parents.get(node)
+        while parent is not None and not isinstance(parent, ast.FunctionDef | ast.AsyncFunctionDef):
+            parent = self.module.table.parents.get(parent)
+        return parent is not None
 
     def of(self, dotted: str) -> str:
         """What the file calls something, from now on if not already."""

@@ -292,7 +292,7 @@ def _mesh_of(names: FileNames, wanted: Wanted) -> Iterator[str]:
     devices = f"sorted({jax}.devices(), key=lambda d: d.process_index)" if wanted.ordered else f"{jax}.devices()"
     yield f"def mesh_of(tree{', ' + parameter if parameter else ''}):"
     yield '    """The first devices, one for each row of the arrays in tree."""'
-    yield f"    rows = {jax}.tree.leaves(tree)[0].shape[0]"
+    yield f"    rows, *_ = {jax}.tree.leaves(tree)[0].shape"
     yield f"    return {names.of('jax.sharding.Mesh')}({devices}[:rows], ({axis},))"
 
 

@@ -57,7 +57,7 @@ def _quote(module: Module) -> str:
     """The quote that most single-quoted string literals use."""
     counts: Counter[str] = Counter()
     try:
-        for token in tokenize.generate_tokens(io.StringIO(module.text).readline):
+        for token in tokenize.generate_tokens(io.StringIO(module.text, newline=None).readline):
             if token.type == tokenize.STRING:
                 body = token.string.lstrip("rRbBfFuU")
                 if not body.startswith(('"""', "'''")):

@@ -189,7 +189,7 @@ class ProjectWriter:
         more.adopt(names)
         self.wanted.chosen_needs = self.wanted.needs.get(work.module)
         texts = list(definitions(with_their_own(shared.called), more, self.wanted, shared.called))
-        uses = tuple(u for u in (_node(op) for op in work.operations) if u is not None)
+        uses = tuple(u for u in map(_node, work.operations) if u is not None and not isinstance(u, ast.ImportFrom))
         work.operations += [Define(text, uses) for text in texts]
         work.operations += more.imports()
 
@@ -197,7 +197,8 @@ class ProjectWriter:
 
     def _write_maps(self, work: FileWork, decision: Decision, writer: MapWriter) -> bool:
         """Writes all sites of a reference; False where the function that chooses its mesh has to take its place."""
-        if not decision.sites or not writer.names.can_import:
+        if not decision.sites or decision.around or not writer.names.can_import:
+            work.failed.update(site.node for site in decision.sites if self._choice(site) is not None)
             return False
         every_global = all(self._choice(site) is not None for site in decision.sites)
         plans = [self._plan(site) for site in decision.sites]

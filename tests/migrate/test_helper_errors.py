@@ -1,4 +1,4 @@
-"""The stacked helper raises what pmap raises where no argument has an axis to map."""
+"""The stacked form raises what pmap raises where no argument has an axis to map."""
 
 from __future__ import annotations
 

@@ -373,7 +373,7 @@ def test_twins_that_are_left(text: str, told: str) -> None:
         (
             "import jax\nx = jax.tree_map(f, y)\nm = jax.make_mesh((s), (n))  # c\n",
             ("import jax\nx = jax.tree.map(f, y)\n"
-            "m = jax.make_mesh(\n    (s), (n), axis_types=(jax.sharding.AxisType.Auto,) * len(n)\n)  # c\n"),
+            "m = jax.make_mesh((s), (n), axis_types=(jax.sharding.AxisType.Auto,) * len(n))  # c\n"),
         ),
         (
             "import jax\nn = jax.lax.psum((1), ('i')) + (jax.core.axis_frame)('j').size\n",

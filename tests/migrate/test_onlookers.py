@@ -42,7 +42,9 @@ print(trainer.state[0])
 
 
 def _is_global(others: dict[str, str]) -> bool:
-    return "P()" in fix_files({"training.py": TRAINING, "main.py": MAIN, **others}, layout="auto")["training.py"]
+    after = fix_files({"training.py": TRAINING, "main.py": MAIN, **others}, layout="auto")["training.py"]
+    assert after.count("in_specs=") == 1
+    return 'in_specs=(P(), P("batch"))' in after
 
 
 def test_a_file_that_runs_in_no_process_with_it_is_not_even_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -96,9 +98,9 @@ w = jax_utils.replicate(jnp.ones(3))
 w = jax.pmap(lambda w: w + 1, axis_name="batch")(w)
 print(w[0])
 """
-    assert "P()" in fix_files({"once.py": once}, layout="auto")["once.py"]
+    assert "in_specs=(P()," in fix_files({"once.py": once}, layout="auto")["once.py"]
     after = fix_files({"once.py": once, "look.py": text}, layout="auto")
-    assert "P()" not in after["once.py"] or "print(_stack(weights))" in after["look.py"]
+    assert "in_specs=(P()," not in after["once.py"] or "print(stack(weights))" in after["look.py"]
 
 
 def test_a_helper_that_others_call_too_stays_as_it_is() -> None:

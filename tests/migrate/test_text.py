@@ -35,38 +35,48 @@ def f( x ):   # odd spacing
 p = jax.pmap( f, # the function
               axis_name = 'i' , )
 """
+MAP = """@jax.jit
+def p(x):
+    return jax.shard_map(
+        f, mesh=mesh_of(x), in_specs=P('i'), out_specs=P('i'), check_vma=False
+    )(x)
+"""
 
 
 @pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"])
 @pytest.mark.parametrize("end", ["", "\n"])
-def test_only_the_reference_and_the_helper_differ(newline: str, end: str) -> None:
+def test_only_the_map_and_what_it_maps_differ(newline: str, end: str) -> None:
     text = (PROGRAM.rstrip("\n") + end).replace("\n", newline)
     after = fixed(text)
-    assert after.endswith(text[text.index("def f( x )") :].replace("jax.pmap", "_shard_map_stacked"))
+    assert after.endswith(f"\n# the function\n{MAP.removesuffix(chr(10))}{end}".replace("\n", newline))
     assert after.startswith(text[: text.index("import numpy")])
+    assert "def f( x ):   # odd spacing" in after
+    assert "x+1" in after
     assert newline == "\n" or "\n" not in after.replace(newline, "")
     ast.parse(after)
 
 
 def test_tabs_and_single_quotes_are_taken_over() -> None:
     after = fixed("import jax\n\n\ndef f(x):\n\treturn {'a': x, 'b': 'c'}\n\n\np = jax.pmap(f)\n")
-    assert "\n\taxis_name = 'mapped_axis'\n" in after
+    assert "\n\t\tin_specs=P('devices'),\n" in after
     assert "    " not in after
 
 
 def test_two_space_files_get_a_two_space_helper() -> None:
     after = fixed("import jax\n\n\ndef f(x):\n  return x\n\n\np = jax.pmap(f, 'i')\n")
-    assert "\n  def mapped(*args, **kwargs):\n    def block(" in after
+    assert "\n  rows, *_ = jax.tree.leaves(tree)[0].shape\n" in after
+    assert "\n  return jax.shard_map(\n    f, mesh=mesh_of(x)" in after
 
 
 def test_wide_characters_before_a_reference_do_not_shift_it() -> None:
     after = fixed("import jax\nx = '\N{SNOWMAN}\N{GRINNING FACE}'; p = jax.pmap(abs, 'i')  # \N{SNOWMAN}\n")
-    assert "x = '\N{SNOWMAN}\N{GRINNING FACE}'; p = _shard_map_stacked(abs, 'i')  # \N{SNOWMAN}\n" in after
+    assert "\nx = '\N{SNOWMAN}\N{GRINNING FACE}'\n\n\n# \N{SNOWMAN}\n@jax.jit\ndef p(*args):\n" in after
+    assert "per_device(abs)" in after
 
 
 def test_form_feeds_are_no_line_ends() -> None:
     after = fixed("import jax\n\x0c\n\ndef f(x): return x\n\x0c\np = jax.pmap(f, 'i')\n")
-    assert after.endswith("\x0c\np = _shard_map_stacked(f, 'i')\n")
+    assert after.endswith("\n\x0c\n" + MAP)
     ast.parse(after)
 
 
@@ -83,14 +93,14 @@ def test_form_feeds_are_no_line_ends() -> None:
             "import jax\nfrom jax.sharding import Mesh\n",
             "import jax\nfrom jax.sharding import Mesh, PartitionSpec as P\n\n",
         ),
-        ("import jax\nfrom jax.sharding import Mesh  # all\n", "import Mesh  # all\nfrom jax.sharding import Part"),
-        ("import jax\nfrom jax.sharding import AxisType\n", "import AxisType\nfrom jax.sharding import Mesh, Part"),
+        ("import jax\nfrom jax.sharding import Mesh  # all\n", "jax.sharding import Mesh, PartitionSpec as P  # all\n"),
+        ("import jax\nfrom jax.sharding import AxisType\n", "import AxisType, Mesh, PartitionSpec as P\n"),
         (
             "import jax\nx = jax.device_put_replicated(1, jax.devices())\n",
             "from jax.sharding import Mesh, NamedSharding, PartitionSpec as P\n\n",
         ),
-        ("import jax\nfrom jax.sharding import Mesh, PartitionSpec as P\n", "PartitionSpec as P\n\n\ndef _shard"),
-        ("import jax.numpy as jnp\nfrom jax import pmap\n", "import jax.numpy as jnp\nimport jax\nfrom jax.sharding"),
+        ("import jax\nfrom jax.sharding import Mesh, PartitionSpec as P\n", "PartitionSpec as P\n\n\ndef mesh_of"),
+        ("import jax.numpy as jnp\nfrom jax import pmap\n", "import jax\nimport jax.numpy as jnp\nfrom jax.sharding"),
     ],
 )
 def test_imports_go_where_the_file_sorts_them(imports: str, expected: str) -> None:
@@ -148,7 +158,7 @@ def test_other_functions_named_pmap_are_not_jax() -> None:
 
 def test_strings_and_comments_stay() -> None:
     text = "import jax\n'''jax.pmap(f)'''\n# jax.pmap(f)\np = jax.pmap(abs, 'i')\n"
-    assert "'''jax.pmap(f)'''\n# jax.pmap(f)\n" in fixed(text)
+    assert "'''jax.pmap(f)'''\n\n\n# jax.pmap(f)\n@jax.jit\n" in fixed(text)
 
 
 def test_what_does_not_parse_is_named_and_left() -> None:
@@ -173,7 +183,7 @@ def test_marks_do_not_move_lines() -> None:
     assert file.marked_before.count("\n") == file.before.count("\n")
     assert file.marked_after.count("\n") == file.after.count("\n")
     assert "__jaxmigrate_transform__('a.py:10:5', jax.pmap)(" in file.marked_before
-    assert "__jaxmigrate_transform__('a.py:10:5', _shard_map_stacked)(" in file.marked_after
+    assert "@__jaxmigrate_transform__('a.py:10:5', jax.jit)\ndef p(x):\n" in file.marked_after
 
 
 ALIAS = "import functools\nimport jax\nmapper = functools.partial(jax.pmap, axis_name='i')\n"
@@ -263,7 +273,9 @@ def train(w, batches):
 
 
 @pytest.mark.parametrize("gap", ["", "\n"])
-def test_a_mesh_before_a_definition_is_set_apart_from_it(gap: str) -> None:
+def test_what_is_shared_stands_below_the_imports(gap: str) -> None:
     plan, _ = plan_sources([("a.py", Path("/project/a.py"), NESTED.replace("@@\n", gap))], layout="auto")
     (after,) = (file.after for file in plan.files)
-    assert f'    scale = 2\n{gap}    mesh = Mesh(jax.devices(), ("batch",))\n\n    def once(w, x):\n' in after
+    assert f"    scale = 2\n{gap}    def once(w, x):\n" in after
+    assert "NamedSharding, PartitionSpec as P\n\n\n@functools.cache\ndef get_mesh():\n" in after
+    assert after.count("Mesh(jax.devices()") == 1
