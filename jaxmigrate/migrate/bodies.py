@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from jaxmigrate.migrate.maps import Array, MapPlan
-from jaxmigrate.program.modules import Module
 from jaxmigrate.program.operations import First, Operation, Replace, code
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.scopes import FunctionNode
@@ -157,7 +157,7 @@ class Body:
         return [Replace(value, code(expanded("$itself", array.axis, self.words, is_array=is_array)))]
 
 
-def body_function(plan: MapPlan, resolver: Resolver) -> Function | None:
+def body_function(plan: MapPlan, resolver: Resolver, texts: Mapping[Path, str]) -> Function | None:
     """What a site maps, where it is a function of the same file that no other code uses."""
     site = plan.site
     if plan.choice is not None and plan.choice.squeezes:
@@ -175,29 +175,32 @@ def body_function(plan: MapPlan, resolver: Resolver) -> Function | None:
         own = [d for d in value.node.decorator_list if d is not site.node]
         below = value.node.decorator_list[value.node.decorator_list.index(site.node) + 1 :] if own else []
         return value if not below else None
-    return value if not value.node.decorator_list and _is_only_mapped(value, resolver) else None
+    return value if not value.node.decorator_list and _is_only_mapped(value, texts) else None
 
 
-def _is_only_mapped(function: Function, resolver: Resolver) -> bool:
-    """Whether a function has no other use than being mapped at one site."""
+def _is_only_mapped(function: Function, texts: Mapping[Path, str]) -> bool:
+    """Whether a function has no other use than being mapped at one site, as far as names and strings can tell."""
     assert isinstance(function.node, Named)
     name, module = function.node.name, function.module
     word = re.compile(rf"\b{re.escape(name)}\b")
-    scope = module.table.scope_of.get(function.node)
-    is_method = scope is not None and scope.kind == "class"
-    if is_method:
-        return sum(len(word.findall(m.text)) for m in resolver.project.named if name in m.text) == 2
-    if len(word.findall(_without_comments(module))) != 2:
+    if sum(_mentions(node, name, word) for node in module.nodes) != 1:
         return False
-    stem = module.path.stem
-    top = scope is module.table.root
-    return not top or not any(
-        m is not module and stem in m.text and word.search(m.text) for m in resolver.project.named
-    )
+    scope = module.table.scope_of.get(function.node)
+    if scope is not module.table.root and (scope is None or scope.kind != "class"):
+        return True
+    return not any(name in text and word.search(text) for path, text in texts.items() if path != module.path)
 
 
-def _without_comments(module: Module) -> str:
-    return "\n".join(line.partition("#")[0] for line in module.lines)
+def _mentions(node: ast.AST, name: str, word: re.Pattern[str]) -> bool:
+    """Whether a node names a function, apart from its definition."""
+    match node:
+        case ast.Name(id=found) | ast.Attribute(attr=found) | ast.alias(name=found) | ast.keyword(arg=found):
+            return found == name
+        case ast.Constant(value=str(text)):
+            return text == name or bool(word.fullmatch(text.strip()))
+        case ast.Global(names=names) | ast.Nonlocal(names=names):
+            return name in names
+    return False
 
 
 def _has_yield(function: FunctionNode) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from jaxmigrate.migrate.bodies import Body, Words, body_function
 from jaxmigrate.migrate.maps import STACKED, Array, MapPlan
@@ -28,6 +29,7 @@ from jaxmigrate.program.operations import (
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.scopes import FunctionNode
 from jaxmigrate.program.sites import is_decorator
+from jaxmigrate.program.values import External, Function
 from jaxmigrate.sources.notebooks.magics import MARK
 
 Named = ast.FunctionDef | ast.AsyncFunctionDef
@@ -50,6 +52,7 @@ class MapWriter:
     processes: bool
     ids: Mapping[ast.expr, str]
     files: Mapping[Module, FileNames]
+    texts: Mapping[Path, str]
     operations: list[Operation] = field(default_factory=list)
     elsewhere: list[tuple[Module, Operation]] = field(default_factory=list)  # in bodies that other files have
 
@@ -266,7 +269,7 @@ class MapWriter:
         if not plan.drops:
             return []
         squeezes = plan.choice.squeezes if plan.choice is not None else ()
-        function = body_function(plan, self.resolver)
+        function = body_function(plan, self.resolver, self.texts)
         if function is None or function.module not in self.files:
             return None
         names = self.files[function.module]
@@ -445,7 +448,14 @@ class MapWriter:
         for node in nodes:
             if not isinstance(node, ast.Name | ast.Attribute | ast.Lambda) and not _is_plain(node):
                 return False
+            if isinstance(node, ast.Attribute) and not self._is_known(node):
+                return False  # it may be something else by the time of the call
         return all(self._is_fixed(name) for name in names_in([*nodes, *more]))
+
+    def _is_known(self, node: ast.Attribute) -> bool:
+        """Whether an attribute is a method of the program, or a function of a module."""
+        value = self.resolver.value(node, self.module)
+        return isinstance(value, Function | External)
 
     def _is_fixed(self, name: ast.Name) -> bool:
         scope = self.module.table.scope_of.get(name)

@@ -90,7 +90,7 @@ def plan_sources(
     known = {**beside, **texts}
     project = Project(modules.values(), lambda path: known.get(path) or read_utf8(path), known)
     onlookers = Onlookers(project, known, texts)
-    plan = _plan(sources, modules, project, onlookers, layout == "auto", wanted, marks=marks)
+    plan = _plan(sources, modules, project, onlookers, known, layout == "auto", wanted, marks=marks)
     paths = {name: path for name, path, _ in sources if name not in errors}
     judged: dict[str, bool] = {}
     leaned_on = _imported_by_others(paths.values(), texts, onlookers, Resolver(project), judged)
@@ -148,6 +148,7 @@ def _plan(
     modules: dict[Path, Module],
     project: Project,
     onlookers: Onlookers,
+    known: Mapping[Path, str],
     is_auto: bool,
     wanted: Wanted,
     *,
@@ -181,7 +182,7 @@ def _plan(
         works = [
             FileWork(m, decisions[m], _ids(names[path], m, sites[m])) for path, m in modules.items() if path in names
         ]
-        writer = ProjectWriter(works, chosen, resolver, around, project)
+        writer = ProjectWriter(works, chosen, resolver, around, project, known)
         new_files = writer.write()
         failed = {node for work in works for node in work.failed}
         if not failed:

@@ -82,7 +82,9 @@ class ProjectWriter:
         resolver: Resolver,
         around: Surroundings,
         project: Project,
+        texts: Mapping[Path, str],
     ) -> None:
+        self.texts = texts
         self.works = works
         self.chosen = chosen
         self.resolver = resolver
@@ -169,7 +171,16 @@ class ProjectWriter:
         shared = Shared(module, names, self.wanted, places)
         processes = self.around.processes
         writer = MapWriter(
-            module, self.resolver, names, shared, quote, self.run_at_import, processes, work.ids, self._names
+            module,
+            self.resolver,
+            names,
+            shared,
+            quote,
+            self.run_at_import,
+            processes,
+            work.ids,
+            self._names,
+            self.texts,
         )
         kept = [d for d in work.decisions if not d.is_plain or not self._write_maps(work, d, writer)]
         work.operations += writer.operations
