@@ -23,6 +23,7 @@ from jaxmigrate.program.operations import (
     ReplaceStatement,
 )
 from jaxmigrate.sources.notebooks import CellStart
+from jaxmigrate.sources.notebooks.joining import HEADER_MARK
 
 if TYPE_CHECKING:
     from jaxmigrate.codemod.apply import ApplyOperations
@@ -106,12 +107,20 @@ def _set_apart(made: Made, after: Sequence[cst.BaseStatement], blanks: int, is_n
     """Adds what a statement has become; a function in the place of another statement has blank lines around it."""
     for index, statement in enumerate(after):
         assert isinstance(statement, cst.SimpleStatementLine | cst.BaseCompoundStatement)
-        if made and (is_new or (index and isinstance(statement, cst.FunctionDef))):
+        apart = is_new or (index and isinstance(statement, cst.FunctionDef))
+        if made and apart and not _begins_cell(statement):
             have = sum(1 for line in statement.leading_lines if not line.comment)
             lines = [EMPTY] * max(0, blanks - have)
             statement = statement.with_changes(leading_lines=[*lines, *statement.leading_lines])
         made.append(statement)
         is_new = isinstance(statement, cst.FunctionDef)
+
+
+def _begins_cell(statement: Statement) -> bool:
+    """Whether a statement is the first of a notebook's cell."""
+    return any(
+        line.comment is not None and line.comment.value.startswith(HEADER_MARK) for line in statement.leading_lines
+    )
 
 
 def _single_blanks(lines: Sequence[cst.EmptyLine], seam: int) -> list[cst.EmptyLine]:
@@ -387,7 +396,7 @@ def define(body: Body, definitions: Sequence[Define]) -> None:
     place, above = _below_imports(body, lines)
     head = any(line.comment for line in body.module.header)
     blanks = 2 if place > 0 or above or (head and not command.cells) else 0
-    if above and command.cells and not _is_behind_import(body, place):
+    if (above or _is_below_magics(body, place)) and command.cells and not _is_behind_import(body, place):
         blanks = 0  # right below the magics of a cell
     for index, statement in enumerate(made):
         assert isinstance(statement, cst.SimpleStatementLine | cst.BaseCompoundStatement)
@@ -434,6 +443,12 @@ def _below_imports(body: Body, lines: Sequence[int]) -> tuple[int, Sequence[cst.
     return place, ()
 
 
+def _is_below_magics(body: Body, place: int) -> bool:
+    """Whether the statement at a place is the first of its cell below magics."""
+    line = body.first_line(place)
+    return any(cell.header < cell.body == line - 1 for cell in body.command.cells)
+
+
 def _is_behind_import(body: Body, place: int) -> bool:
     return place > 0 and _imports_only(body.statements[place - 1])
 
@@ -446,8 +461,8 @@ def _cell_of(body: Body, lines: Sequence[int]) -> CellStart:
 
 def _first_of_cell(body: Body, lines: Sequence[int]) -> int:
     """The index of the first statement of the cell that holds the first of some lines."""
-    header = _cell_of(body, lines).header
-    return next(index for index in range(len(body.statements) + 1) if body.first_line(index) > header)
+    top = _cell_of(body, lines).body  # the magics of a cell stand above that
+    return next(index for index in range(len(body.statements) + 1) if body.first_line(index) > top)
 
 
 def _imports_only(statement: cst.BaseStatement) -> bool:

@@ -36,7 +36,16 @@ from jaxmigrate.migrate.sharing import (
 )
 from jaxmigrate.migrate.style import style_of
 from jaxmigrate.program.modules import Module, Project
-from jaxmigrate.program.operations import Define, DropAlias, NameArgument, Operation, Replace, ReplaceAlias, code
+from jaxmigrate.program.operations import (
+    Define,
+    DropAlias,
+    NameArgument,
+    Operation,
+    Replace,
+    ReplaceAlias,
+    code,
+    texts_of,
+)
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.sites import MappedSite, axis_of
 from jaxmigrate.program.values import Constant
@@ -200,7 +209,9 @@ class ProjectWriter:
         more.adopt(names)
         self.wanted.chosen_needs = self.wanted.needs.get(work.module)
         texts = list(definitions(with_their_own(shared.called), more, self.wanted, shared.called))
-        uses = tuple(u for u in map(_node, work.operations) if u is not None and not isinstance(u, ast.ImportFrom))
+        word = re.compile("|".join(rf"\b{re.escape(name)}\b" for name in shared.called.values()))
+        found = (_node(one) for one in work.operations if any(word.search(text) for text in texts_of(one)))
+        uses = tuple(node for node in found if node is not None)
         work.operations += [Define(text, uses) for text in texts]
         work.operations += more.imports()
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -238,3 +238,15 @@ Operation: TypeAlias = (
     | ReplaceAlias
     | Define
 )
+
+
+def texts_of(operation: Operation) -> Iterator[str]:
+    """The new source of an operation, the parts of it too."""
+    waiting: list[object] = [getattr(operation, "code", None), *getattr(operation, "decorators", ())]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, Marked):
+            waiting.append(one.part)
+        elif isinstance(one, Code):
+            yield one.text
+            waiting += one.parts.values()

@@ -12,6 +12,16 @@ from jaxmigrate.cli import main
 
 STEP = "def step(x):\n    return jax.lax.pmean(x, 'i')\n"
 MAPPED = "p_step = jax.pmap(step, axis_name='i')"
+STEP_AFTER = "def step(x):\n    x = jax.tree.map(lambda x: x.squeeze(0), x)\n    return jax.tree.map("
+MAP = """@jax.jit
+def p_step(x):
+    return jax.shard_map(
+        step,
+        mesh=mesh_of(x),
+        in_specs=P('i'),
+        out_specs=P('i'),
+        check_vma=False,
+    )(x)"""
 
 
 @pytest.fixture
@@ -63,17 +73,18 @@ def test_helpers_stand_where_they_are_needed_and_imports_where_jax_is_imported(f
     )
     assert cells[0] == "# Set up\n!pip install jax"
     assert cells[1] == "import jax\nimport jax.numpy as jnp\nfrom jax.sharding import Mesh, PartitionSpec as P"
-    assert cells[2] == STEP
-    assert cells[3].startswith("import time\n\n\ndef _shard_map_stacked(")
-    assert cells[3].endswith("\n\n\np_step = _shard_map_stacked(step, axis_name='i')")
+    assert cells[2].startswith(STEP_AFTER)
+    assert cells[2].count("\n\n") == STEP.count("\n\n")
+    assert cells[3].startswith("import time\n\n\ndef mesh_of(tree):\n")
+    assert cells[3].endswith("\n\n\n" + MAP)
     assert cells[4] == "p_step"
 
 
 def test_nothing_is_put_above_a_cell_magic(folder: Path) -> None:
     cells = fix(folder, book("%%time\nimport jax", STEP, f"%%time\n%%capture out\n{MAPPED}"), "--layout", "stacked")
     assert cells[0] == "%%time\nimport jax\nfrom jax.sharding import Mesh, PartitionSpec as P"
-    assert cells[2].startswith("%%time\n%%capture out\ndef _shard_map_stacked(")
-    assert cells[2].endswith("\n\n\np_step = _shard_map_stacked(step, axis_name='i')")
+    assert cells[2].startswith("%%time\n%%capture out\ndef mesh_of(tree):\n")
+    assert cells[2].endswith("\n\n\n" + MAP)
 
 
 def test_code_behind_magics_is_rewritten(folder: Path) -> None:
@@ -82,7 +93,12 @@ def test_code_behind_magics_is_rewritten(folder: Path) -> None:
         book("import jax", STEP, MAPPED, "%timeit -n 3 jax.pmap(step, axis_name='i')(x)  # slow", "p_step?"),
         *("--layout", "stacked"),
     )
-    assert cells[3:] == ["%timeit -n 3 _shard_map_stacked(step, axis_name='i')(x)  # slow", "p_step?"]
+    assert cells[3].startswith(
+        "%timeit -n 3 jax.jit(lambda *args: jax.shard_map(per_device(step), mesh=mesh_of(args), "
+    )
+    assert cells[3].endswith(", check_vma=False)(*args))(x)  # slow")
+    assert "\n" not in cells[3]
+    assert cells[4] == "p_step?"
 
 
 def test_names_are_followed_from_cell_to_cell(folder: Path) -> None:
@@ -90,7 +106,9 @@ def test_names_are_followed_from_cell_to_cell(folder: Path) -> None:
         "from jax import pmap as spread\nimport jax", "AXIS = 'i'", STEP, "p_step = spread(step, axis_name=AXIS)"
     )
     cells = fix(folder, text, "--layout", "stacked")
-    assert cells[3].endswith("p_step = _shard_map_stacked(step, axis_name=AXIS)")
+    assert cells[3].endswith("\n\n\n" + MAP.replace("'i'", "AXIS"))
+    assert cells[1] == "AXIS = 'i'"
+    assert not cells[2].endswith("\n\n")
     assert "pmap" not in "".join(cells)
 
 
@@ -120,14 +138,18 @@ def test_cells_that_ran_in_another_order_keep_stacked_arrays(folder: Path, capsy
     cells = fix(folder, book(*GLOBAL, counts=[1, 2, 3, 9, 8, 10]))
     assert cells[3] == GLOBAL[3]
     assert cells[5] == GLOBAL[5]
-    assert cells[2].endswith("p_step = _shard_map_stacked(step, axis_name='i')")
+    assert cells[2].startswith(
+        "p_step = jax.jit(\n    jax.shard_map(\n        step,\n        mesh=Mesh(jax.devices(), ('i',)),\n"
+    )
+    assert "in_specs=P('i'),\n" in cells[2]
     assert "book.ipynb: arrays stay stacked, for its cells last ran in another order" in capsys.readouterr().err
 
 
 def test_what_is_not_rewritten_keeps_every_byte(folder: Path) -> None:
     before = book("import jax", STEP, MAPPED, "%%writefile x.py\njax.pmap(f)").replace('"cells": [', '"cells" :[')
     after = (fix(folder, before, "--layout", "stacked"), (folder / "book.ipynb").read_text())[1]
-    kept = [line for line in before.split("\n") if "import jax" not in line and "p_step" not in line]
+    changed = ("import jax", "p_step", "def step", "pmean")
+    kept = [line for line in before.split("\n") if not any(word in line for word in changed)]
     assert [line for line in after.split("\n") if line in kept] == kept
     assert "%%writefile x.py\\n" in after
 
@@ -153,11 +175,12 @@ def test_diffs_are_of_cells(folder: Path, capsys: pytest.CaptureFixture[str]) ->
     fix(folder, text, "--diff", "--layout", "stacked")
     out = capsys.readouterr().out
     assert out.startswith(
-        "--- book.ipynb:cell 2\n+++ book.ipynb:cell 2\n@@ -1 +1,2 @@\n import jax\n"
+        "--- book.ipynb:cell 2\n+++ book.ipynb:cell 2\n@@ -1 +1,4 @@\n+import functools\n+\n import jax\n"
         "+from jax.sharding import Mesh, PartitionSpec as P\n--- book.ipynb:cell 3\n+++ book.ipynb:cell 3\n"
     )
-    assert "-%time p_step = jax.pmap(lambda x: x + 1)\n+def _shard_map_stacked(" in out
-    assert out.endswith("+%time p_step = _shard_map_stacked(lambda x: x + 1)\n")
+    assert "-%time p_step = jax.pmap(lambda x: x + 1)\n+def mesh_of(tree):\n" in out
+    last = out.splitlines()[-1]
+    assert last.startswith("+%time p_step = jax.jit(lambda *args: jax.shard_map(per_device(lambda x: x + 1), mesh=")
     assert (folder / "book.ipynb").read_text() == text
 
 
@@ -206,4 +229,5 @@ def test_imports_of_later_cells_are_of_no_help_above(folder: Path) -> None:
         *("--layout", "stacked"),
     )
     assert cells[0] == "import jax\nfrom jax.sharding import Mesh as _Mesh, PartitionSpec"
+    assert "return _Mesh(jax.devices()" in cells[2]
     assert cells[3] == "from jax.sharding import Mesh, PartitionSpec as P\nMesh"
