@@ -79,9 +79,8 @@ class Body:
         return None if outputs is None else [*self._inputs(function, inputs), *outputs]
 
     def _is_clear(self) -> bool:
-        """Whether a lambda stays readable: what it is given are single arrays, and what it gives has no mapped axis."""
-        plain = all(i in self.arrays for i, array in enumerate(self.plan.inputs) if array.drops)
-        return plain and not any(array.drops or array.fields for array in self.plan.outputs)
+        """Whether a lambda stays readable: of what it is given, only single arrays lose their mapped axis."""
+        return all(i in self.arrays for i, array in enumerate(self.plan.inputs) if array.drops)
 
     def _inputs(self, function: Function, inputs: Sequence[tuple[str, Array]]) -> Iterator[Operation]:
         if isinstance(function.node, ast.Lambda):

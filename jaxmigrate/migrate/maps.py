@@ -323,7 +323,7 @@ def _devices(site: MappedSite, resolver: Resolver) -> ast.expr | bool | None:
     if values == (Constant(None),):
         return None
     usable = argument.expression is not None and argument.module is site.module
-    unsure = any(_may_be_none(v) for v in values)
+    unsure = all(_may_be_none(v) for v in values)
     return argument.expression if usable and not unsure and argument.expression is not None else False
 
 
