@@ -28,6 +28,8 @@ from jaxmigrate.program.operations import (
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.values import External
 
+BROADCAST = "jaxline.utils.bcast_local_devices"
+
 
 @dataclass(frozen=True, slots=True)
 class Program:
@@ -104,6 +106,7 @@ class ArrayWriter:
     def _of_parts(self, choice: OpChoice, kept: Sequence[str]) -> Replace:
         """`replicate((a, b))` of which some parts stay as they are: a tuple of what becomes of each."""
         op = choice.op
+        self.keeps_weak(op)
         replicate = self.placed("{}", "$P()", choice.axis)
         if isinstance(op.operand, ast.Tuple):
             texts = [self.module.segment(part) for part in op.operand.elts]
@@ -129,6 +132,7 @@ class ArrayWriter:
 
     def _around_name(self, choice: OpChoice, name: str) -> str:
         if choice.op.kind == "replicate":
+            self.keeps_weak(choice.op)
             return self.placed(name, "$P()", choice.axis)
         if choice.op.form == "fetched":
             return f"{self._jax}.device_get({name})"
@@ -160,6 +164,8 @@ class ArrayWriter:
 
     def _replicated(self, choice: OpChoice, operand: ast.expr) -> Code:
         before, after = self._typed(choice.op)
+        if self.keeps_weak(choice.op):
+            before, after = f"{self._jax}.tree.map({self.names.of('jax.numpy')}.asarray, ", ")"
         return self._code(self.placed(f"{before}$x{after}", "$P()", choice.axis), x=operand)
 
     def _global(self, choice: OpChoice) -> Iterator[Operation]:  # noqa: C901 - one case a kind
@@ -201,6 +207,14 @@ class ArrayWriter:
         self.shared.note(choice.axis)
         more = "" if self.shared.one_axis else f", {self.quote}{choice.axis}{self.quote}"
         return f"{self.shared.name('stack')}($x{more})"
+
+    def keeps_weak(self, op: Op) -> bool:
+        """Whether an operand has to be made an array first, so that Python's numbers in it keep their weak dtypes."""
+        idioms = Idioms(self.resolver)
+        if op.kind != "checkpoint" and ("." in op.form or idioms.makes_array(op.operand, self.module)):
+            return False
+        of_jaxline = op.kind == "checkpoint" or idioms.called(op.node, self.module) == BROADCAST
+        return self.shared.weak_numbers(kept=of_jaxline)
 
     def _typed(self, op: Op) -> tuple[str, str]:
         """What keeps the dtype of a stack: jnp.stack keeps the weak type of a Python scalar, the others do not."""

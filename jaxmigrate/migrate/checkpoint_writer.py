@@ -112,9 +112,11 @@ def _methods(entries: Sequence[Entry], choices: Sequence[OpChoice], arrays: Arra
     yield '    """Copies what a checkpoint holds to all devices."""'
     yield "    super().restore_from_snapshot(snapshot_state)"
     spec = arrays.names.of("jax.sharding.PartitionSpec")
+    weak = arrays.keeps_weak(choices[0].op)
     for entry in entries:
         name = f"self.{entry.name}"
-        yield f"    {name} = {arrays.placed(name, f'{spec}()', choices[0].axis)}"
+        tree = f"{jax}.tree.map({arrays.names.of('jax.numpy')}.asarray, {name})" if weak else name
+        yield f"    {name} = {arrays.placed(tree, f'{spec}()', choices[0].axis)}"
 
 
 def _string(node: ast.expr | None) -> str:

@@ -46,7 +46,7 @@ class Wanted:
     keywords: bool = False  # host_local is given arguments by keyword
     with_specs: bool = False  # some arrays of host_local are no stacked ones
     with_axes: bool = False  # some axis that is dropped is not the first one
-    weakly: bool = False  # Python's numbers keep their weak dtypes, as in jaxline's function
+    weak: set[bool] = field(default_factory=set)  # whether Python's numbers keep their weak dtypes, as in jaxline
     unlike: bool = False  # an array may lie on all devices with unlike copies
     ordered: bool = False
     processes: bool = False
@@ -60,6 +60,11 @@ class Wanted:
     def all_names(self) -> set[str]:
         """Every function that some file uses."""
         return set().union(*self.by_module.values()) if self.by_module else set()
+
+    @property
+    def weakly(self) -> bool:
+        """Whether Python's numbers keep their weak dtypes wherever arrays are replicated."""
+        return self.weak == {True}
 
     @property
     def one_axis(self) -> str | None:
@@ -133,6 +138,12 @@ class Shared:
     def needs_keywords(self) -> None:
         """Says that host_local is given arguments by keyword."""
         self._wanted.keywords = True
+
+    def weak_numbers(self, *, kept: bool) -> bool:
+        """Notes whether Python's numbers keep their weak dtypes; whether whoever replicates them has to see to it."""
+        if not self._final:
+            self._wanted.weak.add(kept)
+        return kept and not self._wanted.weakly
 
     def needs_specs(self) -> None:
         """Says that host_local is told which arrays are a process's own."""
@@ -309,13 +320,13 @@ def _shard(names: FileNames, wanted: Wanted) -> Iterator[str]:
     if wanted.unlike:
         yield f"        if isinstance(x, {jax}.Array) and x.is_fully_replicated:"
         yield "            x = x.addressable_data(0)  # the first device's, where theirs differ"
+    if wanted.weakly:
+        yield "        if isinstance(x, (int, float, complex)):"
+        yield f"            return {jax}.device_put(x, sharding)  # Python's numbers keep their weak dtypes"
     yield f"        if {jax}.process_count() > 1:"
     yield f"            return {jax}.make_array_from_process_local_data(sharding, {numpy}.asarray(x))"
-    if wanted.weakly:
-        yield f"        return {jax}.device_put({jnp}.array(x), sharding)"
-    else:
-        yield f"        x = {jnp}.copy(x) if isinstance(x, {jax}.Array) else {numpy}.array(x)"
-        yield f"        return {jax}.device_put(x, sharding)"
+    yield f"        x = {jnp}.copy(x) if isinstance(x, {jax}.Array) else {numpy}.array(x)"
+    yield f"        return {jax}.device_put(x, sharding)"
     yield ""
     yield f"    return {jax}.tree.map(put, tree)"
 
