@@ -31,7 +31,8 @@ def rewritten(name: str, layout: str) -> dict[str, bytes]:
     plan, errors = plan_sources([(s.name, s.path or root, s.text) for s in sources], layout=layout)
     assert not errors
     assert [site for site in plan.sites if site.status == "left"] == []
-    return {s.name: s.encode(f.after) for s, f in zip(sources, plan.files, strict=True) if f.changed}
+    encode = {s.name: s.encode for s in sources}  # new files are not among them
+    return {f.path: encode.get(f.path, str.encode)(f.after) for f in plan.files if f.changed}
 
 
 def programs(folder: Path) -> list[Path]:

@@ -239,8 +239,8 @@ class ArrayWriter:
         shape = sizes[0] if len(sizes) == 1 else None
         before = shape.left if isinstance(shape, ast.BinOp) else None
         whole = before or shape
-        yield Replace(op.node, self._code(self.placed("$itself", "$P($axis)", choice.axis)))
         if isinstance(whole, ast.Tuple | ast.List):
+            yield Replace(op.node, self._code(self.placed("$itself", "$P($axis)", choice.axis)))
             one, parts = self._one_size(op, whole.elts)
             more = "".join(f", $s{i}" for i in range(2, len(whole.elts)))
             comma = "," if not more and isinstance(whole, ast.Tuple) else ""
@@ -249,10 +249,11 @@ class ArrayWriter:
             yield Replace(whole, code(f"{opening}{one}{more}{comma}{closing}", **{**rest, **parts}))
             return
         one, parts = self._one_size(op, sizes)
-        yield Replace(sizes[0], code(one, **parts))
-        from jaxmigrate.program.operations import DropArgument
-
-        yield DropArgument(op.node, sizes[1])
+        given = {f"a{i}": a for i, a in enumerate([*op.node.args[: len(op.node.args) - len(sizes)], *sizes[2:]])}
+        names = [f"${name}" for name in given]
+        names.insert(len(op.node.args) - len(sizes), one)
+        reshaped = self.placed(f"$f({', '.join(names)})", "$P($axis)", choice.axis)
+        yield Replace(op.node, self._code(reshaped, f=op.node.func, **given, **parts))
 
     @staticmethod
     def _one_size(op: Op, sizes: Sequence[ast.expr]) -> tuple[str, dict[str, str | Part]]:
