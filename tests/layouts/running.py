@@ -49,8 +49,9 @@ def plan(files: Files, *, marks: bool = True) -> Plan:
     seen = {**files, "observer.py": OBSERVER}
     found, errors = plan_sources([(name, root / name, text) for name, text in seen.items()], layout="auto", marks=marks)
     assert not errors
-    assert found.files[-1].after == OBSERVER
-    return Plan(found.files[:-1])
+    kept = next(file for file in found.files if file.path == "observer.py")
+    assert kept.after == OBSERVER
+    return Plan(tuple(file for file in found.files if file is not kept))
 
 
 def run_all(batches: Sequence[Sequence[Program]]) -> list[dict[str, dict[str, Any]]]:

@@ -123,7 +123,7 @@ def test_says_what_it_is_about(name: str) -> None:
 def diff(name: str) -> str:
     """What fix made of a program."""
     lines: list[str] = []
-    for path, text in EVERY[name].items():
-        after = rewritten(name)[path].splitlines()
-        lines += difflib.unified_diff(text.splitlines(), after, path, path, lineterm="")
+    for path, after in rewritten(name).items():  # some are new
+        before = EVERY[name].get(path, "")
+        lines += difflib.unified_diff(before.splitlines(), after.splitlines(), path, path, lineterm="")
     return "\n" + "\n".join(lines)
