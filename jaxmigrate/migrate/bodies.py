@@ -51,10 +51,10 @@ def copied(text: str, array: Array, change: object, words: Words) -> str:
 class Body:
     """The function that a site maps, where it is the program's own and serves no other end."""
 
-    def __init__(self, plan: MapPlan, function: Function, words: Words, arrays: Collection[int]) -> None:
+    def __init__(self, plan: MapPlan, function: Function, words: Words, arrays: Collection[str]) -> None:
         self.plan = plan
         self.words = words
-        self.arrays = arrays  # the arguments that are one array each
+        self.arrays = arrays  # the parameters that are one array each
         self.function = function
 
     def operations(self) -> list[Operation] | None:
@@ -71,6 +71,8 @@ class Body:
                 return None
             names = names if self.plan.names is None else list(self.plan.names)
             inputs: list[tuple[str, Array]] = [(name, self.plan.inputs[0]) for name in names]
+        elif self.plan.names is not None and len(self.plan.names) == count:
+            inputs = list(zip(self.plan.names, self.plan.inputs, strict=True))
         elif len(names) < count:
             return None
         else:
@@ -80,7 +82,8 @@ class Body:
 
     def _is_clear(self) -> bool:
         """Whether a lambda stays readable: of what it is given, only single arrays lose their mapped axis."""
-        return all(i in self.arrays for i, array in enumerate(self.plan.inputs) if array.drops)
+        names = self.plan.names or self.function.passed_names()
+        return all(n in self.arrays for n, array in zip(names, self.plan.inputs, strict=False) if array.drops)
 
     def _inputs(self, function: Function, inputs: Sequence[tuple[str, Array]]) -> Iterator[Operation]:
         if isinstance(function.node, ast.Lambda):
@@ -88,12 +91,12 @@ class Body:
             return
         lines: list[str] = []
         trees: dict[int, list[str]] = {}
-        for index, (name, array) in enumerate(inputs):
+        for name, array in inputs:
             if array.fields:
                 lines.append(f"{name} = {copied(name, array, squeezed, self.words)}")
             elif not array.drops:
                 continue
-            elif index in self.arrays:
+            elif name in self.arrays:
                 read = _only_read(function.node, name)
                 if read is not None:
                     yield Replace(read, code(f"$itself.squeeze({array.axis})"))
@@ -111,8 +114,14 @@ class Body:
     def _of_lambda(self, function: ast.Lambda, inputs: Sequence[tuple[str, Array]]) -> Iterator[Operation]:
         for name, array in inputs:
             if array.drops:
-                for read in _reads(function.body, name):
+                for read in self._own_reads(function, name):
                     yield Replace(read, code(squeezed("$itself", array.axis, self.words, is_array=True)))
+
+    def _own_reads(self, function: ast.Lambda, name: str) -> list[ast.Name]:
+        """The reads of a parameter itself, and not of one of the same name within."""
+        table = self.function.module.table
+        own = table.own_scope[function]
+        return [n for n in _reads(function.body, name) if table.scope_of[n].lookup(name) is own]
 
     def _outputs(self, function: FunctionNode) -> list[Operation] | None:
         if not any(array.drops or array.fields for array in self.plan.outputs):

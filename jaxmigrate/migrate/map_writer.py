@@ -10,6 +10,7 @@ import ast
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import cast
 
 from jaxmigrate.migrate.bodies import Body, Words, body_function
 from jaxmigrate.migrate.maps import STACKED, Array, MapPlan
@@ -29,7 +30,7 @@ from jaxmigrate.program.operations import (
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.scopes import FunctionNode
 from jaxmigrate.program.sites import is_decorator
-from jaxmigrate.program.values import External, Function
+from jaxmigrate.program.values import External, Function, ModuleValue
 from jaxmigrate.sources.notebooks.magics import MARK
 
 Named = ast.FunctionDef | ast.AsyncFunctionDef
@@ -122,7 +123,7 @@ class MapWriter:
         return code(
             SHARD_MAP,
             jax=self.names.of("jax"),
-            fun=fun,
+            fun=_by_name(plan, fun),
             mesh=self._mesh(plan, first),
             ins=code(ins, axis=axis),
             outs=code(outs, axis=axis),
@@ -201,8 +202,8 @@ class MapWriter:
             return False
         below = function.decorator_list[function.decorator_list.index(plan.site.node) + 1 :]
         scope = self.module.table.scope_of[function]
-        inner = f"{function.name}_per_device"
-        if below or self._local(plan) is None or inner in self.names.taken:
+        inner = self._inner_name(function)
+        if below or self._local(plan) is None or not inner:
             return False
         body = self._body(plan)
         if body is None:
@@ -243,6 +244,28 @@ class MapWriter:
         )
         return True
 
+    def _inner_name(self, function: Named) -> str:
+        """A new name for a mapped function; where classes may inherit others of its name, one of its class alone."""
+        table = self.module.table
+        owner = table.parents.get(function)
+        names = [f"{function.name}_per_device"]
+        if isinstance(owner, ast.ClassDef) and table.scope_of[function].kind == "class":
+            names.append(f"{function.name}_of_{owner.name}_per_device")
+            if self._has_namesake(function.name, owner):
+                del names[0]
+        return next((name for name in names if name not in self.names.taken), "")
+
+    def _has_namesake(self, method: str, owner: ast.ClassDef) -> bool:
+        """Whether another class of the project has a method of a name."""
+        for module in self.resolver.project.named:
+            if f"def {method}" in module.text:
+                for node in module.nodes:
+                    if isinstance(node, Named) and node.name == method:
+                        above = module.table.parents.get(node)
+                        if isinstance(above, ast.ClassDef) and above is not owner:
+                            return True
+        return False
+
     @staticmethod
     def _rows_of(plan: MapPlan, names: Sequence[str] | None) -> str:
         """The source of the arguments that have a row for each device."""
@@ -276,7 +299,7 @@ class MapWriter:
         if not names.can_import:
             return None
         words = Words(names.of("jax"), names.of("jax.numpy"))
-        found = Body(plan, function, words, {s.index for s in squeezes}).operations()
+        found = Body(plan, function, words, {s.name for s in squeezes}).operations()
         if found is None or function.module is self.module:
             return found
         self.elsewhere += [(function.module, one) for one in found]
@@ -299,18 +322,25 @@ class MapWriter:
                 return False
             fun = wrapped
         statement = self.module.table.statement_of(site.node)
-        deferred = self._is_deferred(plan)
         fields = any(a.fields and a.of is None for a in plan.inputs)
-        if not (deferred or plan.by_rows or fields or plan.given_by_keyword or plan.by_keyword):
+        if not (self._is_deferred(plan) or self._asks(plan)):
             self._direct(plan, fun)
         elif not self._is_stable(plan, [mapped]):
-            return False
+            if self._asks(plan) or self._holder(site.node) is None:
+                return False
+            self._direct(plan, fun)  # a function that importing runs has what it maps at hand only then
         elif isinstance(statement, ast.Assign) and self._is_named(statement, plan) and not self._is_magic(statement):
             return self._define(plan, fun, statement, body or [])
         elif fields or not self._lambda(plan, fun):
             return False
         self.operations += body or []
         return True
+
+    @staticmethod
+    def _asks(plan: MapPlan) -> bool:
+        """Whether only a function around a map can say what it needs."""
+        fields = any(a.fields and a.of is None for a in plan.inputs)
+        return plan.by_rows or fields or plan.given_by_keyword or bool(plan.by_keyword)
 
     def _wrapped(self, plan: MapPlan, mapped: ast.expr) -> Code | None:
         """A function that cannot be changed, with one around it that drops and puts back the mapped axis."""
@@ -403,17 +433,7 @@ class MapWriter:
 
     def _is_deferred(self, plan: MapPlan) -> bool:
         """Whether a map is made where importing a file may come by, so that no mesh can be made yet."""
-        node: ast.AST | None = plan.site.node
-        holder: FunctionNode | None = None
-        below = node
-        while node is not None:
-            parent = self.module.table.parents.get(node)
-            if (isinstance(parent, Named) and node in parent.body) or (
-                isinstance(parent, ast.Lambda) and holder is None and node is parent.body
-            ):
-                holder = parent
-            below, node = node, parent
-        del below
+        holder = self._holder(plan.site.node)
         if holder is None:
             called = self.module.table.parents.get(plan.site.node)
             at_once = isinstance(called, ast.Call) and called.func is plan.site.node
@@ -423,6 +443,18 @@ class MapWriter:
         return holder.name in self.run_at_import or (
             self._is_in_class(holder) and self._class_of(holder) in self.run_at_import
         )
+
+    def _holder(self, node: ast.AST | None) -> FunctionNode | None:
+        """The outermost function that code runs in; a lambda where that is the innermost."""
+        holder: FunctionNode | None = None
+        while node is not None:
+            parent = self.module.table.parents.get(node)
+            if (isinstance(parent, Named) and node in parent.body) or (
+                isinstance(parent, ast.Lambda) and holder is None and node is parent.body
+            ):
+                holder = parent
+            node = parent
+        return holder
 
     def _is_in_class(self, function: Named) -> bool:
         return isinstance(self.module.table.parents.get(function), ast.ClassDef)
@@ -450,6 +482,9 @@ class MapWriter:
                 return False
             if isinstance(node, ast.Attribute) and not self._is_known(node):
                 return False  # it may be something else by the time of the call
+        read = [n for node in nodes if not isinstance(node, ast.Lambda) for n in ast.walk(node)]
+        if any(isinstance(n, ast.Attribute) and self._is_set(n.attr, plan.site.node) for n in read):
+            return False
         return all(self._is_fixed(name) for name in names_in([*nodes, *more]))
 
     def _is_known(self, node: ast.Attribute) -> bool:
@@ -457,11 +492,40 @@ class MapWriter:
         value = self.resolver.value(node, self.module)
         return isinstance(value, Function | External)
 
+    def _is_set(self, attribute: str, site: ast.expr) -> bool:
+        """Whether some code sets an attribute other than once before a site, in the same function."""
+        own = self._holder(site)
+        for node, module in self._set_attributes().get(attribute, ()):
+            before = module is self.module and node.lineno < site.lineno
+            if not before or self._holder(node) is not own or self._in_loop(node):
+                return True
+        return False
+
+    def _set_attributes(self) -> dict[str, list[tuple[ast.Attribute, Module]]]:
+        """By name, the places in the project where attributes are set."""
+        found = cast(
+            "dict[str, list[tuple[ast.Attribute, Module]]]", self.resolver.remembered.setdefault("set attributes", {})
+        )
+        if not found:
+            found[""] = []  # known from now on
+            for module in self.resolver.project.named:
+                for node in module.nodes:
+                    if isinstance(node, ast.Attribute) and not isinstance(node.ctx, ast.Load):
+                        found.setdefault(node.attr, []).append((node, module))
+        return found
+
+    def _is_set_from_elsewhere(self, name: str) -> bool:
+        """Whether some code sets a name of this module as its attribute."""
+        places = self._set_attributes().get(name, ())
+        return any(self.resolver.value(node.value, module) == ModuleValue(self.module) for node, module in places)
+
     def _is_fixed(self, name: ast.Name) -> bool:
         scope = self.module.table.scope_of.get(name)
         holder = scope.lookup(name.id) if scope is not None else None
         if holder is None:
             return True
+        if holder is self.module.table.root and self._is_set_from_elsewhere(name.id):
+            return False
         bindings = holder.bindings.get(name.id, [])
         kinds = {binding.kind for binding in bindings}
         return (
@@ -477,6 +541,15 @@ class MapWriter:
                 return True
             parent = self.module.table.parents.get(parent)
         return False
+
+
+def _by_name(plan: MapPlan, fun: str | Part) -> str | Part:
+    """A mapped function that takes by position what it takes by keyword alone."""
+    if not plan.by_name or plan.names is None:
+        return fun
+    given = ", ".join(f"{name}={name}" if name in plan.by_name else name for name in plan.names)
+    called = "$fun" if isinstance(fun, str | ast.Name | ast.Attribute) else "($fun)"
+    return code(f"lambda {', '.join(plan.names)}: {called}({given})", fun=fun)
 
 
 def _is_plain(node: ast.expr) -> bool:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from jaxmigrate.flow.layout.choices import Choice, NamedTuple, SiteChoice
 from jaxmigrate.flow.layout.results import Place
-from jaxmigrate.migrate.one_device import calls_of
+from jaxmigrate.migrate.one_device import calls_of, hides_arguments
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.scopes import all_parameters
@@ -53,7 +53,8 @@ class MapPlan:
     `inputs` and `outputs` hold one `Array` for each, or stand for all alike where `whole_in` and `whole_out`. `axis` is
     the source or node of the axis name, `axis_name` what it is where that is known. `devices` are those that pmap is
     given; `by_rows`: the mesh has as many devices as the arrays of a call have rows. `names` are the parameters of a
-    function that is written around the map, None where a star stands for them.
+    function that is written around the map, None where a star stands for them. What is given `by_name` has to be given
+    to the mapped function by keyword as well.
     """
 
     site: MappedSite
@@ -69,6 +70,7 @@ class MapPlan:
     by_rows: bool = False
     names: tuple[str, ...] | None = None
     by_keyword: tuple[str, ...] = ()
+    by_name: tuple[str, ...] = ()
     places: tuple[Place, ...] = ()
     named: dict[Place, NamedTuple] = field(default_factory=dict)
     choice: SiteChoice | None = None
@@ -98,6 +100,12 @@ def of_choice(choice: SiteChoice, resolver: Resolver, module: Module) -> MapPlan
     constant = _constant_axis(argument, choice.axis, resolver, module)
     inputs = tuple(_of_layout(one) for one in choice.arguments)
     outputs = tuple(_of_layout(one) for one in choice.outputs)
+    names = _names_of(site, resolver, len(inputs), choice.keywords)
+    by_name: tuple[str, ...] = ()
+    if names is not None and choice.keywords:
+        order, by_name = _in_order(names, choice.keywords, site, resolver)
+        names, inputs = tuple(names[i] for i in order), tuple(inputs[i] for i in order)
+        outputs = tuple(replace(one, like=order.index(one.like)) for one in outputs)
     return MapPlan(
         site=site,
         axis=constant if constant is not None else choice.axis,
@@ -109,13 +117,25 @@ def of_choice(choice: SiteChoice, resolver: Resolver, module: Module) -> MapPlan
         donated=_donated(choice, resolver, module),
         static=tuple(i for i, one in enumerate(inputs) if one.static),
         by_rows=choice.by_rows,
-        names=_names_of(site, resolver, len(inputs), choice.keywords),
+        names=names,
         by_keyword=choice.keywords,
+        by_name=by_name,
         places=choice.tree.places,
         named=dict(choice.tree.named),
         choice=choice,
         given_by_keyword=any(call.keywords for call in _near_calls(site, resolver)),
     )
+
+
+def _in_order(
+    names: Sequence[str], keywords: Sequence[str], site: MappedSite, resolver: Resolver
+) -> tuple[list[int], tuple[str, ...]]:
+    """The arguments in the order of the mapped function's parameters, and those that it takes by keyword alone."""
+    function = _function_of(site, resolver)
+    known = function.passed_names() if function is not None else []
+    if set(known[: len(names)]) == set(names):
+        return sorted(range(len(names)), key=lambda i: known.index(names[i])), ()
+    return list(range(len(names))), tuple(keywords)
 
 
 def _of_layout(choice: Choice) -> Array:
@@ -193,7 +213,7 @@ def of_site(site: MappedSite, resolver: Resolver, default_axis: str, *, all_devi
     counts = {len(call.args) + len(call.keywords) + receiver for call in calls if not _is_open(call)}
     whole_in = len(inputs) == 1 and not isinstance(literal_of(site, "in_axes", 0, resolver), tuple)
     by_keyword = any(call.keywords for call in calls)
-    opened = any(_is_open(call) for call in calls)
+    opened = any(_is_open(call) for call in calls) or hides_arguments(site, resolver)
     count = None if whole_in else max(len(inputs), 1 + max(static, default=-1))  # static ones may come last unsaid
     if static:
         count = count if count is not None else _count(site, resolver, counts, opened)
@@ -204,7 +224,8 @@ def of_site(site: MappedSite, resolver: Resolver, default_axis: str, *, all_devi
         whole_in = False
     names = _names_of(site, resolver, count, (), counts if not opened else set(), by_keyword=by_keyword)
     spoken = _spoken(calls) if by_keyword and whole_in else None
-    if by_keyword and spoken is None and (names is None or opened or len(counts) > 1 or len(names) not in counts):
+    unsaid = names is None or opened or not all(_names_the_rest(c, names, receiver) for c in calls)
+    if by_keyword and spoken is None and unsaid:
         return None
     by_position = by_keyword and names is not None and not opened and counts == {len(names)}
     if spoken is not None and not (by_position and set(names or ()) == set(spoken)):
@@ -262,6 +283,11 @@ def _has_receiver(site: MappedSite) -> bool:
 def _is_open(call: ast.Call) -> bool:
     """Whether a star hides what a call gives."""
     return any(isinstance(a, ast.Starred) for a in call.args) or any(k.arg is None for k in call.keywords)
+
+
+def _names_the_rest(call: ast.Call, names: Sequence[str], receiver: bool) -> bool:
+    """Whether a call gives by keyword all those parameters that it does not give by position."""
+    return {k.arg for k in call.keywords} == set(names[len(call.args) + receiver :])
 
 
 def _arrays(axes: object) -> tuple[Array, ...] | None:
@@ -325,6 +351,15 @@ def _devices(site: MappedSite, resolver: Resolver) -> ast.expr | bool | None:
     usable = argument.expression is not None and argument.module is site.module
     unsure = all(_may_be_none(v) for v in values)
     return argument.expression if usable and not unsure and argument.expression is not None else False
+
+
+def _function_of(site: MappedSite, resolver: Resolver) -> Function | None:
+    """The function that a site maps, where it is one def or lambda of the project, or a partial of one by keyword."""
+    found = mapped_values(site, resolver)
+    value = found[0] if len(found) == 1 else None
+    if isinstance(value, Partial) and value.is_by_name:
+        value = value.callee
+    return value if isinstance(value, Function) else None
 
 
 def _names_of(

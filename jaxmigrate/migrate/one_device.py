@@ -24,6 +24,7 @@ DISPLAYS = ast.Tuple | ast.List | ast.Dict | ast.IfExp | ast.BoolOp | ast.Starre
 HOLDERS = DISPLAYS | ast.Call | ast.Attribute | ast.Subscript
 FETCHES = frozenset({"int", "float", "bool", "str", "len", "device_get", "tolist"})
 DEEPEST = 3  # functions that make functions that make maps, and parameters that are given parameters
+KEEPS_ARGUMENTS = frozenset({"jit", "wraps", "append"})  # of a function that they are given
 Place = tuple[ast.expr, Module]
 Named = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -83,6 +84,13 @@ def calls_of(site: MappedSite, resolver: Resolver) -> list[tuple[ast.Call, Modul
     return uses.calls
 
 
+def hides_arguments(site: MappedSite, resolver: Resolver) -> bool:
+    """Whether some use of what a site maps does not show what it is given: a partial of it, or an unknown function."""
+    uses = _Uses(resolver)
+    uses.follow((site.node, site.module), 0)
+    return uses.hidden
+
+
 def may_give_one_device(reference: Reference, resolver: Resolver, changed: Collection[ast.AST] = ()) -> bool:
     """The same of what is made of pmap in a way that is not followed, whose axes are not known."""
     return _any_alone((reference.node, reference.module), 1, None, resolver, changed)
@@ -128,6 +136,7 @@ class _Uses:
         self.resolver = resolver
         self.given: list[_Given] = []
         self.calls: list[tuple[ast.Call, Module]] = []
+        self.hidden = False
         self._seen: set[tuple[ast.AST | str, int]] = set()
 
     def follow(self, start: Place, level: int) -> None:
@@ -158,8 +167,10 @@ class _Uses:
                 if not level:
                     is_partial = last_name(parent.func) == "partial" and parent.args[:1] == [node]
                     self.given.append(_Given(_unpacked(parent.args[1:]), module, is_partial))
+                taken = list(self._parameter(parent, node))
+                self.hidden |= not level and not taken and last_name(parent.func) not in KEEPS_ARGUMENTS
                 yield parent, module, level
-                yield from self._mentions(self._parameter(parent, node), level)
+                yield from self._mentions(taken, level)
             case ast.keyword():
                 yield cast("ast.expr", parent), module, level
                 yield from self._mentions([parent.arg or ""], level)
