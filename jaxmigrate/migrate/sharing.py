@@ -6,10 +6,9 @@ A project of one file has them in that file; else they are a module of their own
 from __future__ import annotations
 
 import ast
-import os
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -17,7 +16,8 @@ from jaxmigrate.migrate.helper import Names, Needs, helper_lines
 from jaxmigrate.migrate.imports import together
 from jaxmigrate.migrate.maps import MapPlan
 from jaxmigrate.migrate.names import FileNames
-from jaxmigrate.program.modules import Module, Project
+from jaxmigrate.migrate.shared_module import Location
+from jaxmigrate.program.modules import Module
 from jaxmigrate.program.operations import Define, Operation
 
 NAMES = {  # in the order in which they are written
@@ -32,7 +32,6 @@ NAMES = {  # in the order in which they are written
 }
 USES_MESH = frozenset({"shard", "host_local"})
 FEW = 2  # maps whose meshes are written out where they stand
-MODULE = "sharding"
 
 
 @dataclass(slots=True)
@@ -67,6 +66,12 @@ class Wanted:
         return self.weak == {True}
 
     @property
+    def sharing(self) -> list[Module]:
+        """The files that use one of the functions."""
+        every = {*(m for m, kinds in self.by_module.items() if kinds), *(self.users if self.get_mesh else ())}
+        return sorted(every, key=lambda module: module.path)
+
+    @property
     def one_axis(self) -> str | None:
         """The axis of all maps, where they have one in common."""
         return next(iter(self.axes)) if len(self.axes) == 1 and not self.any_axis else None
@@ -92,7 +97,7 @@ class Shared:
             return NAMES[kind]
         if kind not in self.called:
             assert self._place is not None
-            self.called[kind] = self._place.name(kind, self._names)
+            self.called[kind] = self._place.name(NAMES[kind], self._names)
         return self.called[kind]
 
     def call(self, kind: str, argument: str, axis: MapPlan) -> str:
@@ -165,92 +170,6 @@ def completed(wanted: Wanted) -> None:
     """Decides whether meshes are made by a function: where others use it, or where many maps would say it."""
     several = wanted.meshes > FEW or len(wanted.users) > 1
     wanted.get_mesh = bool(wanted.all_names & USES_MESH) or several
-
-
-@dataclass(frozen=True, slots=True)
-class Location:
-    """Where the shared functions of a file stand: in itself, or in a module that it imports by a name."""
-
-    module: str  # empty where it is the file itself
-    path: Path | None = None
-
-    def name(self, kind: str, names: FileNames) -> str:
-        """What the file calls one of the functions."""
-        return names.import_from(self.module, NAMES[kind]) if self.module else names.free(NAMES[kind])
-
-
-def locations(wanted: Wanted, modules: Sequence[Module], project: Project) -> dict[Module, Location]:
-    """Where each file finds the shared functions: files that can import one another have one module for them."""
-    users = [m for m in modules if wanted.by_module.get(m) or (wanted.get_mesh and m in wanted.users)]
-    found: dict[Module, Location] = {m: Location("") for m in modules}
-    by_root: dict[tuple[Path, bool], list[Module]] = {}
-    for module in users:
-        by_root.setdefault(_root_of(module, project), []).append(module)
-    for (root, is_package), group in by_root.items():
-        if len(group) < 2:
-            continue
-        path = root / f"{_free_module(root)}.py"
-        for module in group:
-            imported = _import_of(module, path, root, modules, is_package=is_package)
-            if imported is None:
-                continue
-            found[module] = Location(imported, path)
-    return found
-
-
-def _free_module(folder: Path) -> str:
-    """The name of a module that a folder does not have yet."""
-    for name in (MODULE, "device_mesh", "jax_sharding"):
-        if not (folder / f"{name}.py").exists() and not (folder / name).exists():
-            return name
-    return "jaxmigrate_sharding"
-
-
-def _root_of(module: Module, project: Project) -> tuple[Path, bool]:
-    """The folder of the outermost package that holds a file, and whether it is one; else the file's own folder."""
-    folder = module.path.parent
-    if not _is_package(folder, project):
-        return folder, False
-    while _is_package(folder.parent, project):
-        folder = folder.parent
-    return folder, True
-
-
-def _is_package(folder: Path, project: Project) -> bool:
-    return project.module(folder / "__init__.py") is not None or (folder / "__init__.py").exists()
-
-
-def _import_of(module: Module, path: Path, root: Path, modules: Sequence[Module], *, is_package: bool) -> str | None:
-    """The name by which a file imports a module; None where nothing shows that it could."""
-    if is_package:
-        folders = module.path.parent.relative_to(root).parts
-        named = re.compile(rf"^[ \t]*(?:from|import)[ \t]+{re.escape(root.name)}\b", re.MULTILINE)
-        if root.name.isidentifier() and any(named.search(m.text) for m in [module, *modules]):
-            return f"{root.name}.{path.stem}"
-        if any(isinstance(n, ast.ImportFrom) and n.level for n in module.tree.body):
-            return f"{'.' * (len(folders) + 1)}{path.stem}"
-        if module.path.parent != root:
-            return None
-    siblings = {p.stem for p in _files(module.path.parent)} - {module.path.stem}
-    for node in module.tree.body:
-        if isinstance(node, ast.ImportFrom) and node.level == 1:
-            return f".{path.stem}"
-        if isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            parts = node.module.split(".")
-            if parts[-1] in siblings or (len(parts) > 1 and parts[-2] == module.path.parent.name):
-                return ".".join([*parts[:-1], path.stem])
-        if isinstance(node, ast.Import) and any(a.name in siblings for a in node.names):
-            return path.stem
-    importing = re.compile(rf"^[ \t]*(?:from|import)[ \t]+{re.escape(module.path.stem)}\b", re.MULTILINE)
-    beside = (m for m in modules if m.path.parent == module.path.parent)
-    return path.stem if any(importing.search(m.text) for m in beside) else None
-
-
-def _files(folder: Path) -> Iterable[Path]:
-    try:
-        return [Path(entry.path) for entry in os.scandir(folder) if entry.name.endswith(".py")]
-    except OSError:
-        return []
 
 
 def definitions(kinds: Iterable[str], names: FileNames, wanted: Wanted, called: Mapping[str, str]) -> Iterator[str]:

@@ -23,14 +23,13 @@ from jaxmigrate.migrate.maps import MapPlan, of_choice, of_site
 from jaxmigrate.migrate.names import FileNames
 from jaxmigrate.migrate.nested_code import inner_axis_lines, inside_lines, inside_names, nested_lines
 from jaxmigrate.migrate.one_device import Alone, arguments_alone
+from jaxmigrate.migrate.shared_module import Location, locations
 from jaxmigrate.migrate.sharing import (
     NAMES,
-    Location,
     Shared,
     Wanted,
     completed,
     definitions,
-    locations,
     sharing_module,
     with_their_own,
 )
@@ -119,7 +118,7 @@ class ProjectWriter:
         if any(work.failed for work in self.works):
             return {}
         completed(self.wanted)
-        places = locations(self.wanted, [work.module for work in self.works], self.project)
+        places = locations(self.wanted.sharing, [work.module for work in self.works], self.project)
         for work in self.works:
             self._indirect |= {s.node for d in work.decisions for s in d.sites} - work.direct
             work.operations, work.direct = [], set()
