@@ -181,7 +181,7 @@ class MapWriter:
         if plan.given_by_keyword:
             self.shared.needs_keywords()
         if not self.shared.one_axis:
-            more = f", $axis{more}"
+            more = f", axis_name=$axis{more}"
         if fun:
             return f"{name}({fun}{more})"
         return f"{self.names.of('functools.partial')}({name}{more})" if more else name
