@@ -3,8 +3,10 @@
     python tests/campaigns/corpus.py FOLDER [--layout stacked] [--only NAME...] [--limit 300]
                                      [--json FILE] [--against FILE]
 
-For each repository: files, mapped sites, how many are rewritten and left (with the codes of why), how many take or
-give a global array and how many take nothing but such, output that does not parse, files that a second run would
+For each repository: files, mapped sites, how many are rewritten, show `jax.shard_map` with mesh and specs, and are left
+(with the codes of why), how many take or give a global array and how many take nothing but such, the lines that files
+with maps gain (renames in them too), how many of these are functions that sites share, and in how many files of the
+repository such functions stand, output that does not parse, files that a second run would
 change again, crashes, processor seconds of fix, milliseconds of fix a file, MiB of memory at most, findings of lint
 and processor seconds of lint. Below the table: findings by rule, what is left and why, and why sites take and give no
 global array, by how often. Each repository is a process of its own; one that takes longer than the limit counts as a
@@ -17,6 +19,8 @@ from __future__ import annotations
 
 import argparse
 import ast
+import difflib
+import itertools
 import json
 import re
 import resource
@@ -29,14 +33,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from jaxmigrate.migrate import SitePlan, plan_sources
+from jaxmigrate.migrate import Plan, SitePlan, plan_sources, sharing
 from jaxmigrate.sources import SourceError, read_source
 
 COLUMNS = (
-    *("files", "sites", "rewritten", "left", "some global", "all arguments global"),
+    *("files", "sites", "rewritten", "jax.shard_map", "left", "some global", "all arguments global"),
+    *("lines added", "of helpers", "files with helpers"),
     *("unparsable", "changed again", "crashes", "seconds", "ms a file", "MiB", "findings", "lint seconds"),
 )
 GLOBAL = ("replicated", "split")
+SHARED = frozenset(sharing.NAMES.values())
 PLACES = re.compile(r" \([^()]*:?\d+\)|\([^()]*\)")
 Row = dict[str, Any]
 
@@ -57,13 +63,15 @@ def measure(repository: Path, layout: str) -> Row:
         row["seconds"] = round(time.process_time() - started, 2)
         row["ms a file"] = round(1000 * row["seconds"] / max(len(sources), 1), 1)
         row["MiB"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
-        after = [(file.path, repository / file.path, file.after) for file in plan.files]
+        after = [(file.path, repository / file.path, file.after) for file in plan.files]  # new files too
         again, _ = plan_sources(after, layout=layout)
     except Exception:  # noqa: BLE001 - a crash is a row's figure, and must not end the campaign
         traceback.print_exc()
         return row | {"crashes": 1}
     status = Counter(site.status for site in plan.sites)
     return row | {
+        "jax.shard_map": sum(site.written == "jax.shard_map" for site in plan.sites),
+        **lines_added(plan),
         "sites": len(plan.sites),
         "rewritten": status["rewritten"],
         "left": status["left"],
@@ -74,6 +82,26 @@ def measure(repository: Path, layout: str) -> Row:
         "changed again": sum(file.changed for file in again.files),
         "left sites": [f"{s.id} {s.code} {s.reason}" for s in plan.sites if s.status == "left"],
     }
+
+
+def lines_added(plan: Plan) -> Row:
+    """How many lines files with maps gain, how many of these are shared functions, and how many files have some."""
+    added = helpers = files = 0
+    for file in plan.files:
+        if not file.changed or not (file.sites or file.new or file.together) or not parses(file.after):
+            continue
+        diff = difflib.unified_diff(file.before.splitlines(), file.after.splitlines(), n=0, lineterm="")
+        added += sum(line.startswith("+") for line in itertools.islice(diff, 2, None))
+        before = {node.name for node in functions(file.before)} if parses(file.before) else set()
+        own = [node for node in functions(file.after) if node.name.strip("_") in SHARED and node.name not in before]
+        helpers += sum((n.end_lineno or n.lineno) - n.lineno + 1 + len(n.decorator_list) for n in own)
+        files += bool(own)
+    return {"lines added": added, "of helpers": helpers, "files with helpers": files}
+
+
+def functions(text: str) -> list[ast.FunctionDef]:
+    """The functions at the top of a file."""
+    return [node for node in ast.parse(text).body if isinstance(node, ast.FunctionDef)]
 
 
 def empty() -> Row:
@@ -136,8 +164,8 @@ def compared(rows: dict[str, Row], others: dict[str, Row]) -> Iterator[str]:
     """What got worse since another commit, or differs where nothing should."""
     for name in sorted(rows.keys() & others.keys() - {"total"}):
         row, other = rows[name], others[name]
-        for column in ("rewritten", "some global", "all arguments global"):
-            if row[column] < other[column]:
+        for column in ("rewritten", "jax.shard_map", "some global", "all arguments global"):
+            if row[column] < other.get(column, 0):
                 yield f"{name}: {column} {other[column]} became {row[column]}"
         for column in ("unparsable", "changed again", "crashes"):
             if row[column] > other[column]:
