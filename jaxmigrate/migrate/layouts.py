@@ -32,12 +32,13 @@ UNCHECKED = ("check_vma", "check_rep")
 class Chosen:
     """The layouts of a project and the facts that their text depends on.
 
-    `more` are modules without a site that change as well.
+    `more` are modules without a site that change as well, `axis` is that of maps that do not name theirs.
     """
 
     layouts: Layouts
     program: Program
     more: tuple[Module, ...]
+    axis: str = ""
 
     def covers(self, decision: Decision) -> bool:
         """Whether all sites of a reference are rewritten with global arrays, so that it needs no helper."""
@@ -82,7 +83,7 @@ def choose(
     program = replace(program, unlike=_may_be_unlike(every, found, resolver), own=own)
     squeezed = {s.function.module for c in found.sites.values() if c.is_global for s in c.squeezes}
     more = {*(c.op.module for c in found.ops), *(c.module for c in found.calls), *squeezed} - set(modules.values())
-    return Chosen(found, program, tuple(sorted(more, key=lambda m: m.path)))
+    return Chosen(found, program, tuple(sorted(more, key=lambda m: m.path)), axis)
 
 
 def _may_be_unlike(sites: Mapping[Module, Sequence[MappedSite]], found: Layouts, resolver: Resolver) -> bool:

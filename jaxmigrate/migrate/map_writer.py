@@ -7,11 +7,12 @@ starts no backend; what is mapped where the program runs is mapped in place.
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import cast
 
+from jaxmigrate.flow.axes import last_name
 from jaxmigrate.migrate.bodies import Body, Words, body_function
 from jaxmigrate.migrate.maps import STACKED, Array, MapPlan
 from jaxmigrate.migrate.names import FileNames, names_in
@@ -30,7 +31,7 @@ from jaxmigrate.program.operations import (
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.scopes import FunctionNode
 from jaxmigrate.program.sites import is_decorator
-from jaxmigrate.program.values import External, Function, ModuleValue
+from jaxmigrate.program.values import Class, External, Function, ModuleValue
 from jaxmigrate.sources.notebooks.magics import MARK
 
 Named = ast.FunctionDef | ast.AsyncFunctionDef
@@ -56,6 +57,7 @@ class MapWriter:
     texts: Mapping[Path, str]
     operations: list[Operation] = field(default_factory=list)
     elsewhere: list[tuple[Module, Operation]] = field(default_factory=list)  # in bodies that other files have
+    methods: set[str] = field(default_factory=set)  # what mapped methods are called from now on
 
     def write(self, plan: MapPlan) -> bool:
         """Adds the operations of a site; False, and nothing is added, where it has no such form."""
@@ -202,8 +204,8 @@ class MapWriter:
             return False
         below = function.decorator_list[function.decorator_list.index(plan.site.node) + 1 :]
         scope = self.module.table.scope_of[function]
-        inner = self._inner_name(function)
-        if below or self._local(plan) is None or not inner:
+        inner = f"{function.name}_per_device"
+        if below or self._local(plan) is None or (inner in self.names.taken and inner not in self.methods):
             return False
         body = self._body(plan)
         if body is None:
@@ -216,19 +218,23 @@ class MapWriter:
             if names is None or len(function.decorator_list) > 1 or not isinstance(holder, ast.ClassDef):
                 return False
             if not plan.whole_in and plan.inputs[0].static:
-                fun = f"{names[0]}.{inner}"
+                fun = self._of_object(function, holder, names[0], inner)
                 plan = _without_first(plan)
                 plain_names = names[1:]
             elif holder in self.module.tree.body:
                 fun = f"{holder.name}.{inner}"  # the object is one of the arrays
             else:
                 return False
-        elif names is None and (plan.static or plan.by_keyword):
+        elif inner in self.methods or (names is None and (plan.static or plan.by_keyword)):
+            return False
+        if not fun:
             return False
         signature = ", ".join(names) if names is not None else "*args"
         given = ", ".join(plain_names) if plain_names is not None else "*args"
         self.operations += body
         self.names.taken.add(inner)
+        if scope.kind == "class":
+            self.methods.add(inner)
         statements = self._field_specs(plan)
         mapped = self._map(plan, fun, self._rows_of(plan, plain_names))
         text = f"def {function.name}({signature}):\n" + "".join(f"    {line}\n" for line in statements)
@@ -244,27 +250,43 @@ class MapWriter:
         )
         return True
 
-    def _inner_name(self, function: Named) -> str:
-        """A new name for a mapped function; where classes may inherit others of its name, one of its class alone."""
-        table = self.module.table
-        owner = table.parents.get(function)
-        names = [f"{function.name}_per_device"]
-        if isinstance(owner, ast.ClassDef) and table.scope_of[function].kind == "class":
-            names.append(f"{function.name}_of_{owner.name}_per_device")
-            if self._has_namesake(function.name, owner):
-                del names[0]
-        return next((name for name in names if name not in self.names.taken), "")
+    def _of_object(self, function: Named, holder: ast.ClassDef, own: str, inner: str) -> str:
+        """The source of a method of an object; of its class by name where objects of others may come by."""
+        if not self._is_passed_on(function, holder):
+            return f"{own}.{inner}"
+        top = holder in self.module.tree.body and len(self.module.table.root.bindings.get(holder.name, ())) == 1
+        return f"{self.names.of('functools.partial')}({holder.name}.{inner}, {own})" if top else ""
 
-    def _has_namesake(self, method: str, owner: ast.ClassDef) -> bool:
-        """Whether another class of the project has a method of a name."""
+    def _is_passed_on(self, function: Named, owner: ast.ClassDef) -> bool:
+        """Whether a method may run on objects that have another one of its name, or none: inherited, or borrowed."""
         for module in self.resolver.project.named:
-            if f"def {method}" in module.text:
-                for node in module.nodes:
-                    if isinstance(node, Named) and node.name == method:
-                        above = module.table.parents.get(node)
-                        if isinstance(above, ast.ClassDef) and above is not owner:
-                            return True
+            if function.name in module.text:
+                if self._is_read_of_class(function.name, module):
+                    return True
+                others = self._classes_with(function.name, module)
+                if any(other is not owner and self._inherit(owner, other) for other in others):
+                    return True
         return False
+
+    def _is_read_of_class(self, method: str, module: Module) -> bool:
+        """Whether a file reads a method of a class itself."""
+        reads = (n for n in module.table.named.get(method, ()) if isinstance(n, ast.Attribute))
+        return any(isinstance(self.resolver.value(n.value, module), Class) for n in reads)
+
+    @staticmethod
+    def _classes_with(method: str, module: Module) -> Iterator[ast.ClassDef]:
+        for node in module.nodes:
+            if isinstance(node, Named) and node.name == method:
+                above = module.table.parents.get(node)
+                if isinstance(above, ast.ClassDef):
+                    yield above
+
+    def _inherit(self, *owners: ast.ClassDef) -> bool:
+        """Whether one of some classes has others of the project above it, or below."""
+        above = {last_name(base) for owner in owners for base in owner.bases}
+        below = {owner.name for owner in owners}
+        every = (n for m in self.resolver.project.named for n in m.nodes if isinstance(n, ast.ClassDef))
+        return any(n.name in above or not below.isdisjoint(map(last_name, n.bases)) for n in every)
 
     @staticmethod
     def _rows_of(plan: MapPlan, names: Sequence[str] | None) -> str:

@@ -15,6 +15,7 @@ PROPOSALS = {
     "numpy": ("np",),
 }
 PLAIN = frozenset({"jax", "functools", "jax.numpy", "numpy"})  # which are imported as modules
+Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 
 class FileNames:
@@ -46,15 +47,36 @@ class FileNames:
     def of(self, dotted: str) -> str:
         """What the file calls something, from now on if not already."""
         if dotted not in self._known:
-            self._known[dotted] = bound_name(self.module, dotted) or self._qualified(dotted) or self._imported(dotted)
+            self._known[dotted] = self._bound(dotted) or self._qualified(dotted) or self._imported(dotted)
         return self._known[dotted]
+
+    def _bound(self, dotted: str) -> str | None:
+        """The name that the file's imports have for something; one that comes late is imported at its head as well."""
+        name = bound_name(self.module, dotted)
+        if name is not None and self._comes_late(name):
+            parent, _, last = dotted.rpartition(".")
+            self._imports[dotted] = (
+                Import(dotted, "", name if name != dotted else "")
+                if dotted in PLAIN or not parent
+                else Import(parent, last, name if name != last else "")
+            )
+        return name
+
+    def _comes_late(self, name: str) -> bool:
+        """Whether a name is imported below the first definition only, where new functions stand above it."""
+        if self.module.cells:
+            return False
+        definitions = (s.lineno for s in self.module.tree.body if isinstance(s, Definition))
+        first = next(definitions, None)
+        places = [b.node.lineno for b in self.module.table.root.bindings[name] if isinstance(b.node, ast.alias)]
+        return first is not None and bool(places) and min(places) > first
 
     def _qualified(self, dotted: str) -> str | None:
         """`jax.numpy` and `functools.partial` where their packages are imported."""
         if dotted == "jax.numpy":
             return f"{self.of('jax')}.numpy"
         if dotted == "functools.partial" or dotted.startswith("functools."):
-            owner = bound_name(self.module, "functools")
+            owner = self._bound("functools")
             return dotted.replace("functools", owner) if owner is not None else None
         if dotted in ("jax.jit", "jax.shard_map", "jax.tree", "jax.device_put"):
             return dotted.replace("jax", self.of("jax"), 1)

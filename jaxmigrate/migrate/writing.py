@@ -14,6 +14,7 @@ from jaxmigrate.flow.axes import last_name
 from jaxmigrate.flow.layout.choices import SiteChoice
 from jaxmigrate.migrate.array_writer import ArrayWriter, Program
 from jaxmigrate.migrate.checkpoint_writer import write_checkpoints
+from jaxmigrate.migrate.counts import counts_devices, may_be_fewer
 from jaxmigrate.migrate.decide import Decision, Surroundings, merged, needs_of
 from jaxmigrate.migrate.helper import Needs, helper_lines
 from jaxmigrate.migrate.imports import plan_imports
@@ -49,9 +50,6 @@ from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.sites import MappedSite, axis_of
 from jaxmigrate.program.values import Constant
 
-COUNTS = re.compile(
-    r"device_count|local_devices|\bdevices\(\)|\breplicate\(|\bshard\(|device_put_(replicated|sharded)|n_devices"
-)
 DEFAULT_AXES = ("devices", "device", "mapped_axis")
 
 
@@ -99,7 +97,7 @@ class ProjectWriter:
         self.around = around
         self.project = project
         self.run_at_import = _run_at_import(project)
-        self.default_axis = self._default_axis()
+        self.default_axis = chosen.axis if chosen is not None and chosen.axis else self._default_axis()
         program = chosen.program if chosen is not None else Program(around.processes, around.guarded)
         self.program = program
         self.wanted = Wanted(ordered=around.processes and around.guarded, processes=around.processes)
@@ -221,18 +219,18 @@ class ProjectWriter:
         if not decision.sites or decision.around or not writer.names.can_import:
             work.failed.update(site.node for site in decision.sites if self._choice(site) is not None)
             return False
-        every_global = all(self._choice(site) is not None for site in decision.sites)
-        plans = [self._plan(site) for site in decision.sites]
-        kept = len(writer.operations)
-        for site, plan in zip(decision.sites, plans, strict=True):
-            if plan is not None and not self.around.wrapped and writer.write(plan):
-                continue
-            del writer.operations[kept:]
-            if self._choice(site) is not None:
-                work.failed.add(site.node)
-            return every_global or self._choice(site) is not None
-        work.direct.update(site.node for site in decision.sites)
-        return True
+        written = [self._write_map(work, site, writer) for site in decision.sites]
+        return all(written)
+
+    def _write_map(self, work: FileWork, site: MappedSite, writer: MapWriter) -> bool:
+        """Writes one site, which may stand under an alias with others that are not."""
+        plan = self._plan(site)
+        if plan is not None and not self.around.wrapped and writer.write(plan):
+            work.direct.add(site.node)
+            return True
+        if self._choice(site) is not None:
+            work.failed.add(site.node)
+        return False
 
     def _choice(self, site: MappedSite) -> SiteChoice | None:
         """The choice of a site that has global arrays."""
@@ -253,15 +251,16 @@ class ProjectWriter:
         choice = self._choice(site)
         if choice is not None:
             return of_choice(choice, self.resolver, site.module)
-        all_devices = self.around.processes or self._counts_devices(site.module)
+        all_devices = self._counts_devices(site.module)
         return of_site(site, self.resolver, self.default_axis, all_devices=all_devices)
 
     def _counts_devices(self, module: Module) -> bool:
-        """Whether arrays that have a row for each device are at home in a file, or in those that mention it."""
+        """Whether a file's maps run on all devices: it counts them, or others that mention it do, and takes no part."""
         if module not in self._counted:
             stem = module.path.stem
-            texts = [m.text for m in self.project.named if m is module or stem in m.text]
-            self._counted[module] = any(COUNTS.search(text) for text in texts)
+            near = [m for m in self.project.named if m is module or stem in m.text]
+            counted = self.around.processes or any(map(counts_devices, near))
+            self._counted[module] = counted and not any(map(may_be_fewer, near))
         return self._counted[module]
 
     def _default_axis(self) -> str:

@@ -1,0 +1,71 @@
+"""What a program does with the number of devices: whether its maps run on all of them, as far as that shows."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from jaxmigrate.flow.axes import last_name
+from jaxmigrate.program.modules import Module
+from jaxmigrate.program.scopes import Scope
+
+COUNTS = re.compile(
+    r"device_count|local_devices|\bdevices\(\)|\breplicate\(|\bshard\(|device_put_(replicated|sharded)|n_devices"
+)
+COUNTED = ("device_count", "local_device_count")
+LISTED = ("devices", "local_devices")
+
+
+def counts_devices(module: Module) -> bool:
+    """Whether arrays that have a row for each device are at home in a file."""
+    return COUNTS.search(module.text) is not None
+
+
+def may_be_fewer(module: Module) -> bool:
+    """Whether a file takes a part of the devices or of their number, or changes a number that was theirs."""
+    if "device" not in module.text:
+        return False
+    return any(map(_is_part, _candidates(module))) or any(_changes_count(scope) for scope in _scopes(module))
+
+
+def _candidates(module: Module) -> Iterator[ast.AST]:
+    yield from (n for n in module.nodes if isinstance(n, ast.Subscript | ast.BinOp | ast.Call))
+
+
+def _is_part(node: ast.AST) -> bool:
+    """Whether an expression is a part of a list of devices, or of their number."""
+    match node:
+        case ast.Subscript(value=ast.Call(func=func), slice=ast.Slice()):
+            return last_name(func) in LISTED
+        case ast.BinOp(left=left, op=ast.FloorDiv() | ast.Div() | ast.RShift(), right=ast.Constant()):
+            return _is_count(left)
+        case ast.Call(func=ast.Name(id="min"), args=args):
+            return any(map(_is_count, args))
+    return False
+
+
+def _is_count(node: ast.AST | None) -> bool:
+    if not isinstance(node, ast.Call):
+        return False
+    name = last_name(node.func)
+    of_list = name == "len" and len(node.args) == 1 and isinstance(node.args[0], ast.Call)
+    if of_list and isinstance(node.args[0], ast.Call):
+        return last_name(node.args[0].func) in LISTED
+    return name in COUNTED
+
+
+def _scopes(module: Module) -> Iterator[Scope]:
+    yield from {id(s): s for s in (module.table.root, *module.table.own_scope.values())}.values()
+
+
+def _changes_count(scope: Scope) -> bool:
+    """Whether a name stands for the number of devices and for something else, or is divided."""
+    counts = {name for name, found in scope.bindings.items() if any(_is_count(b.value) for b in found)}
+    if any(not _is_count(b.value) for name in counts for b in scope.bindings[name]):
+        return True
+    if not counts:
+        return False
+    divided = (n for n in ast.walk(scope.node) if isinstance(n, ast.BinOp) and isinstance(n.right, ast.Constant))
+    parts = (n for n in divided if isinstance(n.op, ast.FloorDiv | ast.Div | ast.RShift))
+    return any(isinstance(n.left, ast.Name) and n.left.id in counts for n in parts)
