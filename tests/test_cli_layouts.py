@@ -80,8 +80,8 @@ def test_what_is_written(trainer: Path) -> None:
     main(["fix", str(trainer)])
     text = trainer.read_text(encoding="utf-8")
     assert 'in_specs=(P(), P("batch"), P("batch"))' in text
-    assert "    key = key.squeeze(0)\n" in text
-    assert "_replicate(params, mesh)" in text
+    assert "jax.random.normal(key.squeeze(0), batch.shape)" in text
+    assert "params = shard(params, P())" in text
     assert "return jax.device_get(params)" in text
     assert "flax" not in text
     assert "jax_utils" not in text

@@ -1,7 +1,8 @@
-"""A wheel and an editable install hold the same package, rules and their pages included, and need nothing else."""
+"""A wheel and an editable install hold the same package, rules and their pages included, and need libcst at most."""
 
 from __future__ import annotations
 
+import importlib.util
 import shutil
 import subprocess
 import sys
@@ -50,10 +51,24 @@ def editable(checkout: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return build(checkout, "editable", tmp_path_factory.mktemp("editable"))
 
 
-def run(site: Path, *arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    """Runs jaxmigrate from a folder of installed packages, with no other package in sight."""
-    code = "import site, sys; site.addsitedir(sys.argv.pop(1)); from jaxmigrate.cli import main; sys.exit(main())"
-    command = [sys.executable, "-I", "-S", "-c", code, str(site), *arguments]
+@pytest.fixture(scope="module")
+def libcst(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of libcst and what it needs itself."""
+    folder = tmp_path_factory.mktemp("libcst")
+    for name in ("libcst", "yaml", "_yaml"):
+        found = importlib.util.find_spec(name)
+        if found is not None and found.origin is not None:
+            (folder / name).symlink_to(Path(found.origin).parent)
+    return folder
+
+
+def run(site: Path, *arguments: str, cwd: Path, beside: Path | None = None) -> subprocess.CompletedProcess[str]:
+    """Runs jaxmigrate from a folder of installed packages, with no other package in sight but those in `beside`."""
+    code = (
+        "import site, sys; site.addsitedir(sys.argv.pop(1)); sys.path += [p for p in [sys.argv.pop(1)] if p]; "
+        "from jaxmigrate.cli import main; sys.exit(main())"
+    )
+    command = [sys.executable, "-I", "-S", "-c", code, str(site), str(beside or ""), *arguments]
     return subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
 
 
@@ -77,8 +92,8 @@ def test_the_wheel_holds_every_module_and_every_page(wheel: Path, checkout: Path
 
 
 @pytest.mark.parametrize("kind", ["wheel", "editable"])
-def test_both_installs_work_without_any_other_package(
-    kind: str, tmp_path: Path, request: pytest.FixtureRequest
+def test_both_installs_work_with_libcst_alone_and_lint_with_nothing(
+    kind: str, tmp_path: Path, request: pytest.FixtureRequest, libcst: Path
 ) -> None:
     site = request.getfixturevalue(kind)
     listed = run(site, "rule", cwd=tmp_path)
@@ -86,7 +101,7 @@ def test_both_installs_work_without_any_other_package(
     assert "JM490  rewrite withheld" in listed.stdout
     assert run(site, "rule", "jm490", cwd=tmp_path).stdout.startswith("# JM490: rewrite withheld\n")
     (tmp_path / "a.py").write_text(PMAPPED)
-    fixed = run(site, "fix", "a.py", cwd=tmp_path)
+    fixed = run(site, "fix", "a.py", cwd=tmp_path, beside=libcst)
     assert (fixed.returncode, fixed.stderr) == (0, "")
     assert fixed.stdout.startswith("a.py: rewrote 1 site\n")
     linted = run(site, "lint", "a.py", cwd=tmp_path)
