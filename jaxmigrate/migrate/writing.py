@@ -189,6 +189,8 @@ class ProjectWriter:
             self.texts,
         )
         kept = [d for d in work.decisions if not d.is_plain or not self._write_maps(work, d, writer)]
+        for site in self._under_aliases(work):
+            self._write_map(work, site, writer)
         work.operations += writer.operations
         self._elsewhere += writer.elsewhere
         self._write_alone(work, shared, names, quote)
@@ -231,6 +233,14 @@ class ProjectWriter:
         if self._choice(site) is not None:
             work.failed.add(site.node)
         return False
+
+    def _under_aliases(self, work: FileWork) -> list[MappedSite]:
+        """The sites of a file with global arrays that go by an alias of pmap, and so belong to no reference."""
+        if self.chosen is None:
+            return []
+        known = {site.node for d in work.decisions for site in d.sites}
+        choices = self.chosen.layouts.sites.values()
+        return [c.site for c in choices if c.is_global and c.site.module is work.module and c.site.node not in known]
 
     def _choice(self, site: MappedSite) -> SiteChoice | None:
         """The choice of a site that has global arrays."""
