@@ -95,11 +95,11 @@ class MapWriter:
         ]
         own = self._own(plan)
         outs = [self._spec(a, f"{own[a.like]}_specs" if a.fields else "") for a in plan.outputs]
-        if plan.whole_out or (len(outs) > 2 and len(set(outs)) == 1 and not plan.named):
+        if plan.whole_out or (len(outs) > 2 and _alike(plan.outputs, outs) and not plan.named):
             out_text = outs[0]
         else:
             out_text = _tree_of(plan, outs)
-        alike = len(ins) > 1 and len(set(ins)) == 1 and ins[0] != "None"
+        alike = len(ins) > 1 and _alike(plan.inputs, ins)
         return ins[0] if plan.whole_in or alike else _display(ins), out_text
 
     def _own(self, plan: MapPlan) -> tuple[str, ...]:
@@ -163,21 +163,16 @@ class MapWriter:
         """
         if not (self.processes and any((a.drops and not a.aligned) or a.fields for a in plan.everything)):
             return ""
-        if plan.devices is not None or plan.by_rows or any(a.fields for a in plan.everything) or not plan.axis_name:
+        if plan.devices is not None or plan.by_rows or _has_open_fields(plan) or not plan.axis_name:
             return None
         name, more = self.shared.name("host_local"), ""
         ins = [self._local_spec(plan, a) for a in plan.inputs]
         outs = [self._local_spec(plan, a) for a in plan.outputs]
         usual = [self._spec(STACKED)]
-        if plan.named or any(len(place) > 1 for place in plan.places):
-            return None
         if ins != usual or not plan.whole_in:
-            more += (
-                f", in_specs={ins[0] if plan.whole_in or (len(set(ins)) == 1 and ins[0] != 'None') else _display(ins)}"
-            )
+            more += f", in_specs={ins[0] if plan.whole_in or _alike(plan.inputs, ins) else _display(ins)}"
         if outs != usual or not plan.whole_out:
-            alike = plan.whole_out or (len(set(outs)) == 1 and outs[0] != "None")
-            more += f", out_specs={outs[0] if alike else _display(outs)}"
+            more += f", out_specs={_whole_or_tree(plan, outs)}"
         if more:
             self.shared.needs_specs()
         if plan.given_by_keyword:
@@ -190,6 +185,10 @@ class MapWriter:
 
     def _local_spec(self, plan: MapPlan, array: Array) -> str:
         """The spec by which a process's own array becomes one of all; None of what is one of all already."""
+        if array.fields and array.of is not None:
+            stacked = self._spec(STACKED)
+            parts = [f"{n}={stacked if n in array.fields else None}" for n in array.of.fields]
+            return f"{array.of.name}({', '.join(parts)})"
         if array.static or array.aligned or (plan.choice is not None and not array.drops):
             return "None"
         return self._spec(array)
@@ -366,18 +365,15 @@ class MapWriter:
 
     def _wrapped(self, plan: MapPlan, mapped: ast.expr) -> Code | None:
         """A function that cannot be changed, with one around it that drops and puts back the mapped axis."""
-        if any(a.fields for a in plan.everything) or any(len(place) > 1 for place in plan.places):
+        if _has_open_fields(plan):
             return None
         name = self.shared.name("per_device")
         axes = ""
-        if not (plan.whole_in and plan.inputs == (Array(split=True, drops=True),)) and any(
-            a.mapped != 0 for a in plan.inputs
-        ):
-            found = [str(a.mapped) for a in plan.inputs]
-            axes += f", in_axes={found[0] if plan.whole_in else _display(found)}"
-        if any(a.mapped != 0 for a in plan.outputs):
-            found = [str(a.mapped) for a in plan.outputs]
-            axes += f", out_axes={found[0] if plan.whole_out or len(set(found)) == 1 else _display(found)}"
+        ins, outs = [_mapped(a) for a in plan.inputs], [_mapped(a) for a in plan.outputs]
+        if any(axis != "0" for axis in ins):
+            axes += f", in_axes={ins[0] if plan.whole_in else _display(ins)}"
+        if any(axis != "0" for axis in outs):
+            axes += f", out_axes={_whole_or_tree(plan, outs)}"
         if axes:
             self.shared.needs_axes()
         if plan.spoken and plan.names is not None:  # which the mapped function takes by keyword alone
@@ -601,6 +597,28 @@ def _with_first(plan: MapPlan) -> MapPlan:
 
 def _display(parts: Sequence[str]) -> str:
     return f"({parts[0]},)" if len(parts) == 1 else f"({', '.join(parts)})"
+
+
+def _has_open_fields(plan: MapPlan) -> bool:
+    """Whether some argument or output has stacked fields of which only the object itself can be asked for the rest."""
+    return any(array.fields and array.of is None for array in plan.everything)
+
+
+def _mapped(array: Array) -> str:
+    """The source of the axis that an argument drops, or of a tree of such."""
+    if array.fields and array.of is not None:
+        return f"{array.of.name}({', '.join(f'{n}={0 if n in array.fields else None}' for n in array.of.fields)})"
+    return str(array.mapped)
+
+
+def _whole_or_tree(plan: MapPlan, texts: Sequence[str]) -> str:
+    """What is said of the outputs: once where it is the same of all, else as they stand in what a function returns."""
+    return texts[0] if plan.whole_out or _alike(plan.outputs, texts) else _tree_of(plan, texts)
+
+
+def _alike(arrays: Sequence[Array], texts: Sequence[str]) -> bool:
+    """Whether what is said of some arrays is the same, and can be said once: a tree has its own place, None is none."""
+    return len(set(texts)) == 1 and texts[0] != "None" and not any(array.fields for array in arrays)
 
 
 def _tree_of(plan: MapPlan, specs: Sequence[str]) -> str:

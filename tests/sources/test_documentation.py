@@ -208,7 +208,9 @@ def test_fix(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "4 sites in 2 files: 4 rewritten, 0 left" in out
     assert (folder / "c.py").read_text() == CODE
     markdown, docstrings = (folder / "a.md").read_text(), (folder / "b.py").read_text()
-    assert markdown.startswith("# A\n\n```python\nimport functools\n\nimport jax\nfrom jax.sharding import Mesh, PartitionSpec as P\n")
+    assert markdown.startswith(
+        "# A\n\n```python\nimport functools\n\nimport jax\nfrom jax.sharding import Mesh, PartitionSpec as P\n"
+    )
     assert markdown.count("per_device(lambda x: x),\n") == 2
     assert markdown.endswith("...     )(x)\n```\nend")
     assert docstrings.count("    >>> def per_device(fun):\n") == 2  # each docstring runs by itself
