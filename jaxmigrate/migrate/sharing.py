@@ -190,11 +190,13 @@ def with_their_own(kinds: Iterable[str]) -> set[str]:
     return every | {"get_mesh"} if every & USES_MESH else every
 
 
-def sharing_module(path: Path, kinds: Iterable[str], wanted: Wanted) -> tuple[str, list[Operation]]:
+def sharing_module(path: Path, kinds: Iterable[str], wanted: Wanted, *, combined: bool) -> tuple[str, list[Operation]]:
     """The imports of a module of shared functions, and the operations that write these."""
     names = FileNames(Module(path, "", ast.parse("")))
     texts = list(definitions(with_their_own(kinds), names, wanted, {}))
-    statements = set(together(one.statement for one in names.imports()))
+    every = list(names.imports())
+    apart = [one.statement for one in every if one.name and one.asname and not combined]
+    statements = {*together(one.statement for one in every if one.statement not in apart), *apart}
     standard = sorted(s for s in statements if s.split()[1].partition(".")[0] in sys.stdlib_module_names)
     others = sorted(statements.difference(standard), key=lambda s: (s.startswith("from"), s))
     head = "\n".join(standard) + "\n\n" * bool(standard and others) + "\n".join(others)

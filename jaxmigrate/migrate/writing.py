@@ -50,6 +50,7 @@ from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.sites import MappedSite, axis_of
 from jaxmigrate.program.values import Constant
 
+WORD = re.compile(r"\w+")
 DEFAULT_AXES = ("devices", "device", "mapped_axis")
 
 
@@ -133,14 +134,16 @@ class ProjectWriter:
         for module, operation in self._elsewhere:
             by_module[module].operations.append(operation)
         for work in self.works:
-            work.operations += self._names[work.module].imports() if work.operations else ()
+            said = {word for one in work.operations for text in texts_of(one) for word in WORD.findall(text)}
+            work.operations += (one for one in self._names[work.module].imports() if one.bound in said)
         return {path: self._new_file(path, found, users[path]) for path, found in kinds.items()}
 
     def _new_file(self, path: Path, kinds: Collection[str], users: list[Module]) -> NewFile:
         """The module of what some files share."""
         needs = [self.wanted.needs[user] for user in users if user in self.wanted.needs]
         self.wanted.chosen_needs = functools.reduce(merged, needs) if needs else None
-        return NewFile(*sharing_module(path, kinds, self.wanted), users)
+        combined = style_of(users[0]).combine_as
+        return NewFile(*sharing_module(path, kinds, self.wanted, combined=combined), users)
 
     def _released(self, module: Module) -> dict[str, ast.alias]:
         """The imported functions of a file whose only uses were operations that are no more."""

@@ -181,6 +181,11 @@ class Import:
     uses: tuple[ast.AST, ...] = ()
 
     @property
+    def bound(self) -> str:
+        """The name that the import binds."""
+        return self.asname or self.name or self.module.partition(".")[0]
+
+    @property
     def statement(self) -> str:
         """The import as a statement."""
         bound = f" as {self.asname}" if self.asname else ""
@@ -242,6 +247,8 @@ Operation: TypeAlias = (
 
 def texts_of(operation: Operation) -> Iterator[str]:
     """The new source of an operation, the parts of it too."""
+    if isinstance(operation, Define):
+        yield operation.text
     waiting: list[object] = [getattr(operation, "code", None), *getattr(operation, "decorators", ())]
     while waiting:
         one = waiting.pop()
