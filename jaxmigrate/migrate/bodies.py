@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from jaxmigrate.migrate.maps import Array, MapPlan
-from jaxmigrate.program.operations import First, Operation, Replace, code
+from jaxmigrate.program.operations import First, Operation, Replace, ReplaceStatement, code
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.scopes import FunctionNode
 from jaxmigrate.program.sites import mapped_values
@@ -83,6 +83,8 @@ class Body:
     def _is_clear(self) -> bool:
         """Whether a lambda stays readable: of what it is given, only single arrays lose their mapped axis."""
         names = self.plan.names or self.function.passed_names()
+        if any(array.fields for array in self.plan.inputs):
+            return False
         return all(n in self.arrays for n, array in zip(names, self.plan.inputs, strict=False) if array.drops)
 
     def _inputs(self, function: Function, inputs: Sequence[tuple[str, Array]]) -> Iterator[Operation]:
@@ -139,30 +141,71 @@ class Body:
 
     def _one_output(self, function: FunctionNode, value: ast.expr) -> list[Operation] | None:
         """What changes in one returned value."""
+        pairs = self._pairs(value)
+        if pairs is None:
+            return None
+        if any(array.fields and not isinstance(element, ast.Name) for element, array in pairs):
+            return self._named_first(function, value, pairs)
+        return [operation for element, array in pairs for operation in self._changed(function, element, array)]
+
+    def _pairs(self, value: ast.expr) -> list[tuple[ast.expr, Array]] | None:
+        """The outputs with what is returned for each, where that shows."""
         plan = self.plan
         if plan.whole_out:
-            return self._changed(function, value, plan.outputs[0])
+            return [(value, plan.outputs[0])]
         if not isinstance(value, ast.Tuple) or len(value.elts) != len(plan.outputs):
             return None
         if any(isinstance(e, ast.Starred) for e in value.elts) or any(len(place) > 1 for place in plan.places):
             return None
-        found: list[Operation] = []
-        for element, array in zip(value.elts, plan.outputs, strict=True):
-            made = self._changed(function, element, array)
-            if made is None:
-                return None
-            found += made
-        return found
+        return list(zip(value.elts, plan.outputs, strict=True))
 
-    def _changed(self, function: FunctionNode, value: ast.expr, array: Array) -> list[Operation] | None:
+    def _changed(self, function: FunctionNode, value: ast.expr, array: Array) -> list[Operation]:
         if array.fields:
-            if not isinstance(value, ast.Name):
-                return None
-            return [Replace(value, code(copied(value.id, array, expanded, self.words)))]
+            assert isinstance(value, ast.Name)
+            return [Replace(value, code(self._copied(value.id, array)))]
         if not array.drops:
             return []
         is_array = _is_key(function, value)
         return [Replace(value, code(expanded("$itself", array.axis, self.words, is_array=is_array)))]
+
+    def _copied(self, name: str, array: Array) -> str:
+        """The source of an object that is returned, with the mapped axis put into its stacked fields."""
+        method = array.method or self.plan.inputs[array.like].method or ("_replace" if array.of else "replace")
+        return copied(name, replace(array, method=method), expanded, self.words)
+
+    def _named_first(
+        self, function: FunctionNode, value: ast.expr, pairs: Sequence[tuple[ast.expr, Array]]
+    ) -> list[Operation] | None:
+        """`return state.replace(...), loss` in two statements, so that the object has a name."""
+        parents = self.function.module.table.parents
+        statement = parents[value]
+        if isinstance(function, ast.Lambda) or not isinstance(statement, ast.Return):
+            return None
+        above = parents[statement]
+        if getattr(above, "lineno", 0) == statement.lineno:  # on one line with what it stands in
+            return None
+        taken = {n.id for n in ast.walk(function) if isinstance(n, ast.Name)} | set(self.function.passed_names())
+        lines: list[str] = []
+        texts: list[str] = []
+        found: list[Operation] = []
+        for index, (element, array) in enumerate(pairs):
+            if array.fields and isinstance(element, ast.Name):
+                texts.append(self._copied(element.id, array))
+            elif array.fields:
+                names = self.plan.names or self.function.passed_names()
+                name = f"new_{names[array.like]}" if array.like < len(names) else "new_state"
+                while name in taken:
+                    name += "_"
+                taken.add(name)
+                lines.append(f"{name} = $e{index}")
+                texts.append(self._copied(name, array))
+            else:
+                texts.append(f"$e{index}")
+                found += self._changed(function, element, array)
+        comma = "," if len(texts) == 1 and not self.plan.whole_out else ""
+        text = "\n".join([*lines, f"return {', '.join(texts)}{comma}"])
+        parts = {f"e{i}": e for i, (e, _) in enumerate(pairs) if f"$e{i}" in text}
+        return [*found, ReplaceStatement(statement, code(text, **parts))]
 
 
 def body_function(plan: MapPlan, resolver: Resolver, texts: Mapping[Path, str]) -> Function | None:

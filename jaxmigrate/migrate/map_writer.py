@@ -203,7 +203,8 @@ class MapWriter:
             return False
         below = function.decorator_list[function.decorator_list.index(plan.site.node) + 1 :]
         scope = self.module.table.scope_of[function]
-        inner = f"{function.name}_per_device"
+        is_special = function.name.startswith("__") and function.name.endswith("__")
+        inner = f"{function.name.strip('_') if is_special else function.name}_per_device"
         if below or self._local(plan) is None or (inner in self.names.taken and inner not in self.methods):
             return False
         body = self._body(plan)
@@ -214,9 +215,13 @@ class MapWriter:
         plain_names = names
         if scope.kind == "class":
             holder = scope.node
-            if names is None or len(function.decorator_list) > 1 or not isinstance(holder, ast.ClassDef):
+            others = [d for d in function.decorator_list if d is not plan.site.node]
+            static = [ast.unparse(d) for d in others] == ["staticmethod"]
+            if names is None or (others and not static) or not isinstance(holder, ast.ClassDef):
                 return False
-            if not plan.whole_in and plan.inputs[0].static:
+            if static:
+                fun = f"{holder.name}.{inner}" if holder in self.module.tree.body else ""
+            elif not plan.whole_in and plan.inputs[0].static:
                 fun = self._of_object(function, holder, names[0], inner)
                 plan = _without_first(plan)
                 plain_names = names[1:]
@@ -501,7 +506,7 @@ class MapWriter:
             if isinstance(node, ast.Attribute) and not self._is_known(node):
                 return False  # it may be something else by the time of the call
         read = [n for node in nodes if not isinstance(node, ast.Lambda) for n in ast.walk(node)]
-        if any(isinstance(n, ast.Attribute) and self._is_set(n.attr, plan.site.node) for n in read):
+        if any(isinstance(n, ast.Attribute) and self._is_set(n, plan.site.node) for n in read):
             return False
         return all(self._is_fixed(name) for name in names_in([*nodes, *more]))
 
@@ -510,10 +515,13 @@ class MapWriter:
         value = self.resolver.value(node, self.module)
         return isinstance(value, Function | External)
 
-    def _is_set(self, attribute: str, site: ast.expr) -> bool:
+    def _is_set(self, read: ast.Attribute, site: ast.expr) -> bool:
         """Whether some code sets an attribute other than once before a site, in the same function."""
         own = self._holder(site)
-        for node, module in self._set_attributes().get(attribute, ()):
+        of_class = isinstance(self.resolver.value(read.value, self.module), Class)
+        for node, module in self._set_attributes().get(read.attr, ()):
+            if of_class and isinstance(node.value, ast.Name) and node.value.id == "self":
+                continue  # which hides what the class has, and does not change it
             before = module is self.module and node.lineno < site.lineno
             if not before or self._holder(node) is not own or self._in_loop(node):
                 return True
