@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from jaxmigrate.flow.axes import last_name
 from jaxmigrate.program.modules import Module
@@ -22,11 +22,16 @@ def counts_devices(module: Module) -> bool:
     return COUNTS.search(module.text) is not None
 
 
-def may_be_fewer(module: Module) -> bool:
-    """Whether a file takes a part of the devices or of their number, or changes a number that was theirs."""
+def may_be_fewer(module: Module, but: Collection[ast.AST] = ()) -> bool:
+    """Whether a file takes a part of the devices or of their number, or changes a number that was theirs.
+
+    Some nodes are left out of account.
+    """
     if "device" not in module.text:
         return False
-    return any(map(_is_part, _candidates(module))) or any(_changes_count(scope) for scope in _scopes(module))
+    return any(_is_part(node) for node in _candidates(module) if node not in but) or any(
+        _changes_count(scope) for scope in _scopes(module)
+    )
 
 
 def _candidates(module: Module) -> Iterator[ast.AST]:

@@ -52,6 +52,7 @@ class MapWriter:
     quote: str
     run_at_import: frozenset[str]
     processes: bool
+    own: bool
     ids: Mapping[ast.expr, str]
     files: Mapping[Module, FileNames]
     texts: Mapping[Path, str]
@@ -161,7 +162,7 @@ class MapWriter:
 
         Empty where it needs none; None where only the map that chooses its mesh at each call does it.
         """
-        if not (self.processes and any((a.drops and not a.aligned) or a.fields for a in plan.everything)):
+        if not (self.processes and any(self._is_local(a) or a.fields for a in plan.everything)):
             return ""
         if plan.devices is not None or plan.by_rows or _has_open_fields(plan) or not plan.axis_name:
             return None
@@ -189,9 +190,13 @@ class MapWriter:
             stacked = self._spec(STACKED)
             parts = [f"{n}={stacked if n in array.fields else None}" for n in array.of.fields]
             return f"{array.of.name}({', '.join(parts)})"
-        if array.static or array.aligned or (plan.choice is not None and not array.drops):
+        if array.static or array.aligned or (plan.choice is not None and not self._is_local(array)):
             return "None"
         return self._spec(array)
+
+    def _is_local(self, array: Array) -> bool:
+        """Whether each process has rows of its own of an array, or all of one that others need not have."""
+        return (array.drops and not array.aligned) or (array.own and self.own)
 
     # forms
 

@@ -25,6 +25,7 @@ class Array:
 
     `split`: its spec names the mesh's axis, at the place `axis`; `drops`: the body sees no such axis, and results get
     it back. `fields` of it are stacked while the rest is the same on all devices; `method` copies it with other fields.
+    `own`: each process may have one of its own.
     """
 
     split: bool
@@ -36,6 +37,7 @@ class Array:
     like: int = 0
     of: NamedTuple | None = None
     aligned: bool = False
+    own: bool = False
 
     @property
     def mapped(self) -> int | None:
@@ -149,6 +151,7 @@ def _of_layout(choice: Choice) -> Array:
         like=choice.like,
         of=choice.of,
         aligned=choice.aligned,
+        own=choice.layout == "broadcast",
     )
 
 
@@ -206,13 +209,14 @@ def of_site(site: MappedSite, resolver: Resolver, default_axis: str, *, all_devi
     if donate is not None and donated is None:
         return None
     devices = _devices(site, resolver)
-    if isinstance(devices, bool):
-        return None
+    if isinstance(devices, bool) or (devices is not None and not all_devices):
+        return None  # which may be more than a call has rows
     calls = _near_calls(site, resolver)
-    receiver = _has_receiver(site)
-    counts = {len(call.args) + len(call.keywords) + receiver for call in calls if not _is_open(call)}
+    counts = {len(call.args) + len(call.keywords) + _has_receiver(site, call) for call in calls if not _is_open(call)}
     whole_in = len(inputs) == 1 and not isinstance(literal_of(site, "in_axes", 0, resolver), tuple)
     by_keyword = any(call.keywords for call in calls)
+    if inputs != (STACKED,) and _has_keywords(inputs, site, resolver):
+        return None  # whatever in_axes says, keywords are mapped over their first axis
     opened = any(_is_open(call) for call in calls) or hides_arguments(site, resolver)
     count = None if whole_in else max(len(inputs), 1 + max(static, default=-1))  # static ones may come last unsaid
     if static:
@@ -224,7 +228,7 @@ def of_site(site: MappedSite, resolver: Resolver, default_axis: str, *, all_devi
         whole_in = False
     names = _names_of(site, resolver, count, (), counts if not opened else set(), by_keyword=by_keyword)
     spoken = _spoken(calls) if by_keyword and whole_in else None
-    unsaid = names is None or opened or not all(_names_the_rest(c, names, receiver) for c in calls)
+    unsaid = names is None or opened or not all(_names_the_rest(c, names, _has_receiver(site, c)) for c in calls)
     if by_keyword and spoken is None and unsaid:
         return None
     by_position = by_keyword and names is not None and not opened and counts == {len(names)}
@@ -253,6 +257,11 @@ def of_site(site: MappedSite, resolver: Resolver, default_axis: str, *, all_devi
     )
 
 
+def _has_keywords(inputs: Sequence[Array], site: MappedSite, resolver: Resolver) -> bool:
+    """Whether some call gives arguments by keyword: for certain where in_axes leaves pmap nothing else to map."""
+    return not any(a.split for a in inputs) or any(call.keywords for call, _ in calls_of(site, resolver))
+
+
 def _is_decorated(site: MappedSite) -> bool:
     return site.mapped is not None and isinstance(site.mapped.value, Function)
 
@@ -272,12 +281,18 @@ def _near_calls(site: MappedSite, resolver: Resolver) -> list[ast.Call]:
     return near or [call for call, _ in found]
 
 
-def _has_receiver(site: MappedSite) -> bool:
-    """Whether a call does not name the first argument: of a method that is mapped by its decorator."""
+def _has_receiver(site: MappedSite, call: ast.Call) -> bool:
+    """Whether a call does not name the first argument: of a mapped method, by an object of its class."""
     parent = site.module.table.parents.get(site.node)
-    if not isinstance(parent, ast.FunctionDef | ast.AsyncFunctionDef) or site.node not in parent.decorator_list:
+    if isinstance(parent, ast.FunctionDef | ast.AsyncFunctionDef) and site.node in parent.decorator_list:
+        return site.module.table.scope_of[parent].kind == "class"
+    if not isinstance(parent, ast.Assign) or not isinstance(parent.targets[0], ast.Name):
         return False
-    return site.module.table.scope_of[parent].kind == "class"
+    holder = site.module.table.parents.get(parent)
+    if not isinstance(holder, ast.ClassDef) or not isinstance(call.func, ast.Attribute):
+        return False
+    owner = call.func.value
+    return not (isinstance(owner, ast.Name) and owner.id == holder.name)
 
 
 def _is_open(call: ast.Call) -> bool:

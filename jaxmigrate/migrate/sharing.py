@@ -327,7 +327,10 @@ def _host_local(names: FileNames, wanted: Wanted) -> Iterator[str]:
         yield "        def one(spec, part):"
         if parameter:
             yield f"            spec = {usual} if spec == 0 else spec"
-        yield f"            return part if spec is None else function(part, {mesh}, spec)"
+        yield "            if spec is None:"
+        yield "                return part"
+        one = f'function(x, {mesh}, spec) if hasattr(x, "shape") else x'
+        yield f"            return {jax}.tree.map(lambda x: {one}, part)"
         yield ""
         yield f"        return {jax}.tree.map(one, specs, tree, is_leaf=lambda spec: spec is None)"
         yield ""

@@ -187,6 +187,7 @@ class ProjectWriter:
             quote,
             self.run_at_import,
             processes,
+            self.program.own,
             work.ids,
             self._names,
             self.texts,
@@ -264,11 +265,17 @@ class ProjectWriter:
         choice = self._choice(site)
         if choice is not None:
             return of_choice(choice, self.resolver, site.module)
-        all_devices = self._counts_devices(site.module)
+        all_devices = self._counts_devices(site)
         return of_site(site, self.resolver, self.default_axis, all_devices=all_devices)
 
-    def _counts_devices(self, module: Module) -> bool:
-        """Whether a file's maps run on all devices: it counts them, or others that mention it do, and takes no part."""
+    def _counts_devices(self, site: MappedSite) -> bool:
+        """Whether a file's maps run on all devices: it counts them, or others that mention it do, and takes no part.
+
+        The devices that a site itself is given say nothing of that.
+        """
+        module, given = site.module, site.keyword("devices")
+        if given is not None and given.expression is not None and given.module is module:
+            return counts_devices(module) and not may_be_fewer(module, set(ast.walk(given.expression)))
         if module not in self._counted:
             stem = module.path.stem
             near = [m for m in self.project.named if m is module or stem in m.text]

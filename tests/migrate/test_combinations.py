@@ -14,7 +14,7 @@ import pytest
 from jaxmigrate.migrate import fix_files
 from tests.flags import UNOPTIMISED
 from tests.migrate.forms.covering import AT_RUN_TIME, SIZE, at, completed, covering, index_of, shuffled, violating
-from tests.migrate.forms.dimensions import DIMENSIONS, EXCLUDED, excluded
+from tests.migrate.forms.dimensions import DIMENSIONS, EXCLUDED, SHOWN, excluded
 from tests.migrate.forms.programs import files_of
 from tests.migrate.forms.running import Program, run
 
@@ -48,6 +48,37 @@ def test_agrees_bitwise(place: int, verdicts: dict[str, str]) -> None:
     verdict = verdicts[str(place)]
     files = files_of(TABLE[place])
     assert not verdict, "\n".join([str(TABLE[place]), verdict, *files.values(), *fixed(place).values()])
+
+
+DIRECT = covering(2, SEED, ("stand", "mapped", "in_axes", "out_axes", "static", "donate", "call"), rules=SHOWN)
+
+
+@functools.cache
+def direct(place: int) -> tuple[dict[str, str], dict[str, str]]:
+    """A program whose arrays have a row for each device, or fewer, before and after fix."""
+    files = files_of(DIRECT[place])
+    if DIRECT[place]["call"] not in ("fewer", "changing"):
+        files["main.py"] += "# a row for each of jax.device_count()\n"
+    return files, fix_files(files)
+
+
+@pytest.fixture(scope="module")
+def direct_verdicts() -> dict[str, str]:
+    """What is wrong with each program whose rewrite shows its shard_map."""
+    programs = (Program(str(i), *direct(i)) for i in range(len(DIRECT)))
+    found = run(programs, flags=UNOPTIMISED)
+    return {v.name: "" if v.verdict == "agrees" else f"{v.verdict}: {v.text[:3000]}" for v in found}
+
+
+@pytest.mark.parametrize("place", range(len(DIRECT)))
+def test_what_shows_its_shard_map_agrees_bitwise(place: int, direct_verdicts: dict[str, str]) -> None:
+    verdict = direct_verdicts[str(place)]
+    assert not verdict, "\n".join([str(DIRECT[place]), verdict, *(t for f in direct(place) for t in f.values())])
+
+
+def test_most_of_them_show_it() -> None:
+    shown = ["def shard_map_stacked(" not in "".join(direct(i)[1].values()) for i in range(len(DIRECT))]
+    assert sum(shown) > 0.35 * len(DIRECT), sum(shown)
 
 
 def test_again_changes_nothing() -> None:

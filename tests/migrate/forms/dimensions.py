@@ -144,6 +144,23 @@ IN_PROCESSES: tuple[Excluded, ...] = (
 )
 
 
+SHOWN: tuple[Excluded, ...] = (
+    *EXCLUDED,
+    *(
+        Excluded("fix", "the map chooses its mesh at each call", where)
+        for where in (
+            _where(named=ALIASES),
+            _where(in_axes=("nested", "runtime")),
+            _where(out_axes=("nested", "runtime")),
+            *(_where(**{d: "given"}) for d in ("devices", "axis_size", "backend", "kwargs")),
+            _where(stand=("lower", "wrapped")),
+            _where(mapped="nested"),
+            _where(axis="parameter"),
+        )
+    ),
+)
+
+
 def excluded(combination: Combination, rules: Sequence[Excluded] = EXCLUDED) -> Excluded | None:
     """Why a combination is not run; None where it is."""
     return next((e for e in rules if e.holds(combination)), None)

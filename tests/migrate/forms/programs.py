@@ -105,9 +105,10 @@ def _placing(combination: Combination) -> list[str]:
     """Donated arrays lie where the map wants them, as a former step leaves them."""
     jax = jax_of(combination)
     order = "[::-1]" if combination["devices"] != "absent" else ""
+    order += "[:rows]" if set(rows_of(combination)) != {8} else ""
     return [
         "def placed(name, axis, rows):",
-        f"    mesh = {jax}.sharding.Mesh({jax}.devices(){order}[:rows], ('placed',))",
+        f"    mesh = {jax}.sharding.Mesh({jax}.devices(){order}, ('placed',))",
         f"    spec = {jax}.sharding.PartitionSpec(*([] if axis is None else [None] * axis + ['placed']))",
         f"    sharding = {jax}.sharding.NamedSharding(mesh, spec)",
         f"    return {jax}.device_put(stacked(name, axis, rows), sharding)",
