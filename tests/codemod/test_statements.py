@@ -32,6 +32,16 @@ STATEMENTS: list[tuple[str, Plan, str]] = [
     ("a; b; c\n", lambda n: [After(n.statement("b"), code("d"))], "a\nb\nd\nc\n"),
     ("a; b  # x\n", lambda n: [DropStatement(n.statement("b"))], "a\n"),
     ("a; b; c  # x\n", lambda n: [DropStatement(n.statement("b"))], "a\nc  # x\n"),
+    (  # a function behind a statement has blank lines around it, which are blank
+        "class C:\n    a\n    b\n",
+        lambda n: [After(n.statement("a"), code("def f():\n    c\n\ndef g():\n    d"))],
+        "class C:\n    a\n\n    def f():\n        c\n\n    def g():\n        d\n\n    b\n",
+    ),
+    (  # a comment that other new code brings does not stay behind
+        "x = {\n    a,  # of a\n    b\n}\n",
+        lambda n: [Replace(n("{a, b}"), code("{b}")), After(n.statement("x"), code("y = {\n    a,  # of a\n}"))],
+        "x = {b}\ny = {\n    a,  # of a\n}\n",
+    ),
     ("if x: a; b\n", lambda n: [Before(n.statement("b"), code("c"))], "if x:\n    a\n    c\n    b\n"),
     ("if x: a\nelse: b\n", lambda n: [DropStatement(n.statement("b"))], "if x: a\nelse:\n    pass\n"),
     ("if x: a  # y\nb\n", lambda n: [After(n.statement("a"), code("c"))], "if x:\n    a  # y\n    c\nb\n"),
