@@ -34,7 +34,8 @@ class Case:
     """All that is known when the sites are judged.
 
     `unstable` and `unstable_rewritten` hold the first call at which a side differs from itself, by site; `failure` is
-    how the rewritten run failed, empty if it did not; `flying` are the calls during which it did.
+    how the rewritten run failed, empty if it did not; `flying` are the calls during which it did. `precisions` say for
+    either side and each site in which ones its operations are done.
     """
 
     comparisons: Mapping[str, SiteComparison]
@@ -47,6 +48,7 @@ class Case:
     traced: Mapping[str, Sequence[tuple[str, ...]]] = field(default_factory=dict)
     failure: str = ""
     flying: tuple[InFlight, ...] = ()
+    precisions: tuple[Mapping[str, Mapping[str, Sequence[str]]], Mapping[str, Mapping[str, Sequence[str]]]] = ({}, {})
 
     def parameters(self, site: str) -> tuple[str, ...]:
         """The names of the parameters of what is mapped at a site, by either side."""
@@ -222,7 +224,7 @@ def _difference(info: SiteInfo, found: Found, case: Case) -> CallDifference:
 def _sentence(delta: Delta, kind: str, error: LeafError | None, call: int, inputs_equal: bool | None) -> str:
     leaf = {"input": "argument", "output": "result", "call": ""}[delta.where] + (f" {delta.path}" if delta.path else "")
     place = f"call {call}, {leaf.strip()}" if leaf else f"call {call}"
-    layout = f" ({delta.layout.value})" if delta.layout in (Layout.REPLICATED, Layout.SPLIT) else ""
+    layout = f" ({delta.layout.value})" if delta.layout not in (None, Layout.SAME) else ""
     equal = _GIVEN[inputs_equal] if delta.where == "output" else ""
     return f"{place}{layout}: {_what(delta, kind, error)}{equal}"
 
@@ -307,8 +309,28 @@ def _verdict(info: SiteInfo, comparison: SiteComparison, found: Sequence[Found],
     calls = _count(len(told)) + (f" of {len(comparison.pairs)}" if len(told) < len(comparison.pairs) else "")
     if not found:
         return Verdict.EQUAL, f"{calls} bitwise equal{_one_sided(comparison)}"
+    precisions = _other_precisions(info.id, case)
+    if precisions:
+        return Verdict.DIFFERENT, f"{calls} near enough for rounding, but {precisions}"
     besides = f"{_sampling(unmeasured)}{_one_sided(comparison)}"
     return Verdict.WITHIN, f"{calls} equal, {len(comparison.differing)} of them within rounding{besides}"
+
+
+def _other_precisions(id_: str, case: Case) -> str:
+    """How a site computes in other precisions than the original, where both say so."""
+    ours, theirs = (side.get(id_, {}) for side in case.precisions)
+    for name, types in ours.items():
+        others = theirs.get(name, [])
+        if types and others and set(types) != set(others):
+            return f"its {name} are in {_types(others)} where the original's are in {_types(types)}"
+    return ""
+
+
+_TYPES = {"bf16": "bfloat16", "f16": "float16", "f32": "float32", "f64": "float64"}
+
+
+def _types(names: Sequence[str]) -> str:
+    return " and ".join(_TYPES.get(name, name) for name in names)
 
 
 def _one_sided(comparison: SiteComparison) -> str:

@@ -2,7 +2,9 @@
 
 With n devices, a stacked array of shape (n, b, ...) stays as it is, becomes one replicated array of shape (b, ...),
 or one array of shape (n*b, ...) that is split over the devices. The three have different shapes, so the shapes of
-both sides say which one it is, whatever the rewrite says about itself.
+both sides say which one it is, whatever the rewrite says about itself. Migrations made by hand also split another axis,
+which makes (b, n*c) of (n, b, c), and what every device has gathered loses its axis of devices: (n*b, ...) of
+(n, n, b, ...).
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ class Layout(StrEnum):
     SAME = "same"
     REPLICATED = "replicated"
     SPLIT = "split"
+    MOVED = "split along another axis"
 
 
 class Digests(NamedTuple):
@@ -29,6 +32,7 @@ class Digests(NamedTuple):
     flat: str = ""
     parts: str = ""
     replicas: str = ""
+    stacked: str = ""
 
     @classmethod
     def parse(cls, text: str) -> Digests:
@@ -52,13 +56,28 @@ def layout_of(original: Shape, rewritten: Shape) -> Layout | None:
         return Layout.REPLICATED
     if len(original) > 1 and rewritten == (original[0] * original[1], *original[2:]):
         return Layout.SPLIT
-    return None
+    if original and rewritten in _merged(original[1:]):
+        return Layout.REPLICATED
+    return Layout.MOVED if original and rewritten in {*_moved(original), *_merged(original)} else None
+
+
+def _merged(shape: Shape) -> set[Shape]:
+    """The shapes in which two axes next to each other are one."""
+    return {(*shape[:at], shape[at] * shape[at + 1], *shape[at + 2 :]) for at in range(len(shape) - 1)}
+
+
+def _moved(shape: Shape) -> set[Shape]:
+    """The shapes in which the first axis is part of another one that does not follow it."""
+    first, inner = shape[0], shape[1:]
+    return {(*inner[:at], first * inner[at], *inner[at + 1 :]) for at in range(1, len(inner))}
 
 
 def agrees(layout: Layout, original: Digests, rewritten: Digests) -> bool:
     """Whether the rewritten leaf holds the bytes of the original one in this layout."""
     if rewritten.replicas and rewritten.replicas != original.replicas:
         return False
+    if layout is Layout.MOVED and (original.stacked or rewritten.stacked):
+        return bool((original.names | {original.stacked}) & {rewritten.stacked or rewritten.whole})
     if layout is not Layout.REPLICATED:
         return bool(original.names & rewritten.names)
     return original.parts[:1] == "=" and original.parts[1:] in rewritten.names
@@ -71,6 +90,8 @@ def explain(layout: Layout, original: Digests, rewritten: Digests) -> str:
         return f"declared replicated, but the copies on {devices} differ from the first one"
     if layout is Layout.REPLICATED:
         return _against_replicated(original.parts, rewritten)
+    if layout is Layout.MOVED:
+        return ""
     ours, theirs = _pieces(original.parts), _pieces(rewritten.parts)
     if not ours or not theirs or (len(ours) != len(theirs) and 1 not in (len(ours), len(theirs))):
         return ""

@@ -318,7 +318,12 @@ def _case(session: _Session, comparison: Mapping[str, SiteComparison], errors: E
         traced=_traced(originals[0].recording),
         failure=failed.message if failed else "",
         flying=failed.in_flight if failed else (),
+        precisions=(_precisions(session.nudged, comparison), _precisions(rewritten[0], comparison)),
     )
+
+
+def _precisions(run: Run | None, sites: Iterable[str]) -> dict[str, dict[str, list[str]]]:
+    return {site: run.recording.precisions(site) for site in sites} if run is not None else {}
 
 
 def _sites(session: _Session, seen: Iterable[str]) -> dict[str, SiteInfo]:

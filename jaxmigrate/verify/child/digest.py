@@ -288,6 +288,9 @@ def _describe_device_array(value: Any, place: str, view: View) -> tuple[Leaf, Co
     places = pieces.places if pieces.devices == view.devices else 0
     cut = Shape(view.original, view.devices, shape if pieces.by_rows else (), places)
     found = content(pieces.arrays, cut, pieces.copies)
+    if pieces.apart:
+        stacked = Shape(view.original, view.devices, (len(pieces.apart), *pieces.apart[0].shape), len(pieces.apart))
+        found = found._replace(stacked=content(pieces.apart, stacked).whole)
     if place:
         write(place, pieces.arrays)
     described = (Leaf(kind, name, shape, weak), found)

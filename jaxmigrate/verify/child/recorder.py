@@ -15,7 +15,7 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-from . import digest, flags, log, nudge
+from . import digest, flags, log, nudge, operations
 from .values import hold_tracer
 
 _active = threading.local()
@@ -202,8 +202,9 @@ def _call(site: str, name: str, function: Any, args: Any, kwargs: Any) -> Any:
         return function(*args, **kwargs)
     call = _Call(site, name)
     moved: list[Any] = []
+    call.describe(function, args, kwargs)
     if log.CONFIG["nudge"]:
-        moved = call.begin_nudged(function, given, args, kwargs)
+        moved = call.begin_nudged(given)
         args, kwargs = given.treedef.unflatten(moved)
     else:
         call.record("in", call.begin("in", given))
@@ -237,6 +238,7 @@ class _Call:
 
     def __init__(self, site: str, name: str) -> None:
         self.site = site
+        self.name = name
         self.log = log.current()
         self.thread = _thread()
         # Without marks, a place may be that of a helper, which says little without the name of what it maps.
@@ -267,14 +269,23 @@ class _Call:
         _describe_jax(self.log)
         return digest.begin(flat, _structures(self.site, where), self._keep(where, len(flat.values)))
 
-    def begin_nudged(self, function: Any, given: digest.Flat, args: Any, kwargs: Any) -> list[Any]:
+    def describe(self, function: Any, args: Any, kwargs: Any) -> None:
+        """Log once for each site in which precisions it computes, where somebody may ask for it.
+
+        That is known of the original if it is run with moved arguments, and of the rewritten side in its first run.
+        """
+        if self.key in _BITS or (log.CONFIG["original"] and not log.CONFIG["nudge"]):
+            return
+        # Lowering traces what the call would trace, and other sites inside it.
+        _stack().append(self.site)
+        text = operations.lowered_text(function, args, kwargs)
+        _stack().pop()
+        _BITS[self.key] = nudge.fraction_bits(operations.coarse_types(text))
+        self.log.write({"k": "precisions", "site": self.site, "f": self.name, "of": operations.precisions(text)})
+
+    def begin_nudged(self, given: digest.Flat) -> list[Any]:
         """Log the arguments as they were given, keep them as they are moved by one rounding, and return them so."""
         _describe_jax(self.log)
-        if self.key not in _BITS:
-            # Lowering traces what the call would trace, and other sites inside it.
-            _stack().append(self.site)
-            _BITS[self.key] = nudge.fraction_bits(function, args, kwargs)
-            _stack().pop()
         values = nudge.nudged(given.values, _BITS[self.key], self.order * _SALT)
         begun = digest.begin(given, _structures(self.site, "in"), None)
         keep = self._keep("in", len(values))
