@@ -35,7 +35,8 @@ class Case:
 
     `unstable` and `unstable_rewritten` hold the first call at which a side differs from itself, by site; `failure` is
     how the rewritten run failed, empty if it did not; `flying` are the calls during which it did. `precisions` say for
-    either side and each site in which ones its operations are done.
+    either side and each site in which ones its operations are done. `outputs_agree` says that both programs print the
+    same numbers.
     """
 
     comparisons: Mapping[str, SiteComparison]
@@ -48,6 +49,7 @@ class Case:
     traced: Mapping[str, Sequence[tuple[str, ...]]] = field(default_factory=dict)
     failure: str = ""
     flying: tuple[InFlight, ...] = ()
+    outputs_agree: bool = False
     precisions: tuple[Mapping[str, Mapping[str, Sequence[str]]], Mapping[str, Mapping[str, Sequence[str]]]] = ({}, {})
 
     def parameters(self, site: str) -> tuple[str, ...]:
@@ -108,8 +110,13 @@ class Found(NamedTuple):
 def judge_site(info: SiteInfo, case: Case) -> SiteEvidence:
     """The evidence for one site, by its own calls alone."""
     comparison = case.comparisons.get(info.id, SiteComparison())
-    found = _found(comparison, case.errors)
+    every = _found(comparison, case.errors)
+    reduced = _reduced_outside(every, comparison, case)
+    found = [one for one in every if one.delta.leaf not in reduced or one.delta.where != "output"]
     verdict, message = _verdict(info, comparison, found, case)
+    if reduced and verdict.ok:
+        names = ", ".join(sorted({f"`{one.delta.path}`" for one in every if one.delta.leaf in reduced}))
+        verdict, message = Verdict.WITHIN, f"{message}; {names} come out for each device, and are reduced outside"
     measured = _measured_calls(found)
     errors = [one.error for one in found if one.error is not None]
     worst = max((one for one in found if one.error is not None), key=lambda one: one.gravity, default=None)
@@ -145,6 +152,20 @@ def _found(comparison: SiteComparison, errors: Errors) -> list[Found]:
     """Every difference between calls, in the order of the calls."""
     pairs = sorted(comparison.differing, key=lambda pair: pair.original.order)
     return [Found(pair, delta, _error_of(pair, delta, errors)) for pair in pairs for delta in pair.deltas]
+
+
+def _reduced_outside(found: Sequence[Found], comparison: SiteComparison, case: Case) -> frozenset[int]:
+    """The results that come out for each device where the original reduces them, and that the program then reduces.
+
+    That it does is known by what it prints. What takes the place of an argument is none of them.
+    """
+    if not (comparison.lenient and case.outputs_agree):
+        return frozenset()
+    own = [one for one in found if one.delta.where == "output" and one.delta.leaf is not None]
+    told = {one.delta.leaf for one in own if one.error is not None and one.error.reduced and not one.error.step}
+    others = {one.delta.leaf for one in own if one.error is not None and not (one.error.reduced or one.error.within)}
+    sure = any(one.error is not None and one.error.reduced in ("sum", "mean") for one in own if one.delta.leaf in told)
+    return frozenset(leaf for leaf in told - others if leaf is not None) if sure else frozenset()
 
 
 def _leaf_count(pair: CallPair) -> int:

@@ -58,7 +58,7 @@ def layout_of(original: Shape, rewritten: Shape) -> Layout | None:
         return Layout.SPLIT
     if original and rewritten in _merged(original[1:]):
         return Layout.REPLICATED
-    return Layout.MOVED if original and rewritten in {*_moved(original), *_merged(original)} else None
+    return Layout.MOVED if original and rewritten in _moved(original) else None
 
 
 def _merged(shape: Shape) -> set[Shape]:

@@ -163,7 +163,8 @@ class LeafError:
     the numbers there as text, `error` how far they are apart, and `bound` how far they may be, None where that is not
     said of one element. `bias` is `step` or `argument` where all elements together are off by a part of that. `own` is
     how far the original itself moves by one rounding, as a part of its result; `step` says that it was the step from an
-    argument to the result in its place that was compared. `ulp` counts representable numbers between the two. `factor`
+    argument to the result in its place that was compared. `reduced` is `mean` or `sum` where the original has that of
+    the rewritten slices, or `unsure`. `ulp` counts representable numbers between the two. `factor`
     is the constant by which the rewritten leaf is larger, where there is one; `update_factor` is the same for what the
     call added to the argument that the leaf replaces, as a step of training does to its parameters.
     """
@@ -188,6 +189,7 @@ class LeafError:
     bias: str = ""
     own: float = 0.0
     step: bool = False
+    reduced: str = ""
 
 
 @dataclass(frozen=True)

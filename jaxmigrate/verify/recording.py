@@ -114,6 +114,7 @@ class ProcessLog:
     calls: list[Call] = field(default_factory=list)
     traced: list[tuple[str, tuple[str, ...]]] = field(default_factory=list)
     precisions: dict[tuple[str, str], dict[str, list[str]]] = field(default_factory=dict)
+    donated: dict[tuple[str, str], tuple[tuple[str, str], ...]] = field(default_factory=dict)
     open_calls: dict[int, Call] = field(default_factory=dict)
     signatures: dict[int, Signature] = field(default_factory=dict)
     position: int = 0
@@ -147,6 +148,8 @@ class ProcessLog:
                 Leaf(path, what, dtype, tuple(shape), weak) for path, what, dtype, shape, weak in record["leaves"]
             )
             self.signatures[record["id"]] = Signature(record["nodes"], leaves)
+        elif kind == "donated":
+            self.donated[record["site"], record["f"]] = tuple((path, shape) for path, shape in record["leaves"])
         elif kind == "precisions":
             self.precisions[record["site"], record["f"]] = record["of"]
         elif kind == "traced" and "n" not in record:

@@ -59,12 +59,13 @@ class How:
 
     `wanted` are the calls whose arrays to keep, None for the first ones. With `enclosing`, functions that the program
     compiles itself are recorded too, for the sites inside them. With `nudge`, what is given to mapped calls is moved by
-    one rounding.
+    one rounding. `names` are those of what the original maps.
     """
 
     wanted: Wanted | None = None
     enclosing: bool = False
     nudge: bool = False
+    names: tuple[str, ...] = ()
 
 
 _PLAINLY = How()
@@ -104,7 +105,7 @@ class Workshop:
         links = copy_tree(places.root, places.copy, marked).links
         watch = "all" if self.request.by_hand and side != ORIGINAL else "jit" if how.enclosing else ""
         config = self._config(side, folder, places, how.wanted, [str(link) for link in links])
-        places.config.write_text(json.dumps({**config, "watch": watch, "nudge": how.nudge}))
+        places.config.write_text(json.dumps({**config, "watch": watch, "nudge": how.nudge, "names": how.names}))
         before = stamps(places.copy)
         run = self._start(side, name, places, folder, expected)
         put_aside(places.copy, before, run.files)

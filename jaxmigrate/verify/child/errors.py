@@ -150,6 +150,7 @@ def compare(
         "bias": answer.bias,
         "own": answer.own,
         "step": beside.before is not None,
+        "reduced": "" if within else _reduced(pair),
         "sums": answer.sums,
         "factor": factor,
         "pattern": "" if within or factor is not None else _pattern(pair, rtol) or _precision(pair, distance),
@@ -319,6 +320,26 @@ def _precision(pair: Pair, distance: Array) -> str:
 
 def _is_coarse(array: Array) -> bool:
     return not np.any(np.ascontiguousarray(array).view(np.uint32) & np.uint32(0xFFFF))
+
+
+def _reduced(pair: Pair) -> str:
+    """`mean` or `sum` where the original has that of the rewritten slices in every one of its own, but for rounding.
+
+    Of slices that are all the same a sum is `unsure`: the original may have any multiple of them.
+    """
+    a, b = pair.a, pair.b
+    if a.ndim == 0 or a.shape[0] < 2 or a.dtype.kind == "c" or not (np.isfinite(a).all() and np.isfinite(b).all()):
+        return ""
+    if _varies(a) or pair.raw_a.dtype != pair.raw_b.dtype:
+        return ""
+    eps = 0.0 if _is_exact(pair.raw_a) else _eps(pair.raw_a.dtype)
+    for name, whole, size in (("sum", b.sum(0), np.abs(b).sum(0)), ("mean", b.mean(0), np.abs(b).mean(0))):
+        if np.all(np.abs(a[0] - whole) <= _REDUCING_ROUNDINGS * eps * size):
+            return name if _varies(b) else "unsure"
+    return ""
+
+
+_REDUCING_ROUNDINGS = 8.0
 
 
 def _explanations(a: Array, b: Array) -> list[tuple[str, Array]]:
