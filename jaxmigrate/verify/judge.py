@@ -330,21 +330,25 @@ def _verdict(info: SiteInfo, comparison: SiteComparison, found: Sequence[Found],
     calls = _count(len(told)) + (f" of {len(comparison.pairs)}" if len(told) < len(comparison.pairs) else "")
     if not found:
         return Verdict.EQUAL, f"{calls} bitwise equal{_one_sided(comparison)}"
-    precisions = _other_precisions(info.id, case)
-    if precisions:
-        return Verdict.DIFFERENT, f"{calls} near enough for rounding, but {precisions}"
-    besides = f"{_sampling(unmeasured)}{_one_sided(comparison)}"
+    products = _other_precisions(info.id, case, _PRODUCTS)
+    if products:
+        return Verdict.DIFFERENT, f"{calls} near enough for rounding, but {products}"
+    # Gradients through replicated parameters are summed by JAX, in the precision in which it finds them.
+    sums = _other_precisions(info.id, case, _SUMS)
+    besides = f"; {sums}" if sums else ""
+    besides += f"{_sampling(unmeasured)}{_one_sided(comparison)}"
     return Verdict.WITHIN, f"{calls} equal, {len(comparison.differing)} of them within rounding{besides}"
 
 
-def _other_precisions(id_: str, case: Case) -> str:
-    """How a site computes in other precisions than the original, where both say so."""
-    ours, theirs = (side.get(id_, {}) for side in case.precisions)
-    for name, types in ours.items():
-        others = theirs.get(name, [])
-        if types and others and set(types) != set(others):
-            return f"its {name} are in {_types(others)} where the original's are in {_types(types)}"
-    return ""
+_PRODUCTS, _SUMS = "products", "sums over devices"
+
+
+def _other_precisions(id_: str, case: Case, name: str) -> str:
+    """How a site does one kind of operation in other precisions than the original, where both say so."""
+    types, others = (side.get(id_, {}).get(name, []) for side in case.precisions)
+    if not types or not others or set(types) == set(others):
+        return ""
+    return f"its {name} are in {_types(others)} where the original's are in {_types(types)}"
 
 
 _TYPES = {"bf16": "bfloat16", "f16": "float16", "f32": "float32", "f64": "float64"}

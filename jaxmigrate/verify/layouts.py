@@ -23,6 +23,7 @@ class Layout(StrEnum):
     REPLICATED = "replicated"
     SPLIT = "split"
     MOVED = "split along another axis"
+    GATHERED = "split, where the original has gathered it"
 
 
 class Digests(NamedTuple):
@@ -56,14 +57,14 @@ def layout_of(original: Shape, rewritten: Shape) -> Layout | None:
         return Layout.REPLICATED
     if len(original) > 1 and rewritten == (original[0] * original[1], *original[2:]):
         return Layout.SPLIT
-    if original and rewritten in _merged(original[1:]):
-        return Layout.REPLICATED
+    if len(original) > 2 and original[0] == original[1] and rewritten == _merged_first(original[1:]):
+        return Layout.GATHERED
     return Layout.MOVED if original and rewritten in _moved(original) else None
 
 
-def _merged(shape: Shape) -> set[Shape]:
-    """The shapes in which two axes next to each other are one."""
-    return {(*shape[:at], shape[at] * shape[at + 1], *shape[at + 2 :]) for at in range(len(shape) - 1)}
+def _merged_first(shape: Shape) -> Shape:
+    """The shape in which the first two axes are one."""
+    return (shape[0] * shape[1], *shape[2:]) if len(shape) > 1 else ()
 
 
 def _moved(shape: Shape) -> set[Shape]:
@@ -78,9 +79,16 @@ def agrees(layout: Layout, original: Digests, rewritten: Digests) -> bool:
         return False
     if layout is Layout.MOVED and (original.stacked or rewritten.stacked):
         return bool((original.names | {original.stacked}) & {rewritten.stacked or rewritten.whole})
-    if layout is not Layout.REPLICATED:
+    if layout is Layout.GATHERED and not is_split(rewritten):
+        return False
+    if layout not in (Layout.REPLICATED, Layout.GATHERED):
         return bool(original.names & rewritten.names)
     return original.parts[:1] == "=" and original.parts[1:] in rewritten.names
+
+
+def is_split(rewritten: Digests) -> bool:
+    """Whether the devices have parts of an array, and not copies, as far as its digests tell."""
+    return bool(rewritten.parts)
 
 
 def explain(layout: Layout, original: Digests, rewritten: Digests) -> str:
@@ -90,7 +98,7 @@ def explain(layout: Layout, original: Digests, rewritten: Digests) -> str:
         return f"declared replicated, but the copies on {devices} differ from the first one"
     if layout is Layout.REPLICATED:
         return _against_replicated(original.parts, rewritten)
-    if layout is Layout.MOVED:
+    if layout in (Layout.MOVED, Layout.GATHERED):
         return ""
     ours, theirs = _pieces(original.parts), _pieces(rewritten.parts)
     if not ours or not theirs or (len(ours) != len(theirs) and 1 not in (len(ours), len(theirs))):

@@ -73,7 +73,7 @@ def compare_files(pair: dict[str, Any], devices: int) -> dict[str, Any]:
 
 def _laid_out(array: Array, layout: str, like: Array) -> Array:
     """The array in the layout of the original."""
-    if layout == "replicated":
+    if layout in ("replicated", "split, where the original has gathered it"):
         return np.broadcast_to(array.reshape(like.shape[1:]), like.shape)
     if layout == "split along another axis":
         first = like.shape[0]
