@@ -48,11 +48,14 @@ def verify_planned(
         Failure: There is no command, or the verification could not be carried out.
     """
     root = project_root([Path(file.source.name) for file in planned])
+    unmarked = not any(file.sites for file in planned)
     request = VerifyRequest(
         root=root,
         original=_laid_out(planned, root),
         migrated=_laid_out(planned, root, rewritten),
         sites=tuple(_in_question(planned, rewritten)),
+        by_hand=unmarked,
+        unmarked=unmarked,
         **_how_to_run(root, config, options),
     )
     sources = [file.source for file in planned]
@@ -83,6 +86,7 @@ def verify_by_hand(
         },
         sites=tuple(replace(_site(site), arguments=(), outputs=()) for file in origin.planned for site in file.sites),
         by_hand=True,
+        unmarked=not any(file.sites for file in origin.planned),
         **_how_to_run(root, config, options),
     )
     return _verified(request, config, options, notebooks, _renewal(origin.planned, root))

@@ -117,7 +117,8 @@ class VerifyRequest:
     on disk. `original_python` names another interpreter for the original side. `by_hand` says that the migrated files
     carry no marks, so that what stands for which site of the original is found out from the runs. `tolerances` are
     bounds by the names of dtypes, or the beginnings of these, in place of what the program's own rounding allows.
-    `as_compiled` lets XLA optimise, as it does when the program runs by itself.
+    `as_compiled` lets XLA optimise, as it does when the program runs by itself. `unmarked` says that the original has
+    no marks either, as a program that maps with shard_map or jit alone: whatever its files map or compile is a site.
     """
 
     root: Path
@@ -141,6 +142,7 @@ class VerifyRequest:
     by_hand: bool = False
     platform: str = CPU
     as_compiled: bool = False
+    unmarked: bool = False
 
 
 @dataclass(frozen=True)

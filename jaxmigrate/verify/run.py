@@ -343,9 +343,19 @@ def _precisions(run: Run | None, sites: Iterable[str]) -> dict[str, dict[str, li
 def _sites(session: _Session, seen: Iterable[str]) -> dict[str, SiteInfo]:
     """The sites that were asked for, and those that marks name besides."""
     known = {site.id: site for site in session.workshop.request.sites}
-    names = {call.site: call.function for call in session.of(ORIGINAL)[0].recording.calls() if is_enclosing(call.site)}
-    found = known | {id_: SiteInfo(id_, name=names.get(id_, "")) for id_ in seen if id_ not in known}
+    unmarked = session.workshop.request.unmarked
+    calls = session.of(ORIGINAL)[0].recording.calls()
+    names = {call.site: call.function for call in calls if unmarked or is_enclosing(call.site)}
+    found = known | {id_: _unmarked_site(id_, names.get(id_, "")) for id_ in seen if id_ not in known}
     return with_counterparts(found, session.places) if session.workshop.request.by_hand and session.places else found
+
+
+def _unmarked_site(id_: str, name: str) -> SiteInfo:
+    """A site that no mark names; what is called in place of one is named after its place, as `path:line`."""
+    path, _, line = id_.partition(",")[0].rpartition(":")
+    if is_enclosing(id_) or not line.isdigit():
+        return SiteInfo(id_, name=name)
+    return SiteInfo(id_, path, int(line), name=name)
 
 
 def _instability(runs: list[Run]) -> dict[str, int]:

@@ -103,7 +103,8 @@ class Workshop:
         _empty(places.temporary)
         marked = self.request.original if side == ORIGINAL else self.request.migrated
         links = copy_tree(places.root, places.copy, marked).links
-        watch = "all" if self.request.by_hand and side != ORIGINAL else "jit" if how.enclosing else ""
+        everything = self.request.unmarked or (self.request.by_hand and side != ORIGINAL)
+        watch = "all" if everything else "jit" if how.enclosing else ""
         config = self._config(side, folder, places, how.wanted, [str(link) for link in links])
         places.config.write_text(json.dumps({**config, "watch": watch, "nudge": how.nudge, "names": how.names}))
         before = stamps(places.copy)
