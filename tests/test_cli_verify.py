@@ -642,3 +642,19 @@ def test_a_program_of_old_shard_maps_alone_is_verified_and_written(
     monkeypatch.chdir(tmp_path / "after")
     assert main(["verify", ".", "--original", "../before", *COMMAND]) == 1
     assert "is 1/8 of the original's" in capsys.readouterr().out
+
+
+def test_sites_of_files_that_stay_need_not_be_reached(
+    program: Path, tmp_path_factory: pytest.TempPathFactory, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = tmp_path_factory.mktemp("before")
+    for name, text in (("train.py", TRAIN), ("tools.py", TOOLS), ("more.py", UNREACHED)):
+        (before / name).write_text(text)
+        (program / name).write_text(text)
+    mapped = 'jax.pmap(lambda x: jax.lax.pmean(x, "i"), axis_name="i")'
+    assert mapped in TRAIN
+    (program / "train.py").write_text(TRAIN.replace(mapped, f"jax.jit({mapped})"))
+    assert main(["verify", ".", "--original", str(before), *COMMAND]) == 0
+    out = capsys.readouterr().out
+    assert "2 of 2 sites exercised" in out
+    assert "not reached, in files that are the same on both sides: 1 of the sites" in out

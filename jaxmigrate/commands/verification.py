@@ -73,6 +73,7 @@ def verify_by_hand(
     root = project_root([Path(options.path)])
     top = located(Path(options.path)).relative_to(root)
     notebooks = [source for source in migrated if source.notebook is not None]
+    now = {source.name: source.raw for source in migrated}
     request = VerifyRequest(
         root=root,
         original={
@@ -84,7 +85,11 @@ def verify_by_hand(
             for source in notebooks
             for name, raw in laid_out(source, _inside(source, root), source.text).items()
         },
-        sites=tuple(replace(_site(site), arguments=(), outputs=()) for file in origin.planned for site in file.sites),
+        sites=tuple(
+            replace(_site(site), arguments=(), outputs=(), changed=file.source.raw != now.get(file.source.name))
+            for file in origin.planned
+            for site in file.sites
+        ),
         by_hand=True,
         unmarked=not any(file.sites for file in origin.planned),
         **_how_to_run(root, config, options),

@@ -68,7 +68,8 @@ def _verify_by_hand(origin: Origin, inputs: Inputs, options: argparse.Namespace)
     """Verifies what somebody made of a program; every site of the original must have something that stands for it."""
     if not any(word in file.source.text for file in origin.planned for word in ("pmap", "shard_map", "jit")):
         raise Failure(
-            f"there is no pmap, shard_map or jit in {options.original}, so there is nothing to compare {options.path} with"
+            f"there is no pmap, shard_map or jit in {options.original}, "
+            f"so there is nothing to compare {options.path} with"
         )
     evidence = verify_by_hand(origin, inputs.sources, inputs.config, options)
     migrated = {source.name: source.raw for source in inputs.sources}

@@ -60,7 +60,8 @@ class Case:
 def judge(case: Case) -> tuple[SiteEvidence, ...]:
     """The evidence for each site, in the order of the sites."""
     found = {id_: judge_site(info, case) for id_, info in case.sites.items()}
-    sites = [_covered(evidence, found, case) for id_, evidence in found.items() if not is_enclosing(id_)]
+    covered = [_covered(evidence, found, case) for id_, evidence in found.items() if not is_enclosing(id_)]
+    sites = [one for one in covered if one.site.changed or one.verdict is not Verdict.NOT_EXERCISED]
     cause = cause_of(sites)
     return tuple(_after(site, cause) for site in sites)
 

@@ -78,7 +78,8 @@ class SiteInfo:
     """One marked place where a function is mapped; `id` is the name that its mark carries.
 
     `arguments` and `outputs` are what the rewrite planned: names, or positions, each with its layout. `counterpart` is
-    the place that stands for it in a migration made by hand. `cell` is that of a notebook, 0 elsewhere.
+    the place that stands for it in a migration made by hand. `cell` is that of a notebook, 0 elsewhere. Where its file
+    is the same on both sides, it is not `changed`, and need not be reached.
     """
 
     id: str
@@ -91,6 +92,7 @@ class SiteInfo:
     outputs: tuple[tuple[str, str], ...] = ()
     counterpart: str = ""
     cell: int = 0
+    changed: bool = True
 
     def __str__(self) -> str:
         file = f"{self.path}:cell {self.cell}" if self.cell else self.path

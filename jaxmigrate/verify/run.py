@@ -461,6 +461,10 @@ def _notes(session: _Session, sites: tuple[SiteEvidence, ...]) -> tuple[str, ...
     versions = {run.summary.side: run.summary.versions.get("jax") for run in session.runs if run.summary.versions}
     if len({*versions.values()}) > 1:
         notes.append("; ".join(f"the {side} program ran on jax {version}" for side, version in versions.items()))
+    told = {site.site.id for site in sites}
+    alone = sum(not site.changed and site.id not in told for site in session.workshop.request.sites)
+    if alone:
+        notes.append(f"not reached, in files that are the same on both sides: {alone} of the sites")
     weak = sum(site.weak_types for site in sites)
     if weak:
         notes.append(f"{weak} results have another weak type than in the original; their values were compared")
