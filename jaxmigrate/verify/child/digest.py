@@ -148,6 +148,11 @@ def _size(value: Any) -> int:
         return 0
 
 
+def size_of(values: list[Any]) -> int:
+    """The bytes of all leaves together."""
+    return sum(map(_size, values))
+
+
 class Structures:
     """Remembers the key paths of the last pytree, since flattening with paths costs ten times as much as without.
 

@@ -303,7 +303,7 @@ class _Call:
     def begin(self, where: str, flat: digest.Flat) -> digest.Begun:
         """Begin to digest the arguments (`in`) or the results (`out`) of the call."""
         _describe_jax(self.log)
-        return digest.begin(flat, _structures(self.site, where), self._keep(where, len(flat.values)))
+        return digest.begin(flat, _structures(self.site, where), self._keep(where, flat.values))
 
     def describe(self, function: Any, args: Any, kwargs: Any) -> None:
         """Log once for each site in which precisions it computes, where somebody may ask for it.
@@ -335,7 +335,7 @@ class _Call:
         _describe_jax(self.log)
         values = nudge.nudged(given.values, _BITS[self.key], self.order * _SALT)
         begun = digest.begin(given, _structures(self.site, "in"), None)
-        keep = self._keep("in", len(values))
+        keep = self._keep("in", values)
         self.record("in", begun, digest.keep_values(values, keep, _view("in")) if keep else ())
         return values
 
@@ -358,7 +358,7 @@ class _Call:
             record["s"] = round(self.seconds, 6)
         self.log.write(record)
 
-    def _keep(self, where: str, count: int) -> digest.Keep | None:
+    def _keep(self, where: str, values: list[Any]) -> digest.Keep | None:
         """What of this call is to be left on disk: what the verifier asked for, else all of the first calls, and of
         each whose number is a power of two.
 
@@ -369,7 +369,7 @@ class _Call:
         leaves = None
         if str(self.number) in chosen.get(self.key, {}):
             leaves = chosen[self.key][str(self.number)][where]
-        elif not (self._is_early(count) or self._is_rare()) or (
+        elif not (self._is_early(values) or self._is_rare()) or (
             log.CONFIG["keep"] is not None and not log.CONFIG["nudge"]
         ):
             return None
@@ -379,8 +379,9 @@ class _Call:
     def _is_rare(self) -> bool:
         return self.number < log.CONFIG["keep_first"] or not self.number & (self.number - 1)
 
-    def _is_early(self, count: int) -> bool:
-        return self.number * count < _EARLY_LEAVES
+    def _is_early(self, values: list[Any]) -> bool:
+        """Whether this is one of the first calls, with little to write."""
+        return self.number * len(values) < _EARLY_LEAVES and digest.size_of(values) < _EARLY_BYTES
 
     def _take(self, size: int) -> bool:
         asked_for = str(self.number) in (log.CONFIG["keep"] or {}).get(self.key, {})
@@ -397,6 +398,7 @@ class _Call:
 
 # Leaves of one site's arguments or results, of the first calls, that are all left on disk.
 _EARLY_LEAVES = 1024
+_EARLY_BYTES = 1 << 18
 
 
 def _printed() -> int:
