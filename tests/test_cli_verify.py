@@ -479,7 +479,7 @@ def test_an_original_without_pmap_says_nothing(
     folder = tmp_path_factory.mktemp("original")
     (folder / "train.py").write_text("print(1)\n")
     assert main(["verify", ".", "--original", str(folder), *COMMAND]) == 2
-    assert "there is no pmap in" in capsys.readouterr().err
+    assert "there is no pmap, shard_map or jit in" in capsys.readouterr().err
 
 
 class TestProjectRoot:
@@ -612,3 +612,50 @@ def test_an_interrupt_says_what_became_of_the_project(
     assert main(["fix", ".", "--verify", *COMMAND]) == 130
     assert "interrupted: the programs were ended" in capsys.readouterr().err
     assert (program / "train.py").read_text() == TRAIN
+
+
+OLD_SHARD_MAP = """\
+import jax
+import numpy as np
+from jax.experimental.shard_map import shard_map
+from jax.sharding import Mesh, PartitionSpec as P
+
+mesh = Mesh(jax.devices(), ("i",))
+total = jax.jit(shard_map(lambda x: jax.lax.psum(x, "i"), mesh, in_specs=P("i"), out_specs=P(), check_rep=False))
+print(total(np.arange(16.0)))
+"""
+
+
+def test_a_program_of_old_shard_maps_alone_is_verified_and_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "train.py").write_text(OLD_SHARD_MAP)
+    assert main(["verify", ".", *COMMAND]) == 0
+    out = capsys.readouterr().out
+    assert "1 of 1 sites exercised, 1 calls compared: all bitwise equal" in out
+    assert main(["fix", ".", "--verify", *COMMAND]) == 0
+    assert "from jax import shard_map" in (tmp_path / "train.py").read_text()
+    (tmp_path / "before").mkdir()
+    (tmp_path / "before" / "train.py").write_text(OLD_SHARD_MAP)
+    (tmp_path / "after").mkdir()
+    (tmp_path / "after" / "train.py").write_text((tmp_path / "train.py").read_text().replace("psum", "pmean"))
+    monkeypatch.chdir(tmp_path / "after")
+    assert main(["verify", ".", "--original", "../before", *COMMAND]) == 1
+    assert "is 1/8 of the original's" in capsys.readouterr().out
+
+
+def test_sites_of_files_that_stay_need_not_be_reached(
+    program: Path, tmp_path_factory: pytest.TempPathFactory, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = tmp_path_factory.mktemp("before")
+    for name, text in (("train.py", TRAIN), ("tools.py", TOOLS), ("more.py", UNREACHED)):
+        (before / name).write_text(text)
+        (program / name).write_text(text)
+    mapped = 'jax.pmap(lambda x: jax.lax.pmean(x, "i"), axis_name="i")'
+    assert mapped in TRAIN
+    (program / "train.py").write_text(TRAIN.replace(mapped, f"jax.jit({mapped})"))
+    assert main(["verify", ".", "--original", str(before), *COMMAND]) == 0
+    out = capsys.readouterr().out
+    assert "2 of 2 sites exercised" in out
+    assert "not reached, in files that are the same on both sides: 1 of the sites" in out

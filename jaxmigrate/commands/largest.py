@@ -54,7 +54,9 @@ def verify_before_writing(
                 return Largest(files, withheld, evidence)
             names = {file.source.name for file in candidates}
             lines = " and ".join(in_words(one.command) for one in commands(config, options))
-            note(f"verifying {plural(_count(candidates), 'site')} in {plural(len(names), 'file')} with: {lines}")
+            count = _count(candidates)
+            sites = f"{plural(count, 'site')} in " if count else ""
+            note(f"verifying {sites}{plural(len(names), 'file')} with: {lines}")
             renewed = evidence is not None and evidence.renewed
             evidence = verify_planned(files, names, config, options, renewed=renewed, originals=originals)
             if evidence.ok:

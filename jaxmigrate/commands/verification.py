@@ -48,11 +48,14 @@ def verify_planned(
         Failure: There is no command, or the verification could not be carried out.
     """
     root = project_root([Path(file.source.name) for file in planned])
+    unmarked = not any(file.sites for file in planned)
     request = VerifyRequest(
         root=root,
         original=_laid_out(planned, root),
         migrated=_laid_out(planned, root, rewritten),
         sites=tuple(_in_question(planned, rewritten)),
+        by_hand=unmarked,
+        unmarked=unmarked,
         **_how_to_run(root, config, options),
     )
     sources = [file.source for file in planned]
@@ -70,6 +73,7 @@ def verify_by_hand(
     root = project_root([Path(options.path)])
     top = located(Path(options.path)).relative_to(root)
     notebooks = [source for source in migrated if source.notebook is not None]
+    now = {source.name: source.raw for source in migrated}
     request = VerifyRequest(
         root=root,
         original={
@@ -81,8 +85,13 @@ def verify_by_hand(
             for source in notebooks
             for name, raw in laid_out(source, _inside(source, root), source.text).items()
         },
-        sites=tuple(replace(_site(site), arguments=(), outputs=()) for file in origin.planned for site in file.sites),
+        sites=tuple(
+            replace(_site(site), arguments=(), outputs=(), changed=file.source.raw != now.get(file.source.name))
+            for file in origin.planned
+            for site in file.sites
+        ),
         by_hand=True,
+        unmarked=not any(file.sites for file in origin.planned),
         **_how_to_run(root, config, options),
     )
     return _verified(request, config, options, notebooks, _renewal(origin.planned, root))

@@ -66,8 +66,11 @@ def _verify_rewrite(
 
 def _verify_by_hand(origin: Origin, inputs: Inputs, options: argparse.Namespace) -> tuple[Evidence, list[FixedFile]]:
     """Verifies what somebody made of a program; every site of the original must have something that stands for it."""
-    if not any(file.sites for file in origin.planned):
-        raise Failure(f"there is no pmap in {options.original}, so there is nothing to compare {options.path} with")
+    if not any(word in file.source.text for file in origin.planned for word in ("pmap", "shard_map", "jit")):
+        raise Failure(
+            f"there is no pmap, shard_map or jit in {options.original}, "
+            f"so there is nothing to compare {options.path} with"
+        )
     evidence = verify_by_hand(origin, inputs.sources, inputs.config, options)
     migrated = {source.name: source.raw for source in inputs.sources}
     files = [

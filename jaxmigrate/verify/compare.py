@@ -12,7 +12,7 @@ from itertools import zip_longest
 from typing import NamedTuple
 
 from jaxmigrate.verify.align import NUMBERS, Alignment, LeafPair, align
-from jaxmigrate.verify.layouts import Digests, Layout, agrees, explain
+from jaxmigrate.verify.layouts import Digests, Layout, agrees, explain, is_split
 from jaxmigrate.verify.recording import Call, Leaf, Recording, Signature, StreamKey, Values, is_enclosing, streams
 
 # The kinds of difference whose size takes the arrays themselves.
@@ -278,6 +278,8 @@ def _compare_leaf(
         return _compare_scalars(where, pair, leaf, other, ours, theirs)
     if agrees(pair.layout, ours, theirs):
         return None
+    if pair.layout is Layout.GATHERED and not is_split(theirs):
+        return _leaf_delta(where, pair, leaf, other, "shape")
     kind = "replicas" if theirs.replicas and theirs.replicas != ours.replicas else "value"
     return _leaf_delta(where, pair, leaf, other, kind, explain(pair.layout, ours, theirs))
 

@@ -34,7 +34,9 @@ class Case:
     """All that is known when the sites are judged.
 
     `unstable` and `unstable_rewritten` hold the first call at which a side differs from itself, by site; `failure` is
-    how the rewritten run failed, empty if it did not; `flying` are the calls during which it did.
+    how the rewritten run failed, empty if it did not; `flying` are the calls during which it did. `precisions` say for
+    either side and each site in which ones its operations are done. `outputs_agree` says that both programs print the
+    same numbers.
     """
 
     comparisons: Mapping[str, SiteComparison]
@@ -47,6 +49,8 @@ class Case:
     traced: Mapping[str, Sequence[tuple[str, ...]]] = field(default_factory=dict)
     failure: str = ""
     flying: tuple[InFlight, ...] = ()
+    outputs_agree: bool = False
+    precisions: tuple[Mapping[str, Mapping[str, Sequence[str]]], Mapping[str, Mapping[str, Sequence[str]]]] = ({}, {})
 
     def parameters(self, site: str) -> tuple[str, ...]:
         """The names of the parameters of what is mapped at a site, by either side."""
@@ -56,7 +60,8 @@ class Case:
 def judge(case: Case) -> tuple[SiteEvidence, ...]:
     """The evidence for each site, in the order of the sites."""
     found = {id_: judge_site(info, case) for id_, info in case.sites.items()}
-    sites = [_covered(evidence, found, case) for id_, evidence in found.items() if not is_enclosing(id_)]
+    covered = [_covered(evidence, found, case) for id_, evidence in found.items() if not is_enclosing(id_)]
+    sites = [one for one in covered if one.site.changed or one.verdict is not Verdict.NOT_EXERCISED]
     cause = cause_of(sites)
     return tuple(_after(site, cause) for site in sites)
 
@@ -106,8 +111,13 @@ class Found(NamedTuple):
 def judge_site(info: SiteInfo, case: Case) -> SiteEvidence:
     """The evidence for one site, by its own calls alone."""
     comparison = case.comparisons.get(info.id, SiteComparison())
-    found = _found(comparison, case.errors)
+    every = _found(comparison, case.errors)
+    reduced = _reduced_outside(every, comparison, case)
+    found = [one for one in every if one.delta.leaf not in reduced or one.delta.where != "output"]
     verdict, message = _verdict(info, comparison, found, case)
+    if reduced and verdict.ok:
+        names = ", ".join(sorted({f"`{one.delta.path}`" for one in every if one.delta.leaf in reduced}))
+        verdict, message = Verdict.WITHIN, f"{message}; {names} come out for each device, and are reduced outside"
     measured = _measured_calls(found)
     errors = [one.error for one in found if one.error is not None]
     worst = max((one for one in found if one.error is not None), key=lambda one: one.gravity, default=None)
@@ -143,6 +153,20 @@ def _found(comparison: SiteComparison, errors: Errors) -> list[Found]:
     """Every difference between calls, in the order of the calls."""
     pairs = sorted(comparison.differing, key=lambda pair: pair.original.order)
     return [Found(pair, delta, _error_of(pair, delta, errors)) for pair in pairs for delta in pair.deltas]
+
+
+def _reduced_outside(found: Sequence[Found], comparison: SiteComparison, case: Case) -> frozenset[int]:
+    """The results that come out for each device where the original reduces them, and that the program then reduces.
+
+    That it does is known by what it prints. What takes the place of an argument is none of them.
+    """
+    if not (comparison.lenient and case.outputs_agree):
+        return frozenset()
+    own = [one for one in found if one.delta.where == "output" and one.delta.leaf is not None]
+    told = {one.delta.leaf for one in own if one.error is not None and one.error.reduced and not one.error.step}
+    others = {one.delta.leaf for one in own if one.error is not None and not (one.error.reduced or one.error.within)}
+    sure = any(one.error is not None and one.error.reduced in ("sum", "mean") for one in own if one.delta.leaf in told)
+    return frozenset(leaf for leaf in told - others if leaf is not None) if sure else frozenset()
 
 
 def _leaf_count(pair: CallPair) -> int:
@@ -222,7 +246,7 @@ def _difference(info: SiteInfo, found: Found, case: Case) -> CallDifference:
 def _sentence(delta: Delta, kind: str, error: LeafError | None, call: int, inputs_equal: bool | None) -> str:
     leaf = {"input": "argument", "output": "result", "call": ""}[delta.where] + (f" {delta.path}" if delta.path else "")
     place = f"call {call}, {leaf.strip()}" if leaf else f"call {call}"
-    layout = f" ({delta.layout.value})" if delta.layout in (Layout.REPLICATED, Layout.SPLIT) else ""
+    layout = f" ({delta.layout.value})" if delta.layout not in (None, Layout.SAME) else ""
     equal = _GIVEN[inputs_equal] if delta.where == "output" else ""
     return f"{place}{layout}: {_what(delta, kind, error)}{equal}"
 
@@ -307,8 +331,32 @@ def _verdict(info: SiteInfo, comparison: SiteComparison, found: Sequence[Found],
     calls = _count(len(told)) + (f" of {len(comparison.pairs)}" if len(told) < len(comparison.pairs) else "")
     if not found:
         return Verdict.EQUAL, f"{calls} bitwise equal{_one_sided(comparison)}"
-    besides = f"{_sampling(unmeasured)}{_one_sided(comparison)}"
+    products = _other_precisions(info.id, case, _PRODUCTS)
+    if products:
+        return Verdict.DIFFERENT, f"{calls} near enough for rounding, but {products}"
+    # Gradients through replicated parameters are summed by JAX, in the precision in which it finds them.
+    sums = _other_precisions(info.id, case, _SUMS)
+    besides = f"; {sums}" if sums else ""
+    besides += f"{_sampling(unmeasured)}{_one_sided(comparison)}"
     return Verdict.WITHIN, f"{calls} equal, {len(comparison.differing)} of them within rounding{besides}"
+
+
+_PRODUCTS, _SUMS = "products", "sums over devices"
+
+
+def _other_precisions(id_: str, case: Case, name: str) -> str:
+    """How a site does one kind of operation in other precisions than the original, where both say so."""
+    types, others = (side.get(id_, {}).get(name, []) for side in case.precisions)
+    if not types or not others or set(types) == set(others):
+        return ""
+    return f"its {name} are in {_types(others)} where the original's are in {_types(types)}"
+
+
+_TYPES = {"bf16": "bfloat16", "f16": "float16", "f32": "float32", "f64": "float64"}
+
+
+def _types(names: Sequence[str]) -> str:
+    return " and ".join(_TYPES.get(name, name) for name in names)
 
 
 def _one_sided(comparison: SiteComparison) -> str:

@@ -2,7 +2,9 @@
 
 With n devices, a stacked array of shape (n, b, ...) stays as it is, becomes one replicated array of shape (b, ...),
 or one array of shape (n*b, ...) that is split over the devices. The three have different shapes, so the shapes of
-both sides say which one it is, whatever the rewrite says about itself.
+both sides say which one it is, whatever the rewrite says about itself. Migrations made by hand also split another axis,
+which makes (b, n*c) of (n, b, c), and what every device has gathered loses its axis of devices: (n*b, ...) of
+(n, n, b, ...).
 """
 
 from __future__ import annotations
@@ -20,6 +22,8 @@ class Layout(StrEnum):
     SAME = "same"
     REPLICATED = "replicated"
     SPLIT = "split"
+    MOVED = "split along another axis"
+    GATHERED = "split, where the original has gathered it"
 
 
 class Digests(NamedTuple):
@@ -29,6 +33,7 @@ class Digests(NamedTuple):
     flat: str = ""
     parts: str = ""
     replicas: str = ""
+    stacked: str = ""
 
     @classmethod
     def parse(cls, text: str) -> Digests:
@@ -52,16 +57,38 @@ def layout_of(original: Shape, rewritten: Shape) -> Layout | None:
         return Layout.REPLICATED
     if len(original) > 1 and rewritten == (original[0] * original[1], *original[2:]):
         return Layout.SPLIT
-    return None
+    if len(original) > 2 and original[0] == original[1] and rewritten == _merged_first(original[1:]):
+        return Layout.GATHERED
+    return Layout.MOVED if original and rewritten in _moved(original) else None
+
+
+def _merged_first(shape: Shape) -> Shape:
+    """The shape in which the first two axes are one."""
+    return (shape[0] * shape[1], *shape[2:]) if len(shape) > 1 else ()
+
+
+def _moved(shape: Shape) -> set[Shape]:
+    """The shapes in which the first axis is part of another one that does not follow it."""
+    first, inner = shape[0], shape[1:]
+    return {(*inner[:at], first * inner[at], *inner[at + 1 :]) for at in range(1, len(inner))}
 
 
 def agrees(layout: Layout, original: Digests, rewritten: Digests) -> bool:
     """Whether the rewritten leaf holds the bytes of the original one in this layout."""
     if rewritten.replicas and rewritten.replicas != original.replicas:
         return False
-    if layout is not Layout.REPLICATED:
+    if layout is Layout.MOVED and (original.stacked or rewritten.stacked):
+        return bool((original.names | {original.stacked}) & {rewritten.stacked or rewritten.whole})
+    if layout is Layout.GATHERED and not is_split(rewritten):
+        return False
+    if layout not in (Layout.REPLICATED, Layout.GATHERED):
         return bool(original.names & rewritten.names)
     return original.parts[:1] == "=" and original.parts[1:] in rewritten.names
+
+
+def is_split(rewritten: Digests) -> bool:
+    """Whether the devices have parts of an array, and not copies, as far as its digests tell."""
+    return bool(rewritten.parts)
 
 
 def explain(layout: Layout, original: Digests, rewritten: Digests) -> str:
@@ -71,6 +98,8 @@ def explain(layout: Layout, original: Digests, rewritten: Digests) -> str:
         return f"declared replicated, but the copies on {devices} differ from the first one"
     if layout is Layout.REPLICATED:
         return _against_replicated(original.parts, rewritten)
+    if layout in (Layout.MOVED, Layout.GATHERED):
+        return ""
     ours, theirs = _pieces(original.parts), _pieces(rewritten.parts)
     if not ours or not theirs or (len(ours) != len(theirs) and 1 not in (len(ours), len(theirs))):
         return ""

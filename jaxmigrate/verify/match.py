@@ -104,6 +104,8 @@ def renamed(recording: Recording, sites: Mapping[Callee, str]) -> Recording:
                 open_calls={call.order: call for call in _renamed(log.open_calls.values(), sites)},
                 traced=[(by_place[place], within) for place, within in log.traced if place in by_place],
                 parameters={by_place[place]: names for place, names in log.parameters.items() if place in by_place},
+                donated={(sites[one], one[1]): leaves for one, leaves in log.donated.items() if one in sites},
+                precisions={(sites[one], one[1]): of for one, of in log.precisions.items() if one in sites},
             )
             for path, log in recording.processes.items()
         },

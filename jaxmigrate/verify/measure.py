@@ -42,6 +42,7 @@ class ArrayPair:
     layout: str
     tolerance: Tolerance
     given: bool = False
+    call: str = ""
     inputs_equal: bool = False
     before: Path | None = None
     rewritten_before: Path | None = None
@@ -78,6 +79,7 @@ def array_pair(
         layout=delta.layout.value,
         tolerance=tolerance_of(leaf.dtype, tolerances if given else DEFAULT_TOLERANCES),
         given=given,
+        call=repr(pair.key),
         inputs_equal=pair.inputs_equal is True,
     )
     found = replace(found, nudged=_nudged(nudged, delta, leaf))
@@ -209,6 +211,7 @@ def _as_json(pair: ArrayPair) -> dict[str, Any]:
         "rtol": pair.tolerance.rtol,
         "atol": pair.tolerance.atol,
         "given": pair.given,
+        "call": pair.call,
         "inputs_equal": pair.inputs_equal,
         "before": _path(pair.before),
         "rewritten_before": _path(pair.rewritten_before),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from jaxmigrate.verify.align import named_path
 from jaxmigrate.verify.model import InFlight, SiteInfo
 from jaxmigrate.verify.process import Outcome
 from jaxmigrate.verify.recording import Recording
@@ -38,7 +39,9 @@ def describe_run(
         return f"the {side} finished in {outcome.seconds:.1f} s"
     where = _where(recording, sites)
     if outcome.kind == "exited":
-        return f"the {side} exited with status {outcome.status}{_because(stderr if stderr.strip() else stdout)}"
+        said = stderr if stderr.strip() else stdout
+        where = f"{_line(said)}{_donor(said, recording, sites)}"
+        return f"the {side} exited with status {outcome.status}{_because(said)}{where}"
     if outcome.kind == "deadlock" or is_rendezvous(stderr):
         return f"the {side} hung {where}: {_waiting(stderr)}"
     if outcome.kind == "timeout":
@@ -87,6 +90,37 @@ def _because(stderr: str) -> str:
     if last.startswith("EOFError"):
         last += "; it reads standard input, which is empty unless a file is given: jaxmigrate verify ... < FILE"
     return f": {last}" if last else ""
+
+
+_FRAME = re.compile(r'^  File "(?P<path>[^"]*)", line (?P<line>\d+), in (?P<name>.*)$', re.MULTILINE)
+_IN_COPY = re.compile(r"/jaxmigrate-[^/]+/tree/[^/]+/(?P<path>.*)$")
+_DELETED = re.compile(r"Array has been deleted with shape=(?P<shape>[\w\[\],]+)|donated")
+
+
+def _line(said: str) -> str:
+    """The line of the project itself that an error came through last."""
+    found = ""
+    for frame in _FRAME.finditer(said):
+        inside = _IN_COPY.search(frame["path"])
+        if inside is not None and "site-packages" not in frame["path"]:
+            found = f" (at {inside['path']}:{frame['line']}, in {frame['name']})"
+    return found
+
+
+def _donor(said: str, recording: Recording, sites: Mapping[str, SiteInfo]) -> str:
+    """Where an array was given away that a program used once more: in the last call that donates such ones."""
+    deleted = _DELETED.search(said)
+    if deleted is None or "deleted" not in said:
+        return ""
+    calls = ((log, call) for log in recording.ordered() for call in reversed(log.calls))
+    for log, call in calls:
+        gone = log.donated.get((call.site, call.function), ())
+        leaves = [path for path, shape in gone if deleted["shape"] in (None, shape)]
+        if call.ended and leaves:
+            name = named_path("input", leaves[0], recording.parameters(call.site))
+            place = sites.get(call.site) or f"{call.site} ({call.function})"
+            return f"; call {call.number} of {place} donated {name}"
+    return ""
 
 
 def tail(text: str, lines: int = 40, characters: int = 4000) -> str:

@@ -78,7 +78,8 @@ class SiteInfo:
     """One marked place where a function is mapped; `id` is the name that its mark carries.
 
     `arguments` and `outputs` are what the rewrite planned: names, or positions, each with its layout. `counterpart` is
-    the place that stands for it in a migration made by hand. `cell` is that of a notebook, 0 elsewhere.
+    the place that stands for it in a migration made by hand. `cell` is that of a notebook, 0 elsewhere. Where its file
+    is the same on both sides, it is not `changed`, and need not be reached.
     """
 
     id: str
@@ -91,6 +92,7 @@ class SiteInfo:
     outputs: tuple[tuple[str, str], ...] = ()
     counterpart: str = ""
     cell: int = 0
+    changed: bool = True
 
     def __str__(self) -> str:
         file = f"{self.path}:cell {self.cell}" if self.cell else self.path
@@ -117,7 +119,8 @@ class VerifyRequest:
     on disk. `original_python` names another interpreter for the original side. `by_hand` says that the migrated files
     carry no marks, so that what stands for which site of the original is found out from the runs. `tolerances` are
     bounds by the names of dtypes, or the beginnings of these, in place of what the program's own rounding allows.
-    `as_compiled` lets XLA optimise, as it does when the program runs by itself.
+    `as_compiled` lets XLA optimise, as it does when the program runs by itself. `unmarked` says that the original has
+    no marks either, as a program that maps with shard_map or jit alone: whatever its files map or compile is a site.
     """
 
     root: Path
@@ -141,6 +144,7 @@ class VerifyRequest:
     by_hand: bool = False
     platform: str = CPU
     as_compiled: bool = False
+    unmarked: bool = False
 
 
 @dataclass(frozen=True)
@@ -163,7 +167,8 @@ class LeafError:
     the numbers there as text, `error` how far they are apart, and `bound` how far they may be, None where that is not
     said of one element. `bias` is `step` or `argument` where all elements together are off by a part of that. `own` is
     how far the original itself moves by one rounding, as a part of its result; `step` says that it was the step from an
-    argument to the result in its place that was compared. `ulp` counts representable numbers between the two. `factor`
+    argument to the result in its place that was compared. `reduced` is `mean` or `sum` where the original has that of
+    the rewritten slices, or `unsure`. `ulp` counts representable numbers between the two. `factor`
     is the constant by which the rewritten leaf is larger, where there is one; `update_factor` is the same for what the
     call added to the argument that the leaf replaces, as a step of training does to its parameters.
     """
@@ -188,6 +193,7 @@ class LeafError:
     bias: str = ""
     own: float = 0.0
     step: bool = False
+    reduced: str = ""
 
 
 @dataclass(frozen=True)

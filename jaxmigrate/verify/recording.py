@@ -113,6 +113,8 @@ class ProcessLog:
     parameters: dict[str, tuple[str, ...]] = field(default_factory=dict)
     calls: list[Call] = field(default_factory=list)
     traced: list[tuple[str, tuple[str, ...]]] = field(default_factory=list)
+    precisions: dict[tuple[str, str], dict[str, list[str]]] = field(default_factory=dict)
+    donated: dict[tuple[str, str], tuple[tuple[str, str], ...]] = field(default_factory=dict)
     open_calls: dict[int, Call] = field(default_factory=dict)
     signatures: dict[int, Signature] = field(default_factory=dict)
     position: int = 0
@@ -146,6 +148,10 @@ class ProcessLog:
                 Leaf(path, what, dtype, tuple(shape), weak) for path, what, dtype, shape, weak in record["leaves"]
             )
             self.signatures[record["id"]] = Signature(record["nodes"], leaves)
+        elif kind == "donated":
+            self.donated[record["site"], record["f"]] = tuple((path, shape) for path, shape in record["leaves"])
+        elif kind == "precisions":
+            self.precisions[record["site"], record["f"]] = record["of"]
         elif kind == "traced" and "n" not in record:
             self.traced.append((record["site"], tuple(record["within"])))
         else:
@@ -226,6 +232,11 @@ class Recording:
     def parameters(self, site: str) -> tuple[str, ...]:
         """The names of the positional parameters of what is mapped at a site, as far as they are known."""
         return max((log.parameters.get(site, ()) for log in self.processes.values()), key=len, default=())
+
+    def precisions(self, site: str) -> dict[str, list[str]]:
+        """In which precisions a site computes, by kind of operation, as far as it is known."""
+        found = (of for log in self.processes.values() for (own, _), of in log.precisions.items() if own == site)
+        return next(found, {})
 
     def stack(self) -> str:
         """What the program was doing when its time ran out, where it could still tell."""

@@ -7,6 +7,7 @@ program that does not repeat itself, and both leave on disk exactly the arrays t
 from __future__ import annotations
 
 import os
+import re
 import time
 from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
@@ -119,6 +120,11 @@ class _Session:
         runs = (run for run in self.runs if not run.summary.nudged)
         return [run for run in runs if run.summary.side == side and run.enclosing == self.enclosing]
 
+    def _names(self) -> tuple[str, ...]:
+        """The names of what the original maps."""
+        logs = (log for run in self.runs[:1] for log in run.recording.processes.values())
+        return tuple(sorted({name for log in logs for name in log.made.values()}))
+
     @property
     def nudged(self) -> Run | None:
         """The run of the original whose arguments were moved by one rounding, if it came to its end."""
@@ -130,7 +136,7 @@ class _Session:
         expected = next((run.summary.calls for run in reversed(self.runs)), None)
         if side != ORIGINAL and by_hand:
             expected = None
-        run = self.workshop.run(side, attempt, expected, How(wanted, self.enclosing, nudge))
+        run = self.workshop.run(side, attempt, expected, How(wanted, self.enclosing, nudge, self._names()))
         if side == ORIGINAL:
             seen = only(run.recording, enclosing_sites(run.recording))
             return replace(self, runs=(*self.runs, _with_recording(run, seen)))
@@ -181,15 +187,23 @@ def _against_rewrite(session: _Session) -> tuple[_Session, Evidence]:
             session = session.plus(ORIGINAL)
     if session.failed and session.failed.side == ORIGINAL:
         return session, _evidence(session, _failed_sites(session, session.failed.message))
-    return session, _evidence(session, judge(_case(session, comparison, errors)))
+    case = replace(_case(session, comparison, errors), outputs_agree=differs and _print_the_same(session))
+    return session, _evidence(session, judge(case))
 
 
-def _differing_outputs(session: _Session, sites: tuple[SiteEvidence, ...]) -> tuple[str, ...]:
+def _print_the_same(session: _Session) -> bool:
+    """Whether both programs print numbers, and the same ones but for rounding."""
+    if session.failed or not re.search(r"\d\.\d", session.runs[0].stdout.read_text(errors="replace")):
+        return False
+    return not _differing_outputs(session, (), rounded=True)
+
+
+def _differing_outputs(session: _Session, sites: tuple[SiteEvidence, ...], *, rounded: bool = False) -> tuple[str, ...]:
     """What the programs print or write in another way, unless the original does not repeat it itself."""
     originals, rewritten = session.of(ORIGINAL), session.of(REWRITTEN)
     if session.failed or not originals or not rewritten:
         return ()
-    rounded = any(site.verdict is not Verdict.EQUAL for site in sites if site.calls)
+    rounded = rounded or any(site.verdict is not Verdict.EQUAL for site in sites if site.calls)
     again = originals[1] if len(originals) > 1 else None
     again = session.nudged if rounded and session.nudged is not None else again
     boot, known = session.workshop.boot, {site.id: site for site in session.workshop.request.sites}
@@ -318,15 +332,30 @@ def _case(session: _Session, comparison: Mapping[str, SiteComparison], errors: E
         traced=_traced(originals[0].recording),
         failure=failed.message if failed else "",
         flying=failed.in_flight if failed else (),
+        precisions=(_precisions(session.nudged, comparison), _precisions(rewritten[0], comparison)),
     )
+
+
+def _precisions(run: Run | None, sites: Iterable[str]) -> dict[str, dict[str, list[str]]]:
+    return {site: run.recording.precisions(site) for site in sites} if run is not None else {}
 
 
 def _sites(session: _Session, seen: Iterable[str]) -> dict[str, SiteInfo]:
     """The sites that were asked for, and those that marks name besides."""
     known = {site.id: site for site in session.workshop.request.sites}
-    names = {call.site: call.function for call in session.of(ORIGINAL)[0].recording.calls() if is_enclosing(call.site)}
-    found = known | {id_: SiteInfo(id_, name=names.get(id_, "")) for id_ in seen if id_ not in known}
+    unmarked = session.workshop.request.unmarked
+    calls = session.of(ORIGINAL)[0].recording.calls()
+    names = {call.site: call.function for call in calls if unmarked or is_enclosing(call.site)}
+    found = known | {id_: _unmarked_site(id_, names.get(id_, "")) for id_ in seen if id_ not in known}
     return with_counterparts(found, session.places) if session.workshop.request.by_hand and session.places else found
+
+
+def _unmarked_site(id_: str, name: str) -> SiteInfo:
+    """A site that no mark names; what is called in place of one is named after its place, as `path:line`."""
+    path, _, line = id_.partition(",")[0].rpartition(":")
+    if is_enclosing(id_) or not line.isdigit():
+        return SiteInfo(id_, name=name)
+    return SiteInfo(id_, path, int(line), name=name)
 
 
 def _instability(runs: list[Run]) -> dict[str, int]:
@@ -432,6 +461,10 @@ def _notes(session: _Session, sites: tuple[SiteEvidence, ...]) -> tuple[str, ...
     versions = {run.summary.side: run.summary.versions.get("jax") for run in session.runs if run.summary.versions}
     if len({*versions.values()}) > 1:
         notes.append("; ".join(f"the {side} program ran on jax {version}" for side, version in versions.items()))
+    told = {site.site.id for site in sites}
+    alone = sum(not site.changed and site.id not in told for site in session.workshop.request.sites)
+    if alone:
+        notes.append(f"not reached, in files that are the same on both sides: {alone} of the sites")
     weak = sum(site.weak_types for site in sites)
     if weak:
         notes.append(f"{weak} results have another weak type than in the original; their values were compared")

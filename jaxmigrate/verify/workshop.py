@@ -59,12 +59,13 @@ class How:
 
     `wanted` are the calls whose arrays to keep, None for the first ones. With `enclosing`, functions that the program
     compiles itself are recorded too, for the sites inside them. With `nudge`, what is given to mapped calls is moved by
-    one rounding.
+    one rounding. `names` are those of what the original maps.
     """
 
     wanted: Wanted | None = None
     enclosing: bool = False
     nudge: bool = False
+    names: tuple[str, ...] = ()
 
 
 _PLAINLY = How()
@@ -102,9 +103,10 @@ class Workshop:
         _empty(places.temporary)
         marked = self.request.original if side == ORIGINAL else self.request.migrated
         links = copy_tree(places.root, places.copy, marked).links
-        watch = "all" if self.request.by_hand and side != ORIGINAL else "jit" if how.enclosing else ""
+        everything = self.request.unmarked or (self.request.by_hand and side != ORIGINAL)
+        watch = "all" if everything else "jit" if how.enclosing else ""
         config = self._config(side, folder, places, how.wanted, [str(link) for link in links])
-        places.config.write_text(json.dumps({**config, "watch": watch, "nudge": how.nudge}))
+        places.config.write_text(json.dumps({**config, "watch": watch, "nudge": how.nudge, "names": how.names}))
         before = stamps(places.copy)
         run = self._start(side, name, places, folder, expected)
         put_aside(places.copy, before, run.files)

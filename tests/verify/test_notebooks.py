@@ -148,7 +148,7 @@ def test_fix_verifies_a_notebook(
     assert main(["fix", "a.ipynb", "--verify", "--report", "report.json"]) == 0
     out, err = capsys.readouterr()
     assert "verification: bitwise equal: 1 of 1 sites exercised, 3 calls compared" in out
-    assert "verifying 1 file with: the cells of a.ipynb" in err
+    assert "verifying 1 site in 1 file with: the cells of a.ipynb" in err
     report = json.loads(Path("report.json").read_text())
     (site,) = report["verification"]["sites"]
     assert (site["site"]["id"], site["site"]["cell"], site["site"]["line"]) == ("a.ipynb:cell 3:1:10", 3, 1)

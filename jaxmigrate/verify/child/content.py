@@ -105,13 +105,15 @@ class Content(NamedTuple):
     `whole` is that of the digests of its blocks where it is cut into some, or that of one of them if all are the same,
     and `flat` then that of all bytes in a row if that may be needed. `parts` tells slices or blocks apart: `=` and the
     digest of each if all are equal, else the first characters of each. `replicas` numbers the copies that differ from
-    the first one.
+    the first one. Of an array that is split along an axis within, `stacked` is what the digest would be if what the
+    devices have stood one after the other.
     """
 
     whole: str
     flat: str = ""
     parts: str = ""
     replicas: str = ""
+    stacked: str = ""
 
     def text(self) -> str:
         """All digests in one line."""

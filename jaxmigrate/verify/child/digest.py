@@ -148,6 +148,11 @@ def _size(value: Any) -> int:
         return 0
 
 
+def size_of(values: list[Any]) -> int:
+    """The bytes of all leaves together."""
+    return sum(map(_size, values))
+
+
 class Structures:
     """Remembers the key paths of the last pytree, since flattening with paths costs ten times as much as without.
 
@@ -288,6 +293,9 @@ def _describe_device_array(value: Any, place: str, view: View) -> tuple[Leaf, Co
     places = pieces.places if pieces.devices == view.devices else 0
     cut = Shape(view.original, view.devices, shape if pieces.by_rows else (), places)
     found = content(pieces.arrays, cut, pieces.copies)
+    if pieces.apart:
+        stacked = Shape(view.original, view.devices, (len(pieces.apart), *pieces.apart[0].shape), len(pieces.apart))
+        found = found._replace(stacked=content(pieces.apart, stacked).whole)
     if place:
         write(place, pieces.arrays)
     described = (Leaf(kind, name, shape, weak), found)

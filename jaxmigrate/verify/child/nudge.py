@@ -7,7 +7,7 @@ numbers stay: they are masks, labels and counts, which no rounding touches.
 
 from __future__ import annotations
 
-import re
+from collections.abc import Iterable
 from typing import Any
 
 from .values import is_array
@@ -16,18 +16,11 @@ from .values import is_array
 _FRACTION = {"float64": 52, "float32": 23, "float16": 10, "bfloat16": 7}
 _FINEST = max(_FRACTION.values())
 _COARSE = {"bf16": 7, "f16": 10}
-_TENSOR = re.compile(r"(?:<|x)(bf16|f16)>")
-_TEXT_LIMIT = 64 << 20
 
 
-def fraction_bits(function: Any, args: Any, kwargs: Any) -> int:
-    """The bits of the coarsest fraction that a function computes with, as far as it can be asked."""
-    try:
-        text = function.lower(*args, **kwargs).as_text()
-    except Exception:  # noqa: BLE001 - what cannot be lowered is taken for what its arguments are
-        return _FINEST
-    found = {_COARSE[name] for name in _TENSOR.findall(text[:_TEXT_LIMIT])}
-    return min(found, default=_FINEST)
+def fraction_bits(types: Iterable[str]) -> int:
+    """The bits of the coarsest fraction that a function computes with, by the types of numbers that occur in it."""
+    return min((_COARSE[name] for name in types), default=_FINEST)
 
 
 def nudged(values: list[Any], bits: int, salt: int) -> list[Any]:

@@ -15,8 +15,8 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-from . import digest, flags, log, nudge
-from .values import hold_tracer
+from . import digest, flags, log, nudge, operations
+from .values import hold_tracer, is_array
 
 _active = threading.local()
 _signatures: dict[Any, int] = {}
@@ -83,16 +83,19 @@ def mapped(site: str, *original: Any) -> Any:
     if not callable(original[0]):
         return original[0]
     flags.repeat()
-    if isinstance(site, Place) and _name(original[0]) == "<lambda>":
+    name = _name(original[0])
+    if isinstance(site, Place):
+        name = _known_name(original[0], name)
+    if isinstance(site, Place) and name == "<lambda>":
         # The lambdas that go through a helper have nothing but its caller to tell them apart.
         site = Place(site.outer, site.outer)
-    _say_made(site, original[0])
-    return Recorded(site, original[0])
+    _say_made(site, original[0], name)
+    return Recorded(site, original[0], name)
 
 
-def _say_made(site: str, original: Any) -> None:
+def _say_made(site: str, original: Any, name: str) -> None:
     """Log what is mapped at a site, once for each process: some programs map the same function in every step."""
-    record = {"k": "made", "site": site, "name": _name(original), "parameters": _parameters(original)}
+    record = {"k": "made", "site": site, "name": name, "parameters": _parameters(original)}
     key = (os.getpid(), str(record))
     if key not in _made:
         _made.add(key)
@@ -105,6 +108,38 @@ def _name(function: Any) -> str:
     return str(getattr(function, "__name__", type(function).__name__))
 
 
+_DEEPEST = 6
+
+
+def _known_name(function: Any, name: str) -> str:
+    """The name by which the original maps what a helper has wrapped in a function of its own, which all share."""
+    names = log.CONFIG.get("names", ())
+    waiting, found = [function], name
+    for _ in range(_DEEPEST):
+        if found in names:
+            return found
+        inner = [one for outer in waiting for one in _inside(outer)]
+        known = [one for one in inner if _name(one) in names]
+        if known:
+            return _name(known[0])
+        waiting = inner
+    return name
+
+
+def _inside(function: Any) -> list[Any]:
+    """The functions that a function wraps: those that it holds on to, or goes by."""
+    if isinstance(function, functools.partial):
+        return [function.func]
+    wrapped = [getattr(function, name, None) for name in ("_jaxmigrate_original", "__wrapped__", "__func__")]
+    held = []
+    for cell in getattr(function, "__closure__", None) or ():
+        try:
+            held.append(cell.cell_contents)
+        except ValueError:
+            continue
+    return [one for one in (*wrapped, *held) if callable(one) and not isinstance(one, type)]
+
+
 def _parameters(function: Any) -> list[str]:
     """The names of the positional parameters, as far as they have any."""
     try:
@@ -114,15 +149,15 @@ def _parameters(function: Any) -> list[str]:
     return [one.name for one in found if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)]
 
 
-def _rebuild(site: str, original: Any) -> Recorded:
-    return Recorded(site, original)
+def _rebuild(site: str, original: Any, name: str) -> Recorded:
+    return Recorded(site, original, name)
 
 
 class Recorded:
     """A mapped callable whose calls are recorded; everything else about it is the callable's own."""
 
-    def __init__(self, site: str, original: Any) -> None:
-        self.__dict__.update(_jaxmigrate_site=site, _jaxmigrate_original=original, _jaxmigrate_name=_name(original))
+    def __init__(self, site: str, original: Any, name: str) -> None:
+        self.__dict__.update(_jaxmigrate_site=site, _jaxmigrate_original=original, _jaxmigrate_name=name)
         self.__dict__.update(__doc__=original.__doc__, __module__=getattr(original, "__module__", None))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -153,7 +188,7 @@ class Recorded:
         return self
 
     def __reduce__(self) -> Any:
-        return _rebuild, (self._jaxmigrate_site, self._jaxmigrate_original)
+        return _rebuild, (self._jaxmigrate_site, self._jaxmigrate_original, self._jaxmigrate_name)
 
     def __repr__(self) -> str:
         return repr(self._jaxmigrate_original)
@@ -202,8 +237,9 @@ def _call(site: str, name: str, function: Any, args: Any, kwargs: Any) -> Any:
         return function(*args, **kwargs)
     call = _Call(site, name)
     moved: list[Any] = []
+    call.describe(function, args, kwargs)
     if log.CONFIG["nudge"]:
-        moved = call.begin_nudged(function, given, args, kwargs)
+        moved = call.begin_nudged(given)
         args, kwargs = given.treedef.unflatten(moved)
     else:
         call.record("in", call.begin("in", given))
@@ -213,6 +249,7 @@ def _call(site: str, name: str, function: Any, args: Any, kwargs: Any) -> Any:
         call.raised(error)
         raise
     nudge.delete_donated(given.values, moved)
+    call.say_donated(given)
     if begun is None:
         call.traced()
     else:
@@ -237,6 +274,7 @@ class _Call:
 
     def __init__(self, site: str, name: str) -> None:
         self.site = site
+        self.name = name
         self.log = log.current()
         self.thread = _thread()
         # Without marks, a place may be that of a helper, which says little without the name of what it maps.
@@ -265,19 +303,39 @@ class _Call:
     def begin(self, where: str, flat: digest.Flat) -> digest.Begun:
         """Begin to digest the arguments (`in`) or the results (`out`) of the call."""
         _describe_jax(self.log)
-        return digest.begin(flat, _structures(self.site, where), self._keep(where, len(flat.values)))
+        return digest.begin(flat, _structures(self.site, where), self._keep(where, flat.values))
 
-    def begin_nudged(self, function: Any, given: digest.Flat, args: Any, kwargs: Any) -> list[Any]:
+    def describe(self, function: Any, args: Any, kwargs: Any) -> None:
+        """Log once for each site in which precisions it computes, where somebody may ask for it.
+
+        That is known of the original if it is run with moved arguments, and of the rewritten side in its first run.
+        """
+        if self.key in _BITS or (log.CONFIG["original"] and not log.CONFIG["nudge"]):
+            return
+        # Lowering traces what the call would trace, and other sites inside it.
+        _stack().append(self.site)
+        text = operations.lowered_text(function, args, kwargs)
+        _stack().pop()
+        _BITS[self.key] = nudge.fraction_bits(operations.coarse_types(text))
+        self.log.write({"k": "precisions", "site": self.site, "f": self.name, "of": operations.precisions(text)})
+
+    def say_donated(self, given: digest.Flat) -> None:
+        """Log once for each site which of its arguments are gone after the call."""
+        if self.key in _DONATED:
+            return
+        gone = [n for n, value in enumerate(given.values) if is_array(type(value)) and value.is_deleted()]
+        _DONATED[self.key] = bool(gone)
+        if gone:
+            paths, _ = _structures(self.site, "in").of(given.tree, given.treedef)
+            leaves = [[paths[n], _described(given.values[n])] for n in gone]
+            self.log.write({"k": "donated", "site": self.site, "f": self.name, "leaves": leaves})
+
+    def begin_nudged(self, given: digest.Flat) -> list[Any]:
         """Log the arguments as they were given, keep them as they are moved by one rounding, and return them so."""
         _describe_jax(self.log)
-        if self.key not in _BITS:
-            # Lowering traces what the call would trace, and other sites inside it.
-            _stack().append(self.site)
-            _BITS[self.key] = nudge.fraction_bits(function, args, kwargs)
-            _stack().pop()
         values = nudge.nudged(given.values, _BITS[self.key], self.order * _SALT)
         begun = digest.begin(given, _structures(self.site, "in"), None)
-        keep = self._keep("in", len(values))
+        keep = self._keep("in", values)
         self.record("in", begun, digest.keep_values(values, keep, _view("in")) if keep else ())
         return values
 
@@ -300,7 +358,7 @@ class _Call:
             record["s"] = round(self.seconds, 6)
         self.log.write(record)
 
-    def _keep(self, where: str, count: int) -> digest.Keep | None:
+    def _keep(self, where: str, values: list[Any]) -> digest.Keep | None:
         """What of this call is to be left on disk: what the verifier asked for, else all of the first calls, and of
         each whose number is a power of two.
 
@@ -311,7 +369,7 @@ class _Call:
         leaves = None
         if str(self.number) in chosen.get(self.key, {}):
             leaves = chosen[self.key][str(self.number)][where]
-        elif not (self._is_early(count) or self._is_rare()) or (
+        elif not (self._is_early(values) or self._is_rare()) or (
             log.CONFIG["keep"] is not None and not log.CONFIG["nudge"]
         ):
             return None
@@ -321,8 +379,9 @@ class _Call:
     def _is_rare(self) -> bool:
         return self.number < log.CONFIG["keep_first"] or not self.number & (self.number - 1)
 
-    def _is_early(self, count: int) -> bool:
-        return self.number * count < _EARLY_LEAVES
+    def _is_early(self, values: list[Any]) -> bool:
+        """Whether this is one of the first calls, with little to write."""
+        return self.number * len(values) < _EARLY_LEAVES and digest.size_of(values) < _EARLY_BYTES
 
     def _take(self, size: int) -> bool:
         asked_for = str(self.number) in (log.CONFIG["keep"] or {}).get(self.key, {})
@@ -339,6 +398,7 @@ class _Call:
 
 # Leaves of one site's arguments or results, of the first calls, that are all left on disk.
 _EARLY_LEAVES = 1024
+_EARLY_BYTES = 1 << 18
 
 
 def _printed() -> int:
@@ -351,7 +411,15 @@ def _printed() -> int:
 
 # What calls of the same numbers move by is not the same.
 _SALT = 1009
+
+
+def _described(array: Any) -> str:
+    """An array as JAX names a deleted one."""
+    return f"{array.dtype}[{','.join(map(str, array.shape))}]"
+
+
 _BITS: dict[str, int] = {}
+_DONATED: dict[str, bool] = {}
 
 
 def _thread() -> str:

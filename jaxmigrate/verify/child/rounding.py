@@ -8,6 +8,7 @@ an argument, as the parameters do that a step returns, it is the step that is co
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -47,6 +48,19 @@ class Known(NamedTuple):
 _ARRAYS = ("a", "b", "before", "before_b", "nudged", "nudged_before")
 
 
+class Sum(NamedTuple):
+    """What some differences, `numbers` of them, add up to along the step or the argument, by its `name`.
+
+    `allowed` is what rounding may make of it, and `chance` the deviation of what is left to that.
+    """
+
+    name: str
+    numbers: int
+    total: float
+    allowed: float
+    chance: float
+
+
 class Answer(NamedTuple):
     """Whether it is rounding; if not, which element says so, what it was allowed, and whether all say it together.
 
@@ -58,6 +72,7 @@ class Answer(NamedTuple):
     bound: float
     bias: str
     own: float
+    sums: tuple[Sum, ...] = ()
 
 
 def judge(known: Known) -> Answer:
@@ -80,8 +95,9 @@ def judge(known: Known) -> Answer:
         # What has piled up over the calls.
         answer = _spread(np.abs(b - a), np.abs(known.nudged - a), floor, times)
     if answer.within and known.inputs_equal:
-        bias = _bias(step_b - step, moved, step, known)
-        answer = answer._replace(within=not bias, bias=bias)
+        sums = _sums(step_b - step, moved, step, known)
+        found = bias(sums)
+        answer = answer._replace(within=not found, bias=found, sums=sums)
     return answer._replace(own=own)
 
 
@@ -126,26 +142,41 @@ def _spread(apart: Array, moved: Array, floor: Array, times: float) -> Answer:
     )
 
 
-def _bias(apart: Array, moved: Array, step: Array, known: Known) -> str:
-    """`step` or `argument` where what the sides differ by is a part of that, and not as chance has it; else nothing.
+def _sums(apart: Array, moved: Array, step: Array, known: Known) -> tuple[Sum, ...]:
+    """How far what the sides differ by adds up to a part of the step, and of the argument.
 
     Roundings have either sign; what is left out of every step, or a constant that is another one, has always the same.
     A step may be off by a common factor, as far as rounding makes one; an argument has no part in that.
     """
-    if apart.dtype.kind == "c" or np.count_nonzero(apart) < _FEWEST_FOR_BIAS:
-        return ""
-    if not all(np.isfinite(numbers).all() for numbers in (apart, moved, step)):
-        return ""
+    if apart.dtype.kind == "c" or not all(np.isfinite(numbers).all() for numbers in (apart, moved, step)):
+        return ()
     assert known.before is not None
     alone = known.before - _part(known.before, step)
     left = apart - _part(apart, step)
     left = left - _part(left, alone)
     common = _COMMON_ROUNDINGS * _rounding_of(known) * float(np.sum(np.square(step)))
     spread = _COMMON_ROUNDINGS * known.eps * float(np.sum(np.abs(step * alone)))
-    for name, along, allowed in (("step", step, common), ("argument", alone, spread)):
-        total = abs(float(np.sum(apart * along)))
-        chance = float(np.sqrt(np.sum(np.square(apart * along))))
-        if total > allowed + _DEVIATIONS * chance * _bound_together(left * along):
+    count = int(np.count_nonzero(apart))
+    return tuple(
+        Sum(
+            name,
+            count,
+            float(np.sum(apart * along)),
+            allowed,
+            float(np.sqrt(np.sum(np.square(apart * along)))) * _bound_together(left * along),
+        )
+        for name, along, allowed in (("step", step, common), ("argument", alone, spread))
+    )
+
+
+def bias(sums: Sequence[Sum]) -> str:
+    """`step` or `argument` where sums over one or several results, taken together, are no chance; else nothing."""
+    for name in ("step", "argument"):
+        own = [one for one in sums if one.name == name]
+        total = abs(sum(one.total for one in own))
+        chance = float(np.sqrt(sum(one.chance**2 for one in own)))
+        enough = sum(one.numbers for one in own) >= _FEWEST_FOR_BIAS
+        if enough and total > sum(one.allowed for one in own) + _DEVIATIONS * chance:
             return name
     return ""
 

@@ -40,7 +40,8 @@ class Pieces(NamedTuple):
     """Host arrays, or bytes, that are one after the other those of an array, or of the part that this process has.
 
     `copies` names the devices whose copy of a part is not like the first one. Unless `by_rows`, the pieces of a part of
-    an array are in no order that means anything. The parts lie in `places` places on `devices` devices.
+    an array are in no order that means anything. The parts lie in `places` places on `devices` devices. `apart` is what
+    the devices have of an array that is split along an axis within, in the order of the parts.
     """
 
     arrays: list[Any]
@@ -48,6 +49,7 @@ class Pieces(NamedTuple):
     by_rows: bool
     places: int
     devices: int
+    apart: list[Any] = []  # noqa: RUF012 - never changed
 
 
 # Working out who has what takes longer than reading it, and most arrays lie as others do.
@@ -65,7 +67,8 @@ def pieces_of(value: Any) -> Pieces:
     copies = _wrong_copies(found, data) if found.copied else ""
     counts = (len(found.places), len(found.devices))
     if is_whole and not found.by_rows:
-        return Pieces([_assemble(value, data)], copies, True, *counts)
+        apart = [data[place[0]] for place in found.places] if len(found.places) == len(found.devices) else []
+        return Pieces([_assemble(value, data)], copies, True, *counts, apart)
     first = [data[place[0]] for place in found.places]
     if not is_whole:
         # Shards of some old versions lack the axis along which the array is split.
