@@ -234,19 +234,22 @@ def _is_only_mapped(function: Function, texts: Mapping[Path, str]) -> bool:
     assert isinstance(function.node, Named)
     name, module = function.node.name, function.module
     word = re.compile(rf"\b{re.escape(name)}\b")
-    if sum(_mentions(node, name, word) for node in module.nodes) != 1:
-        return False
     scope = module.table.scope_of.get(function.node)
+    is_method = scope is None or scope.kind == "class"
+    if sum(_mentions(node, name, word, is_method=is_method) for node in module.nodes) != 1:
+        return False
     if scope is not module.table.root and (scope is None or scope.kind != "class"):
         return True
     return not any(name in text and word.search(text) for path, text in texts.items() if path != module.path)
 
 
-def _mentions(node: ast.AST, name: str, word: re.Pattern[str]) -> bool:
-    """Whether a node names a function, apart from its definition."""
+def _mentions(node: ast.AST, name: str, word: re.Pattern[str], *, is_method: bool) -> bool:
+    """Whether a node names a function, apart from its definition; what is no method is no attribute in its own file."""
     match node:
-        case ast.Name(id=found) | ast.Attribute(attr=found) | ast.alias(name=found) | ast.keyword(arg=found):
+        case ast.Name(id=found) | ast.alias(name=found):
             return found == name
+        case ast.Attribute(attr=found) | ast.keyword(arg=found):
+            return is_method and found == name
         case ast.Constant(value=str(text)):
             return text == name or bool(word.fullmatch(text.strip()))
         case ast.Global(names=names) | ast.Nonlocal(names=names):

@@ -38,5 +38,5 @@ w = p_step(w, keys)
 def test_keys_that_the_host_reads_stay_with_their_process(look: str, *, is_aligned: bool) -> None:
     text = fix_files({"main.py": PROGRAM.format(look=look)}, "auto")["main.py"]
     assert 'in_specs=(P(), P("batch"))' in text
-    assert ("keys = _shard(" in text) is is_aligned
+    assert ("keys = shard(" in text) is is_aligned
     assert ("host_local_array_to_global_array" not in text) is is_aligned

@@ -24,7 +24,7 @@ def test_hash_in_a_string_begins_no_comment() -> None:
     comments = _comments(files["main.py"])
     assert len(comments) == 4
     assert _comments(after) == comments
-    assert '_shard(\n        BATCH["rows #1"], mesh\n        # a block for each\n    )' in after
+    assert 'shard(BATCH["rows #1"], P("hosts\' #1"))' in after
 
 
 def _comments(text: str) -> list[str]:
@@ -58,40 +58,35 @@ print(jax_utils.unreplicate(state))
 """
 
 
-BESIDE = """\
-p_step = _shard_map(
-    # what is mapped
-    # of the data
-    step,
-    in_specs=(P(), P("batch"), None),
-    out_specs=P(),
-    # a number
-    static_argnums=(2,),
-    # which nobody else has
-    donate_argnums=(0,),
-)
+ABOVE = """\
+# what is mapped
+# of the data
+# a number
+# which nobody else has
+@functools.partial(jax.jit, static_argnums=2, donate_argnums=(0,))
+def p_step(state, batch, size):
+    return jax.shard_map(
 """
 
 
-def test_a_comment_about_a_keyword_stays_with_it() -> None:
+def test_comments_about_keywords_stand_above_the_map() -> None:
     (file,) = plan({"main.py": NOTED}).files
-    assert BESIDE in file.after
+    assert f"\n\n{ABOVE}" in file.after
 
 
 def test_a_comment_about_a_keyword_that_goes_stays() -> None:
-    (file,) = plan(
-        {"main.py": NOTED.replace("(2,),", "(),").replace(", size)", ", size=4.0)").replace(", 4.0)", ")")}
-    ).files
-    assert "p_step = _shard_map(\n    # what is mapped\n    # of the data\n    # a number\n    step,\n" in file.after
+    text = NOTED.replace("(2,),", "(),").replace(", size)", ", size=4.0)").replace(", 4.0)", ")")
+    (file,) = plan({"main.py": text}).files
+    assert ABOVE.partition("@")[0] in file.after
+    assert "static" not in file.after
 
 
-def test_comments_stay_beside_the_keywords_of_jit() -> None:
+def test_comments_about_keywords_keep_the_indentation() -> None:
     lines = NOTED.splitlines()
     call = next(n for n, line in enumerate(lines) if line.startswith("p_step"))
     body = [f"    {line}" if line else "" for line in lines[call:]]
     (file,) = plan({"main.py": "\n".join([*lines[:call], "def main():", *body, "", "", "main()", ""])}).files
-    assert "        # a number\n        static_argnums=(2,),\n" in file.after
-    assert "        # which nobody else has\n        donate_argnums=(0,),\n" in file.after
+    assert "".join(f"    {line}" for line in ABOVE.splitlines(keepends=True)) in file.after
 
 
 OWN_LINES = """\
@@ -113,9 +108,7 @@ def test_what_has_lines_of_its_own_keeps_them() -> None:
         (file,) = plan({"main.py": start + step + main + "\n\nprint(main(0))\n"}).files
         return file.after
 
-    assert OWN_LINES.replace("jax_utils.replicate", "_replicate").replace("jax.local_devices()", "mesh") in after(
-        OWN_LINES
-    )
-    assert "    state = _replicate(make(0 + 3), mesh)\n" in after(LONG.format("0"))
+    assert OWN_LINES.replace("jax_utils.replicate", "shard").replace("jax.local_devices()", "P()") in after(OWN_LINES)
+    assert "    state = shard(make(0 + 3), P())\n" in after(LONG.format("0"))
     long = " + ".join(["a"] * 20)
-    assert f"    state = _replicate(\n        make({long} + 3),\n        mesh,\n    )\n" in after(LONG.format(long))
+    assert f"    state = shard(\n        make({long} + 3), P()\n    )\n" in after(LONG.format(long))
