@@ -518,7 +518,12 @@ class MapWriter:
     def _is_known(self, node: ast.Attribute) -> bool:
         """Whether an attribute is a method of the program, or a function of a module."""
         value = self.resolver.value(node, self.module)
-        return isinstance(value, Function | External)
+        if isinstance(value, Function | External):
+            return True
+        owner = node.value  # an object of the module, of which no code sets an attribute of that name
+        root = self.module.table.root
+        at_top = isinstance(owner, ast.Name) and len(root.bindings.get(owner.id, ())) == 1
+        return at_top and not self._set_attributes().get(node.attr)
 
     def _is_set(self, read: ast.Attribute, site: ast.expr) -> bool:
         """Whether some code sets an attribute other than once before a site, in the same function."""
