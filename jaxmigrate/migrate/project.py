@@ -24,6 +24,7 @@ from jaxmigrate.migrate.layouts import Chosen, choose
 from jaxmigrate.migrate.neighbours.plans import with_new_names, with_renewed_originals
 from jaxmigrate.migrate.plan import FilePlan, Plan, SitePlan
 from jaxmigrate.migrate.positions import column_of
+from jaxmigrate.migrate.sharing import HEAD
 from jaxmigrate.migrate.sites import Outcome, site_plan
 from jaxmigrate.migrate.style import style_of
 from jaxmigrate.migrate.together import leave_together
@@ -39,7 +40,6 @@ from jaxmigrate.program.scopes import Binding
 from jaxmigrate.program.sites import MappedSite, Reference, ReferenceNode, mapped_sites, references
 from jaxmigrate.program.values import External, ModuleValue
 
-SHARING = '"""The mesh of this program, and how its maps use it."""\n'
 NO_TEXTS: Mapping[Path, str] = MappingProxyType({})
 RENAMED = re.compile(r"\bpmap\s+as\s+\w")
 
@@ -217,7 +217,7 @@ def _new_file(path: Path, new: NewFile, names: Mapping[Path, str]) -> FilePlan:
 
     beside = next((n for p, n in names.items() if p.parent == path.parent), None)
     name = str(Path(beside).parent / path.name) if beside is not None else _relative(path, names)
-    text = rewritten(f"{SHARING}\n{new.imports}\n", new.operations, Style())
+    text = rewritten(f"{HEAD}\n\n{new.imports}\n", new.operations, Style())
     return FilePlan(name, "", text, "", text, (), users=frozenset(names[user.path] for user in new.users))
 
 

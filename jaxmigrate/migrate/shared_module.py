@@ -7,7 +7,7 @@ functions itself.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -37,8 +37,13 @@ class _Home:
     prefix: str
 
 
-def locations(users: Sequence[Module], modules: Sequence[Module], project: Project) -> dict[Module, Location]:
-    """Where each file finds the shared functions; files that can import from one folder have one module there."""
+def locations(
+    users: Sequence[Module], modules: Sequence[Module], project: Project, serves: Callable[[str], bool]
+) -> dict[Module, Location]:
+    """Where each file finds the shared functions; files that can import from one folder have one module there.
+
+    `serves` says whether the text of a module that is there already has all that is wanted of it.
+    """
     found: dict[Module, Location] = {module: Location("") for module in modules}
     groups: dict[Path, list[tuple[Module, str]]] = {}
     for module in users:
@@ -47,14 +52,18 @@ def locations(users: Sequence[Module], modules: Sequence[Module], project: Proje
             groups.setdefault(home.folder, []).append((module, home.prefix))
     for folder, group in groups.items():
         if len(group) > 1:
-            stem = _free_name(folder)
+            stem = _name_in(folder, project, serves)
             found |= {m: Location(f"{prefix}{stem}", folder / f"{stem}.py") for m, prefix in group}
     return found
 
 
-def _free_name(folder: Path) -> str:
-    """The name of a module that a folder does not have yet."""
-    return next((n for n in NAMES if not (folder / f"{n}.py").exists() and not (folder / n).exists()), NAMES[-1])
+def _name_in(folder: Path, project: Project, serves: Callable[[str], bool]) -> str:
+    """The name of a module that a folder does not have yet, or that serves as it is."""
+    for name in NAMES:
+        text = project.text(folder / f"{name}.py")
+        if serves(text) if text is not None else not (folder / name).exists():
+            return name
+    return NAMES[-1]
 
 
 def _home(module: Module, modules: Sequence[Module], project: Project) -> _Home | None:

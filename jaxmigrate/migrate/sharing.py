@@ -30,6 +30,7 @@ NAMES = {  # in the order in which they are written
     "host_local": "host_local",
     "map_stacked": "shard_map_stacked",
 }
+HEAD = '"""The mesh of this program, and how its maps use it."""'
 USES_MESH = frozenset({"shard", "host_local"})
 FEW = 2  # maps whose meshes are written out where they stand
 
@@ -188,6 +189,14 @@ def with_their_own(kinds: Iterable[str]) -> set[str]:
     """Functions with those that they use themselves."""
     every = set(kinds)
     return every | {"get_mesh"} if every & USES_MESH else every
+
+
+def serves(text: str, wanted: Wanted) -> bool:
+    """Whether a module that an earlier run wrote has all that is wanted of it now."""
+    kinds = with_their_own({*wanted.all_names, *(("get_mesh",) if wanted.get_mesh else ())})
+    defined = all(re.search(rf"^def {NAMES[kind]}\(", text, re.MULTILINE) for kind in kinds)
+    over = f'("{wanted.one_axis}",)' if wanted.one_axis is not None else "(axis_name,)"
+    return text.startswith(HEAD) and defined and over in text and "map_stacked" not in kinds
 
 
 def sharing_module(path: Path, kinds: Iterable[str], wanted: Wanted, *, combined: bool) -> tuple[str, list[Operation]]:

@@ -31,6 +31,7 @@ from jaxmigrate.migrate.sharing import (
     Wanted,
     completed,
     definitions,
+    serves,
     sharing_module,
     with_their_own,
 )
@@ -117,7 +118,8 @@ class ProjectWriter:
         if any(work.failed for work in self.works):
             return {}
         completed(self.wanted)
-        places = locations(self.wanted.sharing, [work.module for work in self.works], self.project)
+        modules = [work.module for work in self.works]
+        places = locations(self.wanted.sharing, modules, self.project, functools.partial(serves, wanted=self.wanted))
         for work in self.works:
             self._indirect |= {s.node for d in work.decisions for s in d.sites} - work.direct
             work.operations, work.direct = [], set()
@@ -136,7 +138,8 @@ class ProjectWriter:
         for work in self.works:
             said = {word for one in work.operations for text in texts_of(one) for word in WORD.findall(text)}
             work.operations += (one for one in self._names[work.module].imports() if one.bound in said)
-        return {path: self._new_file(path, found, users[path]) for path, found in kinds.items()}
+        missing = {path: found for path, found in kinds.items() if self.project.text(path) is None}
+        return {path: self._new_file(path, found, users[path]) for path, found in missing.items()}
 
     def _new_file(self, path: Path, kinds: Collection[str], users: list[Module]) -> NewFile:
         """The module of what some files share."""
