@@ -39,7 +39,7 @@ def test_fix_takes_the_repository_for_the_program(staged: str, tmp_path: Path, m
     subprocess.run(["git", "init", "-q"], check=True)
     subprocess.run(["git", "add", staged], check=True)
     assert main(shlex.split(hooks()["jaxmigrate-fix"]["entry"])[1:]) == 0
-    after = {name: (tmp_path / name).read_text(encoding="utf-8") for name in files}
+    after = {path.name: path.read_text(encoding="utf-8") for path in tmp_path.glob("*.py")}
     assert after["lib.py"] != STEP
     assert after["main.py"] != CALLS_STEP
     found = run([Program("before", files), Program("after", after)])

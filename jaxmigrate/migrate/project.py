@@ -182,7 +182,7 @@ def _plan(
         works = [
             FileWork(m, decisions[m], _ids(names[path], m, sites[m])) for path, m in modules.items() if path in names
         ]
-        writer = ProjectWriter(works, chosen, resolver, around, project, known)
+        writer = ProjectWriter(works, chosen, resolver, around, project, known, imported)
         new_files = writer.write()
         failed = {node for work in works for node in work.failed}
         if not failed:

@@ -40,6 +40,7 @@ from jaxmigrate.program.modules import Module, Project
 from jaxmigrate.program.operations import (
     Define,
     DropAlias,
+    Import,
     NameArgument,
     Operation,
     Replace,
@@ -91,8 +92,10 @@ class ProjectWriter:
         around: Surroundings,
         project: Project,
         texts: Mapping[Path, str],
+        imported: Mapping[Module, frozenset[str]],
     ) -> None:
         self.texts = texts
+        self.imported = imported  # the names that other files import from one
         self.works = works
         self.chosen = chosen
         self.resolver = resolver
@@ -137,7 +140,11 @@ class ProjectWriter:
             by_module[module].operations.append(operation)
         for work in self.works:
             said = {word for one in work.operations for text in texts_of(one) for word in WORD.findall(text)}
-            work.operations += (one for one in self._names[work.module].imports() if one.bound in said)
+            nodes = tuple(node for one in work.operations if (node := _node(one)) is not None)
+            wanted = [one for one in self._names[work.module].imports() if one.bound in said]
+            own = [one for one in work.operations if isinstance(one, Import)]
+            work.operations = [one for one in work.operations if not isinstance(one, Import)]
+            work.operations += [replace(one, uses=(*one.uses, *nodes)) for one in (*own, *wanted)]
         missing = {path: found for path, found in kinds.items() if self.project.text(path) is None}
         return {path: self._new_file(path, found, users[path]) for path, found in missing.items()}
 
@@ -152,6 +159,7 @@ class ProjectWriter:
         """The imported functions of a file whose only uses were operations that are no more."""
         if self.chosen is None or module.is_package:
             return {}
+        others = self.imported.get(module, frozenset())
         gone = {op.op.node.func for op in self.chosen.layouts.ops if isinstance(op.op.node, ast.Call) and not op.fields}
         found: dict[str, ast.alias] = {}
         for name in NAMES.values():
@@ -159,7 +167,13 @@ class ProjectWriter:
             alias = bindings[0].node if len(bindings) == 1 and bindings[0].kind == "from" else None
             uses = [n for n in module.nodes if isinstance(n, ast.Name) and n.id == name]
             quoted = any(isinstance(n, ast.Constant) and n.value == name for n in module.nodes)
-            if isinstance(alias, ast.alias) and uses and not quoted and all(n in gone for n in uses):
+            if (
+                isinstance(alias, ast.alias)
+                and uses
+                and not quoted
+                and name not in others
+                and all(n in gone for n in uses)
+            ):
                 found[name] = alias
         return found
 

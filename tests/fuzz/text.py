@@ -136,7 +136,15 @@ def lost_lines(before: str, after: str, layout: str, mixed: bool) -> list[str]:
         if tag in ("replace", "delete"):
             gone += [lines[i] for i in range(start, end) if not _may_go(lines[i], i + 1, touched, layout)]
     kept = {line.rstrip("\r\n") if mixed else line for line in others}
-    return [line for line in gone if (line.rstrip("\r\n") if mixed else line) not in kept]
+    lost = [line for line in gone if (line.rstrip("\r\n") if mixed else line) not in kept]
+    return [line for line in lost if not _is_returned(line, after)]
+
+
+def _is_returned(line: str, after: str) -> bool:
+    """Whether a line returns what a mapped function still returns, with the mapped axis put back; no comment is lost."""
+    word, _, rest = line.strip().partition(" ")
+    value, sign, comment = rest.partition("#")
+    return word == "return" and value.strip() in after and f"{sign}{comment}" in after and "expand_dims" in after
 
 
 def _touched(text: str, sites: set[int]) -> set[int]:
