@@ -141,7 +141,7 @@ def lost_lines(before: str, after: str, layout: str, mixed: bool) -> list[str]:
 
 
 def _is_returned(line: str, after: str) -> bool:
-    """Whether a line returns what a mapped function still returns, with the mapped axis put back; no comment is lost."""
+    """Whether a line returns what a mapped function still returns, with the mapped axis put back."""
     word, _, rest = line.strip().partition(" ")
     value, sign, comment = rest.partition("#")
     return word == "return" and value.strip() in after and f"{sign}{comment}" in after and "expand_dims" in after
