@@ -352,6 +352,7 @@ class MapWriter:
             if wrapped is None:
                 return False
             fun = wrapped
+            plan = replace(plan, by_name=())  # what is wrapped takes all by position
         statement = self.module.table.statement_of(site.node)
         fields = any(a.fields and a.of is None for a in plan.inputs)
         if not (self._is_deferred(plan) or self._asks(plan)):
@@ -389,7 +390,7 @@ class MapWriter:
         if plan.spoken and plan.names is not None:  # which the mapped function takes by keyword alone
             given = ", ".join(f"{n}={n}" for n in plan.names)
             return code(f"{name}(lambda {', '.join(plan.names)}: $fun({given}){axes})", fun=mapped)
-        return code(f"{name}($fun{axes})", fun=mapped)
+        return code(f"{name}($fun{axes})", fun=_by_name(plan, mapped))
 
     def _direct(self, plan: MapPlan, fun: str | Part) -> None:
         options, parts = self._options(plan)
