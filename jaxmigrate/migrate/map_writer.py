@@ -254,7 +254,7 @@ class MapWriter:
                 code(f"{text}    return $mapped({given})", **parts),
                 inner,
                 (plan.site.node,),
-                self._jit_decorators(plan if scope.kind != "class" else _with_first(plan), self.ids[plan.site.node]),
+                self._jit_decorators(plan, self.ids[plan.site.node]),
             )
         )
         return True
@@ -466,7 +466,7 @@ class MapWriter:
         if holder is None:
             called = self.module.table.parents.get(plan.site.node)
             at_once = isinstance(called, ast.Call) and called.func is plan.site.node
-            return not (at_once or self._runs_as_script(plan.site.node))
+            return not (at_once or runs_as_script(plan.site.node, self.module))
         if isinstance(holder, ast.Lambda):
             return True
         return holder.name in self.run_at_import or (
@@ -491,17 +491,6 @@ class MapWriter:
     def _class_of(self, function: Named) -> str:
         parent = self.module.table.parents.get(function)
         return parent.name if isinstance(parent, ast.ClassDef) else ""
-
-    def _runs_as_script(self, node: ast.AST) -> bool:
-        """Whether code stands under `if __name__ == "__main__"`, or in a notebook."""
-        if self.module.cells:
-            return True
-        parent = self.module.table.parents.get(node)
-        while parent is not None:
-            if isinstance(parent, ast.If) and "__main__" in ast.unparse(parent.test):
-                return True
-            parent = self.module.table.parents.get(parent)
-        return False
 
     def _is_stable(self, plan: MapPlan, nodes: Sequence[ast.expr]) -> bool:
         """Whether names that a function reads when it is called still stand for what they do where it is made."""
@@ -580,6 +569,18 @@ class MapWriter:
         return False
 
 
+def runs_as_script(node: ast.AST, module: Module) -> bool:
+    """Whether code runs only where its file is run: under `if __name__ == "__main__"`, or in a notebook."""
+    if module.cells:
+        return True
+    parent = module.table.parents.get(node)
+    while parent is not None:
+        if isinstance(parent, ast.If) and "__main__" in ast.unparse(parent.test):
+            return True
+        parent = module.table.parents.get(parent)
+    return False
+
+
 def _by_name(plan: MapPlan, fun: str | Part) -> str | Part:
     """A mapped function that takes by position what it takes by keyword alone."""
     if not plan.by_name or plan.names is None:
@@ -608,10 +609,6 @@ def _is_plain(node: ast.expr) -> bool:
 def _without_first(plan: MapPlan) -> MapPlan:
     names = plan.names[1:] if plan.names is not None else None
     return replace(plan, inputs=plan.inputs[1:], names=names)
-
-
-def _with_first(plan: MapPlan) -> MapPlan:
-    return plan
 
 
 def _display(parts: Sequence[str]) -> str:

@@ -19,7 +19,7 @@ from jaxmigrate.migrate.decide import Decision, Surroundings, merged, needs_of
 from jaxmigrate.migrate.helper import Needs, helper_lines
 from jaxmigrate.migrate.imports import plan_imports
 from jaxmigrate.migrate.layouts import Chosen
-from jaxmigrate.migrate.map_writer import MapWriter
+from jaxmigrate.migrate.map_writer import MapWriter, runs_as_script
 from jaxmigrate.migrate.maps import MapPlan, of_choice, of_site
 from jaxmigrate.migrate.names import FileNames
 from jaxmigrate.migrate.nested_code import inner_axis_lines, inside_lines, inside_names, nested_lines
@@ -448,7 +448,7 @@ def _run_at_import(project: Project) -> frozenset[str]:
             name = last_name(call.func)
             holder = _holder(call, module)
             if holder is None:
-                if not _is_script(call, module):
+                if not runs_as_script(call, module):
                     waiting.add(name)
             else:
                 called.setdefault(holder, set()).add(name)
@@ -473,15 +473,3 @@ def _holder(node: ast.AST, module: Module) -> str | None:
             return parent.name
         below, parent = parent, module.table.parents.get(parent)
     return None
-
-
-def _is_script(node: ast.AST, module: Module) -> bool:
-    """Whether code runs only where its file is run as a script."""
-    if module.cells:
-        return True
-    parent = module.table.parents.get(node)
-    while parent is not None:
-        if isinstance(parent, ast.If) and "__main__" in ast.unparse(parent.test):
-            return True
-        parent = module.table.parents.get(parent)
-    return False
