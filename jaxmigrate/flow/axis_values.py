@@ -19,7 +19,7 @@ from jaxmigrate.program.collectives import (
 )
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver
-from jaxmigrate.program.scopes import defaults_of
+from jaxmigrate.program.scopes import defaults_of, walk
 from jaxmigrate.program.values import (
     UNKNOWN,
     Application,
@@ -27,6 +27,7 @@ from jaxmigrate.program.values import (
     Constant,
     External,
     Function,
+    Instance,
     Member,
     Parameter,
     Partial,
@@ -34,6 +35,8 @@ from jaxmigrate.program.values import (
     Values,
 )
 
+DEEPEST = 6  # functions that a mesh is handed through
+CACHES = frozenset({"functools.cache", "functools.lru_cache"})
 TRANSFORMATIONS = TRANSPARENT | GRADIENTS | {f"jax.{name}" for name in ("hessian", "jacfwd", "jacrev", "jacobian")}
 
 
@@ -60,16 +63,69 @@ def map_axes(
 
 def mesh_axes(mesh: Argument, resolver: Resolver, bindings: Bindings) -> frozenset[str] | None:
     """The axis names of a mesh, None where they are not known."""
-    found: set[frozenset[str]] = set()
-    for value in bound(resolver.argument_values(mesh), bindings):
-        if not isinstance(value, Application) or not isinstance(value.callee, External):
-            return None
-        names = argument(value.arguments, 1, "axis_names") if value.callee.name in MESHES else None
-        axes = axis_names(names.expression, names.module, resolver, bindings) if names is not None else None
-        if axes is None:
-            return None
-        found.add(frozenset(axes))
+    own = None
+    if mesh.expression is not None:
+        own = receivers.attribute(mesh.expression, mesh.module, resolver, bindings)
+    return _axes_of(resolver.argument_values(mesh) if own is None else own, resolver, bindings, DEEPEST)
+
+
+def _axes_of(values: Values, resolver: Resolver, bindings: Bindings, depth: int) -> frozenset[str] | None:
+    """The axes that all these meshes have, None where one may have others."""
+    found = {_axes_of_mesh(value, resolver, bindings, depth) for value in bound(values, bindings)}
     return found.pop() if len(found) == 1 else None
+
+
+def _axes_of_mesh(value: Value, resolver: Resolver, bindings: Bindings, depth: int) -> frozenset[str] | None:
+    if not isinstance(value, Application):
+        return None
+    maker, given = _behind_cache(value.callee, resolver), value.arguments
+    if isinstance(maker, Partial):
+        given = (*maker.arguments, *given)
+        maker = maker.callee
+    match maker, given:
+        case External(name=name), _ if name in MESHES:
+            names = argument(given, 1, "axis_names")
+            axes = axis_names(names.expression, names.module, resolver, bindings) if names is not None else None
+            return None if axes is None else frozenset(axes)
+        case External(name=name), (Argument(value=Function() as getter),) if name in receivers.PROPERTIES:
+            return None if _is_one_of_several(getter, resolver) else _returned(getter, (), resolver, bindings, depth)
+        case Function(receiver=owner), _:
+            made = isinstance(owner, Instance) and owner.call is not None
+            if owner is None or made or not _is_one_of_several(maker, resolver):
+                return _returned(maker, given, resolver, bindings, depth)
+    return None
+
+
+def _returned(
+    maker: Function, given: tuple[Argument, ...], resolver: Resolver, bindings: Bindings, depth: int
+) -> frozenset[str] | None:
+    """The axes of the meshes that a call of a function gives."""
+    yields = (ast.Yield, ast.YieldFrom)
+    if (
+        depth == 0
+        or isinstance(maker.node, ast.AsyncFunctionDef)
+        or any(isinstance(n, yields) for n in walk(maker.node))
+    ):
+        return None
+    inside = {**bindings, **bind_arguments(maker, given, resolver, bindings)}
+    return _axes_of(resolver.returned(maker), resolver, inside, depth - 1)
+
+
+def _behind_cache(callee: Value, resolver: Resolver) -> Value:
+    """The function that `functools.cache` and the like were given; anything else as it is."""
+    while isinstance(callee, Application) and callee.arguments:
+        decorator = callee.callee.callee if isinstance(callee.callee, Application) else callee.callee
+        inner = resolver.argument_values(callee.arguments[0])
+        if not isinstance(decorator, External) or decorator.name not in CACHES or len(inner) != 1:
+            break
+        callee = inner[0]
+    return callee
+
+
+def _is_one_of_several(method: Function, resolver: Resolver) -> bool:
+    """Whether other classes, of which the object may be, have a method of that name."""
+    name = "" if isinstance(method.node, ast.Lambda) else method.node.name
+    return sum(module.text.count(f"def {name}(") for module in resolver.project.program) > 1
 
 
 def axis_names(axis: ast.expr | None, module: Module, resolver: Resolver, bindings: Bindings) -> tuple[str, ...] | None:

@@ -6,11 +6,20 @@ import ast
 import re
 from collections.abc import Iterable, Iterator
 
-from jaxmigrate.flow.axes import expression_calls
+from jaxmigrate.flow.axes import calls_of, expression_calls
+from jaxmigrate.flow.axis_values import bind_arguments, bound
 from jaxmigrate.program.callers import callers_of
-from jaxmigrate.program.collectives import COMMUNICATING, HOST_SYNCS, PMAP, SHARD_MAPS, axis_argument
+from jaxmigrate.program.collectives import (
+    COMMUNICATING,
+    HOST_SYNCS,
+    PMAP,
+    SHARD_MAPS,
+    TRANSPARENT,
+    argument,
+    axis_argument,
+)
 from jaxmigrate.program.modules import Module
-from jaxmigrate.program.resolve import Resolver, call_arguments
+from jaxmigrate.program.resolve import Resolver, call_arguments, returned_by
 from jaxmigrate.program.values import (
     UNKNOWN,
     Application,
@@ -107,7 +116,7 @@ def _of_call(call: ast.Call, module: Module, resolver: Resolver, depth: int) -> 
         case External(name=name) if name in RUNNERS and depth < DEEPEST:
             for given in arguments:
                 yield from _given(given, call, module, resolver, depth)
-        case Application() if is_device_map(value):
+        case Function() | Application() if runs_map(value, resolver):
             yield Operation(f"the mapped function {ast.unparse(call.func)[:60]}", module, call)
         case Function() | Application() if depth < DEEPEST:
             for inner in function_operations(value, resolver, depth) or ():
@@ -142,6 +151,39 @@ def is_device_map(value: Value) -> bool:
         return True
     inner = value.arguments[0].value if value.arguments else None
     return inner is not None and is_device_map(inner)
+
+
+def runs_map(value: Value, resolver: Resolver, depth: int = 0) -> bool:
+    """Whether a call of a function is one of a mapped function: all that it does is to map and call, or a wrapper has
+    been given such a function, which it calls.
+    """
+    if is_device_map(value):
+        return True
+    if depth > DEEPEST:
+        return False
+    match value:
+        case Function(module=module, node=node):
+            returned = returned_by(node)
+            call = returned[0] if len(returned) == 1 else None
+            return isinstance(call, ast.Call) and is_device_map(resolver.value(call.func, module))
+        case Application(callee=External(name=name), arguments=arguments) if name in TRANSPARENT:
+            given = argument(arguments, 0, "fun", "f")
+            inner = resolver.argument_values(given) if given is not None else ()
+            return len(inner) == 1 and runs_map(inner[0], resolver, depth + 1)
+        case Application(callee=Function() as wrapper, arguments=(_, *_)):
+            return any(runs_map(inner, resolver, depth + 1) for inner in _wrapped(value, wrapper, resolver))
+    return False
+
+
+def _wrapped(made: Application, wrapper: Function, resolver: Resolver) -> Iterator[Value]:
+    """The arguments of a wrapper that the function which it returns calls."""
+    given = bind_arguments(wrapper, made.arguments, resolver, {})
+    for inner in resolver.returned(wrapper):
+        if isinstance(inner, Function):
+            for call in calls_of(inner.node):
+                values = resolver.values(call.func, inner.module)
+                if len(values) == 1 and isinstance(values[0], Parameter) and values[0].function is wrapper.node:
+                    yield from bound(values, given)
 
 
 def same_sequence(one: list[Operation], other: list[Operation]) -> bool:
