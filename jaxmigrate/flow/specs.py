@@ -10,7 +10,7 @@ from jaxmigrate.flow.variance import Level, Var
 from jaxmigrate.program.collectives import SPECS
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver
-from jaxmigrate.program.values import Application, External
+from jaxmigrate.program.values import Application, Constant, External
 
 
 def spec_axes(node: ast.expr, module: Module, resolver: Resolver) -> frozenset[str] | None:
@@ -28,7 +28,12 @@ def spec_axes(node: ast.expr, module: Module, resolver: Resolver) -> frozenset[s
 
 
 def spec_var(node: ast.expr, module: Module, resolver: Resolver) -> Var:
-    """What a block with this spec is: equal on all devices under `P()`, different under one that splits it."""
+    """What a block with this spec is: equal on all devices under `P()`, different under one that splits it.
+
+    What has None for a spec holds no arrays: it is what an argument is that a jit around takes for static.
+    """
+    if resolver.value(node, module) == Constant(None):
+        return Var(Level.NO)
     axes = spec_axes(node, module, resolver)
     if axes is None:
         return Var(Level.MAY)

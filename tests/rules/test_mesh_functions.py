@@ -255,3 +255,52 @@ def main(x):
 @pytest.mark.parametrize("jit", ["jax.jit", "functools.partial(jax.jit, donate_argnums=0)"])
 def test_bodies_and_maps_that_are_handed_through_functions(body: str, main: str, expected: list[str], jit: str) -> None:
     assert codes(WRAPPED.format(body=body, main=main, jit=jit)) == expected
+
+
+STACKED = """
+def get_mesh():
+    return Mesh(jax.devices(), ("data",))
+def mean(params, batch):
+    {squeeze}
+    return params, lax.pmean(batch.mean(), "data")
+@jax.jit
+def step(params, batch):
+    specs = P("data")
+    return jax.shard_map(mean, mesh=get_mesh(), in_specs=specs, out_specs=P(), check_vma=False)(params, batch)
+"""
+
+
+@pytest.mark.parametrize(
+    ("squeeze", "expected"),
+    [
+        ("params, batch = jax.tree.map(lambda x: x.squeeze(0), (params, batch))", []),
+        ("params, batch = params.squeeze(axis=0), batch.squeeze(axis=0)", []),
+        ("params, batch = jnp.squeeze(params, 0), lax.squeeze(batch, dimensions=(0,))", []),
+        ("params, batch = params.squeeze(-1), batch.squeeze(-1)", ["JM201"]),
+        ("pass", ["JM201"]),
+    ],
+)
+def test_rows_of_stacked_parameters_may_be_equal(squeeze: str, expected: list[str]) -> None:
+    """As under pmap: each device may hold the same parameters in its row."""
+    assert codes(STACKED.format(squeeze=squeeze)) == expected
+
+
+PENALTY = """
+def step(params, batch, rate):
+    params, batch = params.squeeze(0), batch.squeeze(0)
+    grads = lax.{reduce}(jax.grad(lambda p: ((batch @ p) ** 2).mean())(params), {axis})
+    params = params - 0.1 * (grads + jax.grad(lambda p: rate * (p ** 2).sum())(params))
+    return params[None]
+@functools.partial(jax.jit, static_argnums=2)
+def p_step(params, batch, rate):
+    return jax.shard_map(
+        step, mesh=Mesh(jax.devices(), ("data",)), in_specs=(P("data"), P("data"), None), out_specs=P("data"),
+        check_vma=False
+    )(params, batch, rate)
+"""
+
+
+def test_a_static_argument_is_equal_everywhere() -> None:
+    """A penalty with a static rate needs no reduction: its gradient is what the parameters make it."""
+    assert codes(PENALTY.format(reduce="pmean", axis='"data"')) == []
+    assert codes(PENALTY.format(reduce="stop_gradient", axis="").replace(", )", ")")) == ["JM201"]

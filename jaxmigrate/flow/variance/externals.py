@@ -22,10 +22,12 @@ from jaxmigrate.flow.variance.lattice import (
     each,
     element,
     held_in,
+    is_first_axis,
     join_all,
     made_at,
     mapped,
     replace,
+    row_of_block,
     tuple_of,
     union,
     unsure,
@@ -95,6 +97,7 @@ def _transformed(name: str, arguments: Arguments) -> Var:
     return Var(held_in([function]), callee=made, host=function.host, places=function.places)
 
 
+SQUEEZES = frozenset({"jax.numpy.squeeze", "jax.lax.squeeze"})
 SEEDS = frozenset({"jax.random.fold_in", "jax.random.PRNGKey", "jax.random.key"})
 
 
@@ -149,16 +152,13 @@ def _pure(run: Run, name: str, arguments: Arguments, node: ast.Call | None, fram
         key = arguments.find(0, "key") if name == "jax.random.fold_in" else None
         result = replace(result, host=key is not None and key.host)  # a key has one shape, whatever number is in it
     if name.startswith(library.ARRAYS) and name not in library.NOT_ARRAYS:
-        reduced = name in library.NUMBERS and not is_over_rows(arguments.find(1, "axis"))
+        reduced = name in library.NUMBERS and not is_first_axis(arguments.find(1, "axis"))
+        if name in SQUEEZES and is_first_axis(arguments.find(1, "axis", "dimensions")):
+            result = row_of_block(result)
         return replace(result, kind="array", gradient=result.gradient and not reduced)  # of gradients, but none itself
     if name.startswith(("numpy.", "jax.numpy.", "jax.lax.")):
         return calls.fresh(certainly(result), node, arguments)
     return calls.fresh(replace(result, callee=Pure(result.level, hidden=_holds_code(arguments))), node, arguments)
-
-
-def is_over_rows(axis: Var | None) -> bool:
-    """Whether a reduction is along the first axis alone, as of gradients that are stacked."""
-    return axis is not None and axis.static in (Constant(0), Constant((0,)))
 
 
 def _holds_code(arguments: Arguments) -> bool:

@@ -350,6 +350,17 @@ def doubtful(value: Var, cause: Cause = NO_CAUSE) -> Var:
     return mapped(value, doubt)
 
 
+def is_first_axis(axis: Var | None) -> bool:
+    """Whether an argument names the first axis and no other."""
+    return axis is not None and axis.static in (Constant(0), Constant((0,)))
+
+
+def row_of_block(value: Var) -> Var:
+    """The one row of a block: of arrays that are split into rows, devices may hold equal ones, as under pmap."""
+    given = GIVEN in value.marks and value.level == Level.YES
+    return replace(value, level=Level.MAY) if given else value
+
+
 def mapped(value: Var, change: Callable[[Var], Var]) -> Var:
     """A value with it and everything in it changed."""
     if value.parts is None and value.fields is None:

@@ -26,10 +26,12 @@ from jaxmigrate.flow.variance.lattice import (
     each,
     element,
     held_in,
+    is_first_axis,
     join,
     join_all,
     made_at,
     replace,
+    row_of_block,
     tuple_of,
     union,
     unsure,
@@ -99,7 +101,8 @@ def _unseen(
                 run.change(one, unsure(everything, run.cause(name, node)))
         return unsure(everything, run.cause(name, node))
     if name in ARRAY_METHODS and not run.defines(name):
-        return replace(everything, kind="array")
+        result = replace(everything, kind="array")
+        return row_of_block(result) if name == "squeeze" and is_first_axis(arguments.find(0, "axis")) else result
     if isinstance(receiver.callee, Pure) and not receiver.callee.hidden and not _has_functions(run, arguments):
         result = replace(everything, kind="unknown")
     else:
