@@ -268,7 +268,12 @@ def _add_merge(commands: Any) -> None:
 
 def _add_rule(commands: Any) -> None:
     rule = _subcommand(commands, "rule", "list the rules, or explain one")
-    rule.add_argument("code", metavar="CODE", nargs="?", help="a rule's code, such as JM101, or an old name of JAX")
+    rule.add_argument(
+        "code",
+        metavar="CODE",
+        nargs="?",
+        help="a rule such as JM101, an old name of JAX, or a cause such as random-key",
+    )
 
 
 def _add_server(commands: Any) -> None:

@@ -102,6 +102,8 @@ _OLDEST: Version = (0, 6, 1)
 
 
 class WrongValueError(Exception):
+    """A value that a key cannot have."""
+
     def __init__(self, keys: tuple[str, ...], message: str) -> None:
         super().__init__(f"{'.'.join(('tool', 'jaxmigrate', *keys))} {message}")
         self.keys = keys

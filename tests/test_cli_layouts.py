@@ -118,8 +118,8 @@ def test_says_why_nothing_is_global(trainer: Path, capsys: pytest.CaptureFixture
     assert main(["fix", str(trainer), "--check"]) == 1
     assert capsys.readouterr().out.splitlines()[1:-1] == [
         "  line 16: all stacked",
-        "    stacked params, result: is given to print (line 19)",
-        "    stacked batch: is not known to hold one slice for every device",
+        "    stacked params, result: is passed to print (line 19)",
+        "    stacked batch: may not hold one slice per device",
         "    stacked key: holds one random key per device",
     ]
     assert main(["fix", str(trainer), "--check", "--layout", "stacked"]) == 1

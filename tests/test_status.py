@@ -107,8 +107,8 @@ def test_what_cannot_be_read_is_told(project: Path, capsys: pytest.CaptureFixtur
     ("reason", "cause"),
     [
         ("has its method ravel called (main.py:7)", "has a method called"),
-        ("is given to wandb.log (line 19)", "is given to a function"),
-        ("is made or taken apart in a file that was not given (a/b.py:7)", None),
+        ("is passed to wandb.log (line 19)", "is passed to a function"),
+        ("is stacked or unstacked in a file that was not given (a/b.py:7)", None),
         ("reaches a mapped function that stays as it is: it is open (train.py:3)", "it is open"),
     ],
 )

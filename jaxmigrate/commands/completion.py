@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator
 
+from jaxmigrate.commands.parsers import actions, subcommands
 from jaxmigrate.rule_pages import rule_titles
 
 BASH = """\
@@ -51,39 +52,36 @@ Commands = dict[str, list[argparse.Action]]
 
 def _commands(parser: argparse.ArgumentParser) -> Commands:
     """The options and arguments of each command; those of none under the empty name."""
-    # argparse has no public way to tell what it knows
-    own = parser._actions  # noqa: SLF001
-    (commands,) = (action for action in own if isinstance(action, argparse._SubParsersAction))  # noqa: SLF001
-    return {"": own, **{name: one._actions for name, one in commands.choices.items()}}  # noqa: SLF001
+    return {"": actions(parser), **{name: actions(one) for name, one in subcommands(parser).items()}}
 
 
 def _bash(known: Commands) -> str:
     values, options = [], []
-    for command, actions in known.items():
-        for action in actions:
+    for command, taken in known.items():
+        for action in taken:
             if action.choices and action.option_strings:
                 places = "|".join(f'"{command} {option}"' for option in action.option_strings)
                 values.append(f'        {places}) words="{" ".join(map(str, action.choices))}" ;;')
-        words = [*_words(command, actions, known), *(o for action in actions for o in action.option_strings)]
+        words = [*_words(command, taken, known), *(o for action in taken for o in action.option_strings)]
         options.append(f'            "{command}") words="{" ".join(words)}" ;;')
     return BASH.format(values="\n".join(values), options="\n".join(options))
 
 
-def _words(command: str, actions: list[argparse.Action], known: Commands) -> list[str]:
+def _words(command: str, taken: list[argparse.Action], known: Commands) -> list[str]:
     """What stands for itself: commands, rules, shells."""
     if not command:
         return [name for name in known if name]
     if command == "rule":
         return sorted(rule_titles())
-    return [str(one) for action in actions if not action.option_strings for one in action.choices or ()]
+    return [str(one) for action in taken if not action.option_strings for one in action.choices or ()]
 
 
 def _fish(known: Commands) -> Iterator[str]:
-    for command, actions in known.items():
+    for command, taken in known.items():
         where = f"__fish_seen_subcommand_from {command}" if command else "__fish_use_subcommand"
-        for word in _words(command, actions, known):
+        for word in _words(command, taken, known):
             yield f"complete -c jaxmigrate -f -n '{where}' -a {word}"
-        for action in actions:
+        for action in taken:
             names = " ".join(
                 f"-l {option[2:]}" if option.startswith("--") else f"-s {option[1:]}"
                 for option in action.option_strings

@@ -7,12 +7,13 @@ import difflib
 import sys
 
 from jaxmigrate.commands import Failure
+from jaxmigrate.flow.layout.reasons import stacked_cause
 from jaxmigrate.program.old_names import OldName, old_names, rows_of
 from jaxmigrate.rule_pages import RulePage, rule_pages
 
 
 def run(options: argparse.Namespace) -> int:
-    """Prints the list of rules, the page of one, or what the table of old names has on a name.
+    """Prints the list of rules, the page of one, a cause for stacked arrays, or what is known of an old name.
 
     Raises:
         Failure: There is no such rule.
@@ -20,6 +21,8 @@ def run(options: argparse.Namespace) -> int:
     pages = rule_pages()
     if options.code is None:
         sys.stdout.write("".join(f"{page.code}  {page.title}\n" for page in pages.values()))
+    elif (cause := stacked_cause(options.code.strip().lower())) is not None:
+        sys.stdout.write(f"# {cause.anchor}: {cause.title}\n\n{cause.means}\n\n## What to do\n{cause.advice}\n")
     elif (row := old_names().get(options.code.strip())) is not None:
         sys.stdout.write(f"{row.told}\n\n`jaxmigrate rule {row.code}` says more.\n")
     else:

@@ -92,7 +92,7 @@ def hides_arguments(site: MappedSite, resolver: Resolver) -> bool:
 
 
 def may_give_one_device(reference: Reference, resolver: Resolver, changed: Collection[ast.AST] = ()) -> bool:
-    """The same of what is made of pmap in a way that is not followed, whose axes are not known."""
+    """The same of what is made of pmap in a way that fix cannot follow, whose axes are not known."""
     return _any_alone((reference.node, reference.module), 1, None, resolver, changed)
 
 

@@ -27,8 +27,8 @@ _PLACE = re.compile(r"\s*\((?:cell \d+, )?(?:line \d+|[^()\s]*:\d+)\)")
 _SAME = (  # what one cause says of different names
     (re.compile(r"^reaches a mapped function that stays as it is: (?:the mapped function )?"), ""),
     (re.compile(r"\bits method \w+"), "a method"),
-    (re.compile(r"\bgiven to [\w.]+"), "given to a function"),
-    (re.compile(r"\bwhat [\w.\[\]]+ gives"), "what a function gives"),
+    (re.compile(r"\bpassed to [\w.]+(?=$|:)"), "passed to a function"),
+    (re.compile(r"\bthe result of [\w.\[\]]+"), "the result of a function"),
     (re.compile(r"\bthrough \.?\w+"), "through an attribute"),
     (re.compile(r"^\.?[\w.]+ is read\b"), "is read"),
     (re.compile(r"\bin [\w./-]+\.(?:py|ipynb)\b"), "in a file"),

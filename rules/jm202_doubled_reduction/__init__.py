@@ -19,7 +19,7 @@ from jaxmigrate.program.values import External
 CODE = "JM202"
 EFFECTS = {
     "psum": "it becomes too large by the number of devices",
-    "pmean": "it stays as it is, and the devices communicate for nothing",
+    "pmean": "the value does not change, and the communication is wasted",
 }
 
 

@@ -16,7 +16,7 @@ from jaxmigrate.program.modules import Project
 CODE = "JM205"
 DRAWING = ("ropout", "next_rng", "make_rng")
 MAKING = "hk.transform"
-DRAWS = "every device draws the same random bits here: the key is one"
+DRAWS = "every device draws the same random bits: the key is the same"
 
 
 def check(facts: Facts) -> Iterator[Finding]:

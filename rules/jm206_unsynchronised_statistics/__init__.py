@@ -42,7 +42,7 @@ def check(facts: Facts) -> Iterator[Finding]:
             return
         for module, node in reading.statistics:
             message = (
-                f"the batch statistics that this gives back are never averaged over {shown(found.axes)}: "
+                f"the batch statistics returned here are never averaged over {shown(found.axes)}: "
                 "each device has its own, and one device's are kept"
             )
             yield Place(module, node, message)

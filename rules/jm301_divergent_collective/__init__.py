@@ -28,7 +28,7 @@ def check(facts: Facts) -> Iterator[Finding]:
 def _processes(facts: Facts) -> Iterator[Finding]:
     for branch in facts.process_branches:
         operation = branch.operation
-        message = f"not every process reaches {operation.kind}; the others wait for it forever"
+        message = f"not every process reaches {operation.kind}; those that do wait forever"
         way = (Step(branch.module, branch.test, "processes differ here"),)
         yield from facts.finding(operation.module, operation.node, CODE, message, way)
 
@@ -39,7 +39,7 @@ def _devices(facts: Facts) -> Iterator[Finding]:
             kind = divergence.operation.kind
             message = _hangs(kind)
             if found.name == VMAP:
-                message = f"vmap makes a choice of this branch, of which only some rows take the result of {kind}"
+                message = f"vmap turns this branch into a select: only some rows use the result of {kind}"
             yield from facts.finding(divergence.module, divergence.call, CODE, message)
 
 

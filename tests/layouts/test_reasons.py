@@ -1,4 +1,4 @@
-"""What fix says of an output that cannot be shown to be the same on all devices: what that may depend on, and where."""
+"""What fix says of an output that cannot be proven replicated: what that may depend on, and where."""
 
 from __future__ import annotations
 
@@ -50,9 +50,9 @@ BODY = 1 + PROGRAM[: PROGRAM.index("@@")].count("\n")
 @pytest.mark.parametrize(
     ("body", "why"),
     [
-        ("value = w + NETS['noisy'](w)", f"what NETS['noisy'] gives (line {BODY})"),
-        ("value = scaled(w, NETS['noisy'](w))", f"what NETS['noisy'] gives (line {BODY})"),
-        ("value = scaled(other, 2)", f"what NETS['other'] gives (line {BODY - 1})"),
+        ("value = w + NETS['noisy'](w)", f"the result of NETS['noisy'] (line {BODY})"),
+        ("value = scaled(w, NETS['noisy'](w))", f"the result of NETS['noisy'] (line {BODY})"),
+        ("value = scaled(other, 2)", f"the result of NETS['other'] (line {BODY - 1})"),
         ("value = w * SCALE", f"SCALE, which may differ between processes (line {BODY})"),
         ("value = w * time.time()", f"time.time, which may differ between processes (line {BODY})"),
     ],
@@ -62,7 +62,7 @@ def test_what_an_output_may_depend_on(body: str, why: str) -> None:
     plan, _ = plan_sources([("main.py", Path("/nowhere/main.py"), text)], layout="auto")
     (output,) = (one for one in plan.sites[0].outputs if one.layout == "stacked")
     said, _, behind = output.reason.partition("): it may depend on ")
-    assert said.startswith("cannot be shown to be the same on all devices when the mapped function returns it (line ")
+    assert said.startswith("cannot be proven replicated when the mapped function returns it (line ")
     assert behind == why
 
 

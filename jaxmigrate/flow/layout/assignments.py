@@ -57,9 +57,9 @@ def _assign_attribute(
                 elif isinstance(item, Obj):
                     _assign_attribute(it, item, name, value, node, frame)
                 else:
-                    it.pin_all([value], "is stored in an attribute that is not followed", node, frame.module)
+                    it.pin_all([value], "is stored in an attribute that fix cannot follow", node, frame.module)
         case _:
-            it.pin_all([owner, value], "is stored in an attribute that is not followed", node, frame.module)
+            it.pin_all([owner, value], "is stored in an attribute that fix cannot follow", node, frame.module)
 
 
 def _assign_item(
@@ -76,4 +76,4 @@ def _assign_item(
         case Nothing(), _:
             pass
         case _:
-            it.pin_all([holder, value], "is stored in part of something that is not followed", node, frame.module)
+            it.pin_all([holder, value], "is stored in part of something that fix cannot follow", node, frame.module)

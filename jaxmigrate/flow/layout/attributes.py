@@ -190,7 +190,7 @@ def _method(it: Interpreter, method: Function, node: ast.expr, frame: Frame) -> 
     if names & {"property", "builtins.property", "functools.cached_property"}:
         return calls.call_function(it, method, calls.given_of([]), node, frame)
     if names:
-        it.escape(method, calls.pin("is changed by a decorator that is not followed", node, frame))
+        it.escape(method, calls.pin("is changed by a decorator that fix cannot follow", node, frame))
         devices.enter_device(it, method)
         return PLAIN
     return func(method)

@@ -55,7 +55,7 @@ def pin_views(it: Interpreter) -> None:
 
 
 def _is_spent(it: Interpreter, node: ast.expr, module: Module, mapped: Container[ast.AST]) -> bool:
-    """Whether an array is given to a mapped function where it is made or by the next statement, and never again."""
+    """Whether an array is passed to a mapped function where it is made or by the next statement, and never again."""
     parent = module.table.parents[node]
     if isinstance(parent, ast.Call):
         return parent in mapped and node in parent.args and _copies_at_once(parent, it.ops)

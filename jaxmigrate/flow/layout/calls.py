@@ -149,7 +149,7 @@ def call_value(it: Interpreter, callee: Abstract, given: Given, node: ast.expr, 
     if isinstance(callee, Obj):
         return _call_object(it, callee, given, node, frame)
     if not isinstance(callee, Func):
-        it.pin_all([callee, *given.everything()], "is given to a function that is not in sight", node, frame.module)
+        it.pin_all([callee, *given.everything()], "is passed to a function that fix cannot see", node, frame.module)
         return PLAIN
     if not all(isinstance(item, Site | MethodSite) for item in callee.items):
         it.unmapped.add(node)
@@ -169,7 +169,7 @@ def _call_object(it: Interpreter, owner: Obj, given: Given, node: ast.expr, fram
     called = attributes.of_object(it, owner.cls, "__call__", node, frame)
     if isinstance(called, Func) or (isinstance(called, Nothing) and not it.final):
         return call_value(it, called, given, node, frame)
-    it.pin_all([owner, *given.everything()], "is given to an object that is not followed", node, frame.module)
+    it.pin_all([owner, *given.everything()], "is passed to an object that fix cannot follow", node, frame.module)
     return PLAIN
 
 
@@ -192,11 +192,11 @@ def _call_item(it: Interpreter, one: object, given: Given, node: ast.expr, frame
         case Padded(node=made):
             return padding.call(it, made, given, node, frame)
         case Unknown():
-            it.pin_all(given.everything(), "is given to a function that is not in sight", node, frame.module)
+            it.pin_all(given.everything(), "is passed to a function that fix cannot see", node, frame.module)
             return PLAIN
         case Method(node=attribute):
             return containers.call_method(it, it.receivers[attribute], attribute.attr, given, node, frame)
-    it.pin_all(given.everything(), "is given to something that is not followed", node, frame.module)
+    it.pin_all(given.everything(), "is passed to something that fix cannot follow", node, frame.module)
     return PLAIN
 
 
@@ -287,7 +287,7 @@ def _bind(
         it.store(("parameter", function.node, name, context), value, node, frame.module)
 
     if given.open:
-        _bind_some(it, function, given, names, give, pin("is given with * or ** to a function", node, frame))
+        _bind_some(it, function, given, names, give, pin("is passed with * or ** to a function", node, frame))
         return
     for index, (name, value) in enumerate(zip(names, given.positional, strict=False)):
         give(name, value, index)
@@ -391,7 +391,7 @@ def _dataclass_fields(it: Interpreter, cls: Class, given: Given, node: ast.expr,
         annotated
     )
     if not is_record or given.open or len(it.resolver.lineage(cls)) > 1 or classes.foreign_base(it, cls):
-        it.pin_all(given.everything(), "is given to a constructor that is not followed", node, frame.module)
+        it.pin_all(given.everything(), "is passed to a constructor that fix cannot follow", node, frame.module)
         return
     values = dict(zip(annotated, given.positional, strict=False)) | dict(given.named)
     for name, value in values.items():
@@ -409,9 +409,9 @@ def call_external(it: Interpreter, name: str, given: Given, node: ast.expr, fram
         _note_reflection(it, name, node, frame)
     replaced.note_call(it, name, given, node, frame)
     if name in RUNS_MAIN and not given.open:
-        return _run_main(it, [*given.everything()], f"is given to {name}", node, frame)
+        return _run_main(it, [*given.everything()], f"is passed to {name}", node, frame)
     if experiments.runs(it, name, given):
-        it.pin_all([*given.positional[1:], *given.named.values()], f"is given to {name}", node, frame.module)
+        it.pin_all([*given.positional[1:], *given.named.values()], f"is passed to {name}", node, frame.module)
         return PLAIN
     result = library.call(it, name, given, node, frame)
     if result is not None:
@@ -422,12 +422,12 @@ def call_external(it: Interpreter, name: str, given: Given, node: ast.expr, fram
         for value in given.everything():
             devices.on_device(it, value)
         rest = [v for v in given.everything() if not _only_functions(v)]
-        it.pin_all(rest, f"is given to {name}", node, frame.module)
+        it.pin_all(rest, f"is passed to {name}", node, frame.module)
         for value in given.everything():
-            _pin_sites(it, value, f"is given to {name}", node, frame)
+            _pin_sites(it, value, f"is passed to {name}", node, frame)
         return PLAIN
     shown = name.removeprefix("builtins.")
-    it.pin_all(given.everything(), f"is given to {shown}", node, frame.module)
+    it.pin_all(given.everything(), f"is passed to {shown}", node, frame.module)
     return PLAIN
 
 

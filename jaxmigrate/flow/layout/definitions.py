@@ -61,7 +61,7 @@ def _decorated(it: Interpreter, decorator: ast.expr, value: Abstract, frame: Fra
         return calls.call_value(it, applied, calls.given_of([value]), decorator, frame)
     if it.idioms.called(decorator, frame.module) not in STARTS_PROGRAM:
         devices.on_device(it, value)
-    it.pin_all([value], "is changed by a decorator that is not followed", decorator, frame.module)
+    it.pin_all([value], "is changed by a decorator that fix cannot follow", decorator, frame.module)
     return PLAIN
 
 

@@ -87,7 +87,7 @@ def _call(it: Interpreter, cls: Class, frame: Frame) -> None:
 
 def _handed_over(it: Interpreter, cls: Class, name: str, frame: Frame) -> Abstract:
     cell = it.cell("handed over", it.root(cls), name)
-    it.changed |= cell.pin(Pin("is handed over by jaxline with a slice for each device", frame.module, cls.node))
+    it.changed |= cell.pin(Pin("is passed by jaxline with one slice per device", frame.module, cls.node))
     return Ref(cell, leaf=True)
 
 

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 def evaluate(it: Interpreter, node: ast.expr, frame: Frame) -> Abstract:
     """The value of an expression; what it does to variables is done.
 
-    What has had no value when nothing changed any more comes about in a way that is not followed.
+    What has had no value when nothing changed any more comes about in a way that fix cannot follow.
     """
     value = _evaluate(it, node, frame)
     if isinstance(value, Seq | Dct | Tup):

@@ -22,7 +22,7 @@ PARAMETERS = frozenset({"model", "optimizer", "parameters", "params", "target", 
 SLICED = ("handed over", "padded")  # by libraries, with one slice for each device
 REPLICABLE = {"replicate", "output", "argument", "first", "inner", "metrics", "numpy", "written", "stack", "checkpoint"}
 SPLIT_FIELD = "is split over the devices, in an object of which the rest is replicated"
-NOT_ONE = "is not known to hold one slice for every device"
+NOT_ONE = "may not hold one slice per device"
 
 
 class Groups:

@@ -178,7 +178,7 @@ class Interpreter(State):
         key = ("return", node, frame.context)
         self.store(key, value, where, frame.module)
         if ("returns pinned", node) in self.variables and not isinstance(value, Nothing):
-            self.pin(self.load(key), Pin("is returned to callers that are not in sight", frame.module, where))
+            self.pin(self.load(key), Pin("is returned to callers that fix cannot see", frame.module, where))
 
     def assign(self, target: ast.expr, value: Abstract, node: ast.AST, frame: Frame) -> None:
         """Binds a target to a value; that of a comprehension can be any, too."""

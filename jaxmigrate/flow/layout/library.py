@@ -280,7 +280,7 @@ def metrics(it: Interpreter, value: Abstract, node: ast.Call, frame: Frame) -> A
     if not isinstance(value, Seq) or not is_tracked(value):
         return None if is_tracked(value) else PLAIN
     if leaves_plain(value):
-        it.pin_all([value], "is taken apart together with values that are not stacked here", node, frame.module)
+        it.pin_all([value], "is unstacked together with values that are not stacked here", node, frame.module)
         return PLAIN
     cell = it.group([value])
     assert cell is not None
@@ -293,7 +293,7 @@ def prefetch(it: Interpreter, value: Seq, node: ast.Call, frame: Frame) -> Abstr
     if not is_tracked(value):
         return value
     if leaves_plain(value) or len(node.args) != 2 or node.keywords:
-        it.pin_all([value], "is prefetched in a way that is not followed", node, frame.module)
+        it.pin_all([value], "is prefetched in a way that fix cannot follow", node, frame.module)
         return value
     cell = it.group([value])
     assert cell is not None

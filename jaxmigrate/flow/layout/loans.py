@@ -124,7 +124,7 @@ def _is_kept(it: Interpreter, loan: Loan) -> bool:
 def part(it: Interpreter, loan: Loan) -> None:
     """Gives a reader that maps what it is lent stacked arrays of its own, which stay so."""
     _stack(it, loan)
-    loan.lent.pin(Pin("is lent by code of which some has it stacked", loan.module, loan.place))
+    loan.lent.pin(Pin("is stacked in some of the code that shares it", loan.module, loan.place))
 
 
 def _stack(it: Interpreter, loan: Loan) -> None:

@@ -49,7 +49,7 @@ def make_site(it: Interpreter, node: ast.Call, frame: Frame) -> Abstract:
             devices.on_device(it, value)
             _bound_on_device(it, value, argument, frame)
         else:
-            it.pin_all([value], "is given to the map itself", argument, frame.module)
+            it.pin_all([value], "is passed to the map itself", argument, frame.module)
     return func(Site(node))
 
 
@@ -79,9 +79,9 @@ def call_site(it: Interpreter, site: ast.expr, given: Given, node: ast.expr, fra
     if not isinstance(node, ast.Call) or hides or known != names:
         reason = "is called with other keyword arguments in one place than in another"
         if hides:
-            reason = "is called in a way that hides how many arguments it is given"
+            reason = "is called with a number of arguments that fix cannot tell"
         it.escape(Site(site), Pin(reason, frame.module, node))
-        it.pin_all(given.everything(), "is given to a mapped function by keyword or with a star", node, frame.module)
+        it.pin_all(given.everything(), "is passed to a mapped function by keyword or with a star", node, frame.module)
         return PLAIN
     given = Given((*given.positional, *(given.named[name] for name in names)), {})
     key = (site, node, len(given.positional))
@@ -163,8 +163,8 @@ def _give(
         it.store(("tree", site, index), PLAIN, node, frame.module)
         it.touch(("site", site))
     if not is_tracked(value) or leaves_plain(value):
-        reason = "is one argument together with arrays that are not known to be stacked"
-        it.pin_all([value], reason if is_tracked(value) else "is given to a mapped function", node, frame.module)
+        reason = "is one argument together with arrays that may not be stacked"
+        it.pin_all([value], reason if is_tracked(value) else "is passed to a mapped function", node, frame.module)
         if ("plain", site, index) not in it.variables:
             it.store(("plain", site, index), PLAIN, node, frame.module)
     else:
@@ -172,7 +172,7 @@ def _give(
         assert cell is not None
         it.cell("argument", site, index).unify(cell)
     if ("plain", site, index) in it.variables and ("argument", site, index) in it.cells:
-        reason = "is given in the same position as arrays that are not known to be stacked"
+        reason = "is passed in the same position as arrays that may not be stacked"
         it.changed |= it.cells["argument", site, index].pin(Pin(reason, frame.module, node))
 
 

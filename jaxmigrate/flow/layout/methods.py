@@ -58,14 +58,14 @@ def _speaks_against(it: Interpreter, site: ast.expr, node: Def, frame: Frame) ->
     if len(node.decorator_list) > 1 and not _is_static(it, node, frame.module):
         return "is a method under another decorator"
     if not _is_static(it, node, frame.module) and not _binds_object(it, site):
-        return "is a method that takes its object apart over the devices"
+        return "is a method whose object is split over the devices"
     if classes.is_pytree(it, it.methods[site]):
         return "is a method of a tree of arrays"
     if node.name.startswith("__") and node.name != "__call__":
-        return "is a method that Python calls by itself"
+        return "is a method that Python calls implicitly"
     names = (n for n in frame.module.table.named.get(node.name, ()) if isinstance(n, ast.Name))
     if any(frame.module.table.scope_of.get(n) is frame.scope for n in names):
-        return "is a method that its class holds under another name, too"
+        return "is a method that its class also holds under another name"
     return ""
 
 
@@ -114,11 +114,11 @@ def sweep(it: Interpreter) -> None:
         for name in names.keys() & module.table.named.keys():
             for read in module.table.named[name]:
                 if isinstance(read, ast.Attribute) and read not in it.loads and not _is_data(it, read, module):
-                    _escape(it, names[name], Pin("is read from what is not known to be its object", module, read))
+                    _escape(it, names[name], Pin("is read from an object that fix cannot identify", module, read))
         for name in (n for n in names if n in module.text):
             for node in module.nodes:
                 if isinstance(node, ast.Attribute) and node.attr == name and _is_set_unseen(it, node):
-                    _escape(it, names[name], Pin("is replaced in what is not known to be its object", module, node))
+                    _escape(it, names[name], Pin("is replaced in an object that fix cannot identify", module, node))
 
 
 def _is_data(it: Interpreter, node: ast.Attribute, module: Module) -> bool:
@@ -234,7 +234,7 @@ def _sweep_objects(it: Interpreter) -> None:
                 handed = next(_handed_on(it, node, node.args.args[0].arg, module), None)
                 if handed is not None:
                     cls = Class(module, owner)
-                    it.pin_class(cls, Pin("is handed on by code that runs on devices", module, handed))
+                    it.pin_class(cls, Pin("is passed on by code that runs on devices", module, handed))
 
 
 def _handed_on(it: Interpreter, node: Def, name: str, module: Module) -> Iterator[ast.Name]:

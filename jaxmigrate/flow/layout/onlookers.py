@@ -56,7 +56,7 @@ _METHOD = re.compile(r"^[ \t]+(?:async[ \t]+)?def[ \t]+(\w+)", re.MULTILINE)
 class Onlookers:
     """The files of a project that import, directly or not, what takes part; `texts` are all that there are.
 
-    `unread` are those that may take part in a way that is not followed, since they import by string, or since only a
+    `unread` are those that may take part in a way that fix cannot follow, since they import by string, or since only a
     later Python than this one parses them: by path, the files whose names each can use, with these names. `given` are
     those that are sure to be of one program: there any import by a string counts, elsewhere one that fits.
     """

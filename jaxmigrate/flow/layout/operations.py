@@ -114,10 +114,10 @@ def record(it: Interpreter, kind: Kind, node: ast.expr, operand: ast.expr, cell:
         it.ops[node] = Op(kind, frame.module, node, operand, cell, form, is_fetched(it, node, frame.module))
         it.changed = True
     if frame.function is not None and frame.function.node in it.device:
-        reason = "is made or taken apart in a function that also runs inside a map"
+        reason = "is stacked or unstacked in a function that also runs inside a map"
         it.changed |= cell.pin(Pin(reason, frame.module, node))
     if not it.editable(frame.module):
-        cell.pin(Pin("is made or taken apart in a file that was not among the paths given", frame.module, node))
+        cell.pin(Pin("is stacked or unstacked in a file that was not among the paths given", frame.module, node))
 
 
 def make(
@@ -126,10 +126,10 @@ def make(
     """A stacked array made from one that is not."""
     if isinstance(value, Nothing) and not isinstance(operand, ast.Constant):
         return NOTHING
-    beside = Pin("is made where others get a second device axis", frame.module, node)
+    beside = Pin("is stacked where others get a second device axis", frame.module, node)
     if is_tracked(value):
         it.twice.add(node)
-        it.pin_all([value], "is given a second device axis", node, frame.module)
+        it.pin_all([value], "gets a second device axis", node, frame.module)
         if (known := it.ops.get(node)) is not None:
             it.changed |= known.cell.pin(beside)
         return PLAIN
@@ -206,13 +206,13 @@ def _apart(
     if not is_tracked(value):
         it.plain_ops.add(node)
         for inner in _taken_apart_in(it, operand, frame.module):
-            it.changed |= inner.cell.pin(Pin("is taken apart twice", frame.module, node))
+            it.changed |= inner.cell.pin(Pin("is unstacked twice", frame.module, node))
         known = it.ops.get(node)
         if known is not None:
-            known.cell.pin(Pin("is taken apart where other values are too", frame.module, node))
+            known.cell.pin(Pin("is unstacked together with other values", frame.module, node))
         return PLAIN
     if leaves_plain(value) or node in it.plain_ops:
-        it.pin_all([value], "is taken apart together with values that are not stacked here", node, frame.module)
+        it.pin_all([value], "is unstacked together with values that are not stacked here", node, frame.module)
         return PLAIN
     cell = it.cell_of(value)
     assert cell is not None

@@ -40,7 +40,7 @@ def wrap(it: Interpreter, given: Given, node: ast.Call, frame: Frame) -> Abstrac
         it.padded[node] = after
         it.touch(("padded", node))
         if Padded(node) in it.gone:
-            it.pin_all([after], "is given to a function that escapes", node, frame.module)
+            it.pin_all([after], "is passed to a function that escapes", node, frame.module)
     return func(Padded(node))
 
 
@@ -53,7 +53,7 @@ def call(it: Interpreter, made: ast.Call, given: Given, node: ast.expr, frame: F
     named = {name: value for name, value in given.named.items() if name != OWN}
     if named or given.open or not isinstance(node, ast.Call):
         it.pin_all(
-            [inner, *given.everything()], "is given to pad_shard_unpad by keyword or with a star", node, frame.module
+            [inner, *given.everything()], "is passed to pad_shard_unpad by keyword or with a star", node, frame.module
         )
         return PLAIN
     it.padded_calls.add(node)

@@ -186,7 +186,7 @@ class Solver(Groups):
         for node in self.it.sites:
             for place, cell in zip(self.places[node], self._outputs(node), strict=True):
                 if self._layout(cell) == "split" and self._is_number(node, place):
-                    changed |= self._drop(cell, "is one number on each device")
+                    changed |= self._drop(cell, "is one number per device")
         return changed
 
     def _is_number(self, node: ast.expr, place: Place) -> bool:
@@ -203,7 +203,7 @@ class Solver(Groups):
             cells, named = self._outputs(node), self.named[node]
             parts = results.parts_at(shape, self.places[node], named)
             if named and None in parts:
-                self.blocked[node] = "it cannot be shown what it returns"
+                self.blocked[node] = "fix cannot tell what it returns"
                 changed = True
                 continue
             self.blocked[node] = self._speaks_against_unmapped(self._unmapped(node, parts))
@@ -215,7 +215,7 @@ class Solver(Groups):
                 continue  # with what is known without them
             for index, (part, cell) in enumerate(zip(parts, cells, strict=True)):
                 if part is None:
-                    changed |= self._drop(cell, "comes from a mapped function that cannot be read")
+                    changed |= self._drop(cell, "comes from a mapped function whose code fix cannot see")
                 elif part.level != Level.NO and self._layout(cell) == "replicated":
                     changed |= self._drop_parts(cell, part, node, index)
         return changed
@@ -239,7 +239,7 @@ class Solver(Groups):
         if parts and self.processes and any(self._is_mixed(root) for root in self.kinds):
             return "an output under out_axes=None is an array of one process"
         if any(part is None or part.level != Level.NO for part in parts):
-            return "an output under out_axes=None cannot be shown to be the same on all devices"
+            return "an output under out_axes=None cannot be proven replicated"
         return ""
 
     def _is_mixed(self, root: Cell) -> bool:
@@ -271,7 +271,7 @@ class Solver(Groups):
         module = self.it.sites[node].module
         if part.level == Level.YES:
             return Pin("differs between devices when the mapped function returns it", module, node)
-        said = "cannot be shown to be the same on all devices when the mapped function returns it"
+        said = "cannot be proven replicated when the mapped function returns it"
         return Pin(said, module, node, _depends(part.cause, module))
 
     def _behind(self, node: ast.expr, index: int, name: str) -> str | Pin:
@@ -325,9 +325,9 @@ class Solver(Groups):
                 inner = operations.slices_in(self.it, maker.operand, maker.module)
                 if self._layout(op.cell) is None:
                     for one in inner:
-                        changed |= self._drop(one.cell, "is taken apart where flax asks later how it lies on devices")
+                        changed |= self._drop(one.cell, "is unstacked where flax later reads its placement")
                 elif not all(operations.is_on_one_device(self.it, one) for one in inner):
-                    changed |= self._drop(op.cell, "is stacked of slices that lie on all devices, and flax asks how")
+                    changed |= self._drop(op.cell, "is stacked from arrays on all devices, whose placement flax reads")
         return changed
 
     def _drop_useless(self) -> bool:
@@ -407,7 +407,7 @@ class Solver(Groups):
 
 
 LONGEST_NAME = 40  # of what stands in a reason
-NOT_FULL = "it is not known to be called with a slice for every device"
+NOT_FULL = "its arguments may not hold one slice per device"
 
 
 def _depends(cause: Cause, module: Module) -> str:
@@ -418,7 +418,7 @@ def _depends(cause: Cause, module: Module) -> str:
         name = ast.unparse(cause.node)  # a test
     if not name:
         return ""
-    what = f"{name}, which may differ between processes" if cause.host else f"what {name} gives"
+    what = f"{name}, which may differ between processes" if cause.host else f"the result of {name}"
     if cause.node is None:
         return f": it may depend on {what}"
     return f": it may depend on {describe(Pin(what, cause.module or module, cause.node), module)}"

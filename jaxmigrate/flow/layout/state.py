@@ -420,7 +420,7 @@ class State:
         both = (one, other)
         cell = self.group(both)
         if cell is None or any(map(leaves_plain, both)):
-            pin = Pin("flows together with a value that is not known to be stacked", module, node)
+            pin = Pin("is mixed with a value that may not be stacked", module, node)
             called = [value.items for value in both if isinstance(value, Func)]
             for value in both:
                 if not isinstance(value, Func):

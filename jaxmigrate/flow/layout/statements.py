@@ -125,7 +125,7 @@ def _run(it: Interpreter, node: ast.stmt, frame: Frame) -> None:  # noqa: C901
             for child in ast.iter_child_nodes(node):
                 if isinstance(child, ast.expr):
                     unknown = expressions.evaluate(it, child, frame)
-                    it.pin_all([unknown], "is used in a statement that is not followed", node, frame.module)
+                    it.pin_all([unknown], "is used in a statement that fix cannot follow", node, frame.module)
 
 
 def _leave(stack: list[list[Env]], frame: Frame) -> None:
@@ -185,7 +185,7 @@ def _loop(it: Interpreter, node: ast.For | ast.AsyncFor | ast.While, frame: Fram
         if settled:
             break
     else:
-        it.pin_all((frame.env or {}).values(), "goes round a loop in a way that is not followed", node, frame.module)
+        it.pin_all((frame.env or {}).values(), "changes in a loop in a way that fix cannot follow", node, frame.module)
     endless = isinstance(node, ast.While) and isinstance(node.test, ast.Constant) and bool(node.test.value)
     if endless:
         frame.env = None
@@ -245,7 +245,7 @@ def _may_suppress(it: Interpreter, node: ast.expr, frame: Frame) -> bool:
 def _match(it: Interpreter, node: ast.Match, frame: Frame) -> None:
     """A match: what it takes apart is not followed."""
     subject = expressions.evaluate(it, node.subject, frame)
-    it.pin_all([subject], "is taken apart by a match statement", node.subject, frame.module)
+    it.pin_all([subject], "is unpacked by a match statement", node.subject, frame.module)
     start = frame.env
     after = dict(start) if start is not None else None
     for case in node.cases:

@@ -40,7 +40,7 @@ def start_uncalled(it: Interpreter, names: set[str]) -> None:
     if _join_callers(it, chosen):
         return
     for function in chosen:
-        reason = "is returned by a function that nothing in sight calls"
+        reason = "is returned by a function without a visible call"
         it.call_unseen(function, Pin(reason, function.module, function.node))
     if waiting:
         return
@@ -159,7 +159,7 @@ def _sweep_unrun(it: Interpreter) -> None:
     for module, node in unrun if names or attributes else ():
         if isinstance(node, ast.Attribute):
             for value in attributes.get(node.attr, ()):
-                it.pin(value, Pin(f".{node.attr} is read where its object is not known", module, node))
+                it.pin(value, Pin(f".{node.attr} is read from an object that fix cannot identify", module, node))
             continue
         holder = module.table.scope_of[node].lookup(node.id)
         if holder is not None and (holder.node, node.id) in names:

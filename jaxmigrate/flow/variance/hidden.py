@@ -562,7 +562,7 @@ class Hidden:
         return isinstance(self.resolver.value(call.func, module), External | Function)
 
     def _follow_argument(self, call: ast.Call, node: ast.expr, keyword: str | None, mention: _Mention) -> bool:
-        """Follows what is given to a function or constructor of the project into it; False where it is not known."""
+        """Follows what is passed to a function or constructor of the project into it; False where it is not known."""
         called = None if _is_open(call) else self._called(call.func, mention.module)
         if called is None:
             return False
@@ -618,7 +618,7 @@ class Hidden:
         return name
 
     def _follow_parameter(self, function: FunctionNode, module: Module, name: str, mention: _Mention) -> None:
-        """Follows what is given to a function by a parameter to what the function does with it."""
+        """Follows what is passed to a function by a parameter to what the function does with it."""
         if (mention.name, function, name) in self._given:
             return
         self._given.add((mention.name, function, name))

@@ -1,0 +1,230 @@
+"""The causes for which arrays stay stacked: what each means, and what a user can do about it.
+
+The analysis says of each array why it stays, in words with names and lines. This table sorts these reasons: each row
+has the beginnings of those that it stands for, as patterns, and the first row that fits counts. docs/stacked.md is
+written from it by `python tools/docs.py`, and reports refer to it.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import NamedTuple
+
+
+class StackedCause(NamedTuple):
+    """A cause: its anchor in docs/stacked.md, its title, the beginnings of its reasons, and two texts in Markdown."""
+
+    anchor: str
+    title: str
+    begins: tuple[str, ...]
+    means: str
+    advice: str
+
+
+CAUSES = (
+    StackedCause(
+        "random-key",
+        "One random key per device",
+        ("holds one random key per device",),
+        "Each device has a key of its own, as it should: with one key for all, dropout and noise would be the same"
+        " everywhere ([JM205](rules/JM205.md)).",
+        "Nothing.",
+    ),
+    StackedCause(
+        "per-device",
+        "The values differ between devices",
+        ("differs between devices", "is one number per device", "is split over the devices, in an object"),
+        "The mapped function returns another value on each device: statistics that nothing averages, a buffer, a"
+        " counter per device.",
+        "Nothing, if that is meant. Otherwise reduce before returning: `jax.lax.pmean(x, axis_name)`.",
+    ),
+    StackedCause(
+        "not-proven",
+        "Cannot prove that the result is replicated",
+        (
+            "cannot be proven replicated",
+            "comes from a mapped function whose code",
+            "fix cannot tell what it returns",
+            "an output under out_axes=None",
+        ),
+        "The result may well be the same on all devices, but `fix` cannot prove it. The reason names the call or the"
+        " value that it may depend on.",
+        "Reduce what the reason names with `jax.lax.pmean` or `psum`, or pass it as an argument with `in_axes=None`."
+        " If the reason names a function, give `fix` the file that defines it.",
+    ),
+    StackedCause(
+        "jaxline",
+        "jaxline keeps it",
+        (
+            "is (saved and restored|passed) by jaxline",
+            "is returned to jaxline",
+            "is named in (one|the) ",
+            "is kept in an experiment",
+            "may be (named in|read by) ",
+        ),
+        "jaxline passes or saves this array with one slice per device ([layouts](layouts.md#experiments-of-jaxline)).",
+        "Keep the tables of checkpointed attributes as plain dictionaries in the body of the class.",
+    ),
+    StackedCause(
+        "map-stays",
+        "Its map stays as it is",
+        (
+            "reaches (a mapped function that stays|no mapped function)",
+            "the mapped function",
+            r"its (\S+ are|axis name|static arguments)",
+            "what it donates",
+            "is passed (to a mapped function|in the same position|to the map itself)",
+            "is one argument together",
+            "pmap is called with",
+            "it is called with",
+            "is called with",
+            "is mapped once more",
+            "is bound to the mapped function",
+            "is a method",
+            "is stacked or unstacked in a function that also",
+            "is (named|passed on) by code that runs on devices",
+        ),
+        "The array is an argument of a map whose arrays must stay stacked. The text behind the colon says why: axes"
+        " that are computed at run time, a method that is mapped in an unusual way, calls with different arguments.",
+        "Write the axes, the axis name and the static arguments of that map as literals; map a function of its"
+        " arguments instead of a method; call the mapped function directly.",
+    ),
+    StackedCause(
+        "read-on-host",
+        "Host code reads the device axis",
+        (
+            "is iterated over",
+            "is indexed",
+            "has its method",
+            "has its attribute",
+            r"has \.",
+            "is used as (an index|a condition|a context manager)",
+            "is shown as text",
+            "takes part in arithmetic on the host",
+            "is unpacked",
+            "is put into a set",
+            "is a dictionary's key",
+            "is deleted in part",
+            "is unstacked (twice|where flax later)",
+            "is stacked (where others get|from arrays on all devices)",
+            "gets a second device axis",
+            "is read through",
+        ),
+        "Code outside of the map uses the array with its leading axis: a loop over the slices, a mean over devices,"
+        " `print`.",
+        "Nothing, if you want the slices. If one copy is enough, take it first: `jax_utils.unreplicate(x)` or `x[0]`,"
+        " then read that. `fix` drops such an index together with the axis.",
+    ),
+    StackedCause(
+        "passed-on",
+        "Passed to code that fix cannot follow",
+        (
+            "is passed (to|with)",
+            "is one argument more",
+            "is spread into",
+            "is returned by an asynchronous function",
+            "is bound to a function that escapes",
+            "is bound (again and again|in several ways)",
+            "is a parameter's default",
+            "is a base",
+            "is yielded outside",
+        ),
+        "A function that `fix` cannot read gets the stacked array: a library, a callback, a call with `*args`. It may"
+        " look at the leading axis.",
+        "Pass one copy, `save(jax_utils.unreplicate(params))`; or pass the arguments by name and without a star; or"
+        " give `fix` the file of the function.",
+    ),
+    StackedCause(
+        "not-visible",
+        "Callers or definitions are not visible",
+        (
+            "is returned (to callers|by a function without)",
+            "comes from a function that is not called",
+            "may be used in",
+            "is stacked or unstacked in a file that was not",
+            "is kept in an object of",
+            "fix sees no call of it",
+            "its arguments may not hold",
+        ),
+        "The array leaves the files that `fix` was given, or is made by a function that nothing there calls.",
+        "Run `fix` on the whole project, with its entry point. For a library without one, use `--layout stacked`.",
+    ),
+    StackedCause(
+        "reachable",
+        "Can be changed from elsewhere",
+        (
+            "can be reached through",
+            r"\S+ is read (from an object|by code)",
+            "is (read|replaced) (from|in) an object",
+            "is stored in",
+            "may depend on",
+            "is changed by a decorator",
+        ),
+        "Attributes are reached by computed names (`getattr`, `vars`, `sys.modules`), through objects that `fix`"
+        " cannot identify, or the program replaces functions while it runs.",
+        "Use the attribute by its name, on an object whose class is visible. Keep the arrays out of objects that are"
+        " changed this way.",
+    ),
+    StackedCause(
+        "mixed",
+        "Used both stacked and otherwise",
+        (
+            "is mixed with",
+            "is a container in one place",
+            "is used as stacked",
+            "is split over the devices in one place",
+            "may not hold one slice",
+            "is part of",
+            "is mapped over together",
+            "is unstacked together",
+            "is stacked in some",
+            "is a stacked array under",
+        ),
+        "Arrays that share a variable, a container or an argument must have one layout, and one of them may not be"
+        " stacked.",
+        "Give the stacked array a name of its own, or replicate on every way: `params = jax_utils.replicate(params)`"
+        " in both branches.",
+    ),
+    StackedCause(
+        "buffer",
+        "A view of a buffer that is written again",
+        ("is a view of a buffer",),
+        "The program fills the buffer again while the device may still read it.",
+        "Pass the view to the step in the very next statement, or copy it: `shard(buffer.copy())`.",
+    ),
+    StackedCause(
+        "padding",
+        "pad_shard_unpad",
+        (r"is (padded and cut up|put together) by pad_shard_unpad",),
+        "flax pads the batch and splits it at each call. The map inside takes what flax gives it.",
+        "Nothing. The parameters beside it can be global.",
+    ),
+    StackedCause(
+        "not-followed",
+        "Code that fix cannot follow",
+        (
+            "is used in a statement",
+            "changes in a loop",
+            "is prefetched in a way",
+            "following the program failed",
+            "the program is too large",
+            "its cells last ran",
+        ),
+        "The analysis ends here: an unusual statement, cells that ran in another order, a program that is too large,"
+        " or a fault of jaxmigrate's.",
+        "Write the line in a simpler way. Run the notebook from top to bottom and save it. Run `fix` on one program"
+        " at a time. Report a fault.",
+    ),
+)
+
+
+@cache
+def cause_of(reason: str) -> StackedCause | None:
+    """The cause that a reason stands for; None if the table has none, which a test excludes."""
+    return next((one for one in CAUSES if re.match("|".join(one.begins), reason)), None)
+
+
+def stacked_cause(anchor: str) -> StackedCause | None:
+    """The cause with an anchor; None if there is none."""
+    return next((one for one in CAUSES if one.anchor == anchor), None)
