@@ -40,8 +40,8 @@ def index(pages: dict[str, RulePage]) -> str:
     lines = [
         "# Rules\n",
         "Each page is what `jaxmigrate rule CODE` prints: what the rule finds, why that is bad, an example, what to",
-        "write instead, and when the rule may be wrong. Pages of what `fix` leaves say why. The tests lint the examples,",
-        "and run those that can run: what such a page says of JAX was printed by it.",
+        "write instead, and when the rule may be wrong. Pages of what `fix` leaves say why. The tests lint the",
+        "examples, and run those that can run: what such a page says of JAX was printed by it.",
     ]
     for start, title in GROUPS.items():
         lines += ["", f"## {title}", "", "| code | finds |", "| --- | --- |"]
