@@ -29,6 +29,7 @@ from jaxmigrate.program.collectives import (
     argument,
     axis_given,
 )
+from jaxmigrate.program.library import starting
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver, call_arguments, own_statements
 from jaxmigrate.program.scopes import FunctionNode, children
@@ -48,7 +49,7 @@ from jaxmigrate.records import made, record, replace
 
 DEEPEST = 12
 DEEPEST_OUTSIDE = 4  # outside every map, only wrappers of maps are of interest
-KNOWN_LIBRARIES = ("jax.", "functools.", "builtins.", "itertools.", "operator.", "numpy.")
+KNOWN_LIBRARIES = starting("followed")
 
 
 @record

@@ -17,6 +17,7 @@ from jaxmigrate.program.collectives import (
     VMAP,
     argument,
 )
+from jaxmigrate.program.library import named
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.scopes import defaults_of, walk
@@ -36,8 +37,8 @@ from jaxmigrate.program.values import (
 )
 
 DEEPEST = 6  # functions that a mesh is handed through
-CACHES = frozenset({"functools.cache", "functools.lru_cache"})
-TRANSFORMATIONS = TRANSPARENT | GRADIENTS | {f"jax.{name}" for name in ("hessian", "jacfwd", "jacrev", "jacobian")}
+CACHES = named("cache")
+TRANSFORMATIONS = TRANSPARENT | GRADIENTS | named("jacobian")
 
 
 def is_map(name: str) -> bool:

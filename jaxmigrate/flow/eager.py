@@ -9,12 +9,13 @@ import ast
 from collections.abc import Iterator
 
 from jaxmigrate.flow.axes import calls_of
+from jaxmigrate.program.library import named
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.scopes import FunctionNode
 from jaxmigrate.program.values import External, Function
 
-RUNNERS = frozenset({"absl.app.run"})
+RUNNERS = named("runs-main")
 
 
 def eager_calls(module: Module, resolver: Resolver) -> Iterator[ast.Call]:

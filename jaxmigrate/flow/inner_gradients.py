@@ -12,6 +12,7 @@ import builtins
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from jaxmigrate.program.library import named
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.values import (
@@ -27,17 +28,9 @@ from jaxmigrate.program.values import (
     Value,
 )
 
-GRADIENTS = frozenset(
-    f"jax.{name}" for name in ("grad", "value_and_grad", "vjp", "linearize", "jacrev", "jacobian", "hessian")
-)
+GRADIENTS = named("reverse-mode")
 TWINS = ("value_and_grad", "grad", "vjp", "filter_grad", "filter_value_and_grad", "jacrev", "hessian")
-CARRYING = frozenset(
-    f"jax.{name}"
-    for name in (
-        *("lax.scan", "lax.while_loop", "lax.fori_loop", "lax.cond", "lax.switch", "lax.map", "lax.associative_scan"),
-        *("custom_vjp", "custom_jvp", "custom_gradient", "pure_callback", "experimental.io_callback"),
-    )
-)
+CARRYING = named("control-flow", "callback", "custom-rule")
 KNOWN = frozenset(
     {
         *("jax", "numpy", "builtins", "functools", "math", "itertools", "operator", "typing", "collections"),

@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import NamedTuple, cast
 
 from jaxmigrate.program.imports import reached
+from jaxmigrate.program.library import starting
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.values import Constant, External, Partial
 
-LIBRARIES = ("flax.", "haiku.", "equinox.")
+LIBRARIES = starting("layers")
 KEYWORDS = ("axis_name", "cross_replica_axis")
 
 

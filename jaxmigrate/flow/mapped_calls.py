@@ -7,12 +7,13 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from jaxmigrate.program.collectives import SHARD_MAPS, SPECS, argument
+from jaxmigrate.program.library import named
 from jaxmigrate.program.modules import Module, Project
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.scopes import Binding
 from jaxmigrate.program.values import Application, Argument, External, Value
 
-JITS = frozenset({"jax.jit", "jax.pjit", "jax.experimental.pjit.pjit"})
+JITS = named("jit")
 
 
 class ShardCall(NamedTuple):

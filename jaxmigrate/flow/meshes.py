@@ -7,16 +7,15 @@ from typing import NamedTuple
 
 from jaxmigrate.flow.axis_values import axis_names
 from jaxmigrate.program.collectives import MAKE_MESH, MESHES, argument
+from jaxmigrate.program.library import named
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.values import Application, Argument, Constant, External, Value
 
-DEVICES = frozenset({"jax.devices", "jax.local_devices"})
-ARRAYS = frozenset({"numpy.array", "numpy.asarray", "jax.numpy.array", "jax.numpy.asarray"})
-RESHAPES = frozenset({"numpy.reshape", "jax.numpy.reshape"})
-DEVICE_MESHES = frozenset(
-    f"jax.experimental.mesh_utils.{name}" for name in ("create_device_mesh", "create_hybrid_device_mesh")
-)
+DEVICES = named("devices")
+ARRAYS = named("array-of")
+RESHAPES = named("reshapes")
+DEVICE_MESHES = named("device-mesh")
 
 
 class MeshCall(NamedTuple):

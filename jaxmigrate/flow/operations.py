@@ -18,6 +18,7 @@ from jaxmigrate.program.collectives import (
     argument,
     axis_argument,
 )
+from jaxmigrate.program.library import named
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver, call_arguments, returned_by
 from jaxmigrate.program.values import (
@@ -34,10 +35,7 @@ from jaxmigrate.program.values import (
 from jaxmigrate.records import record
 
 DEEPEST = 5
-RUNNERS = frozenset(
-    {f"jax.lax.{name}" for name in ("cond", "switch", "scan", "fori_loop", "while_loop", "map")}
-    | {f"jax.{name}" for name in ("tree.map", "tree_util.tree_map", "tree_map")}
-)
+RUNNERS = named("control-flow", "tree-map")
 LIKE_COLLECTIVES = re.compile("(psum|pmean|pmax|pmin|all_gather|ppermute)_")  # pmean_if_pmap, and its like in libraries
 
 

@@ -8,13 +8,14 @@ from collections.abc import Iterator, Sequence
 
 from jaxmigrate.flow.axes import expression_calls
 from jaxmigrate.flow.operations import Operation, operations, same_sequence
+from jaxmigrate.program.library import named
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.scopes import children, inner_statements, is_docstring, walk
 from jaxmigrate.program.values import Application, External, Function, Value
 from jaxmigrate.records import record, replace
 
-PROCESS_INDEX = frozenset({"jax.process_index", "jax.host_id", "jax.lib.xla_bridge.process_index"})
+PROCESS_INDEX = named("process-index")
 PLAIN = (ast.Assign, ast.Expr, ast.Return, ast.AugAssign, ast.AnnAssign, ast.FunctionDef, ast.ClassDef, ast.Import)
 ENDS = ast.Return | ast.Raise | ast.Continue | ast.Break
 

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterable, Iterator, Mapping
 
 from jaxmigrate.program.collectives import argument
+from jaxmigrate.program.library import named, the
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver, bind, call_arguments
 from jaxmigrate.program.scopes import all_parameters
@@ -24,8 +25,9 @@ from jaxmigrate.program.values import (
 
 SELF = "self"  # under which bindings keep, for each class in line, the object whose method runs
 APPLIED = frozenset({"apply", "init", "init_with_output"})
-WRAPPERS = ("flax.linen.compact", "flax.linen.nowrap", "flax.linen.jit", "flax.linen.remat")
-PROPERTIES = frozenset({"builtins.property", "functools.cached_property"})
+WRAPPERS = named("lifted")
+PROPERTIES = named("property")
+NETWORK = the("network")
 DERIVATIVES = frozenset({"defvjp", "defjvp", "defjvps"})
 Bindings = Mapping[tuple[ast.AST, str], Values]
 
@@ -147,7 +149,7 @@ def applied(call: ast.Call, module: Module, resolver: Resolver) -> Iterator[tupl
 
 
 def _is_network(made: Instance, resolver: Resolver) -> bool:
-    return any(isinstance(v, External) and v.name == "flax.linen.Module" for v in resolver.bases(made.cls))
+    return any(isinstance(v, External) and v.name == NETWORK for v in resolver.bases(made.cls))
 
 
 def _name(value: Value) -> str:

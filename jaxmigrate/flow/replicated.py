@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from jaxmigrate.flow.axes import by_last_name
-from jaxmigrate.flow.layout.idioms import BROADCASTS, STACKS, single_return
+from jaxmigrate.flow.layout.idioms import BROADCASTS, REPLICATES, STACKS, single_return
 from jaxmigrate.flow.mapped_methods import MappedMethods
 from jaxmigrate.flow.operations import is_device_map
 from jaxmigrate.flow.readings import DeviceMap
@@ -21,11 +21,10 @@ from jaxmigrate.program.callers import callers_of
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver, returned_by
 from jaxmigrate.program.scopes import Binding, FunctionNode, Scope, defaults_of, positional_names
-from jaxmigrate.program.trees import TREE_MAPS
+from jaxmigrate.program.trees import ANY_TREE_MAPS
 from jaxmigrate.program.values import Application, External, Function, Parameter, Value, Values
 from jaxmigrate.records import made, record, replace
 
-LIBRARY = frozenset({"flax.jax_utils.replicate", "jax.device_put_replicated"})
 DEEPEST = 5
 
 
@@ -291,7 +290,7 @@ class Replicated:
         if isinstance(callee, Function):
             returned = _only_return(callee.node)
             return isinstance(returned, ast.Call) and self._made_equal(returned, callee.module, depth) is True
-        if isinstance(callee, External) and callee.name in TREE_MAPS and len(call.args) == 2:
+        if isinstance(callee, External) and callee.name in ANY_TREE_MAPS and len(call.args) == 2:
             function = self.resolver.value(call.args[0], module)
             made = single_return(function.node) if isinstance(function, Function) else None
             inside = function.module if isinstance(function, Function) else module
@@ -309,7 +308,7 @@ class Replicated:
         """Whether a call puts one thing on a leading axis again and again."""
         callee = self.resolver.value(call.func, module)
         name = callee.name if isinstance(callee, External) else ""
-        if name in LIBRARY or name in BROADCASTS:
+        if name in REPLICATES or name in BROADCASTS:
             return True
         match call.args[:1]:
             case [ast.BinOp(left=ast.List(elts=[_]), op=ast.Mult())] if name in STACKS:

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 
 from jaxmigrate.flow.axes import last_name
 from jaxmigrate.migrate.nesting import certain, functions_reached, maps_inside, maps_reached
+from jaxmigrate.program.library import named
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.scopes import FunctionNode
 from jaxmigrate.program.sites import MappedSite, axis_of
@@ -25,10 +26,7 @@ from jaxmigrate.program.values import Application, Constant, External
 
 UNNAMED = "none"
 KEYWORDS = frozenset({"axis_name", "in_axes", "out_axes", None})
-DIFFERENTIATIONS = frozenset(
-    f"jax.{name}"
-    for name in ("grad", "value_and_grad", "vjp", "jvp", "linearize", "jacfwd", "jacrev", "jacobian", "hessian")
-)
+DIFFERENTIATIONS = named("gradient", "jacobian", "linear-map")
 MOST_STEPS = 200
 
 

@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
+from jaxmigrate.program.collectives import PMAP
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver
-from jaxmigrate.program.sites import PMAP, MappedSite, mapped_values
+from jaxmigrate.program.sites import MappedSite, mapped_values
 from jaxmigrate.program.values import Application, External, Function, Parameter, Partial, Value, Values
 
 MOST_FUNCTIONS = 200

@@ -5,51 +5,27 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
+from jaxmigrate.program.library import named, the, valued
 from jaxmigrate.program.values import Argument
 
-REDUCTIONS = frozenset({"jax.lax.psum", "jax.lax.pmean", "jax.lax.pmax", "jax.lax.pmin"})
-IF_MAPPED = {  # functions of libraries that reduce where the axis is bound, and give back their operand elsewhere
-    "kfac_jax.utils.pmean_if_pmap": "jax.lax.pmean",
-    "kfac_jax.utils.psum_if_pmap": "jax.lax.psum",
-}
-AXIS_POSITIONS = {
-    **dict.fromkeys(REDUCTIONS, 1),
-    "jax.lax.all_gather": 1,
-    "jax.lax.all_gather_invariant": 1,
-    "jax.lax.all_to_all": 1,
-    "jax.lax.ppermute": 1,
-    "jax.lax.pshuffle": 1,
-    "jax.lax.pswapaxes": 1,
-    "jax.lax.psum_scatter": 1,
-    "jax.lax.axis_index": 0,
-    "jax.lax.axis_size": 0,
-}
-SILENT = frozenset({"jax.lax.axis_index", "jax.lax.axis_size"})  # no device waits for another in these
+REDUCTIONS = named("reduction")
+IF_MAPPED = valued(
+    "if-mapped"
+)  # functions of libraries that reduce where the axis is bound, and give back their operand elsewhere
+AXIS_POSITIONS = {name: int(position) for name, position in valued("axis").items()}
+SILENT = named("no-wait")  # no device waits for another in these
 COMMUNICATING = frozenset(AXIS_POSITIONS) - SILENT
-HOST_SYNCS = frozenset(
-    f"jax.experimental.multihost_utils.{name}"
-    for name in ("sync_global_devices", "process_allgather", "broadcast_one_to_all", "assert_equal")
-)
+HOST_SYNCS = named("host-sync")
 
-PMAP = "jax.pmap"
-VMAP = "jax.vmap"
-SHARD_MAPS = frozenset({"jax.shard_map", "jax.experimental.shard_map.shard_map"})
-OTHER_MAPS = frozenset({"jax.smap", "jax.experimental.maps.xmap", "jax.xmap", "jax.experimental.shard_map.smap"})
+PMAP = the("pmap")
+VMAP = the("vmap")
+SHARD_MAPS = named("shard-map")
+OTHER_MAPS = named("other-map")
 MAKE_MESH = "jax.make_mesh"
-MESHES = frozenset({"jax.sharding.Mesh", MAKE_MESH, "jax.experimental.maps.Mesh", "jax.interpreters.pxla.Mesh"})
-SPECS = frozenset({"jax.sharding.PartitionSpec", "jax.P", "jax.experimental.PartitionSpec"})
-GRADIENTS = frozenset({"jax.grad", "jax.value_and_grad"})
-TRANSPARENT = frozenset(
-    {
-        "jax.jit",
-        "jax.checkpoint",
-        "jax.remat",
-        "jax.named_call",
-        "jax.custom_vjp",
-        "jax.custom_jvp",
-        "jax.custom_gradient",
-    }
-)
+MESHES = named("mesh")
+SPECS = named("spec")
+GRADIENTS = named("gradient")
+TRANSPARENT = named("same-call", "custom-gradient")
 
 
 def argument(arguments: Iterable[Argument], position: int | None, *keywords: str) -> Argument | None:

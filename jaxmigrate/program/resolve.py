@@ -10,6 +10,7 @@ import ast
 from collections.abc import Iterable, Iterator
 from typing import cast
 
+from jaxmigrate.program.library import named
 from jaxmigrate.program.modules import Module, Project
 from jaxmigrate.program.order import reaching
 from jaxmigrate.program.scopes import Binding, FunctionNode, Scope, all_parameters, children
@@ -31,7 +32,7 @@ from jaxmigrate.program.values import (
     Values,
 )
 
-PARTIALS = frozenset({"functools.partial", "jax.tree_util.Partial", "functools.partialmethod"})
+PARTIALS = named("partial", "partial-method")
 HOMES = (
     ("jax._src.api.", "jax."),
     ("jax.api.", "jax."),
@@ -492,18 +493,7 @@ def _place(binding: Binding, module: Module) -> ast.stmt | None:
     return node if simple and node in module.tree.body else None
 
 
-TRANSPARENT_DECORATORS = frozenset(
-    {
-        "builtins.staticmethod",
-        "builtins.classmethod",
-        "typing.no_type_check",
-        "typing.final",
-        "typing.override",
-        "abc.abstractmethod",
-        "jax.named_call",
-        "functools.wraps",
-    }
-)
+TRANSPARENT_DECORATORS = named("same-function", "named-call")
 
 
 def partial_of(callee: Value, arguments: tuple[Argument, ...], node: ast.expr, module: Module) -> Partial:

@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Literal, TypeAlias, cast
 
+from jaxmigrate.program.collectives import PMAP
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import PARTIALS, Resolver, call_arguments, canonical
 from jaxmigrate.program.scopes import Binding
@@ -30,7 +31,6 @@ from jaxmigrate.program.values import (
 )
 from jaxmigrate.records import record
 
-PMAP = "jax.pmap"
 ReferenceNode: TypeAlias = ast.Name | ast.Attribute
 Use = Literal["call", "partial", "decorator", "value"]
 

@@ -6,17 +6,18 @@ from collections.abc import Iterator
 
 from jaxmigrate.findings import Finding
 from jaxmigrate.flow.facts import Facts
+from jaxmigrate.flow.layout.idioms import REPLICATES
 from jaxmigrate.flow.mapped_calls import shard_calls
 from jaxmigrate.flow.specs import spec_axes
 from jaxmigrate.program.values import Application, External, Value
 
 CODE = "JM503"
-REPLICATES = frozenset({"flax.jax_utils.replicate", "jax.device_put_replicated"})
+LAST_NAMES = frozenset(name.rpartition(".")[2] for name in REPLICATES)
 
 
 def check(facts: Facts) -> Iterator[Finding]:
     """Results of `replicate` that reach an argument whose spec is `P()`."""
-    modules = [module for module in facts.modules if "replicate" in module.text]
+    modules = [module for module in facts.modules if any(name in module.text for name in LAST_NAMES)]
     for found in shard_calls(modules, facts.resolver):
         for given, spec in found.specs():
             if spec.expression is None or spec_axes(spec.expression, spec.module, facts.resolver) != frozenset():

@@ -11,10 +11,11 @@ from jaxmigrate.flow.facts import Facts
 from jaxmigrate.flow.mapped_calls import shard_calls
 from jaxmigrate.flow.specs import spec_axes
 from jaxmigrate.program.collectives import MAKE_MESH, argument
+from jaxmigrate.program.library import starting
 from jaxmigrate.program.values import Application, Argument, External, Value
 
 CODE = "JM504"
-FRESH = ("numpy.", "jax.numpy.", "jax.random.")
+FRESH = starting("fresh")
 
 
 def check(facts: Facts) -> Iterator[Finding]:

@@ -101,12 +101,15 @@ def test_first_elements_of_scalars(body: str, out: str, expected: list[str]) -> 
     [
         ("jax_utils.replicate(w)", ["JM503"]),
         ("jax.device_put_replicated(w, jax.devices())", ["JM415", "JM503"]),
+        ("jaxline.utils.bcast_local_devices(w)", ["JM503"]),
+        ("kfac_jax.utils.replicate_all_local_devices(w)", ["JM503"]),
         ("jax.device_put(w)", []),
         ("w", []),
     ],
 )
 def test_replicated_arrays(given: str, expected: list[str]) -> None:
     text = f"""
+    import jaxline.utils, kfac_jax
     def main(mesh, w, x):
         f = jax.jit(jax.shard_map(lambda w, x: w, mesh=mesh, in_specs=(P(), P('i')), out_specs=P()))
         v = {given}

@@ -28,6 +28,7 @@ from jaxmigrate.flow.layout.values import (
     Unknown,
     func,
 )
+from jaxmigrate.program.library import named
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import canonical, is_static
 from jaxmigrate.program.values import Class, Function, Instance
@@ -43,6 +44,11 @@ ARRAY_ATTRIBUTES = frozenset(
 )
 SAME_FOR_BOTH = frozenset({"dtype", "weak_type"})
 DEEPEST_NAME = 10  # of a library: `while isinstance(f, partial): f = f.func` goes down for ever
+SAME = named("same-function") | {
+    "staticmethod",
+    "classmethod",
+}  # as they are also written where nothing says whose they are
+PROPERTIES = named("property") | {"property"}
 
 
 def attribute_of(it: Interpreter, owner: Abstract, name: str, node: ast.Attribute, frame: Frame) -> Abstract:
@@ -186,8 +192,8 @@ def _instance_attribute(it: Interpreter, cls: Class, name: str, node: ast.Attrib
 def _method(it: Interpreter, method: Function, node: ast.expr, frame: Frame) -> Abstract:
     assert not isinstance(method.node, ast.Lambda)
     names = {it.idioms.called(d, method.module) or ast.unparse(d) for d in method.node.decorator_list}
-    names -= {"staticmethod", "classmethod", "builtins.staticmethod", "builtins.classmethod", "abc.abstractmethod"}
-    if names & {"property", "builtins.property", "functools.cached_property"}:
+    names -= SAME
+    if names & PROPERTIES:
         return calls.call_function(it, method, calls.given_of([]), node, frame)
     if names:
         it.escape(method, calls.pin("is changed by a decorator that fix cannot follow", node, frame))

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from jaxmigrate.program.library import named
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver, own_statements, returned_by
 from jaxmigrate.program.scopes import FunctionNode, all_parameters
@@ -16,9 +17,9 @@ if TYPE_CHECKING:
     from jaxmigrate.flow.layout.interpreter import Interpreter
 
 
-WRAPPERS = frozenset({"jax.vmap", "jax.jit", "jax.checkpoint", "jax.remat", "jax.named_call"})
+WRAPPERS = named("same-call", "vmap")
 DEEPEST = 6
-PAIR_MAKERS = frozenset({"haiku.transform_with_state", "haiku.multi_transform_with_state"})
+PAIR_MAKERS = named("pair-maker")
 
 
 def mapped_function(it: Interpreter, site: ast.expr) -> Function | None:

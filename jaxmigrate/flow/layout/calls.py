@@ -54,6 +54,7 @@ from jaxmigrate.flow.layout.values import (
     is_tracked,
     same,
 )
+from jaxmigrate.program.library import named
 from jaxmigrate.program.scopes import all_parameters, defaults_of, positional_names
 from jaxmigrate.program.values import Class, Function, Instance
 
@@ -61,24 +62,12 @@ if TYPE_CHECKING:
     from jaxmigrate.flow.layout.frames import Frame
     from jaxmigrate.flow.layout.interpreter import Interpreter
 
-PARTIALS = frozenset({"functools.partial", "jax.tree_util.Partial"})
+PARTIALS = named("partial")  # and no partialmethod, which binds the object before it
 DEEPEST_PARTIAL = 3
-REFLECTION = frozenset(
-    {"builtins.locals", "builtins.globals", "builtins.vars", "builtins.eval", "builtins.exec", "builtins.__import__"}
-    | {"importlib.import_module", "runpy.run_path", "runpy.run_module", "importlib.reload"}
-    | {"inspect.getmodule", "pkgutil.resolve_name"}
-)
-RUNS_MAIN = frozenset({"absl.app.run"})
-OF_MODULES = frozenset(  # not of functions
-    {"builtins.__import__", "builtins.globals", "importlib.import_module", "importlib.reload"}
-    | {"inspect.getmodule", "pkgutil.resolve_name"}
-)
-INSPECTION = frozenset(
-    {"inspect.currentframe", "inspect.stack", "inspect.trace", "inspect.getouterframes", "inspect.getinnerframes"}
-    | {"sys._getframe", "gc.get_objects", "gc.get_referrers", "sys.settrace", "sys.setprofile"}
-    | {"inspect.getargvalues", "traceback.TracebackException", "traceback.StackSummary.extract", "cgitb.enable"}
-    | {"cgitb.handler", "cgitb.html", "cgitb.text", "logging.Logger.findCaller"}
-)
+REFLECTION = named("reflection")
+RUNS_MAIN = named("runs-main")
+OF_MODULES = named("of-modules")  # not of functions
+INSPECTION = named("inspection")
 
 
 def pin(reason: str, node: ast.AST, frame: Frame) -> Pin:

@@ -7,23 +7,15 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from jaxmigrate.flow.variance.library import NAMED_TUPLES
+from jaxmigrate.program.library import named
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.values import Class, External, ModuleValue
 
 if TYPE_CHECKING:
     from jaxmigrate.flow.layout.interpreter import Interpreter
 
-INERT_BASES = frozenset(
-    {"builtins.object", "abc.ABC", "typing.Generic", "typing.Protocol", "enum.Enum", "builtins.Exception"}
-    | {"typing.NamedTuple", "dataclasses.dataclass", "builtins.ValueError", "builtins.RuntimeError"}
-    | {"jaxline.experiment.AbstractExperiment"}  # of which `experiments` knows what it reads
-)
-PYTREE_MARKS = frozenset(
-    {"flax.struct.dataclass", "chex.dataclass", "jax.tree_util.register_pytree_node_class"}
-    | {"jax.tree_util.register_dataclass", "flax.training.train_state.TrainState"}
-    | NAMED_TUPLES
-    | {"flax.struct.PyTreeNode", "jax_dataclasses.pytree_dataclass", "simple_parsing.Serializable", "equinox.Module"}
-)
+INERT_BASES = named("inert-base")
+PYTREE_MARKS = named("pytree", "named-tuple")
 
 
 def marks_of(it: Interpreter, cls: Class) -> Iterator[tuple[ast.expr, Module]]:

@@ -6,22 +6,19 @@ import ast
 from typing import TYPE_CHECKING
 
 from jaxmigrate.flow.layout import calls, devices, expressions, frames, methods, module_names
-from jaxmigrate.flow.layout.idioms import TREE_MAPS
 from jaxmigrate.flow.layout.values import PLAIN, Abstract, Ext, Func, Mod, Site, func
+from jaxmigrate.program.library import named
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import canonical
 from jaxmigrate.program.scopes import is_docstring
+from jaxmigrate.program.trees import ANY_TREE_MAPS
 from jaxmigrate.program.values import Function
 
 if TYPE_CHECKING:
     from jaxmigrate.flow.layout.frames import Frame
     from jaxmigrate.flow.layout.interpreter import Interpreter
 
-INERT_DECORATORS = frozenset(
-    {"builtins.staticmethod", "builtins.classmethod", "functools.wraps", "typing.no_type_check", "typing.override"}
-    | {"abc.abstractmethod", "typing.final", "typing.overload"}
-    | {"jaxline.utils.disable_pmap_jit", "jaxline.utils.debugger_fallback"}  # which change nothing but by their flags
-)
+INERT_DECORATORS = named("same-function", "inert-decorator")
 STARTS_PROGRAM = frozenset({"hydra.main", "click.command", "click.group", "click.option", "click.argument"})
 
 
@@ -74,7 +71,7 @@ def _only_indexes(it: Interpreter, value: Abstract) -> bool:
     returned = last.value if isinstance(last, ast.Return) and all(map(is_docstring, before)) else None
     match returned:
         case ast.Call(func=func, args=[ast.Lambda(body=ast.Subscript(value=ast.Name())), ast.Name()], keywords=[]):
-            return it.idioms.external(func, function.module) in TREE_MAPS
+            return it.idioms.external(func, function.module) in ANY_TREE_MAPS
     return isinstance(returned, ast.Subscript) and isinstance(returned.value, ast.Name)
 
 

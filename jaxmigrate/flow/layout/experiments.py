@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from jaxmigrate.flow.layout import operations, survey
 from jaxmigrate.flow.layout.state import Given
 from jaxmigrate.flow.layout.values import Abstract, Cell, Func, Pin, Ref
+from jaxmigrate.program.library import named, the
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.values import Class, External, Function, Instance
 
@@ -24,8 +25,8 @@ if TYPE_CHECKING:
     from jaxmigrate.flow.layout.frames import Frame
     from jaxmigrate.flow.layout.interpreter import Interpreter
 
-BASE = "jaxline.experiment.AbstractExperiment"
-LOOPS = frozenset({"jaxline.platform.main", "jaxline.train.train", "jaxline.train.evaluate"})
+BASE = the("experiment-base")
+LOOPS = named("experiment-loop")
 SLICES, WHOLES = "CHECKPOINT_ATTRS", "NON_BROADCAST_CHECKPOINT_ATTRS"
 TABLES = frozenset({SLICES, WHOLES})
 HANDED_OVER = frozenset({"global_step", "rng"})

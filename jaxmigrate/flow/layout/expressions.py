@@ -25,9 +25,10 @@ from jaxmigrate.flow.layout.values import (
     func,
     is_tracked,
 )
+from jaxmigrate.program.library import named
 from jaxmigrate.program.values import Class, Function
 
-OF_TYPES = frozenset({"typing", "typing_extensions", "collections", "collections.abc"})
+OF_TYPES = named("of-types")
 DEEPEST_TUPLE = 5  # `head = (item, head)` in a loop goes on for ever
 GENERIC = frozenset({"dict", "frozenset", "list", "set", "tuple", "type"})
 

@@ -11,6 +11,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple
 
 from jaxmigrate.flow.layout import classes, survey
+from jaxmigrate.program.library import named
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import own_statements
 from jaxmigrate.program.scopes import is_docstring
@@ -21,9 +22,7 @@ if TYPE_CHECKING:
 
     from jaxmigrate.flow.layout.interpreter import Interpreter
 
-WRAPS = frozenset(  # what runs no function that it is given
-    {"functools.partial", "jax.checkpoint", "jax.grad", "jax.jit", "jax.pmap", "jax.value_and_grad", "jax.vmap"}
-)
+WRAPS = named("defers")  # what runs no function that it is given
 WRAPPERS = frozenset({"staticmethod", "classmethod"})  # what they make lets an object's own attribute go before it
 HOOKS = frozenset(  # by which a class makes objects, or finds their attributes, in another way
     {"__new__", "__getattribute__", "__setattr__", "__delattr__", "__getstate__", "__setstate__", "__slots__"}

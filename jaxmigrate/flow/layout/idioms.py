@@ -5,9 +5,11 @@ from __future__ import annotations
 import ast
 from typing import Literal
 
+from jaxmigrate.program.library import named, the
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.scopes import FunctionNode, is_docstring, positional_names
+from jaxmigrate.program.trees import ANY_TREE_MAPS
 from jaxmigrate.program.values import Application, External, Function, Value
 from jaxmigrate.records import record
 
@@ -15,31 +17,21 @@ Kind = Literal[
     "replicate", "split", "first", "inner", "merge", "metrics", "prefetch", "rows", "stack", "checkpoint"
 ]  # fmt: skip
 
-KFAC_REPLICATES = "kfac_jax.utils.replicate_all_local_devices"
-REPLICATES = frozenset(
-    {"flax.jax_utils.replicate", "jax.device_put_replicated", "jaxline.utils.bcast_local_devices", KFAC_REPLICATES}
-)
-SPLITS = frozenset({"flax.training.common_utils.shard"})
-KEY_SPLITS = frozenset({"flax.training.common_utils.shard_prng_key"})
-UNREPLICATE = "flax.jax_utils.unreplicate"
-FIRSTS = frozenset({UNREPLICATE, "jaxline.utils.get_first"})
-METRICS = frozenset({"flax.training.common_utils.get_metrics"})
-PREFETCHES = frozenset({"flax.jax_utils.prefetch_to_device"})
-TREE_MAPS = frozenset(
-    {"jax.tree.map", "jax.tree_map", "jax.tree_util.tree_map", "jax.tree_multimap", "jax.tree_util.tree_multimap"}
-    | {"tree.map_structure"}
-)
-TREE_LEAVES = frozenset({"jax.tree.leaves", "jax.tree_leaves", "jax.tree_util.tree_leaves"})
-UNCHANGED = frozenset({"jax.device_get", "jax.block_until_ready", "copy.copy", "copy.deepcopy"})
-WITHOUT_LOOKING = frozenset(
-    {"builtins.id", "builtins.callable", "gc.collect"}
-    | {"jax.tree.structure", "jax.tree_structure", "jax.tree_util.tree_structure"}
-)
-COUNTS = frozenset({"jax.local_device_count", "jax.device_count"})
-DEVICES = frozenset({"jax.local_devices", "jax.devices"})
-STACKS = frozenset({"jax.numpy.stack", "jax.numpy.array", "jax.numpy.asarray", "numpy.stack", "numpy.array"})
-BROADCASTS = frozenset({"jax.numpy.broadcast_to", "numpy.broadcast_to"})
-SHAPES = frozenset({"jax.numpy.shape", "numpy.shape"})
+KFAC_REPLICATES = the("kfac-replicates")
+REPLICATES = named("replicates")
+SPLITS = named("splits")
+KEY_SPLITS = named("splits-key")
+UNREPLICATE = the("unreplicates")
+FIRSTS = named("first")
+METRICS = named("metrics")
+PREFETCHES = named("prefetches")
+UNCHANGED = named("unchanged")
+WITHOUT_LOOKING = named("only-looks", "tree-structure")
+COUNTS = named("counts")
+DEVICES = named("devices")
+STACKS = named("stacks")
+BROADCASTS = named("broadcasts")
+SHAPES = named("shape-of")
 ARRAYS = frozenset(
     {"arange", "array", "asarray", "cos", "empty", "exp", "eye", "full", "identity", "linspace", "log", "maximum"}
     | {"mean", "minimum", "ones", "ones_like", "sin", "sqrt", "sum", "tanh", "tril", "triu", "where", "zeros"}
@@ -47,11 +39,11 @@ ARRAYS = frozenset(
 )
 KEYS = frozenset({"PRNGKey", "bernoulli", "fold_in", "key", "normal", "randint", "split", "uniform"})
 OF_OTHER_SIZES = frozenset({"sizes", "product", "same", "wider"})  # shapes that do not come from the array itself
-RESHAPES = frozenset({"jax.numpy.reshape", "numpy.reshape"})
+RESHAPES = named("reshapes")
 FLAX_FILES = {"flax/jax_utils.py": "flax.jax_utils", "flax/training/common_utils.py": "flax.training.common_utils"}
 
 
-STRONG = frozenset(f"jax.numpy.{name}" for name in ("ones", "zeros", "empty", "eye", "identity", "linspace", "arange"))
+STRONG = named("strong")
 
 
 @record
@@ -266,7 +258,7 @@ class Idioms:
             return None
         if found is None and len(returned.args) == 2 and not returned.keywords:
             mapped, tree = returned.args
-            if self.external(returned.func, function.module) in TREE_MAPS:
+            if self.external(returned.func, function.module) in ANY_TREE_MAPS:
                 value = self.resolver.value(mapped, function.module)
                 inner = self.of_function(value) if isinstance(value, Function) else None
                 found = Idiom(inner.kind, tree, "tree") if inner is not None else None

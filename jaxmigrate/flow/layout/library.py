@@ -14,8 +14,6 @@ from jaxmigrate.flow.layout.idioms import (
     REPLICATES,
     SPLITS,
     STACKS,
-    TREE_LEAVES,
-    TREE_MAPS,
     UNCHANGED,
     WITHOUT_LOOKING,
 )
@@ -39,27 +37,26 @@ from jaxmigrate.flow.layout.values import (
     is_tracked,
     leaves_plain,
 )
+from jaxmigrate.program.library import named, starting
 from jaxmigrate.program.resolve import is_classmethod, is_static
+from jaxmigrate.program.trees import ANY_TREE_MAPS, TREE_LEAVES
 from jaxmigrate.program.values import Class, Function
 
 if TYPE_CHECKING:
     from jaxmigrate.flow.layout.frames import Frame
     from jaxmigrate.flow.layout.interpreter import Interpreter
 
-ITERATORS = frozenset(
-    {"builtins.iter", "builtins.list", "builtins.tuple", "builtins.reversed", "itertools.cycle", "itertools.islice"}
-    | {"tqdm.tqdm", "tqdm.auto.tqdm", "tqdm.trange", "collections.deque", "tqdm.notebook.tqdm", "builtins.sorted"}
-)
-RESTORES = frozenset({"flax.training.checkpoints.restore_checkpoint"})
-FIELDWISE = frozenset({"dataclasses.replace"})
-COPIES = frozenset({"jax.numpy.asarray", "jax.numpy.array", "numpy.asarray", "numpy.array", "jax.numpy.copy"})
-MERGES = frozenset({"flax.core.copy", "flax.core.frozen_dict.copy"})
-THAWS = frozenset(f"flax.core.{room}{name}" for room in ("", "frozen_dict.") for name in ("freeze", "unfreeze"))
-FETCHES = frozenset({"jax.device_get", "numpy.asarray", "numpy.array"})
-FROZEN = frozenset({"flax.core.FrozenDict", "flax.core.frozen_dict.FrozenDict"})
+ITERATORS = named("iterates")
+RESTORES = named("restores")
+FIELDWISE = named("fieldwise")
+COPIES = named("array-of", "copy")
+MERGES = named("merges")
+THAWS = named("thaws")
+FETCHES = named("fetches")
+FROZEN = named("frozen")
 GIVES_ITS_LIKE = FIELDWISE | COPIES | THAWS | MERGES
-DEVICE_LIBRARIES = ("jax.", "flax.", "haiku.", "optax.", "chex.", "equinox.", "objax.", "distrax.", "rlax.", "brax.")
-DEVICE_EXCEPTIONS = ("jax.tree", "jax.device_get", "jax.device_put", "flax.jax_utils", "flax.training.checkpoints")
+DEVICE_LIBRARIES = starting("on-device")
+DEVICE_EXCEPTIONS = starting("not-on-device")
 
 
 def runs_on_devices(name: str) -> bool:
@@ -72,7 +69,7 @@ def call(it: Interpreter, name: str, given: Given, node: ast.expr, frame: Frame)
     values = given.positional
     if name in WITHOUT_LOOKING:
         return PLAIN
-    if name in TREE_MAPS:
+    if name in ANY_TREE_MAPS:
         return tree_map(it, given, node, frame)
     if not isinstance(node, ast.Call) or given.open:
         return None

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from jaxmigrate.flow.layout import classes, devices, expressions, mapped, survey
 from jaxmigrate.flow.layout.state import Given
 from jaxmigrate.flow.layout.values import Abstract, Func, MethodSite, Obj, Pin, Site, func
+from jaxmigrate.program.library import named
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import is_static
 from jaxmigrate.program.sites import listed
@@ -26,15 +27,12 @@ if TYPE_CHECKING:
 
 Def = ast.FunctionDef | ast.AsyncFunctionDef
 LOOKUPS = frozenset({"__getattribute__", "__class_getitem__", "__init_subclass__", "__set_name__"})
-INERT = frozenset(  # decorators of classes that leave their methods as they are
-    {"chex.dataclass", "dataclasses.dataclass", "flax.struct.dataclass", "functools.total_ordering", "typing.final"}
-    | {"jax.tree_util.register_pytree_node_class", "jax.tree_util.register_dataclass"}
-)
-INERT_METACLASSES = frozenset({"abc.ABCMeta", "builtins.type"})
+INERT = named("inert-class-decorator")  # decorators of classes that leave their methods as they are
+INERT_METACLASSES = named("inert-metaclass")
 WHOLE = frozenset({"__dict__", "__getstate__", "__reduce__"})  # attributes that give all others
 CONSTRUCTORS = frozenset({"__init__", "__new__", "__post_init__"})
-CONVERSIONS = frozenset({"builtins.int", "builtins.float", "builtins.str", "builtins.print"})
-LOOKERS = frozenset({"builtins.hasattr", "builtins.id", "builtins.isinstance", "builtins.super", "builtins.type"})
+CONVERSIONS = named("converts")
+LOOKERS = named("looker")
 
 
 def define(it: Interpreter, node: Def, frame: Frame) -> None:

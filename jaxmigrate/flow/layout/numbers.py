@@ -6,16 +6,17 @@ import ast
 from collections.abc import Sequence
 
 from jaxmigrate.flow.layout import bodies
+from jaxmigrate.program.library import named
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver, returned_by
 from jaxmigrate.program.values import External, Function, Value
 
-WRAPPERS = bodies.WRAPPERS - {"jax.vmap"}  # which makes arrays of numbers
+WRAPPERS = named("same-call")  # without vmap, which makes arrays of numbers
 # Of all axes, if none is named.
 REDUCTIONS = frozenset({"all", "any", "max", "mean", "min", "prod", "std", "sum", "var"})
 FUNCTIONS = REDUCTIONS | {"amax", "amin", "linalg.norm", "median", "nanmean", "nansum", "vdot"}
 ONE_BY_ONE = frozenset({"abs", "array", "asarray", "exp", "float32", "int32", "log", "log10", "sqrt", "square"})
-COLLECTIVES = frozenset(f"jax.lax.{name}" for name in ("pmax", "pmean", "pmin", "psum", "stop_gradient"))
+COLLECTIVES = named("averages")
 AXES = frozenset({"axis", "keepdims"})
 
 

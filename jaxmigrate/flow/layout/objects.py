@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from jaxmigrate.flow.layout import bodies, classes, survey
-from jaxmigrate.flow.variance.library import NAMED_TUPLES
+from jaxmigrate.program.library import valued
 from jaxmigrate.program.values import Class, External, Function
 
 if TYPE_CHECKING:
@@ -15,13 +15,7 @@ if TYPE_CHECKING:
 
 REPLACES = frozenset({"replace", "_replace"})
 MAKES_ANOTHER = REPLACES | {"create"}  # of flax's TrainState
-COPIED_BY = {
-    "flax.training.train_state.TrainState": "replace",
-    "flax.struct.dataclass": "replace",
-    "flax.struct.PyTreeNode": "replace",
-    "chex.dataclass": "replace",
-    **dict.fromkeys(NAMED_TUPLES, "_replace"),
-}
+COPIED_BY = valued("copied-by")
 NO_ARRAYS, ARRAYS = frozenset({"apply_fn", "tx"}), frozenset({"step", "params", "opt_state"})  # of flax's TrainState
 STATIC_MARKS = frozenset({"pytree_node", "static", "metadata"})
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from jaxmigrate.flow.layout import survey
 from jaxmigrate.flow.layout.buffers import is_written
-from jaxmigrate.flow.layout.idioms import REPLICATES, TREE_MAPS, UNREPLICATE, Idiom, Kind
+from jaxmigrate.flow.layout.idioms import REPLICATES, UNREPLICATE, Idiom, Kind
 from jaxmigrate.flow.layout.state import Op
 from jaxmigrate.flow.layout.values import (
     NOTHING,
@@ -26,16 +26,18 @@ from jaxmigrate.flow.layout.values import (
     is_tracked,
     leaves_plain,
 )
+from jaxmigrate.program.library import named
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.scopes import Binding
+from jaxmigrate.program.trees import ANY_TREE_MAPS
 from jaxmigrate.program.values import Class, External, Function
 
 if TYPE_CHECKING:
     from jaxmigrate.flow.layout.frames import Frame
     from jaxmigrate.flow.layout.interpreter import Interpreter
 
-SCALARS = frozenset({"builtins.float", "builtins.int", "builtins.bool", "builtins.round", "builtins.complex"})
-FETCHES = SCALARS | {"jax.device_get", "numpy.asarray", "numpy.array", "numpy.float32", "numpy.mean", "numpy.sum"}
+SCALARS = named("scalar")
+FETCHES = named("scalar", "fetches", "host-number")
 NAMINGS = ("def", "class", "import", "from")  # what binds a name without a value
 NUMBER_SPECS = tuple("bdoxXeEfFgGn%")
 
@@ -264,7 +266,7 @@ def may_look_at_place(it: Interpreter, op: Op) -> bool:
 
 def _may_be_flaxs(it: Interpreter, call: ast.Call, module: Module, seen: set[ast.AST]) -> bool:
     """Whether a call may be one of flax's unreplicate, or of a function of the project that calls it."""
-    given = call.args[:1] if it.idioms.external(call.func, module) in TREE_MAPS else []
+    given = call.args[:1] if it.idioms.external(call.func, module) in ANY_TREE_MAPS else []
     for called in (call.func, *given):
         for value in it.resolver.values(called, module):
             if isinstance(value, External):

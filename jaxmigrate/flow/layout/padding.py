@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING
 from jaxmigrate.flow.layout import calls
 from jaxmigrate.flow.layout.state import Given
 from jaxmigrate.flow.layout.values import NOTHING, PLAIN, Abstract, Func, Nothing, Padded, Pin, Ref, func, same
+from jaxmigrate.program.library import the
 
 if TYPE_CHECKING:
     from jaxmigrate.flow.layout.frames import Frame
     from jaxmigrate.flow.layout.interpreter import Interpreter
 
-PADS = "flax.jax_utils.pad_shard_unpad"
+PADS = the("pads")
 OPTIONS = frozenset({"static_argnums", "static_argnames", "static_return"})
 OWN = "min_device_batch"  # which it takes itself
 WHY = "is padded and cut up by pad_shard_unpad"

@@ -17,6 +17,7 @@ from jaxmigrate.flow.layout.idioms import is_generator
 from jaxmigrate.flow.layout.objects import REPLACES
 from jaxmigrate.flow.layout.onlookers import ROUND_NAMES
 from jaxmigrate.flow.layout.values import Ref
+from jaxmigrate.program.library import named, starting
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import own_statements
 from jaxmigrate.program.scopes import Scope, positional_names
@@ -26,20 +27,13 @@ if TYPE_CHECKING:
     from jaxmigrate.flow.layout.interpreter import Interpreter
     from jaxmigrate.flow.layout.state import Given
 
-READERS = (
-    *("jax.tree.", "jax.tree_util.tree_", "jax.numpy.", "jax.device_get", "jax.random.", "jax.nn.", "numpy."),
-    *("flax.jax_utils.", "flax.serialization.to_bytes", "flax.traverse_util.flatten_dict", "absl.logging.", "logging."),
-    *("chex.assert_", "clu.parameter_overview.", "json.dumps", "math.", "optax.global_norm", "pprint."),
-)
-READING_BUILTINS = frozenset(
-    f"builtins.{name}"
-    for name in ("bool", "float", "format", "hasattr", "int", "isinstance", "len", "print", "repr", "str")
-)
+READERS = starting("reads")
+READING_BUILTINS = named("reads")
 READING_METHODS = frozenset(
     {"all", "any", "argmax", "argmin", "astype", "copy", "item", "max", "mean", "min", "ravel", "reshape"}
     | {"squeeze", "std", "sum", "tolist", "transpose", "var"}
 )
-SHARING = frozenset({"copy.copy", "dataclasses.replace", "flax.core.copy"})  # their results hold what they are given
+SHARING = named("shares")  # their results hold what they are given
 FACTS = frozenset({"dtype", "itemsize", "nbytes", "ndim", "shape", "size", "weak_type"})  # of an array
 
 

@@ -22,17 +22,13 @@ from jaxmigrate.flow.layout import (
 from jaxmigrate.flow.layout.frames import Frame
 from jaxmigrate.flow.layout.state import Env
 from jaxmigrate.flow.layout.values import NONE, NOTHING, PLAIN, Abstract, Func, Nothing, Pin, Ref, Seq, func, same
+from jaxmigrate.program.library import starting
 from jaxmigrate.program.values import Class, Member
 
 if TYPE_CHECKING:
     from jaxmigrate.flow.layout.interpreter import Interpreter
 
-PASSING = (
-    *("jax.", "flax.", "numpy.", "tensorflow.", "torch.", "haiku.", "optax.", "chex.", "tqdm.", "wandb.", "mlflow."),
-    *("builtins.open", "tempfile.", "threading.", "multiprocessing.", "concurrent.", "logging.", "absl.", "clu."),
-    *("contextlib.nullcontext", "contextlib.redirect", "contextlib.closing"),
-    *("io.", "gzip.", "h5py.", "zipfile.", "time.", "os."),
-)
+PASSING = starting("passes")
 PASSING_METHODS = frozenset(
     {"open", "as_default", "scope", "name_scope", "device", "step_timer", "log_timing", "timed"}
 )

@@ -11,23 +11,17 @@ import ast
 from jaxmigrate.flow.variance import library
 from jaxmigrate.flow.variance.quiet import is_none
 from jaxmigrate.program.callers import callers_of
+from jaxmigrate.program.library import named, starting
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.scopes import walk
 from jaxmigrate.program.values import Constant, External, Function, ModuleValue, Parameter, Value
 
 PURE_CALLBACK = "jax.pure_callback"
-NUMERIC = ("numpy.", "math.", "scipy.fft.", "scipy.linalg.", "scipy.spatial.distance.", "scipy.special.")
+NUMERIC = starting("numeric")
 OTHERS = frozenset({"scipy.optimize.linear_sum_assignment", "scipy.sparse.csgraph.min_weight_full_bipartite_matching"})
-RANDOM = ("scipy.linalg.interpolative.",)
-BUILTINS = frozenset(
-    f"builtins.{name}"
-    for name in (
-        *("abs", "all", "any", "bool", "dict", "divmod", "enumerate", "float", "int", "isinstance", "len", "list"),
-        *("max", "min", "pow", "range", "reversed", "round", "slice", "sorted", "str", "sum", "tuple", "zip"),
-        *("AssertionError", "TypeError", "ValueError"),
-    )
-)
+RANDOM = starting("random")
+BUILTINS = named("numeric")
 METHODS = frozenset(  # of arrays, and of lists that a function has made itself
     {
         *("all", "any", "append", "argmax", "argmin", "argsort", "astype", "clip", "copy", "cumprod", "cumsum", "dot"),

@@ -39,6 +39,7 @@ from jaxmigrate.flow.variance.reading import Draw
 from jaxmigrate.flow.variance.run import Run, at_least
 from jaxmigrate.program import trees
 from jaxmigrate.program.collectives import AXIS_POSITIONS, IF_MAPPED
+from jaxmigrate.program.library import named, valued
 from jaxmigrate.program.resolve import PARTIALS
 from jaxmigrate.program.values import (
     Application,
@@ -97,8 +98,9 @@ def _transformed(name: str, arguments: Arguments) -> Var:
     return Var(held_in([function]), callee=made, host=function.host, places=function.places)
 
 
-SQUEEZES = frozenset({"jax.numpy.squeeze", "jax.lax.squeeze"})
-SEEDS = frozenset({"jax.random.fold_in", "jax.random.PRNGKey", "jax.random.key"})
+ANY_NAME = named("any-name")
+SQUEEZES = named("squeeze")
+SEEDS = named("seed")
 
 
 def _structural(name: str, arguments: Arguments) -> Var:
@@ -127,7 +129,7 @@ def _unknown(run: Run, name: str, arguments: Arguments, node: ast.Call | None) -
     """A function that may do anything; one that gives what the processes do not share at least changes nothing."""
     cause = run.cause(name, node, host=library.is_host_source(name))
     handed.run_all(run, arguments.all())
-    if name in ("builtins.exec", "builtins.eval", "builtins.globals"):
+    if name in ANY_NAME:
         run.forget()
     if not library.is_host_source(name) or name == "random.shuffle":
         for one in arguments.all():
@@ -419,14 +421,39 @@ def _apply_updates(run: Run, arguments: Arguments, node: ast.Call | None, frame:
     return calls.fresh(result, node, arguments)
 
 
+# by the word that the table has for it
+TRANSFERS: dict[str, Case] = {
+    "apply-updates": _apply_updates,
+    "associative": loops.associative,
+    "cast": _cast,
+    "cond": loops.cond,
+    "dictionary": _dictionary,
+    "enumerate": _enumerate,
+    "extreme": _extreme,
+    "filter": _filter,
+    "fori-loop": loops.fori_loop,
+    "full-like": _full_like,
+    "getattr": _getattr,
+    "jvp": _jvp,
+    "linearize": _linearize,
+    "listed": _listed,
+    "map": _map,
+    "number": _number,
+    "range": _range,
+    "replace": _replace,
+    "rows": loops.over_rows,
+    "scan": loops.scan,
+    "setattr": _setattr,
+    "sorted": _sorted,
+    "split": _split,
+    "stop": _stop,
+    "sum": _sum,
+    "switch": loops.switch,
+    "vjp": _vjp,
+    "while-loop": loops.while_loop,
+    "zip": _zip,
+}
 CASES: dict[str, Case] = {
-    "jax.lax.scan": loops.scan,
-    "jax.lax.fori_loop": loops.fori_loop,
-    "jax.lax.while_loop": loops.while_loop,
-    "jax.lax.cond": loops.cond,
-    "jax.lax.switch": loops.switch,
-    "jax.lax.map": loops.over_rows,
-    "jax.lax.associative_scan": loops.associative,
     **dict.fromkeys(trees.TREE_MAPS, loops.tree_map),
     **dict.fromkeys(trees.PATH_MAPS, _map_paths),
     **dict.fromkeys(trees.TREE_LEAVES, _leaves),
@@ -434,40 +461,7 @@ CASES: dict[str, Case] = {
     **dict.fromkeys(trees.TREE_UNFLATTEN, _unflatten),
     **dict.fromkeys(trees.TREE_REDUCE, _reduce),
     **dict.fromkeys(library.PRESERVING, _preserving),
-    "jax.lax.stop_gradient": _stop,
-    "typing.cast": _cast,
-    "builtins.list": _listed,
-    "builtins.tuple": _listed,
-    "builtins.iter": _listed,
-    "builtins.reversed": _sorted,
-    "builtins.sorted": _sorted,
-    "builtins.set": _sorted,
-    "builtins.frozenset": _sorted,
-    "builtins.filter": _filter,
-    "builtins.dict": _dictionary,
-    "collections.OrderedDict": _dictionary,
-    "types.SimpleNamespace": _dictionary,
-    "builtins.zip": _zip,
-    "builtins.enumerate": _enumerate,
-    "builtins.map": _map,
-    "builtins.sum": _sum,
-    **dict.fromkeys(
-        ("builtins.abs", "builtins.float", "builtins.int", "builtins.bool",
-         "builtins.round", "builtins.pow", "builtins.any", "builtins.all", "builtins.complex", "builtins.str"),
-        _number,
-    ),
-    "builtins.max": _extreme,
-    "builtins.min": _extreme,
-    "builtins.range": _range,
-    "builtins.getattr": _getattr,
-    "builtins.setattr": _setattr,
-    "dataclasses.replace": _replace,
-    "jax.numpy.full_like": _full_like,
-    "jax.vjp": _vjp,
-    "jax.jvp": _jvp,
-    "jax.linearize": _linearize,
-    "jax.random.split": _split,
-    "optax.apply_updates": _apply_updates,
-}  # fmt: skip
+    **{name: TRANSFERS[word] for name, word in valued("transfer").items()},
+}
 
 __all__ = ["TRANSFORMS", "Function", "Level", "call", "is_network", "methods"]

@@ -25,6 +25,7 @@ from jaxmigrate.flow.variance.implicit import keeps_elsewhere
 from jaxmigrate.flow.variance.loaded import Loaded, aliases
 from jaxmigrate.flow.variance.quiet import is_none, only_logs
 from jaxmigrate.program.collectives import AXIS_POSITIONS
+from jaxmigrate.program.library import named, starting
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver, is_static
 from jaxmigrate.program.scopes import FunctionNode, Scope, all_parameters, positional_names, walk
@@ -74,10 +75,7 @@ PLAIN_BASES = frozenset(  # out of sight, and known to call no method that a cla
 )  # fmt: skip
 
 # The classes of these call what derives from them on the host alone: data pipelines, tests, threads, configurations.
-HOST_BASES = (
-    *("tensorflow.", "tensorflow_datasets.", "dmvr.", "unittest.", "absl.", "ml_collections.", "concurrent.", "grain."),
-    *("threading.", "multiprocessing.", "torch.", "clu.preprocess_spec."),
-)
+HOST_BASES = starting("host-base")
 
 # These have no use inside a map, and most fail there: a function that uses one whenever it runs, runs on the host.
 # `device_get` and `block_until_ready` do nothing to what is traced, so that functions which devices run may use them.
@@ -89,15 +87,7 @@ HOST_ONLY = frozenset(
 
 
 # What reads data, saves or logs uses these, perhaps not each time, and no function that devices run does.
-HOST_LIBRARIES = frozenset(
-    {
-        "flax.jax_utils.prefetch_to_device", "flax.training.common_utils.get_metrics",
-        "flax.training.checkpoints.save_checkpoint",
-        "flax.training.checkpoints.save_checkpoint_multiprocess", "flax.training.checkpoints.restore_checkpoint",
-        "tensorflow.io.gfile.GFile", "tensorflow.summary.create_file_writer",
-        "clu.metric_writers.create_default_writer", "tensorflow.data", "tensorflow_datasets",
-    }
-)  # fmt: skip
+HOST_LIBRARIES = named("host-only")
 HOST_NAMES = frozenset({"tfds", *(name.rpartition(".")[2] for name in HOST_LIBRARIES)})
 
 

@@ -41,9 +41,10 @@ from jaxmigrate.flow.variance.lattice import (
 from jaxmigrate.flow.variance.library import ARRAY_METHODS, IMPURE_METHODS, MUTATORS
 from jaxmigrate.flow.variance.reading import Draw
 from jaxmigrate.flow.variance.run import Run, at_least, weaker
+from jaxmigrate.program.library import starting
 from jaxmigrate.program.values import Application, Class, Constant, External, Instance, Member, ModuleValue, Value
 
-STATEFUL = ("flax.nnx", "builtins.open", "contextvars.", "queue.")
+STATEFUL = starting("stateful")
 UPDATES = frozenset({"update", "apply_gradients", "apply_gradient", "apply_updates"})
 GRADIENTS = ("grads", "grad", "gradients", "updates")
 LOOKS = frozenset(  # methods of strings and sequences, which change neither

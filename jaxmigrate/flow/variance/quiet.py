@@ -8,15 +8,13 @@ from __future__ import annotations
 
 import ast
 
+from jaxmigrate.program.library import starting
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.scopes import walk
 from jaxmigrate.program.values import External
 
-LOGS = (
-    *("absl.logging", "builtins.len", "builtins.print", "builtins.str", "clu.platform", "jax.host_id"),
-    *("jax.process_index", "logging", "time", "warnings.warn"),
-)
+LOGS = starting("logs")
 PLAIN_STATEMENTS = (ast.Expr, ast.If, ast.Pass, ast.Return)
 
 

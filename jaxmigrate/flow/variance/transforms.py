@@ -20,8 +20,9 @@ from jaxmigrate.flow.variance.lattice import (
     union,
     whole,
 )
-from jaxmigrate.flow.variance.library import CUSTOM, GRADIENTS, JACOBIANS, VMAPS
+from jaxmigrate.flow.variance.library import CUSTOM, JACOBIANS, VMAPS
 from jaxmigrate.flow.variance.run import Run, certain
+from jaxmigrate.program.collectives import GRADIENTS
 from jaxmigrate.program.values import Constant
 
 ARGUMENT = Var(static=Constant(0))
