@@ -57,11 +57,14 @@ class ArrayWriter:
     quote: str
 
     def write(self, choice: OpChoice) -> Iterator[Operation]:
-        """What becomes of an operation; of an object's stacked fields it is kept as it is."""
-        made = list(self._global(choice))
+        """What becomes of an operation; of stacked arrays it is kept as it is, but for those over all processes."""
+        if choice.layout == "stacked":
+            yield self._over_all(choice)
+            return
+        changed = list(self._global(choice))
         fields = [name for name in choice.fields if name not in self._replaced_next(choice.op.node)]
         if not fields:
-            yield from made
+            yield from changed
         elif any(name.isdigit() for name in fields):
             yield self._of_parts(choice, fields)
         elif choice.op.kind != "stack" and not isinstance(choice.op.operand, ast.Name | ast.Attribute):
@@ -73,7 +76,8 @@ class ArrayWriter:
         else:
             whole = self._whole(choice)
             state = self.module.segment(choice.op.operand)
-            yield Replace(choice.op.node, code(f"$whole{self._copied(choice, state, fields)}", whole=whole))
+            made = self._fetched(choice, f"$whole{self._copied(choice, state, fields)}")
+            yield Replace(choice.op.node, self._code(made, whole=whole))
 
     # an object some of whose fields stay as they are
 
@@ -84,17 +88,44 @@ class ArrayWriter:
             return self._replicated(choice, op.operand)
         if op.kind == "stack":
             return code(f"{self.shared.name('stack')}($x)", x=op.operand)
-        if op.form == "fetched":
+        if op.form == "fetched" and not choice.aligned:
             return code(f"{self._jax}.device_get($x)", x=op.operand)
         one = self._one_of(choice)
-        if one == "{}":
+        if one == "{}" or op.form == "fetched":
             return code("$x", x=op.operand)
         return code(f"{self._jax}.tree.map(lambda x: {one.format('x')}, $x)", x=op.operand)
 
     def _copied(self, choice: OpChoice, state: str, fields: Sequence[str]) -> str:
-        """`.replace(...)` with an operation kept as it is for each of some fields of a state."""
-        kept = [f"{name}={self._again(choice.op, f'{state}.{name}')}" for name in fields]
+        """`.replace(...)` with the operation on each of the stacked fields of a state."""
+        kept = [f"{name}={self._stacked_part(choice, name, f'{state}.{name}')}" for name in fields]
         return f".{choice.method}({', '.join(kept)})"
+
+    def _stacked_part(self, choice: OpChoice, name: str, operand: str) -> str:
+        """The source of an operation on a part that stays stacked."""
+        if name not in choice.aligned:
+            return self._again(choice.op, operand)
+        if choice.op.kind == "first":
+            return self._first_over_all(choice.op, operand)
+        return self.placed(self._again(choice.op, operand), "$P($axis)", choice.axis)
+
+    def _fetched(self, choice: OpChoice, text: str) -> str:
+        """The source of a whole object on the host, where its parts are not all of this process."""
+        return f"{self._jax}.device_get({text})" if choice.op.form == "fetched" and choice.aligned else text
+
+    def _over_all(self, choice: OpChoice) -> Replace:
+        """What becomes of an operation on stacked arrays over all processes."""
+        op = choice.op
+        if op.kind == "first":
+            first = self._first_over_all(op, "$x")
+            text = f"{self._jax}.device_get({first})" if op.form == "fetched" else first
+            return Replace(op.node, code(text, x=op.operand))
+        return Replace(op.node, self._code(self.placed("$itself", "$P($axis)", choice.axis)))
+
+    def _first_over_all(self, op: Op, operand: str) -> str:
+        """The source of the slice of this process's first device."""
+        if op.form in ("tree", "fetched"):
+            return f"{self._jax}.tree.map(lambda x: x.addressable_data(0)[0], {operand})"
+        return f"{operand}.addressable_data(0)[0]"
 
     @staticmethod
     def _again(op: Op, operand: str) -> str:
@@ -110,14 +141,17 @@ class ArrayWriter:
         replicate = self.placed("{}", "$P()", choice.axis)
         if isinstance(op.operand, ast.Tuple):
             texts = [self.module.segment(part) for part in op.operand.elts]
-            found = [self._again(op, t) if str(i) in kept else replicate.format(t) for i, t in enumerate(texts)]
+            found = [
+                self._stacked_part(choice, str(i), t) if str(i) in kept else replicate.format(t)
+                for i, t in enumerate(texts)
+            ]
             return Replace(op.node, self._code(f"({', '.join(found)})"))
         name, count = self.module.segment(op.operand), len(op.cell.find().fields)
         runs = [[*run] for _, run in itertools.groupby(range(count), lambda i: str(i) in kept)]
         found = []
         for first, *rest in runs:
             part = f"{name}[{first}:{rest[-1] + 1}]" if rest else f"{name}[{first}]"
-            made = self._again(op, part) if str(first) in kept else replicate.format(part)
+            made = self._stacked_part(choice, str(first), part) if str(first) in kept else replicate.format(part)
             found.append(f"{'*' if rest else ''}{made}")
         return Replace(op.node, self._code(f"({', '.join(found)})"))
 
@@ -128,14 +162,15 @@ class ArrayWriter:
         name = self.module.segment(statement.targets[0])
         yield Replace(op.node, code("$x", x=op.operand))
         whole = self._around_name(choice, name)
-        yield After(statement, self._code(f"{name} = {whole}{self._copied(choice, name, fields)}"))
+        made = self._fetched(choice, f"{whole}{self._copied(choice, name, fields)}")
+        yield After(statement, self._code(f"{name} = {made}"))
 
     def _around_name(self, choice: OpChoice, name: str) -> str:
         if choice.op.kind == "replicate":
             self.keeps_weak(choice.op)
             return self.placed(name, "$P()", choice.axis)
         if choice.op.form == "fetched":
-            return f"{self._jax}.device_get({name})"
+            return name if choice.aligned else f"{self._jax}.device_get({name})"
         one = self._one_of(choice)
         return name if one == "{}" else f"{self._jax}.tree.map(lambda x: {one.format('x')}, {name})"
 

@@ -77,7 +77,7 @@ def choose(
     def editable(module: Module) -> bool:
         return module.path in texts and can_hold(module)
 
-    found = layouts(resolver, active, candidates, around.processes, axis, editable, onlookers)
+    found = layouts(resolver, active, candidates, around.processes, around.guarded, axis, editable, onlookers)
     every = {**sites, **outside}
     own = around.processes and _gives_shared(every, found)
     program = replace(program, unlike=_may_be_unlike(every, found, resolver), own=own)

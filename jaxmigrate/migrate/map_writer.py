@@ -162,9 +162,10 @@ class MapWriter:
 
         Empty where it needs none; None where only the map that chooses its mesh at each call does it.
         """
-        if not (self.processes and any(self._is_local(a) or a.fields for a in plan.everything)):
+        if not (self.processes and any(self._is_local(a) or a.local_fields for a in plan.everything)):
             return ""
-        if plan.devices is not None or plan.by_rows or _has_open_fields(plan) or not plan.axis_name:
+        is_open = any(a.local_fields and a.of is None for a in plan.everything)
+        if plan.devices is not None or plan.by_rows or is_open or not plan.axis_name:
             return None
         name, more = self.shared.name("host_local"), ""
         ins = [self._local_spec(plan, a) for a in plan.inputs]
@@ -186,9 +187,9 @@ class MapWriter:
 
     def _local_spec(self, plan: MapPlan, array: Array) -> str:
         """The spec by which a process's own array becomes one of all; None of what is one of all already."""
-        if array.fields and array.of is not None:
+        if array.local_fields and array.of is not None:
             stacked = self._spec(STACKED)
-            parts = [f"{n}={stacked if n in array.fields else None}" for n in array.of.fields]
+            parts = [f"{n}={stacked if n in array.local_fields else None}" for n in array.of.fields]
             return f"{array.of.name}({', '.join(parts)})"
         if array.static or array.aligned or (plan.choice is not None and not self._is_local(array)):
             return "None"

@@ -25,7 +25,7 @@ class Array:
 
     `split`: its spec names the mesh's axis, at the place `axis`; `drops`: the body sees no such axis, and results get
     it back. `fields` of it are stacked while the rest is the same on all devices; `method` copies it with other fields.
-    `own`: each process may have one of its own.
+    `aligned` and `aligned_fields`: stacked, and over all processes. `own`: each process may have one of its own.
     """
 
     split: bool
@@ -37,7 +37,13 @@ class Array:
     like: int = 0
     of: NamedTuple | None = None
     aligned: bool = False
+    aligned_fields: frozenset[str] = frozenset()
     own: bool = False
+
+    @property
+    def local_fields(self) -> tuple[str, ...]:
+        """The stacked fields of which each process has its own rows."""
+        return tuple(name for name in self.fields if name not in self.aligned_fields)
 
     @property
     def mapped(self) -> int | None:
@@ -151,6 +157,7 @@ def _of_layout(choice: Choice) -> Array:
         like=choice.like,
         of=choice.of,
         aligned=choice.aligned,
+        aligned_fields=choice.aligned_fields,
         own=choice.layout == "broadcast",
     )
 

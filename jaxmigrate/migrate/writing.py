@@ -160,7 +160,8 @@ class ProjectWriter:
         if self.chosen is None or module.is_package:
             return {}
         others = self.imported.get(module, frozenset())
-        gone = {op.op.node.func for op in self.chosen.layouts.ops if isinstance(op.op.node, ast.Call) and not op.fields}
+        whole = [c.op.node for c in self.chosen.layouts.ops if not c.fields and c.layout != "stacked"]
+        gone = {node.func for node in whole if isinstance(node, ast.Call)}
         found: dict[str, ast.alias] = {}
         for name in NAMES.values():
             bindings = module.table.root.bindings.get(name, [])
@@ -369,9 +370,8 @@ class ProjectWriter:
         layouts = self.chosen.layouts
         arrays = ArrayWriter(work.module, self.resolver, names, shared, self.program, quote)
         for choice in layouts.ops:
-            if choice.op.module is not work.module or (choice.op.kind == "rows" and not self.around.processes):
-                continue
-            work.operations += arrays.write(choice)
+            if choice.op.module is work.module:
+                work.operations += arrays.write(choice)
         work.operations += write_checkpoints(work.module, layouts.ops, arrays)
         for call in layouts.calls:
             if call.module is work.module:

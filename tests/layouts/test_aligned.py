@@ -40,3 +40,64 @@ def test_keys_that_the_host_reads_stay_with_their_process(look: str, *, is_align
     assert 'in_specs=(P(), P("batch"))' in text
     assert ("keys = shard(" in text) is is_aligned
     assert ("host_local_array_to_global_array" not in text) is is_aligned
+
+
+STATE = """
+import jax
+import jax.numpy as jnp
+import numpy as np
+from flax import jax_utils, struct
+from flax.training.common_utils import shard_prng_key
+
+
+@struct.dataclass
+class State:
+    params: jax.Array
+    key: jax.Array
+
+
+def step(state):
+    key, next_key = jax.random.split(state.key)
+    noise = jax.random.normal(key, state.params.shape)
+    return state.replace(params=state.params + jax.lax.pmean(noise, "batch"), key=next_key)
+
+
+p_step = jax.pmap(step, axis_name="batch")
+rank = {rank}
+state = State(jnp.ones(3), jax.random.PRNGKey(0))
+state = jax_utils.replicate(state).replace(key=shard_prng_key(state.key))
+state = p_step(state)
+{look}
+state = p_step(state)
+"""
+GUARDED, UNGUARDED = "jax.process_index()", "jax.local_device_count()"
+
+
+@pytest.mark.parametrize(
+    ("look", "rank", "is_aligned"),
+    [
+        ("pass", GUARDED, True),
+        ("state = state.replace(key=jax.pmap(lambda k: jax.random.split(k)[0])(state.key))", GUARDED, True),
+        ("first = state.key[0]", GUARDED, True),
+        ("first = jax_utils.unreplicate(state.key)", GUARDED, True),
+        ("first = jax_utils.unreplicate(state)", GUARDED, True),
+        ("first = jax_utils.unreplicate(state)", UNGUARDED, False),  # one part of it on all devices, one on its first
+        ("first = jax.device_get(jax_utils.unreplicate(state))", UNGUARDED, True),
+        ("first = np.asarray(state.key)", GUARDED, False),
+        ("first = jax.device_get(state)", GUARDED, False),
+        ("print(state.key)", GUARDED, False),
+        ("x = jax.pmap(lambda k, x: x, in_axes=(None, 0))(state.key, state.params)", GUARDED, False),
+    ],
+)
+def test_fields_that_the_host_reads_stay_with_their_process(look: str, rank: str, *, is_aligned: bool) -> None:
+    text = fix_files({"main.py": STATE.format(look=look, rank=rank)}, "auto")["main.py"]
+    assert ('key=shard(shard_prng_key(state.key), P("batch"))' in text) is is_aligned
+    assert ("host_local" not in text) is is_aligned
+    assert ('state_specs = jax.tree.map(lambda _: P(), state).replace(key=P("batch"))' in text) is is_aligned
+
+
+@pytest.mark.parametrize("in_axes", ["0", "None"])
+def test_keys_that_a_map_takes_without_their_device_axis_stay_with_their_process(in_axes: str) -> None:
+    look = f"w = jax.pmap(lambda w, keys: w + keys.sum(), in_axes=(0, {in_axes}))(w, keys)"
+    text = fix_files({"main.py": PROGRAM.format(look=look)}, "auto")["main.py"]
+    assert ("keys = shard(" in text) is (in_axes == "0")

@@ -91,6 +91,65 @@ if __name__ == "__main__":
     main()
 """
 
+FIELDS = """
+import sys
+import jax
+jax.distributed.initialize(sys.argv[1], 2, int(sys.argv[2]))
+import json
+import jax.numpy as jnp
+import numpy as np
+from flax import jax_utils, struct
+from flax.training import common_utils
+from jax import lax
+
+
+@struct.dataclass
+class State:
+    params: jax.Array
+    stats: dict
+    key: jax.Array
+
+
+def step(state, batch):
+    key, next_key = jax.random.split(state.key)
+    noise = jax.random.normal(key, state.params.shape)
+    grads = jax.grad(lambda p: ((batch @ (p - noise)) ** 2).mean())(state.params)
+    stats = {"mean": 0.9 * state.stats["mean"] + 0.1 * batch.mean(0)}
+    return state.replace(params=state.params - 0.1 * lax.pmean(grads, "i"), stats=stats, key=next_key), noise
+
+
+def loss(state, batch):
+    return lax.pmean(((batch - state.stats["mean"]) @ state.params).mean(), "i")
+
+
+p_step = jax.pmap(step, axis_name="i", donate_argnums=0)
+p_loss = jax.pmap(loss, axis_name="i")
+average = jax.pmap(lambda tree: lax.pmean(tree, "all"), axis_name="all")
+
+
+def main():
+    rank, n = jax.process_index(), jax.local_device_count()
+    key = jax.random.fold_in(jax.random.PRNGKey(0), rank)
+    state = State(jnp.ones(3), {"mean": jnp.zeros(3)}, key)
+    state = jax_utils.replicate(state).replace(key=common_utils.shard_prng_key(state.key))
+    seen = []
+    for i in range(3):
+        x = np.sin(np.arange(n * 6, dtype=np.float32) + i + rank).reshape(n * 2, 3)
+        state, noise = p_step(state, common_utils.shard(x))
+        seen.append(jax.device_get(jax_utils.unreplicate(state.stats)))
+        seen.append(float(noise[0].sum()))
+        if i == 1:
+            state = state.replace(stats=average(state.stats))
+        seen.append(float(p_loss(state, common_utils.shard(x))[0]))
+    seen.append(jax.device_get(jax.tree.map(lambda x: x[0], state)))
+    result = [np.asarray(x) for x in jax.tree.leaves(seen)]
+    print("RESULT", json.dumps([[x.tobytes().hex(), str(x.shape)] for x in result]))
+
+
+if __name__ == "__main__":
+    main()
+"""
+
 
 def run(text: str, folder: Path) -> list[str]:
     """The results that both processes print, in the order of their ranks."""
@@ -142,6 +201,16 @@ def test_each_process_has_its_own_of_what_has_no_device_axis(tmp_path: Path) -> 
     (file,) = plan.files
     assert "jax.pmap" not in file.after
     assert run(file.after, tmp_path) == run(SHARED, tmp_path)
+
+
+def test_fields_of_each_device_lie_over_all_processes(tmp_path: Path) -> None:
+    after = fix_files({"program.py": FIELDS}, "auto")["program.py"]
+    assert "jax.pmap" not in after
+    assert "host_local" not in after
+    found = run(after, tmp_path)
+    assert found == run(FIELDS, tmp_path)
+    ranks = [json.loads(line.removeprefix("RESULT")) for line in found]
+    assert ranks[0] != ranks[1]
 
 
 VARIED = ("in_axes", "out_axes", "static", "call")

@@ -29,10 +29,10 @@ class NamedTuple:
 class Choice:
     """The layout of one argument or output; `reason` says why where it stays stacked.
 
-    `aligned`: a stacked array that only mapped functions take and give, so that it can be an array over all processes.
-    `fields` are those of a replicated object that stay stacked, by name with the reason; `method` copies such an object
-    with other fields, and `like` is the argument whose fields such an output has. `of` is the object's class where its
-    specs can be an object of that class as well.
+    `aligned`: a stacked array that lies over all processes, where there may be several: see `flow.layout.aligned`.
+    `fields` are those of a replicated object that stay stacked, by name with the reason, and `aligned_fields` those of
+    them that lie over all processes; `method` copies such an object with other fields, and `like` is the argument whose
+    fields such an output has. `of` is the object's class where its specs can be an object of that class as well.
     """
 
     layout: Name
@@ -42,6 +42,7 @@ class Choice:
     method: str = ""
     like: int = 0
     of: NamedTuple | None = None
+    aligned_fields: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,15 +99,17 @@ class SiteChoice:
 
     @property
     def is_global(self) -> bool:
-        """Whether some argument or output is a global array."""
-        return not self.blocked and any(c.layout in ("replicated", "split") for c in (*self.arguments, *self.outputs))
+        """Whether some argument or output is a global array, or a stacked one over all processes."""
+        every = (*self.arguments, *self.outputs)
+        return not self.blocked and any(c.aligned or c.layout in ("replicated", "split") for c in every)
 
 
 @dataclass(frozen=True, slots=True)
 class OpChoice:
     """An operation whose text changes: what it made or took apart is `layout` over `axis` now.
 
-    `fields` of it stay stacked; `method` copies the object with other fields, and `rest` are these where all are known.
+    What is stacked lies over all processes. `fields` of it stay stacked, of which `aligned` do so; `method` copies the
+    object with other fields, and `rest` are these where all are known.
     """
 
     op: Op
@@ -116,6 +119,7 @@ class OpChoice:
     fields: tuple[str, ...] = ()
     method: str = ""
     rest: tuple[str, ...] = ()
+    aligned: frozenset[str] = frozenset()
 
 
 @dataclass
@@ -133,7 +137,7 @@ class Layouts:
     @cached_property
     def replaced(self) -> frozenset[ast.expr]:
         """The nodes of the operations on arrays that are all global now; to be asked when `ops` is complete."""
-        return frozenset(c.op.node for c in self.ops if not c.fields)
+        return frozenset(c.op.node for c in self.ops if not c.fields and (c.layout != "stacked" or c.op.kind == "rows"))
 
 
 def all_stacked(sites: Mapping[ast.expr, MappedSite], reason: str) -> Layouts:

@@ -30,20 +30,22 @@ def layouts(
     modules: Sequence[Module],
     sites: dict[ast.expr, MappedSite],
     processes: bool,
+    guarded: bool,
     axis: str,
     editable: Callable[[Module], bool],
     onlookers: Onlookers,
 ) -> Layouts:
     """Follows stacked arrays through the host code of modules.
 
-    `axis` names the axes that have no name; `editable` says which modules may change; `onlookers` are those that join
-    where they name something that leads to stacked arrays.
+    `processes`: there may be several; `guarded`: the program asks which it is. `axis` names the axes that have no name;
+    `editable` says which modules may change; `onlookers` are those that join where they name something that leads to
+    stacked arrays.
     """
     interpreter = Interpreter(resolver, modules, sites, Idioms(resolver), editable, onlookers)
     try:
         if not interpreter.run():
             return all_stacked(sites, TOO_LARGE)
-        return _decided(interpreter, lambda: Solver(interpreter, axis, processes))
+        return _decided(interpreter, lambda: Solver(interpreter, axis, processes, guarded))
     except Exception as error:  # noqa: BLE001 - a fault of ours must not keep the rest of a project from its rewrite
         return all_stacked(sites, f"following the program failed ({type(error).__name__}: {error}); please report it")
 

@@ -7,7 +7,7 @@ from typing import Literal, cast
 
 from jaxmigrate.flow.layout import classes, experiments, mapped, objects, operations, results
 from jaxmigrate.flow.layout.buffers import is_result_written
-from jaxmigrate.flow.layout.choices import Name, NamedTuple
+from jaxmigrate.flow.layout.choices import Choice, Name, NamedTuple, SiteChoice
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.results import Place
 from jaxmigrate.flow.layout.site_facts import SiteFacts
@@ -104,14 +104,14 @@ class Groups:
         """The global layout of a group, None where it stays stacked."""
         if cell is None:
             return None
-        layouts = [self._own(one) for one in self._family(cell.find())]
+        layouts = [self._own(one) for one in self.family_of(cell.find())]
         return None if None in layouts else layouts[0]
 
     def _own(self, root: Cell) -> Name | None:
         """The global layout of a group for all that is said about it alone."""
         if root.pins or root in self.dropped:
             return None
-        kinds = self._kinds_of(root)
+        kinds = self.kinds_of(root)
         if "split" in kinds or "merge" in kinds:
             return "split" if kinds <= self.splittable else None
         if kinds >= {"numpy", "written"}:
@@ -122,10 +122,10 @@ class Groups:
         if cell is None:
             return NOT_ONE
         root = cell.find()
-        for one in self._family(root):
+        for one in self.family_of(root):
             if why := self._held_by(one):
                 return describe(why, module) if isinstance(why, Pin) else why
-        kinds = self._kinds_of(root)
+        kinds = self.kinds_of(root)
         if "rows" in kinds:
             return "holds one random key per device"
         if "split" in kinds and any(self._own(one) == "replicated" for one in self.owners.get(root, ())):
@@ -143,6 +143,13 @@ class Groups:
 
     def _outputs(self, node: ast.expr) -> list[Cell | None]:
         return [self.it.cells.get(("output", node, i)) for i in self.places[node]]
+
+    def with_cells(self, choice: SiteChoice) -> list[tuple[Choice, Cell | None]]:
+        """The arguments and outputs of a site, each with its group."""
+        node = choice.site.node
+        cells = [*(self._argument(node, i) for i in range(len(choice.arguments))), *self._outputs(node)]
+        roots = [cell.find() if cell is not None else None for cell in cells]
+        return list(zip((*choice.arguments, *choice.outputs), roots, strict=True))
 
     def _returned(self, node: ast.expr) -> Var | None:
         return mapped.returned(self.it, node, self._given(node))
@@ -174,16 +181,17 @@ class Groups:
 
     # Objects with fields
 
-    def _family(self, root: Cell) -> list[Cell]:
+    def family_of(self, root: Cell) -> list[Cell]:
         """A group and the objects whose field it is."""
         return [root, *self.owners.get(root, ())]
 
-    def _keys(self, root: Cell) -> list[Key]:
+    def keys_of(self, root: Cell) -> list[Key]:
         """The arguments and outputs that a group's arrays are, or are in."""
-        return [key for one in self._family(root) for key in self.touching.get(one, ())]
+        return [key for one in self.family_of(root) for key in self.touching.get(one, ())]
 
-    def _kinds_of(self, root: Cell) -> set[str]:
-        return set().union(*(self.kinds.get(one, set()) for one in self._family(root)))
+    def kinds_of(self, root: Cell) -> set[str]:
+        """What makes and takes apart a group's arrays, and the objects that they are in."""
+        return set().union(*(self.kinds.get(one, set()) for one in self.family_of(root)))
 
     def _field(self, root: Cell, name: str) -> Cell:
         """The cell of a field, of which the program may not have asked yet."""
@@ -195,7 +203,7 @@ class Groups:
         """Whether some fields of an object may stay stacked: what gives it takes one, and it can be copied."""
         if parts_of(root):
             return self._own(root) == "replicated"
-        if root.flat or self._own(root) != "replicated" or "numpy" in self._kinds_of(root) or not self._method(root):
+        if root.flat or self._own(root) != "replicated" or "numpy" in self.kinds_of(root) or not self._method(root):
             return False
         keys = self.touching.get(root, [])
         taken = {key[1:] for key in keys if key[0] == "argument"}
@@ -203,7 +211,7 @@ class Groups:
         pinned = [name for name, cell in root.fields.items() if cell.find().pins]
         if any(name in PARAMETERS and self._layout(cell) is None for name, cell in root.fields.items()):
             return False  # there is nothing to be won by the rest
-        sites = [cast("ast.expr", key[1]) for key in self._keys(root)]
+        sites = [cast("ast.expr", key[1]) for key in self.keys_of(root)]
         if any(self.named[site] and self._of(root, site) is None for site in sites):
             return False  # the specs of all that such a site takes and gives are trees
         given = all(key[1] in mapped_by for key in keys if key[0] == "output")

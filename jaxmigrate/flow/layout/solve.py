@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Collection, Sequence
 from typing import cast
 
 from jaxmigrate.flow.layout import bodies, mapped, operations, results
-from jaxmigrate.flow.layout.choices import Choice, Layouts, OpChoice, Outputs, SiteChoice, Squeeze
+from jaxmigrate.flow.layout.aligned import aligned, marked
+from jaxmigrate.flow.layout.choices import Choice, Layouts, Name, OpChoice, Outputs, SiteChoice, Squeeze
 from jaxmigrate.flow.layout.groups import NOT_ONE, REPLICABLE, SLICED, SPLIT_FIELD, Groups, parts_of
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.numbers import gives_number
 from jaxmigrate.flow.layout.results import Place
+from jaxmigrate.flow.layout.state import Op
 from jaxmigrate.flow.layout.values import Cell, Pin, describe
 from jaxmigrate.flow.variance import Level, Var
 from jaxmigrate.flow.variance.lattice import OTHERS, Cause, field_of
@@ -20,15 +21,15 @@ from jaxmigrate.flow.variance.lattice import replace as replace_var
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.sites import mapped_values
 
-ALIGNED = {"rows", "argument", "output"}
 RESULTS = {"output", "first", "metrics"}
 
 
 class Solver(Groups):
     """Starts from all groups global and drops those that something speaks against, until nothing does."""
 
-    def __init__(self, it: Interpreter, axis: str, processes: bool) -> None:
+    def __init__(self, it: Interpreter, axis: str, processes: bool, guarded: bool) -> None:
         super().__init__(it, axis, processes)
+        self.guarded = guarded
         self.blocked = {site: self.facts.blocked(site) for site in it.sites}
         self.by_rows: set[ast.expr] = set()  # sites that may be called with slices for fewer devices than there are
         tests = (
@@ -48,30 +49,32 @@ class Solver(Groups):
 
     def solution(self) -> Layouts:
         """The layouts of all sites, and of what makes and takes apart their arrays."""
-        result = Layouts()
-        for node in self.it.sites:
-            result.sites[node] = self._choice(node)
+        choices = {node: self._choice(node) for node in self.it.sites}
+        stacked = [root for root in {**self.kinds, **self.owners} if not self.is_global(root)]
+        over_all = aligned(self, choices, stacked, self.guarded) if self.processes else set[Cell]()
+        result = Layouts({node: marked(self, choice, over_all) for node, choice in choices.items()})
         for call in self.it.calls.values():
             by_keyword = call.node.keywords and call.node not in self.it.padded_calls
             if by_keyword and not result.sites[call.site].keywords and result.sites[call.site].is_global:
                 result.calls.append(call)
         for op in self.it.ops.values():
-            layout = self._layout(op.cell)
-            if op.kind == "rows":
-                layout = "stacked" if self._is_aligned(op.cell, result) else None
+            layout = "stacked" if op.cell.find() in over_all else self._layout(op.cell)
             if layout is not None:
-                fields = tuple(name for name, _ in self._stacked_fields(op.cell, op.module))
-                method = self._method(op.cell.find()) if fields else ""
-                axis, donated = self._axis_for(op.cell), self._is_donated(op.cell)
-                cls = self.classes.get(op.cell.find())
-                names = self.it.resolver.declared_fields(cls) if cls is not None and fields else ()
-                rest = tuple(name for name in names if name not in fields)
-                result.ops.append(OpChoice(op, layout, axis, donated, fields, method, rest))
-        result = self._aligned(result)
-        result.together = self._together(result)
+                result.ops.append(self._op_choice(op, layout, over_all))
+        result.together = self._together(result, over_all)
         return result
 
-    def _together(self, result: Layouts) -> list[frozenset[Module]]:
+    def _op_choice(self, op: Op, layout: Name, over_all: Collection[Cell]) -> OpChoice:
+        root = op.cell.find()
+        fields = tuple(name for name, _ in self._stacked_fields(root, op.module))
+        method = self._method(root) if fields else ""
+        cls = self.classes.get(root)
+        names = self.it.resolver.declared_fields(cls) if cls is not None and fields else ()
+        rest = tuple(name for name in names if name not in fields)
+        own = frozenset(name for name in fields if self._field(root, name).find() in over_all)
+        return OpChoice(op, layout, self._axis_for(root), self._is_donated(root), fields, method, rest, own)
+
+    def _together(self, result: Layouts, over_all: Collection[Cell]) -> list[frozenset[Module]]:
         """The modules whose texts change for the same arrays, for each group of arrays and each mapped function."""
         found: dict[object, set[Module]] = {}
         for node, choice in result.sites.items():
@@ -80,41 +83,14 @@ class Solver(Groups):
             module = choice.site.module
             found[node] = {module, *(s.function.module for s in choice.squeezes)}
             found[node] |= {call.module for call in result.calls if call.site is node}
-            for cell in (*(self._argument(node, i) for i in range(len(choice.arguments))), *self._outputs(node)):
-                if cell is not None and (self.is_global(cell) or self._is_aligned(cell, result)):
-                    for one in self._family(cell.find()):
+            for _, root in self.with_cells(choice):
+                if root is not None and (self.is_global(root) or root in over_all):
+                    for one in self.family_of(root):
                         found.setdefault(one, set()).add(module)
         for op in (choice.op for choice in result.ops):
-            for one in self._family(op.cell.find()):
+            for one in self.family_of(op.cell.find()):
                 found.setdefault(one, set()).add(op.module)
         return list(dict.fromkeys(frozenset(modules) for modules in found.values() if len(modules) > 1))
-
-    def _aligned(self, result: Layouts) -> Layouts:
-        """Says of each stacked array whether only mapped functions touch it."""
-        for node, choice in result.sites.items():
-            cells = [self._argument(node, i) for i in range(len(choice.arguments))]
-            arguments = [self._mark(c, cell, result) for c, cell in zip(choice.arguments, cells, strict=True)]
-            outputs = [self._mark(c, cell, result) for c, cell in zip(choice.outputs, self._outputs(node), strict=True)]
-            result.sites[node] = replace(choice, arguments=tuple(arguments), outputs=tuple(outputs))
-        return result
-
-    def _mark(self, choice: Choice, cell: Cell | None, result: Layouts) -> Choice:
-        is_stacked = choice.layout == "stacked" and cell is not None
-        return replace(choice, aligned=True) if is_stacked and cell and self._is_aligned(cell, result) else choice
-
-    def _is_aligned(self, cell: Cell, result: Layouts) -> bool:
-        """Whether only mapped functions with specs take and give a group's arrays, and not in an object with others."""
-        root = cell.find()
-        if self.owners.get(root):
-            return False
-        keys = self._keys(root)
-        sites = [result.sites[cast("ast.expr", key[1])] for key in keys]
-        given = [key for key in keys if key[0] == "argument"]
-        pinned = any(one.pins for one in self._family(root))
-        pinned |= not self.on_host.isdisjoint(self._family(root))
-        pure = not pinned and not any(("plain", *key[1:3]) in self.it.variables for key in given)
-        by_all = all(s.is_global and not s.by_rows for s in sites)
-        return pure and self._kinds_of(root) <= ALIGNED and bool(sites) and by_all
 
     # What speaks against
 
@@ -165,7 +141,7 @@ class Solver(Groups):
 
     def _is_result(self, root: Cell) -> bool:
         """Whether only one device's slice is taken of what a site gives, which no mapped function is given."""
-        return self._kinds_of(root) <= RESULTS and not root.fields
+        return self.kinds_of(root) <= RESULTS and not root.fields
 
     def _fills(self, node: ast.expr) -> bool:
         """Whether every call has a slice for each device: some argument was made with as many."""
@@ -175,8 +151,8 @@ class Solver(Groups):
         return any(c is not None and self._is_full(c) for c in cells)
 
     def _is_full(self, cell: Cell) -> bool:
-        kinds = self._kinds_of(cell.find())
-        makers = [key[1] for key in self._keys(cell.find()) if key[0] == "output"]
+        kinds = self.kinds_of(cell.find())
+        makers = [key[1] for key in self.keys_of(cell.find()) if key[0] == "output"]
         made = bool(kinds & {"replicate", "split", "rows", "checkpoint", *SLICED}) or bool(makers)
         return made and not any(self.blocked[cast("ast.expr", maker)] for maker in makers)
 
@@ -290,11 +266,11 @@ class Solver(Groups):
     def _spoils(self, cell: Cell | None) -> str | Pin:
         """Why arrays that nothing but that keeps from being replicated stay stacked, all or some fields of them."""
         root = cell.find() if cell is not None else None
-        if root is None or not self._kinds_of(root) <= REPLICABLE:
+        if root is None or not self.kinds_of(root) <= REPLICABLE:
             return ""
-        for one in (*self._family(root), *(field.find() for field in root.fields.values())):
+        for one in (*self.family_of(root), *(field.find() for field in root.fields.values())):
             if why := self._held_by(one):
-                return why if self._kinds_of(one) <= REPLICABLE else ""
+                return why if self.kinds_of(one) <= REPLICABLE else ""
         return ""
 
     def _drop_mixed(self) -> bool:
@@ -310,7 +286,7 @@ class Solver(Groups):
                 if own is None and layout is not None and not self._is_mixable(root):
                     changed |= self._drop(root, self._reason(cell, module))
                 elif own is not None and own != layout:
-                    beside = layout is not None and "split" in self._kinds_of(cell.find())
+                    beside = layout is not None and "split" in self.kinds_of(cell.find())
                     changed |= self._drop(cell, SPLIT_FIELD if beside else self._reason(root, module))
         return changed
 
@@ -334,7 +310,7 @@ class Solver(Groups):
         """Groups that no mapped function takes or gives."""
         changed = False
         for root in self.kinds:
-            kinds = self._kinds_of(root).union(*(self._kinds_of(part) for part in parts_of(root)))
+            kinds = self.kinds_of(root).union(*(self.kinds_of(part) for part in parts_of(root)))
             if not kinds & {"argument", "output"}:
                 changed |= self._drop(root, "reaches no mapped function")
         return changed
@@ -342,11 +318,11 @@ class Solver(Groups):
     # Results
 
     def _is_donated(self, cell: Cell) -> bool:
-        given = [key for key in self._keys(cell.find()) if key[0] == "argument"]
+        given = [key for key in self.keys_of(cell.find()) if key[0] == "argument"]
         return any(key[2] in (self.facts.positions(cast("ast.expr", key[1]), "donate_argnums") or ()) for key in given)
 
     def _axis_for(self, cell: Cell) -> str:
-        for key in self._keys(cell.find()):
+        for key in self.keys_of(cell.find()):
             return self.facts.axis(key[1]) or self.axis  # type: ignore[arg-type]
         return self.axis
 
