@@ -9,9 +9,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from jaxmigrate.migrate.maps import Array, MapPlan
+from jaxmigrate.program.modules import Module
 from jaxmigrate.program.operations import First, Operation, Replace, ReplaceStatement, code
 from jaxmigrate.program.resolve import Resolver
-from jaxmigrate.program.scopes import FunctionNode
+from jaxmigrate.program.scopes import FunctionNode, Scope
 from jaxmigrate.program.sites import mapped_values
 from jaxmigrate.program.values import Function, Partial
 
@@ -236,7 +237,8 @@ def _is_only_mapped(function: Function, texts: Mapping[Path, str]) -> bool:
     word = re.compile(rf"\b{re.escape(name)}\b")
     scope = module.table.scope_of.get(function.node)
     is_method = scope is None or scope.kind == "class"
-    if sum(_mentions(node, name, word, is_method=is_method) for node in module.nodes) != 1:
+    mentions = (node for node in module.nodes if _mentions(node, name, word, is_method=is_method))
+    if sum(not _is_another(node, name, module, scope) for node in mentions) != 1:
         return False
     if scope is not module.table.root and (scope is None or scope.kind != "class"):
         return True
@@ -255,6 +257,16 @@ def _mentions(node: ast.AST, name: str, word: re.Pattern[str], *, is_method: boo
         case ast.Global(names=names) | ast.Nonlocal(names=names):
             return name in names
     return False
+
+
+def _is_another(node: ast.AST, name: str, module: Module, scope: Scope | None) -> bool:
+    """Whether a name stands for something else than what a scope has by it: a field of a class, a local variable."""
+    own = module.table.scope_of.get(node) if isinstance(node, ast.Name) else None
+    if own is None or own is scope or not isinstance(node, ast.Name) or name in own.outer_names:
+        return False
+    if own.kind == "class":
+        return isinstance(node.ctx, ast.Store)  # what it reads may be bound there only later
+    return own.lookup(name) is not scope
 
 
 def _has_yield(function: FunctionNode) -> bool:

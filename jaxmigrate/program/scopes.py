@@ -343,6 +343,8 @@ class _Builder:
             self.visit(node.value, scope, node)
             self.target(node.target, node.value, scope, node, node)
         elif isinstance(node.target, ast.Name):
+            self.parents[node.target] = node
+            self.scope_of[node.target] = scope
             if scope.kind == "class":
                 self.bind("other", node.target.id, node, scope)
         else:

@@ -23,8 +23,6 @@ EVERY = {**TRAPS, **PROVABLE}
 WRONG = {name: files for name, text in TRAPS.items() if (files := careless(text)) is not None}
 PROVES_LAYOUTS = "layout" in inspect.signature(plan_sources).parameters
 KNOWN = {"zero_sized_leaf": "jit gives an empty output no sharding, and flax's unreplicate looks at its sharding"}
-STACKED_AGAIN = {"state_with_methods_of_its_own"}  # a body that returns what a method of the state makes is not written
-LOST = pytest.mark.xfail(reason="such a body has no direct form yet, so that its arrays stay stacked", strict=True)
 Outcomes = dict[str, dict[str, Any]]
 
 
@@ -104,7 +102,7 @@ def test_again_changes_nothing(name: str) -> None:
 
 
 @pytest.mark.skipif(not PROVES_LAYOUTS, reason="no layout but the stacked one is written yet")
-@pytest.mark.parametrize("name", [pytest.param(n, marks=LOST if n in STACKED_AGAIN else ()) for n in PROVABLE])
+@pytest.mark.parametrize("name", PROVABLE)
 def test_layouts_are_told(name: str) -> None:
     sites = {(site.path, site.line): site for site in planned(name).sites}
     for place, (arguments, outputs) in expected(PROVABLE[name]).items():

@@ -74,6 +74,31 @@ def test_wide_characters_before_a_reference_do_not_shift_it() -> None:
     assert "per_device(abs)" in after
 
 
+OWN_NAMES = """import jax
+
+
+class State:
+    f: int{read}
+
+    def f_again(self, f):
+        return f + self.f
+
+
+def f(x):
+    return x + 1
+
+
+p = jax.pmap(f, 'i')
+"""
+
+
+@pytest.mark.parametrize(("read", "is_changed"), [("", True), ("\n    g = f", False), ("\n    g = [f]", False)])
+def test_a_field_or_a_local_variable_is_no_use_of_a_function_of_its_name(read: str, *, is_changed: bool) -> None:
+    after = fixed(OWN_NAMES.format(read=read))
+    assert ("def f(x):\n    x = jax.tree.map(lambda x: x.squeeze(0), x)\n" in after) is is_changed
+    assert ("per_device(f)" in after) is not is_changed
+
+
 def test_form_feeds_are_no_line_ends() -> None:
     after = fixed("import jax\n\x0c\n\ndef f(x): return x\n\x0c\np = jax.pmap(f, 'i')\n")
     assert after.endswith("\n\x0c\n" + MAP)
