@@ -35,7 +35,7 @@ exit status:
 """
 
 _OVERVIEW = """\
-Turns jax.pmap programs into jax.shard_map programs, lints SPMD code, and proves a migration by running it.
+Rewrites jax.pmap into jax.shard_map, finds mistakes in SPMD code, and verifies a migration by running it.
 
   jaxmigrate lint src/                                  what is wrong, without importing JAX
   jaxmigrate fix src/ --diff                            what would change
@@ -156,15 +156,15 @@ def _add_lint(commands: Any) -> None:
     lint.add_argument("--select", type=codes, metavar="CODES", help="only these rules, such as JM101,JM2")
     lint.add_argument("--ignore", type=codes, metavar="CODES", help="all but these rules")
     lint.add_argument("--no-cache", action="store_true", help="neither use nor write .jaxmigrate_cache/")
-    lint.add_argument("--baseline", metavar="FILE", help="tell only what this file, kept with the code, does not have")
-    lint.add_argument("--write-baseline", action="store_true", help="make what is found now the baseline")
-    lint.add_argument("--stdin-filename", metavar="PATH", help="where standard input would lie as a file")
+    lint.add_argument("--baseline", metavar="FILE", help="report only what this file does not have")
+    lint.add_argument("--write-baseline", action="store_true", help="write what is found now into the baseline")
+    lint.add_argument("--stdin-filename", metavar="PATH", help="the path that standard input stands for")
     lint.add_argument("--statistics", action="store_true", help="print how often each rule fired instead of where")
     lint.add_argument(
         "--shard",
         type=_checked(_shard),
         metavar="I/N",
-        help="tell only of the I-th of N parts of the files, knowing all of them; `merge` puts the parts together",
+        help="report on the I-th of N parts of the files only; `merge` joins the parts",
     )
 
 
@@ -172,7 +172,7 @@ def _add_fix(commands: Any) -> None:
     fix = _subcommand(
         commands,
         "fix",
-        "rewrite pmap into shard_map, and say why of each site that is left",
+        "rewrite pmap into shard_map, and say why any map is left",
         usage="jaxmigrate fix [PATH...] [--diff | --check] [options] [--verify -- COMMAND...]",
     )
     _add_paths(fix)
@@ -199,7 +199,7 @@ def _add_fix(commands: Any) -> None:
         help="oldest JAX release that the result must run on (default: what the project requires, else the newest)",
     )
     _add_report(fix)
-    fix.add_argument("--verify", action="store_true", help="run COMMAND before and after, write only what agreed")
+    fix.add_argument("--verify", action="store_true", help="run COMMAND before and after, and write only what agrees")
     _add_run_options(fix)
     fix.set_defaults(program=None)
 
@@ -233,7 +233,7 @@ def _add_verify(commands: Any) -> None:
         help="only this command of tool.jaxmigrate.verify.commands; may be repeated",
     )
     verify.add_argument(
-        "--twice", action="store_true", help="run the original twice first, to know a program that differs from itself"
+        "--twice", action="store_true", help="run the original twice first, to detect one that is not deterministic"
     )
     _add_run_options(verify)
     _add_report(verify)
@@ -241,9 +241,7 @@ def _add_verify(commands: Any) -> None:
 
 
 def _add_status(commands: Any) -> None:
-    status = _subcommand(
-        commands, "status", "show on one page how far a migration is, what stays and why, what is next"
-    )
+    status = _subcommand(commands, "status", "show how far a migration is: what stays and why, and what to do next")
     _add_paths(status, docs=False)
     status.add_argument(
         "--format",
@@ -262,7 +260,7 @@ def _add_status(commands: Any) -> None:
 
 
 def _add_merge(commands: Any) -> None:
-    merge = _subcommand(commands, "merge", "put what the shards of a lint printed together, as one run prints it")
+    merge = _subcommand(commands, "merge", "join what the shards of a lint printed into what one run prints")
     merge.add_argument("files", nargs="+", metavar="FILE", help="what `lint --shard I/N` printed, in any one format")
 
 
@@ -281,7 +279,7 @@ def _add_server(commands: Any) -> None:
 
 
 def _add_completion(commands: Any) -> None:
-    completion = _subcommand(commands, "completion", "print a script by which a shell completes commands and options")
+    completion = _subcommand(commands, "completion", "print a completion script for a shell")
     completion.add_argument("shell", choices=("bash", "zsh", "fish"), help="which shell")
 
 
@@ -319,7 +317,7 @@ def _add_paths(parser: argparse.ArgumentParser, docs: bool = True) -> None:
     parser.add_argument(
         "--force-exclude",
         action="store_true",
-        help="leave out what the project excludes even if it is named, for hooks",
+        help="leave out what the project excludes even if it is named (for hooks)",
     )
 
 
@@ -351,7 +349,7 @@ def _add_run_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--as-compiled",
         action="store_true",
-        help="let XLA optimise, as when the program runs by itself (default: not, so that equal means every bit)",
+        help="let XLA optimise, as in a normal run (default: no, so that a right migration has every bit)",
     )
     for name, what in (("--rtol", "relative"), ("--atol", "absolute")):
         parser.add_argument(
@@ -359,7 +357,7 @@ def _add_run_options(parser: argparse.ArgumentParser) -> None:
             action="append",
             type=_checked(_bound),
             metavar="[DTYPE=]X",
-            help=f"a {what} tolerance in place of the program's own rounding; may be repeated",
+            help=f"a {what} tolerance in place of the one that is measured; may be repeated",
         )
 
 

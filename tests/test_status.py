@@ -54,6 +54,7 @@ def test_figures(capsys: pytest.CaptureFixture[str]) -> None:
     names = {one["name"]: (one["replacement"], one["uses"], one["left"]) for one in found["names"]}
     assert names["jax.tree_map"] == ("jax.tree.map", 2, 0)
     assert names["jax.xla_computation"][1:] == (1, 1)
+    assert "random-key" in {cause["code"] for cause in found["stays"]}
     commands = [step["command"] for step in found["next"]]
     assert commands[:2] == ["jaxmigrate fix . --diff", "jaxmigrate fix . --verify -- COMMAND"]
     assert "jaxmigrate rule JM404" in commands

@@ -7,11 +7,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from html import escape
+from typing import NamedTuple
 
 _HUNK = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@(.*)")
 _WORDS = re.compile(r"\w+|\s+|.")
 # Below this similarity two lines are better read as one that went and one that came.
 _ALIKE = 0.4
+# So many unchanged lines part two changes.
+_APART = 2
 
 
 @dataclass(frozen=True)
@@ -27,6 +30,56 @@ def side_by_side(diff: str) -> str:
         return ""
     columns = '<colgroup><col class="at"><col><col class="at"><col></colgroup>'
     return f'<div class="scroll"><table class="diff">{columns}<tbody>\n{rows}\n</tbody></table></div>'
+
+
+class Piece(NamedTuple):
+    """A run of changes in a diff, with unchanged lines around it.
+
+    Attributes:
+        start: Its first line in the file as it was; `length`: how many it has there.
+        continues: Whether it begins where the piece before it ends.
+        lines: The diff's lines.
+        new: Its first line in the file as it is.
+    """
+
+    start: int
+    length: int
+    continues: bool
+    lines: tuple[str, ...]
+    new: int
+
+    def holds(self, line: int) -> bool:
+        """Whether a line of the file as it was is in it."""
+        return self.start <= line < self.start + max(self.length, 1)
+
+    @property
+    def text(self) -> str:
+        """The piece as a diff; without a heading where it continues another."""
+        heading = () if self.continues else (f"@@ -{self.start} +{self.new} @@",)
+        return "".join(f"{line}\n" for line in (*heading, *self.lines))
+
+
+def pieces(diff: str) -> list[Piece]:
+    """The runs of changes in a file's diff, in order."""
+    found: list[Piece] = []
+    old = new = unchanged = 0
+    changed = False
+    for line in _hunks(diff):
+        if head := _HUNK.match(line):
+            old, new = int(head[1]), int(head[2])
+            found.append(Piece(old, 0, False, (), new))
+            changed, unchanged = False, 0
+        elif line[:1] in ("-", "+"):
+            if changed and unchanged >= _APART:
+                found.append(Piece(old, 0, True, (), new))
+            changed, unchanged = True, 0
+        elif line[:1] == " ":
+            unchanged += 1
+        if line[:1] in ("-", "+", " "):
+            last, was = found[-1], line[0] != "+"
+            found[-1] = last._replace(length=last.length + was, lines=(*last.lines, line))
+            old, new = old + was, new + (line[0] != "-")
+    return found
 
 
 def counts(diff: str) -> tuple[int, int]:

@@ -9,10 +9,13 @@ from importlib import resources
 
 from jaxmigrate import __version__
 from jaxmigrate.migrate.plan import ArrayLayout
+from jaxmigrate.reports.assumptions import assumptions
 from jaxmigrate.reports.figures import largest_errors, seconds, shell_line, short
 from jaxmigrate.reports.fix_result import FixedFile
+from jaxmigrate.reports.html_causes import causes, stacked
 from jaxmigrate.reports.html_diff import counts, side_by_side
 from jaxmigrate.reports.html_plot import error_plots
+from jaxmigrate.reports.html_sites import Changes, anchor, site_changes
 from jaxmigrate.reports.html_text import code, pairs, preformatted, prose, section, table
 from jaxmigrate.reports.report import Report, SiteRow
 from jaxmigrate.terminal import plural
@@ -31,14 +34,17 @@ _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 
 def write(report: Report) -> str:
     """The whole document."""
+    changes = site_changes(report)
     parts = [
         _header(report),
         _figures(report),
         _coverage(report.rows),
+        section("Assumptions", [_list(list(assumptions(report)))]),
         section("Sites", [table(_SITE_HEADER, map(_site_row, report.rows), numbers=(5, 6, 7, 8))]),
-        section("Details", (_details(row) for row in report.rows if row.evidence is not None or row.reason)),
+        section("Site by site", (_details(row, changes) for row in report.rows)),
+        section("Other changes", (_change(file, changes) for file in report.files if changes.rest.get(file.path))),
+        section("Why arrays stay stacked", [causes(report.rows)]),
         section("Not worked on", [_list([*report.errors, *report.notebooks])]),
-        section("Changes", (_change(file) for file in report.files if file.diff)),
         *(_how_it_was_run(report.evidence) if report.evidence is not None else ()),
     ]
     return document(f"jaxmigrate {report.title}: {report.headline}", parts)
@@ -108,8 +114,7 @@ _LAYOUT_TONES = frozenset({"replicated", "split", "stacked"})
 
 
 def _site_row(row: SiteRow) -> Sequence[str]:
-    detailed = row.evidence is not None or row.reason
-    place = f'<a href="#{_anchor(row)}">{code(row.place)}</a>' if detailed else code(row.place)
+    place = f'<a href="#{anchor(row)}">{code(row.place)}</a>'
     verdict = _chip(row.verdict, row.evidence)
     found = row.evidence
     numbers = (str(found.calls), *largest_errors(found)) if found is not None else ("", "", "", "")
@@ -117,23 +122,22 @@ def _site_row(row: SiteRow) -> Sequence[str]:
     return place, code(row.name), code(row.axis), verdict, layouts, *numbers
 
 
-def _anchor(row: SiteRow) -> str:
-    return "site-" + "".join(character if character.isalnum() else "-" for character in row.id)
-
-
 def _chip(text: str, found: SiteEvidence | None) -> str:
     tone = f" {_TONES[found.verdict]}" if found is not None else ""
     return f'<span class="chip{tone}">{escape(text)}</span>'
 
 
-def _details(row: SiteRow) -> str:
+def _details(row: SiteRow, changes: Changes) -> str:
     found = row.evidence
     tone = _TONES[found.verdict] if found is not None else ""
-    opened = " open" if found is not None and found.verdict not in _SILENT else ""
+    change = changes.of_site(row)
+    opened = " open" if change or (found is not None and found.verdict not in _SILENT) else ""
     summary = f"{code(row.place)} {code(row.name)} {_chip(row.verdict, found)}"
-    inside = "\n".join(part for part in (*_facts(row), *(_findings(found) if found is not None else ())) if part)
+    inside = "\n".join(
+        part for part in (*_facts(row), *(_findings(found) if found is not None else ()), change) if part
+    )
     return (
-        f'<details class="{tone}" id="{_anchor(row)}"{opened}><summary>{summary}</summary>\n'
+        f'<details class="{tone}" id="{anchor(row)}"{opened}><summary>{summary}</summary>\n'
         f'<div class="inside">\n{inside}\n</div></details>'
     )
 
@@ -148,16 +152,27 @@ def _facts(row: SiteRow) -> Iterator[str]:
     yield pairs(
         [
             ("In the migration", code(found.site.counterpart) if found is not None else ""),
-            ("Arguments, as planned", _layouts(row.arguments)),
-            ("Arguments, in the runs", _layouts(seen[0])),
-            ("Results, as planned", _layouts(row.outputs)),
-            ("Results, in the runs", _layouts(seen[1])),
+            *_planned_and_seen("Arguments", row.arguments, seen[0]),
+            *_planned_and_seen("Results", row.outputs, seen[1]),
+            ("Stacked", "<br>".join(stacked(row))),
         ]
     )
 
 
+def _planned_and_seen(
+    what: str, planned: Sequence[ArrayLayout], seen: Sequence[SeenLayout]
+) -> tuple[tuple[str, str], ...]:
+    """The layouts of a plan and of the runs; once where they are the same."""
+    if [array.layout for array in planned] == [array.layout for array in seen]:
+        return ((what, _layouts(planned)),)
+    return ((f"{what}, as planned", _layouts(planned)), (f"{what}, in the runs", _layouts(seen)))
+
+
 def _layouts(arrays: Iterable[ArrayLayout | SeenLayout]) -> str:
-    names = (f'<span class="array">{code(array.name or "result")}{_tag(array.layout)}</span>' for array in arrays)
+    names = (
+        f'<span class="array">{code("all" if array.name == "*" else array.name or "result")}{_tag(array.layout)}</span>'
+        for array in arrays
+    )
     return " ".join(names)
 
 
@@ -179,6 +194,7 @@ def _findings(found: SiteEvidence) -> Iterator[str]:
     yield pairs(
         [
             ("Calls", escape(_calls(found))),
+            ("Largest error", _errors(found)),
             ("Inside other mapped calls", ", ".join(code(site) for site in found.covered_by)),
         ]
     )
@@ -188,6 +204,11 @@ def _findings(found: SiteEvidence) -> Iterator[str]:
         map(_difference_row, found.differences),
         numbers=(5, 6, 7),
     )
+
+
+def _errors(found: SiteEvidence) -> str:
+    absolute, relative, ulp = largest_errors(found)
+    return f"{absolute} absolute, {relative} relative, {ulp} ulp" if absolute else ""
 
 
 def _calls(found: SiteEvidence) -> str:
@@ -218,15 +239,17 @@ def _value(text: str) -> str:
 
 
 def _list(texts: Sequence[str]) -> str:
-    return f"<ul>{''.join(f'<li>{escape(text)}</li>' for text in texts)}</ul>" if texts else ""
+    return f"<ul>{''.join(f'<li>{prose(text)}</li>' for text in texts)}</ul>" if texts else ""
 
 
-def _change(file: FixedFile) -> str:
-    added, cut = counts(file.diff_text)
+def _change(file: FixedFile, changes: Changes) -> str:
+    """What changes in a file and stands beside no site, such as imports and callers."""
+    rest = changes.rest[file.path]
+    added, cut = counts(rest)
     changed = f'<span class="equal tone">+{added}</span> <span class="different tone">−{cut}</span>'
     outcome = f'<span class="soft">{escape(file.outcome)}</span> ' if file.outcome != "shown" else ""
     summary = f"{code(file.path)} {outcome}{changed}"
-    return f"<details open><summary>{summary}</summary>\n{side_by_side(file.diff_text)}</details>"
+    return f"<details open><summary>{summary}</summary>\n{side_by_side(rest)}</details>"
 
 
 def _how_it_was_run(evidence: Evidence) -> Iterator[str]:

@@ -3,18 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Protocol
 
-from jaxmigrate.migrate.plan import ArrayLayout, SitePlan
+from jaxmigrate.migrate.plan import ArrayLayout
 
 RESULT = "result"
 
 
-def is_global(site: SitePlan) -> bool:
+class Arrays(Protocol):
+    """A site with the layouts of its arguments and outputs."""
+
+    @property
+    def arguments(self) -> tuple[ArrayLayout, ...]:
+        """Those that it takes."""
+        ...
+
+    @property
+    def outputs(self) -> tuple[ArrayLayout, ...]:
+        """Those that it gives."""
+        ...
+
+
+def is_global(site: Arrays) -> bool:
     """Whether a rewritten site takes or gives a global array."""
     return any(array.layout in ("replicated", "split") for array in (*site.arguments, *site.outputs))
 
 
-def summary(site: SitePlan) -> str:
+def summary(site: Arrays) -> str:
     """`replicated: params; split: batch -> replicated: 0, 1`; `all stacked` where no array is global."""
     if is_global(site):
         return f"{_planned(site.arguments, 'all')} -> {_planned(site.outputs, RESULT)}"
@@ -22,13 +37,13 @@ def summary(site: SitePlan) -> str:
     return f"all stacked: {common}" if common else "all stacked"
 
 
-def _common_reason(site: SitePlan) -> str:
+def _common_reason(site: Arrays) -> str:
     """The one reason for which a site has no global array, empty where there are several."""
     found = {array.reason for array in (*site.arguments, *site.outputs) if array.reason}
     return found.pop() if len(found) == 1 and not is_global(site) else ""
 
 
-def reasons(site: SitePlan) -> Iterator[str]:
+def reasons(site: Arrays) -> Iterator[str]:
     """Why arrays stay stacked, the same reason once, and those that `summary` does not tell of all of them.
 
     `key: holds one random key per device`

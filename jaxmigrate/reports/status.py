@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from jaxmigrate.config import Config
+from jaxmigrate.flow.layout import reasons as stacked
 from jaxmigrate.migrate.plan import ArrayLayout, NamePlan, SitePlan
 from jaxmigrate.program.kept import KEPT
 from jaxmigrate.reports.fix_result import FixResult
@@ -37,7 +38,10 @@ _SAME = (  # what one cause says of different names
 
 @dataclass(frozen=True)
 class Cause:
-    """Why arrays stay stacked, or maps stay: the sites that it holds, and those that it alone holds."""
+    """Why arrays stay stacked, or maps stay: the sites that it holds, and those that it alone holds.
+
+    `code` is what `jaxmigrate rule` explains: a cause for stacked arrays, or a rule.
+    """
 
     reason: str
     sites: int
@@ -161,17 +165,21 @@ def _causes(sites: Iterable[SitePlan]) -> Iterator[Cause]:
     arrays: Counter[str] = Counter()
     held: defaultdict[str, list[SitePlan]] = defaultdict(list)
     alone: Counter[str] = Counter()
+    anchors: dict[str, str] = {}
     for site in sites:
         if site.status == "left":
             continue
-        reasons = [cause_of(array.reason) for array in _arrays(site) if array.reason]
+        told = {array.reason: cause_of(array.reason) for array in _arrays(site) if array.reason}
+        anchors |= {cause: known.anchor for one, cause in told.items() if (known := stacked.cause_of(one)) is not None}
+        reasons = [told[array.reason] for array in _arrays(site) if array.reason]
         arrays.update(reasons)
         for reason in dict.fromkeys(reasons):
             held[reason].append(site)
         if len(set(reasons)) == 1:
             alone[reasons[0]] += 1
     for reason in sorted(held, key=lambda one: (-alone[one], -len(held[one]), one)):
-        yield Cause(reason, len(held[reason]), alone[reason], arrays[reason], held[reason][0].place)
+        example = held[reason][0].place
+        yield Cause(reason, len(held[reason]), alone[reason], arrays[reason], example, anchors.get(reason, ""))
 
 
 def _left(sites: Iterable[SitePlan]) -> Iterator[Cause]:
@@ -217,32 +225,15 @@ def _next(
         yield f"jaxmigrate fix {where} --diff", f"shows what fix does: it {what}"
     if migrated:
         yield f"jaxmigrate fix {where} --verify -- COMMAND", estimate(config)
-    for cause in stays[:3]:
-        if cause.frees:
-            frees = plural(cause.frees, "site")
-            yield "", f"{frees} would be wholly global but for arrays that {_said(cause.reason)}; see {cause.example}"
+    for cause in [one for one in stays if one.frees and one.code not in stacked.MEANT][:3]:
+        frees = f"frees {plural(cause.frees, 'map')} of stacked arrays, such as {cause.example}"
+        yield (f"jaxmigrate rule {cause.code}" if cause.code else ""), f"what to do about `{cause.reason}`: it {frees}"
     for cause in left:
         if cause.code != KEPT:
             yield f"jaxmigrate rule {cause.code}", f"what to do about {plural(cause.sites, 'map')} that fix leaves"
     for name in names:
         if name.left:
             yield f"jaxmigrate rule {name.code}", f"what to do about {plural(name.left, 'use')} of {name.name}"
-
-
-def _said(reason: str) -> str:
-    """A reason that begins with a verb in the plural, as far as it is one of a few."""
-    first, _, rest = reason.partition(" ")
-    verbs = {
-        "is": "are",
-        "has": "have",
-        "holds": "hold",
-        "comes": "come",
-        "may": "may",
-        "reaches": "reach",
-        "differs": "differ",
-        "flows": "flow",
-    }
-    return f"{verbs[first]} {rest}" if first in verbs else f"stay stacked ({reason})"
 
 
 def estimate(config: Config) -> str:

@@ -23,9 +23,12 @@ def write(status: Status) -> str:
             "Why arrays stay stacked",
             [
                 table(
-                    ("Cause", "Maps", "Frees", "Example"),
-                    [(prose(c.reason), str(c.sites), str(c.frees), code(c.example)) for c in status.stays],
-                    numbers=(1, 2),
+                    ("Cause", "Reason", "Maps", "Frees", "Example"),
+                    [
+                        (code(c.code), prose(c.reason), str(c.sites), str(c.frees), code(c.example))
+                        for c in status.stays
+                    ],
+                    numbers=(2, 3),
                 )
             ],
         ),
@@ -59,8 +62,9 @@ def write(status: Status) -> str:
 
 
 def _figures(status: Status) -> str:
-    figures = [(status.done, "are shard_map"), *((status.states[key], what) for key, what in STATES.items())]
-    figures.append((sum(one.uses for one in status.names), "old names"))
+    counted = [*((status.states[key], what) for key, what in STATES.items())]
+    counted.append((sum(one.uses for one in status.names), "old names"))
+    figures = [(status.done, "are shard_map"), *(one for one in counted if one[0])]
     cells = "\n".join(f"<div><b>{number}</b><span>{escape(what)}</span></div>" for number, what in figures)
     return f'<div class="figures">\n{cells}\n</div>'
 

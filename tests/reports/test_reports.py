@@ -5,14 +5,18 @@ from __future__ import annotations
 import json
 import re
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
 
+from jaxmigrate.migrate.plan import ArrayLayout, SitePlan
 from jaxmigrate.reports import verify_html, verify_json, verify_junit, verify_markdown, verify_text
+from jaxmigrate.reports.fix_result import FixedFile
 from jaxmigrate.reports.html_diff import side_by_side
 from jaxmigrate.reports.html_plot import error_plots
+from jaxmigrate.reports.html_sites import site_changes
 from jaxmigrate.reports.report import Report
 from jaxmigrate.reports.writing import WRITERS, write_report
 from jaxmigrate.verify.model import ErrorPoint
@@ -220,3 +224,72 @@ class TestErrorPlot:
 
     def test_nothing_to_plot(self) -> None:
         assert error_plots([], 3) == error_plots([ErrorPoint(0, 0.0, 0.0, 0.0)] * 3, 3) == ""
+
+
+def test_page_tells_the_verdict_then_the_assumptions_then_each_site() -> None:
+    page = verify_html.write(full_report())
+    places = [page.index(title) for title in ("<h1>Different", "sites exercised", ">Assumptions<", ">Site by site<")]
+    assert places == sorted(places)
+    text = " ".join(_Checked(page).text.split())
+    assert "Only what python train.py --name 'a b' computes was compared" in text
+    assert "Not reached, so nothing is known of it: train.py:12." in text
+
+
+def _site(line: int, name: str = "f") -> SitePlan:
+    return SitePlan(f"train.py:{line}:1:{name}", "train.py", line, 1, "call", "i", name, "rewritten")
+
+
+TWO_SITES = """\
+--- a/train.py
++++ b/train.py
+@@ -1,2 +1,3 @@
+ import jax
++import here
+ # above
+@@ -10,9 +11,9 @@
+ # before
+-first = jax.pmap(f)
++first = jax.jit(f)
+ a = 1
+ b = 2
+-second = jax.pmap(g)
++second = jax.jit(g)
+ c = 3
+ d = 4
+-print(second)
++print(second[0])
+"""
+
+
+def test_each_site_has_its_own_change() -> None:
+    rows = [_site(11), _site(14)]
+    report = Report("fix", files=[FixedFile("train.py", "shown", tuple(rows), TWO_SITES.encode())])
+    found = site_changes(report)
+    assert [line for line in found.own[rows[0].id].splitlines() if line[0] in "-+"] == [
+        "-first = jax.pmap(f)",
+        "+first = jax.jit(f)",
+    ]
+    assert "second[0]" in found.own[rows[1].id], "what follows a site within a stretch belongs to it"
+    assert found.own[rows[1].id].startswith("@@ -14 +15 @@\n")
+    assert [line for line in found.rest["train.py"].splitlines() if line[0] in "-+"] == ["+import here"]
+    together = [line for text in (*found.own.values(), *found.rest.values()) for line in text.splitlines()]
+    assert sorted(one for one in together if one[0] != "@") == sorted(
+        one for one in TWO_SITES.splitlines()[2:] if one[0] != "@"
+    )
+
+
+def test_two_sites_of_one_change_share_it() -> None:
+    rows = [_site(11), _site(11, "second")]
+    report = Report("fix", files=[FixedFile("train.py", "shown", tuple(rows), TWO_SITES.encode())])
+    found = site_changes(report)
+    assert "Its change is shown at" in found.of_site(report.rows[1])
+    assert "first" in found.of_site(report.rows[0])
+
+
+def test_a_stacked_array_has_its_cause_and_what_to_do() -> None:
+    site = replace(_site(11), arguments=(ArrayLayout("key", "stacked", "holds one random key per device"),))
+    page = verify_html.write(Report("fix", files=[FixedFile("train.py", "shown", (site,), TWO_SITES.encode())]))
+    checked = _Checked(page)
+    assert "#stacked-random-key" in checked.references
+    assert "stacked-random-key" in checked.ids
+    assert "What to do: Nothing." in " ".join(checked.text.split())

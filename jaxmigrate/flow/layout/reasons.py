@@ -218,6 +218,8 @@ CAUSES = (
     ),
 )
 
+MEANT = frozenset({"random-key", "padding"})  # there is nothing to do about these
+
 
 @cache
 def cause_of(reason: str) -> StackedCause | None:
