@@ -30,19 +30,21 @@ INTERRUPTED, PIPE_CLOSED, TERMINATED = 130, 141, 143
 _EXIT_STATUS = """\
 exit status:
   0  nothing is left to do
-  1  findings remain, --check would change something, or a verification found a difference
-  2  the work could not be done: wrong arguments, an unreadable file or configuration, an internal error
+  1  findings remain, --check would change something, or a verification differs
+  2  no result: wrong arguments, unreadable file or configuration, a failure
 """
 
 _OVERVIEW = """\
-Rewrites jax.pmap into jax.shard_map, finds mistakes in SPMD code, and verifies a migration by running it.
+Rewrites jax.pmap into jax.shard_map, finds mistakes in SPMD code, and verifies
+a migration by running both programs.
 
-  jaxmigrate lint src/                                  what is wrong, without importing JAX
-  jaxmigrate fix src/ --diff                            what would change
-  jaxmigrate fix src/ --verify -- python train.py       change what verified, leave the rest
-  jaxmigrate verify src/ -- python train.py             run both programs and compare every mapped call
-  jaxmigrate status src/                                how far the migration is
-  jaxmigrate rule JM101                                 what a rule means
+  jaxmigrate lint src/                             find mistakes
+  jaxmigrate fix src/ --diff                       show what would change
+  jaxmigrate fix src/                              rewrite
+  jaxmigrate fix src/ --verify -- python train.py  write only what verifies
+  jaxmigrate verify src/ -- python train.py        compare both programs
+  jaxmigrate status src/                           show how far it is
+  jaxmigrate rule JM101                            explain a rule
 """
 
 _Converted = TypeVar("_Converted")
@@ -173,7 +175,7 @@ def _add_fix(commands: Any) -> None:
         commands,
         "fix",
         "rewrite pmap into shard_map, and say why any map is left",
-        usage="jaxmigrate fix [PATH...] [--diff | --check] [options] [--verify -- COMMAND...]",
+        usage="jaxmigrate fix [PATH...] [options] [--verify -- COMMAND...]",
     )
     _add_paths(fix)
     fix.add_argument(
@@ -208,8 +210,8 @@ def _add_verify(commands: Any) -> None:
     verify = _subcommand(
         commands,
         "verify",
-        "run a program before and after its migration on simulated devices and compare every mapped call",
-        usage="jaxmigrate verify [PATH] [--original DIR|GITREF] [options] [-- COMMAND...]",
+        "run a program before and after and compare every mapped call",
+        usage="jaxmigrate verify [PATH] [options] [-- COMMAND...]",
     )
     verify.add_argument(
         "path",

@@ -73,10 +73,20 @@ class TestArguments:
         widths = []
         for columns in ("70", "140"):
             monkeypatch.setenv("COLUMNS", columns)
-            assert main(["lint", "--help"]) == 0
+            assert main(["fix", "--help"]) == 0
             options = capsys.readouterr().out.partition("options:")[2].partition("exit status:")[0]
             widths.append(max(map(len, options.splitlines())))
         assert 60 < widths[0] <= 70 < 120 < widths[1] <= 140
+
+    @pytest.mark.parametrize(
+        "command", ["", "lint", "fix", "verify", "status", "merge", "rule", "server", "completion"]
+    )
+    def test_help_fits_80_columns(
+        self, command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        monkeypatch.setenv("COLUMNS", "80")
+        assert main([*command.split(), "--help"]) == 0
+        assert [line for line in capsys.readouterr().out.splitlines() if len(line) > 80] == []
 
     @pytest.mark.parametrize("command", ["lint", "fix"])
     def test_the_current_folder_is_the_default(
