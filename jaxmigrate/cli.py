@@ -146,7 +146,12 @@ def _parser(subcommand: str = "") -> argparse.ArgumentParser:
 
 
 def _add_lint(commands: Any) -> None:
-    lint = _subcommand(commands, "lint", "find what is wrong in SPMD code, without importing JAX or running anything")
+    lint = _subcommand(
+        commands,
+        "lint",
+        "find mistakes in SPMD code, without importing JAX or running anything",
+        usage="jaxmigrate lint [PATH...] [options]",
+    )
     _add_paths(lint)
     lint.add_argument(
         "--format",
@@ -243,7 +248,12 @@ def _add_verify(commands: Any) -> None:
 
 
 def _add_status(commands: Any) -> None:
-    status = _subcommand(commands, "status", "show how far a migration is: what stays and why, and what to do next")
+    status = _subcommand(
+        commands,
+        "status",
+        "show how far a migration is: what stays and why, and what to do next",
+        usage="jaxmigrate status [PATH...] [options]",
+    )
     _add_paths(status, docs=False)
     status.add_argument(
         "--format",

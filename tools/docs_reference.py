@@ -45,7 +45,7 @@ def _statuses(text: str) -> Iterator[tuple[str, str]]:
 
 def _names(action: argparse.Action) -> str:
     """An option's spellings with what it takes, or a positional's name."""
-    takes = "\\|".join(map(str, action.choices)) if action.choices else str(action.metavar or "")
+    takes = f"{{{','.join(map(str, action.choices))}}}" if action.choices else str(action.metavar or "")
     if not action.option_strings:
         return f"`{action.metavar or takes}`" if not action.choices else " ".join(f"`{one}`" for one in action.choices)
     shown = f"{', '.join(action.option_strings)} {takes if action.nargs != 0 else ''}".strip()
