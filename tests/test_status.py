@@ -107,7 +107,7 @@ def test_what_cannot_be_read_is_told(project: Path, capsys: pytest.CaptureFixtur
 @pytest.mark.parametrize(
     ("reason", "cause"),
     [
-        ("has its method ravel called (main.py:7)", "has a method called"),
+        ("has .ravel() called on the host (main.py:7)", "has a method called on the host"),
         ("is passed to wandb.log (line 19)", "is passed to a function"),
         ("is stacked or unstacked in a file that was not given (a/b.py:7)", None),
         ("reaches a mapped function that stays as it is: it is open (train.py:3)", "it is open"),

@@ -275,7 +275,7 @@ def _done(file: FixedFile, check: bool) -> str:
     if replaced and not any(site.status == "rewritten" for site in file.sites):
         return f"{'would replace' if check else 'replaced'} {plural(replaced, 'old name')}"
     if not file.sites and not replaced:
-        return f"{'would change' if check else 'changed'}; it has no site of its own"
+        return f"{'would change' if check else 'changed'}; it has no map of its own"
     names = f" and {plural(replaced, 'old name')}" if replaced else ""
     return f"would rewrite {sites}{names}" if check else f"rewrote {sites}{names}"
 

@@ -79,7 +79,7 @@ def _questions(file: PlannedFile) -> Iterator[Question]:
     for name, count in Counter(use.name for use in uses).items():
         mine = [use for use in uses if use.name == name]
         what = f"{mine[0].place}: {name} -> {mine[0].replacement}, {plural(count, 'use')}"
-        explained = (f"`jaxmigrate rule {mine[0].code}` tells about it",)
+        explained = (f"`jaxmigrate rule {mine[0].code}` explains it",)
         yield Question(what, file, tuple(use.line for use in mine), explained, name=name)
 
 

@@ -27,7 +27,7 @@ HELD = ("stacked", "unknown")
 _PLACE = re.compile(r"\s*\((?:cell \d+, )?(?:line \d+|[^()\s]*:\d+)\)")
 _SAME = (  # what one cause says of different names
     (re.compile(r"^reaches a mapped function that stays as it is: (?:the mapped function )?"), ""),
-    (re.compile(r"\bits method \w+"), "a method"),
+    (re.compile(r"\bhas \.\w+\(\) called on the host"), "has a method called on the host"),
     (re.compile(r"\bpassed to [\w.]+(?=$|:)"), "passed to a function"),
     (re.compile(r"\bthe result of [\w.\[\]]+"), "the result of a function"),
     (re.compile(r"\bthrough \.?\w+"), "through an attribute"),

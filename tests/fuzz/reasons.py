@@ -60,13 +60,13 @@ ARITHMETIC = has(ast.BinOp, ast.AugAssign, ast.UnaryOp)
 LOOPS = has(ast.For, ast.comprehension, ast.Starred, ast.Call, ast.Tuple)
 CHECKS: dict[str, Callable[[ast.AST, re.Match[str]], bool]] = {
     r"has \.(\w+) read": names_it,
-    r"has its method (\w+) called": names_it,
-    r"is given to ((?!a |the )[\w.]+)": names_it,
+    r"has \.(\w+)\(\) called": names_it,
+    r"is passed to ((?!a |an |the )[\w.]+)": names_it,
     r"is indexed ": has(ast.Subscript),
     r"takes part in arithmetic": ARITHMETIC,
     r"is iterated over": LOOPS,
     r"is stored in ": has(ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Call),
-    r"flows together with": has(ast.Assign, ast.For, ast.IfExp, ast.Call, ast.Return),
+    r"is mixed with": has(ast.Assign, ast.For, ast.IfExp, ast.Call, ast.Return),
     r"is compared": has(ast.Compare),
 }
 

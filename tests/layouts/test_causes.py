@@ -59,7 +59,7 @@ def test_every_cause_has_a_reason() -> None:
 @pytest.mark.parametrize(
     ("reason", "anchor"),
     [
-        ("has its method max called (line 74)", "read-on-host"),
+        ("has .max() called on the host (line 74)", "read-on-host"),
         ("is passed to wandb.log (line 19)", "passed-on"),
         ("is passed by jaxline with one slice per device (line 1)", "jaxline"),
         ("is passed to a mapped function by keyword or with a star (line 1)", "map-stays"),

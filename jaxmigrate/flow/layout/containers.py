@@ -45,7 +45,7 @@ def call_method(it: Interpreter, owner: Abstract, name: str, given: Given, node:
             result = None
     if result is not None:
         return result
-    it.pin_all([owner, *given.everything()], f"has its method {name} called", node, frame.module)
+    it.pin_all([owner, *given.everything()], f"has .{name}() called on the host", node, frame.module)
     return PLAIN
 
 

@@ -96,7 +96,7 @@ CAUSES = (
         (
             "is iterated over",
             "is indexed",
-            "has its method",
+            "has a method",
             "has its attribute",
             r"has \.",
             "is used as (an index|a condition|a context manager)",
