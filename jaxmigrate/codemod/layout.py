@@ -145,12 +145,11 @@ def _call(node: cst.Call, room: Room) -> cst.Call:
     else:
         args = [_argument(arg, inside) for arg in parts]
         ends = [_break(room, inside.line)] * (len(args) - 1) + [_break(room, room.line)]
-        alone = len(parts) == 1
         args = [
             arg.with_changes(comma=cst.Comma(whitespace_after=end))
-            if not (alone and isinstance(arg.value, cst.GeneratorExp))
-            else arg.with_changes(comma=cst.MaybeSentinel.DEFAULT, whitespace_after_arg=end)
-            for i, (arg, end) in enumerate(zip(args, ends, strict=True))
+            if len(parts) > 1
+            else arg.with_changes(comma=cst.MaybeSentinel.DEFAULT, whitespace_after_arg=end)  # as Black leaves it
+            for arg, end in zip(args, ends, strict=True)
         ]
     return node.with_changes(args=args, whitespace_before_args=_break(room, inside.line))
 
