@@ -7,6 +7,7 @@ starts no backend; what is mapped where the program runs is mapped in place.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -17,8 +18,10 @@ from jaxmigrate.migrate.bodies import Body, Words, body_function
 from jaxmigrate.migrate.maps import STACKED, Array, MapPlan
 from jaxmigrate.migrate.names import FileNames, names_in
 from jaxmigrate.migrate.sharing import Shared
+from jaxmigrate.migrate.specs import Specs, named
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.operations import (
+    Before,
     Code,
     Enclose,
     Marked,
@@ -35,7 +38,6 @@ from jaxmigrate.program.values import Class, External, Function, ModuleValue
 from jaxmigrate.sources.notebooks.magics import MARK
 
 Named = ast.FunctionDef | ast.AsyncFunctionDef
-SHARD_MAP = "$jax.shard_map($fun, mesh=$mesh, in_specs=$ins, out_specs=$outs, check_vma=False)"
 
 
 @dataclass(slots=True, eq=False)
@@ -78,30 +80,8 @@ class MapWriter:
     def _axis(self, plan: MapPlan) -> str | Part:
         return plan.axis if isinstance(plan.axis, ast.expr) else f"{self.quote}{plan.axis}{self.quote}"
 
-    def _spec(self, array: Array, own: str = "") -> str:
-        """The source of the spec of an argument or output; `own` is that of an object with stacked fields."""
-        if array.static:
-            return "None"
-        if array.fields and array.of is not None:
-            parts = [f"{n}={self._spec(Array(split=n in array.fields))}" for n in array.of.fields]
-            return f"{array.of.name}({', '.join(parts)})"
-        if array.fields:
-            return own
-        spec = self.names.of("jax.sharding.PartitionSpec")
-        return f"{spec}({'None, ' * array.axis}$axis)" if array.split else f"{spec}()"
-
-    def _specs(self, plan: MapPlan) -> tuple[str, str]:
-        ins = [
-            self._spec(a, f"{n}_specs" if a.fields else "") for a, n in zip(plan.inputs, self._own(plan), strict=True)
-        ]
-        own = self._own(plan)
-        outs = [self._spec(a, f"{own[a.like]}_specs" if a.fields else "") for a in plan.outputs]
-        if plan.whole_out or (len(outs) > 2 and _alike(plan.outputs, outs) and not plan.named):
-            out_text = outs[0]
-        else:
-            out_text = _tree_of(plan, outs)
-        alike = len(ins) > 1 and _alike(plan.inputs, ins)
-        return ins[0] if plan.whole_in or alike else _display(ins), out_text
+    def _specs(self, plan: MapPlan) -> Specs:
+        return Specs(plan, self.names.of("jax.sharding.PartitionSpec"), self._own(plan))
 
     def _own(self, plan: MapPlan) -> tuple[str, ...]:
         """What the arguments are called in a function around the map."""
@@ -120,16 +100,16 @@ class MapWriter:
             return code(self.shared.call("mesh_of", first, axis=plan), axis=axis)
         return code(self.shared.mesh(plan), axis=axis)
 
-    def _map(self, plan: MapPlan, fun: str | Part, first: str) -> Code:
-        ins, outs = self._specs(plan)
-        axis = self._axis(plan)
+    def _map(self, plan: MapPlan, fun: str | Part, first: str, specs: str = "") -> Code:
+        """The call of shard_map; `specs` are its keywords where they have names already."""
+        said = self._specs(plan)
+        specs = specs or f"in_specs={said.inputs()}, out_specs={said.outputs()}"
         return code(
-            SHARD_MAP,
+            f"$jax.shard_map($fun, mesh=$mesh, {specs}, check_vma=False)",
             jax=self.names.of("jax"),
             fun=_by_name(plan, fun),
             mesh=self._mesh(plan, first),
-            ins=code(ins, axis=axis),
-            outs=code(outs, axis=axis),
+            axis=self._axis(plan),
         )
 
     def _options(self, plan: MapPlan) -> tuple[str, dict[str, str | Part]]:
@@ -157,8 +137,8 @@ class MapWriter:
             every[0] = code("$marked", marked=Marked(mark, every[0]))
         return tuple(every)
 
-    def _local(self, plan: MapPlan, fun: str = "") -> str | None:
-        """The source of what gives a map this process's rows, in programs of several.
+    def _local(self, plan: MapPlan, fun: str = "", named: str = "") -> str | None:
+        """The source of what gives a map this process's rows, in programs of several; `named` are its specs.
 
         Empty where it needs none; None where only the map that chooses its mesh at each call does it.
         """
@@ -167,16 +147,12 @@ class MapWriter:
         is_open = any(a.local_fields and a.of is None for a in plan.everything)
         if plan.devices is not None or plan.by_rows or is_open or not plan.axis_name:
             return None
-        name, more = self.shared.name("host_local"), ""
-        ins = [self._local_spec(plan, a) for a in plan.inputs]
-        outs = [self._local_spec(plan, a) for a in plan.outputs]
-        usual = [self._spec(STACKED)]
-        if ins != usual or not plan.whole_in:
-            more += f", in_specs={ins[0] if plan.whole_in or _alike(plan.inputs, ins) else _display(ins)}"
-        if outs != usual or not plan.whole_out:
-            more += f", out_specs={_whole_or_tree(plan, outs)}"
+        if plan.choice is None and not all(a.split for a in plan.outputs):
+            return None  # a process's own array, which what is the same on all devices is not
+        name, more = self.shared.name("host_local"), self._local_specs(plan, named)
         if more:
-            self.shared.needs_specs()
+            scalars = any(a.static or a.own or (plan.choice is None and not a.split) for a in plan.inputs)
+            self.shared.needs_specs(scalars=scalars)
         if plan.given_by_keyword:
             self.shared.needs_keywords()
         if not self.shared.one_axis:
@@ -185,15 +161,19 @@ class MapWriter:
             return f"{name}({fun}{more})"
         return f"{self.names.of('functools.partial')}({name}{more})" if more else name
 
-    def _local_spec(self, plan: MapPlan, array: Array) -> str:
-        """The spec by which a process's own array becomes one of all; None of what is one of all already."""
-        if array.local_fields and array.of is not None:
-            stacked = self._spec(STACKED)
-            parts = [f"{n}={stacked if n in array.local_fields else None}" for n in array.of.fields]
-            return f"{array.of.name}({', '.join(parts)})"
-        if array.static or array.aligned or (plan.choice is not None and not self._is_local(array)):
-            return "None"
-        return self._spec(array)
+    def _local_specs(self, plan: MapPlan, named: str) -> str:
+        """What host_local is told of a map: nothing where all arrays are the usual ones."""
+        specs, more = self._specs(plan), ""
+        ins = not all(a == STACKED or a.aligned for a in plan.inputs)
+        outs = not all(replace(a, like=0) == STACKED for a in plan.outputs)
+        own_rows = specs.rows() == specs.outputs()
+        if ins and named.startswith("**") and (own_rows or not outs):
+            return f", {named}"
+        if ins:
+            more += f", in_specs={specs.inputs()}"
+        if outs:
+            more += f", out_specs={specs.rows()}"
+        return more
 
     def _is_local(self, array: Array) -> bool:
         """Whether each process has rows of its own of an array, or all of one that others need not have."""
@@ -345,26 +325,23 @@ class MapWriter:
         if self._local(plan) is None:
             return False
         body = self._body(plan)
-        fun: str | Part = mapped
         if body is not None and plan.spoken and plan.names is not None:
             return False
-        if body is None:
-            wrapped = self._wrapped(plan, mapped)
-            if wrapped is None:
-                return False
-            fun = wrapped
-            plan = replace(plan, by_name=())  # what is wrapped takes all by position
+        if body is None and _has_open_fields(plan):
+            return False
+        wrapped = body is None
         statement = self.module.table.statement_of(site.node)
         fields = any(a.fields and a.of is None for a in plan.inputs)
         if not (self._is_deferred(plan) or self._asks(plan)):
-            self._direct(plan, fun)
+            self._direct(plan, mapped, wrapped=wrapped)
         elif not self._is_stable(plan, [mapped]):
             if self._asks(plan) or self._holder(site.node) is None:
                 return False
-            self._direct(plan, fun)  # a function that importing runs has what it maps at hand only then
+            self._direct(plan, mapped, wrapped=wrapped)  # a function that importing runs has what it maps only then
         elif isinstance(statement, ast.Assign) and self._is_named(statement, plan) and not self._is_magic(statement):
-            return self._define(plan, fun, statement, body or [])
-        elif fields or not self._lambda(plan, fun):
+            if not self._define(plan, mapped, statement, wrapped=wrapped):
+                return False
+        elif fields or not self._lambda(plan, mapped, wrapped=wrapped):
             return False
         self.operations += body or []
         return True
@@ -375,55 +352,129 @@ class MapWriter:
         fields = any(a.fields and a.of is None for a in plan.inputs)
         return plan.by_rows or fields or plan.given_by_keyword or bool(plan.by_keyword)
 
-    def _wrapped(self, plan: MapPlan, mapped: ast.expr) -> Code | None:
+    def _wrapped(self, plan: MapPlan, mapped: ast.expr, named: str = "") -> Code:
         """A function that cannot be changed, with one around it that drops and puts back the mapped axis."""
-        if _has_open_fields(plan):
-            return None
-        name = self.shared.name("per_device")
-        axes = ""
-        ins, outs = [_mapped(a) for a in plan.inputs], [_mapped(a) for a in plan.outputs]
-        if any(axis != "0" for axis in ins):
-            axes += f", in_axes={ins[0] if plan.whole_in else _display(ins)}"
-        if any(axis != "0" for axis in outs):
-            axes += f", out_axes={_whole_or_tree(plan, outs)}"
-        if axes:
-            self.shared.needs_axes()
+        name, more = self.shared.name("per_device"), self._wrapper_specs(plan, named)
+        if more:
+            self.shared.needs_axes(static=any(a.static for a in plan.inputs))
+        axis = self._axis(plan)
         if plan.spoken and plan.names is not None:  # which the mapped function takes by keyword alone
             given = ", ".join(f"{n}={n}" for n in plan.names)
-            return code(f"{name}(lambda {', '.join(plan.names)}: $fun({given}){axes})", fun=mapped)
-        return code(f"{name}($fun{axes})", fun=_by_name(plan, mapped))
+            return code(f"{name}(lambda {', '.join(plan.names)}: $fun({given}){more})", fun=mapped, axis=axis)
+        return code(f"{name}($fun{more})", fun=_by_name(plan, mapped), axis=axis)
 
-    def _direct(self, plan: MapPlan, fun: str | Part) -> None:
-        options, parts = self._options(plan)
-        made = code(f"$jit($mapped{options})", jit=self.names.of("jax.jit"), mapped=self._map(plan, fun, ""), **parts)
-        self._put(plan, made)
+    def _wrapper_specs(self, plan: MapPlan, named: str) -> str:
+        """What per_device is told of a map: nothing where all arrays drop their first axis."""
+        specs = self._specs(plan)
+        ins, outs = specs.inputs(stacked=True), specs.outputs(stacked=True)
+        every = [not all(a.mapped == 0 and not a.fields for a in arrays) for arrays in (plan.inputs, plan.outputs)]
+        if any(every) and named.startswith("**") and (ins, outs) == (specs.inputs(), specs.outputs()):
+            return f", {named}"
+        return "".join(
+            f", {name}={text}"
+            for name, text, is_said in zip(("in_specs", "out_specs"), (ins, outs), every, strict=True)
+            if is_said
+        )
 
-    def _put(self, plan: MapPlan, made: Code) -> None:
-        local = self._local(plan, "$made")
+    def _direct(self, plan: MapPlan, mapped: ast.expr, *, wrapped: bool) -> None:
+        """`jax.jit(jax.shard_map(...))` in place; what is said more than once is said above the statement."""
+        place = self._place_above(plan)
+        above, specs = self._named_specs(plan, wrapped=wrapped, local=True) if place is not None else ([], "")
+        made = self._whole(plan, mapped, "", specs, wrapped=wrapped)
+        local = self._local(plan, "$made", specs)
+        parts: dict[str, str | Part] = {}
+        if local and place is not None and self._is_value(plan, place):
+            name = self.names.free(f"sharded_{self._stem(plan)}")
+            above.append(f"{name} = $mapped")
+            parts["mapped"] = made
+            made = code(name)
+        if above and place is not None:
+            self.operations.append(Before(place, code("\n".join(above), axis=self._axis(plan), **parts)))
+        options, more = self._options(plan)
+        self._put(plan, code(f"$jit($mapped{options})", jit=self.names.of("jax.jit"), mapped=made, **more), local)
+
+    def _whole(self, plan: MapPlan, mapped: ast.expr, first: str, specs: str, *, wrapped: bool) -> Code:
+        """The shard_map of a function, with the one around it where it cannot be changed itself."""
+        if not wrapped:
+            return self._map(plan, mapped, first, specs)
+        fun = self._wrapped(plan, mapped, specs)
+        return self._map(replace(plan, by_name=()), fun, first, specs)  # what is wrapped takes all by position
+
+    def _named_specs(self, plan: MapPlan, *, wrapped: bool, local: bool) -> tuple[list[str], str]:
+        """Statements that name what would stand at a site more than once, and the keywords of shard_map then."""
+        specs = self._specs(plan)
+        texts, names = named([specs.inputs(), specs.outputs()], plan)
+        names = {self.names.free(name): text for name, text in names.items()}
+        lines = [f"{name} = {text}" for name, text in names.items()]
+        again = wrapped and self._wrapper_specs(plan, "**") == ", **"
+        if again or (local and ", **" in (self._local(plan, "$made", "**") or "")):
+            stem = self.names.free(f"{self._stem(plan)}_specs")
+            return [*lines, f"{stem} = dict(in_specs={texts[0]}, out_specs={texts[1]})"], f"**{stem}"
+        return lines, f"in_specs={texts[0]}, out_specs={texts[1]}" if lines else ""
+
+    def _stem(self, plan: MapPlan) -> str:
+        """What a map is about: the name that it gets, or the one of the mapped function."""
+        statement = self.module.table.statement_of(plan.site.node)
+        target = statement.targets[0] if isinstance(statement, ast.Assign) else None
+        found = target.id if isinstance(target, ast.Name) else target.attr if isinstance(target, ast.Attribute) else ""
+        mapped = plan.site.mapped.expression if plan.site.mapped is not None else None
+        while isinstance(mapped, ast.Call):  # of a partial or a vmap, the function
+            mapped = mapped.args[0] if mapped.args else None
+        found = found or (last_name(mapped) if mapped is not None else "") or ""
+        return re.sub(r"^_*(p_|pmap_|pmapped_|parallel_)?|_?(pmap|pmapped)?$", "", found) or "map"
+
+    def _place_above(self, plan: MapPlan) -> ast.stmt | None:
+        """The statement of a site, where others can stand right above it and say the same as they would there."""
+        table, node = self.module.table, plan.site.node
+        statement = table.statement_of(node)
+        if not isinstance(statement, ast.Assign | ast.AnnAssign | ast.Return | ast.Expr) or self._is_magic(statement):
+            return None
+        above = table.parents.get(statement)
+        if getattr(above, "lineno", 0) == statement.lineno or isinstance(above, ast.ClassDef):
+            return None
+        beside: list[ast.stmt] = []
+        for name in ("body", "orelse", "finalbody"):
+            block = getattr(above, name, None)
+            beside = block if isinstance(block, list) and statement in block else beside
+        if any(s is not statement and s.lineno <= statement.lineno <= (s.end_lineno or 0) for s in beside):
+            return None
+        parent = table.parents.get(node)
+        while parent is not statement and parent is not None:
+            if isinstance(parent, ast.Lambda | ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp):
+                return None
+            parent = table.parents.get(parent)
+        return statement
+
+    def _is_value(self, plan: MapPlan, statement: ast.stmt) -> bool:
+        """Whether a statement evaluates a map before all else that it does."""
+        value = getattr(statement, "value", None)
+        return value is plan.site.node or (isinstance(value, ast.Call) and value.func is plan.site.node)
+
+    def _put(self, plan: MapPlan, made: Code, local: str | None) -> None:
         if local:
             made = code(local, made=made, axis=self._axis(plan))
         self.operations.append(
             Replace(plan.site.node, code("$marked", marked=Marked(self.ids[plan.site.node], made, mapped=True)))
         )
 
-    def _lambda(self, plan: MapPlan, fun: str | Part) -> bool:
+    def _lambda(self, plan: MapPlan, mapped: ast.expr, *, wrapped: bool) -> bool:
         """`jax.jit(lambda *args: jax.shard_map(...)(*args))`, which touches no backend until it is called."""
         if plan.names is None and (plan.given_by_keyword or plan.by_keyword):
             return False
         named = plan.given_by_keyword or plan.by_keyword
         signature = ", ".join(plan.names) if named and plan.names is not None else "*args"
         options, parts = self._options(plan)
-        mapped = self._map(plan, fun, self._rows_of(plan, plan.names if named else None))
+        rows = self._rows_of(plan, plan.names if named else None)
         made = code(
             f"$jit(lambda {signature}: $mapped({signature}){options})",
             jit=self.names.of("jax.jit"),
-            mapped=mapped,
+            mapped=self._whole(plan, mapped, rows, "", wrapped=wrapped),
             **parts,
         )
-        self._put(plan, made)
+        self._put(plan, made, self._local(plan, "$made"))
         return True
 
-    def _define(self, plan: MapPlan, fun: str | Part, statement: ast.Assign, body: Sequence[Operation]) -> bool:
+    def _define(self, plan: MapPlan, mapped: ast.expr, statement: ast.Assign, *, wrapped: bool) -> bool:
         """A function in the place of `name = pmap(f)`."""
         target = statement.targets[0]
         assert isinstance(target, ast.Name)
@@ -431,14 +482,14 @@ class MapWriter:
             return False
         names = plan.names
         signature = given = ", ".join(names) if names is not None else "*args"
-        mapped = self._map(plan, fun, self._rows_of(plan, names))
-        inside = "".join(f"    {line}\n" for line in self._field_specs(plan))
+        above, specs = self._named_specs(plan, wrapped=wrapped, local=False)
+        made = self._whole(plan, mapped, self._rows_of(plan, names), specs, wrapped=wrapped)
+        inside = "".join(f"    {line}\n" for line in (*self._field_specs(plan), *above))
         decorators = self._jit_decorators(plan, self.ids[plan.site.node])
         heads = "".join(f"@$decorator{i}\n" for i in range(len(decorators)))
         parts: dict[str, str | Part] = {f"decorator{i}": d for i, d in enumerate(decorators)}
         text = f"{heads}def {target.id}({signature}):\n{inside}    return $mapped({given})"
-        self.operations += body
-        self.operations.append(ReplaceStatement(statement, code(text, mapped=mapped, axis=self._axis(plan), **parts)))
+        self.operations.append(ReplaceStatement(statement, code(text, mapped=made, axis=self._axis(plan), **parts)))
         return True
 
     def _is_named(self, statement: ast.Assign, plan: MapPlan) -> bool:
@@ -612,44 +663,6 @@ def _without_first(plan: MapPlan) -> MapPlan:
     return replace(plan, inputs=plan.inputs[1:], names=names)
 
 
-def _display(parts: Sequence[str]) -> str:
-    return f"({parts[0]},)" if len(parts) == 1 else f"({', '.join(parts)})"
-
-
 def _has_open_fields(plan: MapPlan) -> bool:
     """Whether some argument or output has stacked fields of which only the object itself can be asked for the rest."""
     return any(array.fields and array.of is None for array in plan.everything)
-
-
-def _mapped(array: Array) -> str:
-    """The source of the axis that an argument drops, or of a tree of such."""
-    if array.fields and array.of is not None:
-        return f"{array.of.name}({', '.join(f'{n}={0 if n in array.fields else None}' for n in array.of.fields)})"
-    return str(array.mapped)
-
-
-def _whole_or_tree(plan: MapPlan, texts: Sequence[str]) -> str:
-    """What is said of the outputs: once where it is the same of all, else as they stand in what a function returns."""
-    return texts[0] if plan.whole_out or _alike(plan.outputs, texts) else _tree_of(plan, texts)
-
-
-def _alike(arrays: Sequence[Array], texts: Sequence[str]) -> bool:
-    """Whether what is said of some arrays is the same, and can be said once: a tree has its own place, None is none."""
-    return len(set(texts)) == 1 and texts[0] != "None" and not any(array.fields for array in arrays)
-
-
-def _tree_of(plan: MapPlan, specs: Sequence[str]) -> str:
-    """The specs of outputs, as they stand in what a function returns."""
-    if not plan.places:
-        return _display(specs)
-    grouped: dict[tuple[int | str, ...], list[str]] = {}
-    for place, spec in zip(plan.places, specs, strict=True):
-        grouped.setdefault(place[:-1] if place and isinstance(place[-1], str) else place, []).append(spec)
-    texts = []
-    for place, found in grouped.items():
-        made = plan.named.get(place)
-        if made is None:
-            texts.append(found[0])
-        else:
-            texts.append(f"{made.name}({', '.join(f'{n}={s}' for n, s in zip(made.fields, found, strict=True))})")
-    return texts[0] if () in grouped else _display(texts)

@@ -44,7 +44,9 @@ class Wanted:
     meshes: int = 0
     get_mesh: bool = False
     keywords: bool = False  # host_local is given arguments by keyword
+    with_scalars: bool = False  # some arguments of host_local may be numbers, or static
     with_specs: bool = False  # some arrays of host_local are no stacked ones
+    with_static: bool = False  # some arguments of per_device are static
     with_axes: bool = False  # some axis that is dropped is not the first one
     weak: set[bool] = field(default_factory=set)  # whether Python's numbers keep their weak dtypes, as in jaxline
     unlike: bool = False  # an array may lie on all devices with unlike copies
@@ -151,13 +153,15 @@ class Shared:
             self._wanted.weak.add(kept)
         return kept and not self._wanted.weakly
 
-    def needs_specs(self) -> None:
-        """Says that host_local is told which arrays are a process's own."""
+    def needs_specs(self, *, scalars: bool) -> None:
+        """Says that host_local is told which arrays are split; with `scalars`, that some arguments may be no arrays."""
         self._wanted.with_specs = True
+        self._wanted.with_scalars |= scalars
 
-    def needs_axes(self) -> None:
-        """Says that per_device drops other axes than the first."""
+    def needs_axes(self, *, static: bool) -> None:
+        """Says that per_device is told which axes it drops; with `static`, that some arguments have no spec."""
         self._wanted.with_axes = True
+        self._wanted.with_static |= static
 
 
 def mesh_text(names: FileNames, axis: str, *, ordered: bool) -> str:
@@ -294,6 +298,8 @@ def _prefetch(names: FileNames, wanted: Wanted) -> Iterator[str]:
 def _per_device(names: FileNames, wanted: Wanted) -> Iterator[str]:
     jax, jnp = names.of("jax"), names.of("jax.numpy")
     wraps = names.of("functools.wraps")
+    spec = names.of("jax.sharding.PartitionSpec") if wanted.with_axes else ""
+    axis = f'"{wanted.one_axis}"' if wanted.one_axis is not None else "None"
     if not wanted.with_axes:
         yield "def per_device(fun):"
         yield '    """Runs fun on the slice of one device: blocks lose their leading axis, which results get back."""'
@@ -303,18 +309,17 @@ def _per_device(names: FileNames, wanted: Wanted) -> Iterator[str]:
         yield f"        out = fun(*{jax}.tree.map(lambda x: x.squeeze(0), args))"
         yield f"        return {jax}.tree.map(lambda x: {jnp}.expand_dims(x, 0), out)"
     else:
-        yield "def per_device(fun, in_axes=0, out_axes=0):"
-        yield '    """Runs fun on the slice of one device: blocks lose the mapped axes, which results get back."""'
+        yield f"def per_device(fun, in_specs={spec}({axis}), out_specs={spec}({axis})):"
+        yield '    """Runs fun on the slice of one device: blocks lose the split axis, which results get back."""'
         yield ""
-        yield "    def each(change, axes, tree):"
-        yield "        def one(axis, part):"
-        yield f"            return part if axis is None else {jax}.tree.map(lambda x: change(x, axis), part)"
-        yield ""
-        yield f"        return {jax}.tree.map(one, axes, tree, is_leaf=lambda axis: axis is None)"
+        partial, leaf = names.of("functools.partial"), ", is_leaf=lambda s: s is None" if wanted.with_static else ""
+        yield "    def each(change, spec, part):"
+        yield f"        return {jax}.tree.map(lambda x: change(x, len(spec) - 1), part) if spec else part"
         yield ""
         yield f"    @{wraps}(fun)"
         yield "    def block(*args):"
-        yield f"        return each({jnp}.expand_dims, out_axes, fun(*each({jnp}.squeeze, in_axes, args)))"
+        yield f"        args = {jax}.tree.map({partial}(each, {jnp}.squeeze), in_specs, args{leaf})"
+        yield f"        return {jax}.tree.map({partial}(each, {jnp}.expand_dims), out_specs, fun(*args))"
     yield ""
     yield "    return block"
 
@@ -327,40 +332,36 @@ def _host_local(names: FileNames, wanted: Wanted) -> Iterator[str]:
     mesh = "get_mesh()" if not parameter else "get_mesh(axis_name)"
     more = f", {parameter}" if parameter else ""
     if wanted.with_specs:
-        more += f", in_specs={usual}, out_specs={usual}" if not parameter else ", in_specs=0, out_specs=0"
+        more += f", in_specs={usual}, out_specs={usual}" if not parameter else ", in_specs=None, out_specs=None"
     yield f"def host_local(mapped{more}):"
     yield '    """Gives mapped the rows of this process and takes its rows of the results, where there are several."""'
+    if wanted.with_specs and parameter:
+        yield f"    in_specs, out_specs = in_specs or {usual}, out_specs or {usual}"
+    yield f"    to_global = {multihost}.host_local_array_to_global_array"
+    yield f"    to_local = {multihost}.global_array_to_host_local_array"
     yield ""
-    if wanted.with_specs:
-        yield "    def convert(function, specs, tree):"
-        yield "        def one(spec, part):"
-        if parameter:
-            yield f"            spec = {usual} if spec == 0 else spec"
-        yield "            if spec is None:"
-        yield "                return part"
-        one = f'function(x, {mesh}, spec) if hasattr(x, "shape") else x'
-        yield f"            return {jax}.tree.map(lambda x: {one}, part)"
-        yield ""
-        yield f"        return {jax}.tree.map(one, specs, tree, is_leaf=lambda spec: spec is None)"
-        yield ""
     yield f"    @{names.of('functools.wraps')}(mapped)"
     kwargs = ", **kwargs" if wanted.keywords else ""
+    ins, outs = ("in_specs", "out_specs") if wanted.with_specs else ("spec", "spec")
     yield f"    def call(*args{kwargs}):"
     yield f"        if {jax}.process_count() == 1:"
     yield f"            return mapped(*args{kwargs})"
-    if wanted.with_specs and kwargs:
-        yield f"        kwargs = {multihost}.host_local_array_to_global_array(kwargs, {mesh}, {usual})"
-    if wanted.with_specs:
-        yield f"        args = convert({multihost}.host_local_array_to_global_array, in_specs, args)"
-        yield f"        return convert({multihost}.global_array_to_host_local_array, out_specs, mapped(*args{kwargs}))"
-    elif kwargs:
-        yield f"        mesh, spec = {mesh}, {usual}"
-        yield f"        args, kwargs = {multihost}.host_local_array_to_global_array((args, kwargs), mesh, spec)"
-        yield f"        return {multihost}.global_array_to_host_local_array(mapped(*args, **kwargs), mesh, spec)"
+    yield f"        mesh = {mesh}" if wanted.with_specs else f"        mesh, spec = {mesh}, {usual}"
+    if kwargs:
+        yield f"        kwargs = to_global(kwargs, mesh, {usual if wanted.with_specs else 'spec'})"
+    if wanted.with_scalars:
+        yield "        def put(spec, part):  # numbers keep their weak dtypes"
+        one = 'to_global(x, mesh, spec) if hasattr(x, "shape") else x'
+        yield f"            return part if spec is None else {jax}.tree.map(lambda x: {one}, part)"
+        yield ""
+        yield f"        args = {jax}.tree.map(put, in_specs, args, is_leaf=lambda spec: spec is None)"
     else:
-        yield f"        mesh, spec = {mesh}, {usual}"
-        yield f"        args = {multihost}.host_local_array_to_global_array(args, mesh, spec)"
-        yield f"        return {multihost}.global_array_to_host_local_array(mapped(*args), mesh, spec)"
+        yield f"        args = to_global(args, mesh, {ins})"
+    if wanted.with_specs:
+        one = "to_local(part, mesh, spec) if spec else part"
+        yield f"        return {jax}.tree.map(lambda spec, part: {one}, {outs}, mapped(*args{kwargs}))"
+    else:
+        yield f"        return to_local(mapped(*args{kwargs}), mesh, {outs})"
     yield ""
     yield "    return call"
 
