@@ -92,6 +92,8 @@ class MapWriter:
     def _mesh(self, plan: MapPlan, first: str) -> str | Code:
         """The mesh of a map; `first` is the source of what has a row for each device."""
         axis = self._axis(plan)
+        if plan.mesh:
+            return plan.mesh
         if plan.devices is not None:
             return code(
                 "$mesh($devices, ($axis,))", mesh=self.names.of("jax.sharding.Mesh"), devices=plan.devices, axis=axis
@@ -145,7 +147,7 @@ class MapWriter:
         if not (self.processes and any(self._is_local(a) or a.local_fields for a in plan.everything)):
             return ""
         is_open = any(a.local_fields and a.of is None for a in plan.everything)
-        if plan.devices is not None or plan.by_rows or is_open or not plan.axis_name:
+        if (plan.devices is not None and not plan.mesh) or is_open or not plan.axis_name:
             return None
         if plan.choice is None and not all(a.split for a in plan.outputs):
             return None  # a process's own array, which what is the same on all devices is not
@@ -155,6 +157,9 @@ class MapWriter:
             self.shared.needs_specs(scalars=scalars)
         if plan.given_by_keyword:
             self.shared.needs_keywords()
+        if plan.mesh:
+            self.shared.needs_mesh()
+            more = f", mesh={plan.mesh}{more}"
         if not self.shared.one_axis:
             more = f", axis_name=$axis{more}"
         if fun:
@@ -322,6 +327,7 @@ class MapWriter:
         mapped = site.mapped.expression if site.mapped is not None else None
         if mapped is None or site.mapped is None or site.mapped.module is not self.module:
             return False
+        plan = self._with_mesh(plan)
         if self._local(plan) is None:
             return False
         body = self._body(plan)
@@ -329,22 +335,34 @@ class MapWriter:
             return False
         if body is None and _has_open_fields(plan):
             return False
-        wrapped = body is None
-        statement = self.module.table.statement_of(site.node)
-        fields = any(a.fields and a.of is None for a in plan.inputs)
-        if not (self._is_deferred(plan) or self._asks(plan)):
-            self._direct(plan, mapped, wrapped=wrapped)
-        elif not self._is_stable(plan, [mapped]):
-            if self._asks(plan) or self._holder(site.node) is None:
-                return False
-            self._direct(plan, mapped, wrapped=wrapped)  # a function that importing runs has what it maps only then
-        elif isinstance(statement, ast.Assign) and self._is_named(statement, plan) and not self._is_magic(statement):
-            if not self._define(plan, mapped, statement, wrapped=wrapped):
-                return False
-        elif fields or not self._lambda(plan, mapped, wrapped=wrapped):
+        if not self._placed(plan, mapped, wrapped=body is None):
             return False
         self.operations += body or []
         return True
+
+    def _placed(self, plan: MapPlan, mapped: ast.expr, *, wrapped: bool) -> bool:
+        """Writes a map that is no decorator in the form that its place asks for."""
+        if not (self._is_deferred(plan) or self._asks(plan)):
+            self._direct(plan, mapped, wrapped=wrapped)
+            return True
+        statement = self.module.table.statement_of(plan.site.node)
+        fields = any(a.fields and a.of is None for a in plan.inputs)
+        if self._is_stable(plan, [mapped]):
+            if isinstance(statement, ast.Assign) and self._is_named(statement, plan) and not self._is_magic(statement):
+                return self._define(plan, mapped, statement, wrapped=wrapped)
+            return not fields and self._lambda(plan, mapped, wrapped=wrapped)
+        if self._asks(plan):  # what is mapped is taken as it is now
+            return not fields and self._is_stable(plan, []) and self._lambda(plan, mapped, wrapped=wrapped, now=True)
+        if self._holder(plan.site.node) is None:
+            return False
+        self._direct(plan, mapped, wrapped=wrapped)  # a function that importing runs has what it maps only then
+        return True
+
+    def _with_mesh(self, plan: MapPlan) -> MapPlan:
+        """A map whose mesh has a name above its statement: of given devices, in programs of several processes."""
+        place = self._place_above(plan)
+        above = place is not None and self._is_value(plan, place) and not (self._is_deferred(plan) or self._asks(plan))
+        return replace(plan, mesh="mesh") if plan.devices is not None and self.processes and above else plan
 
     @staticmethod
     def _asks(plan: MapPlan) -> bool:
@@ -352,7 +370,7 @@ class MapWriter:
         fields = any(a.fields and a.of is None for a in plan.inputs)
         return plan.by_rows or fields or plan.given_by_keyword or bool(plan.by_keyword)
 
-    def _wrapped(self, plan: MapPlan, mapped: ast.expr, named: str = "") -> Code:
+    def _wrapped(self, plan: MapPlan, mapped: str | ast.expr, named: str = "") -> Code:
         """A function that cannot be changed, with one around it that drops and puts back the mapped axis."""
         name, more = self.shared.name("per_device"), self._wrapper_specs(plan, named)
         if more:
@@ -380,9 +398,13 @@ class MapWriter:
         """`jax.jit(jax.shard_map(...))` in place; what is said more than once is said above the statement."""
         place = self._place_above(plan)
         above, specs = self._named_specs(plan, wrapped=wrapped, local=True) if place is not None else ([], "")
+        parts: dict[str, str | Part] = {}
+        if plan.mesh:
+            parts["mesh"] = self._mesh(replace(plan, mesh=""), "")
+            plan = replace(plan, mesh=self.names.free("mesh"))
+            above.insert(0, f"{plan.mesh} = $mesh")
         made = self._whole(plan, mapped, "", specs, wrapped=wrapped)
         local = self._local(plan, "$made", specs)
-        parts: dict[str, str | Part] = {}
         if local and place is not None and self._is_value(plan, place):
             name = self.names.free(f"sharded_{self._stem(plan)}")
             above.append(f"{name} = $mapped")
@@ -393,7 +415,7 @@ class MapWriter:
         options, more = self._options(plan)
         self._put(plan, code(f"$jit($mapped{options})", jit=self.names.of("jax.jit"), mapped=made, **more), local)
 
-    def _whole(self, plan: MapPlan, mapped: ast.expr, first: str, specs: str, *, wrapped: bool) -> Code:
+    def _whole(self, plan: MapPlan, mapped: str | ast.expr, first: str, specs: str, *, wrapped: bool) -> Code:
         """The shard_map of a function, with the one around it where it cannot be changed itself."""
         if not wrapped:
             return self._map(plan, mapped, first, specs)
@@ -457,18 +479,25 @@ class MapWriter:
             Replace(plan.site.node, code("$marked", marked=Marked(self.ids[plan.site.node], made, mapped=True)))
         )
 
-    def _lambda(self, plan: MapPlan, mapped: ast.expr, *, wrapped: bool) -> bool:
-        """`jax.jit(lambda *args: jax.shard_map(...)(*args))`, which touches no backend until it is called."""
+    def _lambda(self, plan: MapPlan, mapped: ast.expr, *, wrapped: bool, now: bool = False) -> bool:
+        """`jax.jit(lambda *args: jax.shard_map(...)(*args))`, which touches no backend until it is called.
+
+        With `now` what is mapped is evaluated where the site stands, and not at each call.
+        """
         if plan.names is None and (plan.given_by_keyword or plan.by_keyword):
             return False
         named = plan.given_by_keyword or plan.by_keyword
-        signature = ", ".join(plan.names) if named and plan.names is not None else "*args"
+        signature = given = ", ".join(plan.names) if named and plan.names is not None else "*args"
         options, parts = self._options(plan)
         rows = self._rows_of(plan, plan.names if named else None)
+        if now:
+            fun = "fun" if "fun" not in (plan.names or ()) else self.names.free("mapped_fun")
+            signature = f"{signature}{', *' if named else ''}, {fun}=$bound"
+            parts["bound"] = mapped
         made = code(
-            f"$jit(lambda {signature}: $mapped({signature}){options})",
+            f"$jit(lambda {signature}: $mapped({given}){options})",
             jit=self.names.of("jax.jit"),
-            mapped=self._whole(plan, mapped, rows, "", wrapped=wrapped),
+            mapped=self._whole(plan, fun if now else mapped, rows, "", wrapped=wrapped),
             **parts,
         )
         self._put(plan, made, self._local(plan, "$made"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 
 from jaxmigrate.flow.layout.choices import Choice, NamedTuple, SiteChoice
@@ -83,6 +83,7 @@ class MapPlan:
     named: dict[Place, NamedTuple] = field(default_factory=dict)
     choice: SiteChoice | None = None
     given_by_keyword: bool = False
+    mesh: str = ""  # what the mesh of the devices that pmap is given is called above the statement of a site
     spoken: bool = False  # every argument goes to the mapped function by keyword
 
     @property
@@ -201,9 +202,8 @@ def numbers(values: Sequence[int]) -> str:
 def of_site(site: MappedSite, resolver: Resolver, default_axis: str, *, all_devices: bool) -> MapPlan | None:
     """The map of a site whose arrays stay stacked; None where only a run tells what it needs."""
     module = site.module
-    if site.is_open or site.mapped is None or (site.mapped.expression is None and not _is_decorated(site)):
-        return None
-    if any(site.keyword(name) is not None for name in UNUSUAL):
+    unseen = site.mapped is None or (site.mapped.expression is None and not _is_decorated(site))
+    if site.is_open or unseen or any(site.keyword(name) is not None for name in UNUSUAL):
         return None
     axis = _axis(site, resolver, default_axis)
     inputs = _arrays(literal_of(site, "in_axes", 0, resolver))
@@ -213,11 +213,10 @@ def of_site(site: MappedSite, resolver: Resolver, default_axis: str, *, all_devi
         return None
     donate = site.keyword("donate_argnums")
     donated = _expression(donate, resolver, module) if donate is not None else None
-    if donate is not None and donated is None:
-        return None
     devices = _devices(site, resolver)
-    if isinstance(devices, bool) or (devices is not None and not all_devices):
-        return None  # which may be more than a call has rows
+    by_rows = devices is None and not all_devices
+    if isinstance(devices, bool) or (devices is not None and not all_devices) or (donate is None) != (donated is None):
+        return None  # some devices may be more than a call has rows
     calls = _near_calls(site, resolver)
     counts = {len(call.args) + len(call.keywords) + _has_receiver(site, call) for call in calls if not _is_open(call)}
     whole_in = len(inputs) == 1 and not isinstance(literal_of(site, "in_axes", 0, resolver), tuple)
@@ -226,24 +225,24 @@ def of_site(site: MappedSite, resolver: Resolver, default_axis: str, *, all_devi
         return None  # whatever in_axes says, keywords are mapped over their first axis
     opened = any(_is_open(call) for call in calls) or hides_arguments(site, resolver)
     count = None if whole_in else max(len(inputs), 1 + max(static, default=-1))  # static ones may come last unsaid
+    required = _required_names(site, resolver)
+    if required is not None and count not in (None, len(required)):
+        required = None
     if static:
-        count = count if count is not None else _count(site, resolver, counts, opened)
-        if count is None or any(i >= count for i in static):
+        count = count or (len(required) if required is not None else _count(site, resolver, counts, opened))
+        if count is None or max(static) >= count:
             return None
-        every = inputs * count if whole_in else (*inputs, *(Array(split=False),) * (count - len(inputs)))
-        inputs = tuple(Array(split=False, static=True) if i in static else a for i, a in enumerate(every))
-        whole_in = False
-    names = _names_of(site, resolver, count, (), counts if not opened else set(), by_keyword=by_keyword)
-    spoken = _spoken(calls) if by_keyword and whole_in else None
-    unsaid = names is None or opened or not all(_names_the_rest(c, names, _has_receiver(site, c)) for c in calls)
-    if by_keyword and spoken is None and unsaid:
-        return None
-    by_position = by_keyword and names is not None and not opened and counts == {len(names)}
-    if spoken is not None and not (by_position and set(names or ()) == set(spoken)):
-        names = spoken
-    else:
-        spoken = None
-    by_rows = devices is None and not all_devices
+        inputs, whole_in = _with_static(inputs * count if whole_in else inputs, static, count), False
+    names = required or _names_of(site, resolver, count, (), counts if not opened else set(), by_keyword=by_keyword)
+    spoken = None
+    if by_keyword and required is None:
+        spoken = _spoken(calls) if whole_in else None
+        known = names if names is not None and not opened else None
+        if known is not None and counts == {len(known)} and set(known) == set(spoken or ()):
+            spoken = None
+        elif spoken is None and not (known and all(_names_the_rest(c, known, _has_receiver(site, c)) for c in calls)):
+            return None
+    names = spoken or names
     if by_rows and next((a.axis for a in inputs if a.drops), 1):
         return None  # the size of another axis is read by the map that chooses its mesh
     return MapPlan(
@@ -262,6 +261,12 @@ def of_site(site: MappedSite, resolver: Resolver, default_axis: str, *, all_devi
         given_by_keyword=by_keyword,
         spoken=spoken is not None,
     )
+
+
+def _with_static(inputs: Sequence[Array], static: Collection[int], count: int) -> tuple[Array, ...]:
+    """The arguments of a map of which some are static; those behind the axes that are said are the same for all."""
+    every = (*inputs, *(Array(split=False),) * (count - len(inputs)))
+    return tuple(Array(split=False, static=True) if i in static else a for i, a in enumerate(every))
 
 
 def _has_keywords(inputs: Sequence[Array], site: MappedSite, resolver: Resolver) -> bool:
@@ -382,6 +387,23 @@ def _function_of(site: MappedSite, resolver: Resolver) -> Function | None:
     if isinstance(value, Partial) and value.is_by_name:
         value = value.callee
     return value if isinstance(value, Function) else None
+
+
+def _required_names(site: MappedSite, resolver: Resolver) -> tuple[str, ...] | None:
+    """The parameters of a mapped function that every call has to give; None where some may be left out."""
+    found = mapped_values(site, resolver)
+    value = found[0] if len(found) == 1 else None
+    bound: set[str | None] = set()
+    if isinstance(value, Partial) and value.is_by_name:
+        bound = {argument.keyword for argument in value.arguments}
+        value = value.callee
+    if not isinstance(value, Function):
+        return None
+    arguments, names = value.node.args, value.passed_names()
+    if arguments.defaults or arguments.vararg or arguments.kwarg or arguments.kwonlyargs or arguments.posonlyargs:
+        return None
+    free = [name for name in names if name not in bound]
+    return tuple(free) if free and free == names[: len(free)] else None
 
 
 def _names_of(

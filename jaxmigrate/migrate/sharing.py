@@ -46,6 +46,7 @@ class Wanted:
     keywords: bool = False  # host_local is given arguments by keyword
     with_scalars: bool = False  # some arguments of host_local may be numbers, or static
     with_specs: bool = False  # some arrays of host_local are no stacked ones
+    with_mesh: bool = False  # host_local is given the mesh of some devices
     with_static: bool = False  # some arguments of per_device are static
     with_axes: bool = False  # some axis that is dropped is not the first one
     weak: set[bool] = field(default_factory=set)  # whether Python's numbers keep their weak dtypes, as in jaxline
@@ -157,6 +158,10 @@ class Shared:
         """Says that host_local is told which arrays are split; with `scalars`, that some arguments may be no arrays."""
         self._wanted.with_specs = True
         self._wanted.with_scalars |= scalars
+
+    def needs_mesh(self) -> None:
+        """Says that host_local is given the meshes of some maps."""
+        self._wanted.with_mesh = True
 
     def needs_axes(self, *, static: bool) -> None:
         """Says that per_device is told which axes it drops; with `static`, that some arguments have no spec."""
@@ -333,6 +338,8 @@ def _host_local(names: FileNames, wanted: Wanted) -> Iterator[str]:
     more = f", {parameter}" if parameter else ""
     if wanted.with_specs:
         more += f", in_specs={usual}, out_specs={usual}" if not parameter else ", in_specs=None, out_specs=None"
+    if wanted.with_mesh:
+        more += ", mesh=None"
     yield f"def host_local(mapped{more}):"
     yield '    """Gives mapped the rows of this process and takes its rows of the results, where there are several."""'
     if wanted.with_specs and parameter:
@@ -342,26 +349,34 @@ def _host_local(names: FileNames, wanted: Wanted) -> Iterator[str]:
     yield ""
     yield f"    @{names.of('functools.wraps')}(mapped)"
     kwargs = ", **kwargs" if wanted.keywords else ""
+    own = "own" if wanted.with_mesh else "mesh"
     ins, outs = ("in_specs", "out_specs") if wanted.with_specs else ("spec", "spec")
     yield f"    def call(*args{kwargs}):"
-    yield f"        if {jax}.process_count() == 1:"
+    if wanted.with_mesh:
+        yield f"        own = {mesh} if mesh is None else mesh"
+        yield "        if not own.is_multi_process:"
+    else:
+        yield f"        if {jax}.process_count() == 1:"
     yield f"            return mapped(*args{kwargs})"
-    yield f"        mesh = {mesh}" if wanted.with_specs else f"        mesh, spec = {mesh}, {usual}"
+    if not wanted.with_mesh:
+        yield f"        mesh = {mesh}" if wanted.with_specs else f"        mesh, spec = {mesh}, {usual}"
+    elif not wanted.with_specs:
+        yield f"        spec = {usual}"
     if kwargs:
-        yield f"        kwargs = to_global(kwargs, mesh, {usual if wanted.with_specs else 'spec'})"
+        yield f"        kwargs = to_global(kwargs, {own}, {usual if wanted.with_specs else 'spec'})"
     if wanted.with_scalars:
         yield "        def put(spec, part):  # numbers keep their weak dtypes"
-        one = 'to_global(x, mesh, spec) if hasattr(x, "shape") else x'
+        one = f'to_global(x, {own}, spec) if hasattr(x, "shape") else x'
         yield f"            return part if spec is None else {jax}.tree.map(lambda x: {one}, part)"
         yield ""
         yield f"        args = {jax}.tree.map(put, in_specs, args, is_leaf=lambda spec: spec is None)"
     else:
-        yield f"        args = to_global(args, mesh, {ins})"
+        yield f"        args = to_global(args, {own}, {ins})"
     if wanted.with_specs:
-        one = "to_local(part, mesh, spec) if spec else part"
+        one = f"to_local(part, {own}, spec) if spec else part"
         yield f"        return {jax}.tree.map(lambda spec, part: {one}, {outs}, mapped(*args{kwargs}))"
     else:
-        yield f"        return to_local(mapped(*args{kwargs}), mesh, {outs})"
+        yield f"        return to_local(mapped(*args{kwargs}), {own}, {outs})"
     yield ""
     yield "    return call"
 
