@@ -169,7 +169,7 @@ class MapWriter:
     def _local_specs(self, plan: MapPlan, named: str) -> str:
         """What host_local is told of a map: nothing where all arrays are the usual ones."""
         specs, more = self._specs(plan), ""
-        ins = not all(a == STACKED or a.aligned for a in plan.inputs)
+        ins = not all(a.split and a.axis == 0 for a in plan.inputs)
         outs = not all(replace(a, like=0) == STACKED for a in plan.outputs)
         own_rows = specs.rows() == specs.outputs()
         if ins and named.startswith("**") and (own_rows or not outs):
