@@ -67,7 +67,9 @@ class Specs:
         """What a process has its own rows of among the fields of an object."""
         if array.of is None:
             return self._split(False)
-        return self._record(array.of.name, array.of.fields, [self._split(n in array.local_fields) for n in array.of.fields])
+        return self._record(
+            array.of.name, array.of.fields, [self._split(n in array.local_fields) for n in array.of.fields]
+        )
 
     def _record(self, name: str, fields: Sequence[str], specs: Sequence[str]) -> str:
         """The specs of the fields of a named tuple, said once where they are one."""

@@ -99,7 +99,7 @@ w = jax_utils.replicate(jnp.ones(3))
 w = jax.pmap(lambda w: w + 1, axis_name="batch")(w)
 print(w[0])
 """
-    assert "in_specs=(P()," in fix_files({"once.py": once}, layout="auto")["once.py"]
+    assert "in_specs=P()," in fix_files({"once.py": once}, layout="auto")["once.py"]
     after = fix_files({"once.py": once, "look.py": text}, layout="auto")
     assert "in_specs=(P()," not in after["once.py"] or "print(stack(weights))" in after["look.py"]
 
