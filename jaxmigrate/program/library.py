@@ -8,54 +8,47 @@ variance, and its role in layouts. A name without a row may do anything.
 from __future__ import annotations
 
 from functools import cache
-from typing import NamedTuple
 
 from jaxmigrate.program.tables import table_text
 
 
-class _Rows(NamedTuple):
-    """The rows that have a word: names, starts of names, and what stands behind the word's equals sign."""
-
-    names: list[str]
-    starts: list[str]
-    values: dict[str, str]
-
-
 @cache
-def _table() -> dict[str, _Rows]:
-    found: dict[str, _Rows] = {}
-    _, _, rows = table_text("library.csv").partition("\nname,")
-    for line in rows.splitlines()[1:]:
-        name, *words = line.replace(",", " ").split()
+def _table() -> tuple[dict[str, list[str]], dict[str, list[str]], dict[str, dict[str, str]]]:
+    """By word: the names that have it, the starts of names that have it, and the names with what its `=` gives them."""
+    names: dict[str, list[str]] = {}
+    starts: dict[str, list[str]] = {}
+    values: dict[str, dict[str, str]] = {}
+    _, _, rows = table_text("library.csv").partition("\nname,kind,effect,value,layout\n")
+    for row in rows.splitlines():
+        name, *words = row.replace(",", " ").split()
         for word in words:
-            key, _, value = word.partition("=")
-            if key not in found:
-                found[key] = _Rows([], [], {})
-            if value:
-                found[key].values[name] = value
+            if "=" in word:
+                key, _, value = word.partition("=")
+                values.setdefault(key, {})[name] = value
             elif name[-1] == "*":
-                found[key].starts.append(name[:-1])
+                starts.setdefault(word, []).append(name[:-1])
             else:
-                found[key].names.append(name)
-    return found
+                names.setdefault(word, []).append(name)
+    return names, starts, values
 
 
 def named(*words: str) -> frozenset[str]:
-    """The full names of the functions that have one of some words; KeyError for a word that no row has."""
-    return frozenset([name for word in words for name in _table()[word].names])
+    """The full names of the functions that have one of some words; KeyError for a word that no name has."""
+    names = _table()[0]
+    return frozenset([name for word in words for name in names[word]])
 
 
 def the(word: str) -> str:
     """The full name of the one function that has a word."""
-    (name,) = _table()[word].names
+    (name,) = _table()[0][word]
     return name
 
 
 def starting(word: str) -> tuple[str, ...]:
     """What the names of all functions that have a word start with, where the table has no row for each."""
-    return tuple(_table()[word].starts)
+    return tuple(_table()[1][word])
 
 
 def valued(word: str) -> dict[str, str]:
     """The full names of the functions that have a word with a value, and these values."""
-    return _table()[word].values
+    return _table()[2][word]
