@@ -19,8 +19,9 @@ from jaxmigrate.program.collectives import (
 )
 from jaxmigrate.program.library import named
 from jaxmigrate.program.modules import Module
+from jaxmigrate.program.passing import passed
 from jaxmigrate.program.resolve import Resolver
-from jaxmigrate.program.scopes import defaults_of, walk
+from jaxmigrate.program.scopes import all_parameters, defaults_of, walk
 from jaxmigrate.program.values import (
     UNKNOWN,
     Application,
@@ -154,17 +155,15 @@ def bind_arguments(
     function: Function, arguments: Iterable[Argument], resolver: Resolver, bindings: Bindings
 ) -> dict[tuple[ast.AST, str], Values]:
     """What the parameters of a function stand for in one call: constants and functions only, which are what decides."""
-    names = function.passed_names()
+    given = list(arguments)
     found = {name: resolver.values(default, function.module) for name, default in defaults_of(function.node.args)}
-    position = 0
-    for one in arguments:
-        if one.keyword in ("*", "**"):
-            found = dict.fromkeys(found, (UNKNOWN,))
-            break
-        name = one.keyword or (names[position] if position < len(names) else None)
-        position += one.keyword is None
-        if name is not None:
-            found[name] = bound(resolver.argument_values(one), bindings)
+    if any(one.keyword in ("*", "**") for one in given):
+        found = dict.fromkeys((parameter.arg for parameter in all_parameters(function.node.args)), (UNKNOWN,))
+    else:
+        positional = [one for one in given if one.keyword is None]
+        named = {one.keyword: one for one in given if one.keyword is not None}
+        known = passed(function.node.args, positional, named, int(function.receiver is not None)).known
+        found |= {name: bound(resolver.argument_values(one), bindings) for name, one in known.items()}
     return {(function.node, name): _telling(values) for name, values in found.items()}
 
 

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 
 from jaxmigrate.flow.axes import last_name
 from jaxmigrate.program.modules import Module
+from jaxmigrate.program.passing import passed_by
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.scopes import Binding, positional_names
 from jaxmigrate.program.values import External
@@ -89,9 +90,8 @@ def _passed(binding: Binding, module: Module, resolver: Resolver, depth: int) ->
     found: set[str] = set()
     for call in module.table.calls:
         if last_name(call.func) == function.name:
-            named = [keyword.value for keyword in call.keywords if keyword.arg == binding.name]
-            given = [*named, *(one for name, one in zip(names, call.args, strict=False) if name == binding.name)]
-            kinds = _pipelines(given[0], module, resolver, depth + 1) if given else None
+            given = passed_by(call, names).get(binding.name)
+            kinds = _pipelines(given, module, resolver, depth + 1) if given is not None else None
             if kinds is None:
                 return None
             found |= kinds

@@ -19,6 +19,7 @@ from jaxmigrate.flow.variance.hidden import TELLING
 from jaxmigrate.flow.variance.methods import KEY
 from jaxmigrate.program.callers import callers_of
 from jaxmigrate.program.modules import Module
+from jaxmigrate.program.passing import passed_by
 from jaxmigrate.program.resolve import Resolver, returned_by
 from jaxmigrate.program.scopes import Binding, FunctionNode, Scope, defaults_of, positional_names
 from jaxmigrate.program.trees import ANY_TREE_MAPS
@@ -37,9 +38,9 @@ class Call(NamedTuple):
 
     def given(self, names: Sequence[str]) -> dict[str, ast.expr]:
         """What it passes, by the names of the function's parameters."""
-        first = [self.receiver] if self.receiver is not None else []
-        given = dict(zip(names, [*first, *self.node.args], strict=False))
-        return given | {keyword.arg: keyword.value for keyword in self.node.keywords if keyword.arg is not None}
+        if self.receiver is None:
+            return passed_by(self.node, names)
+        return dict(zip(names[:1], [self.receiver], strict=False)) | passed_by(self.node, names[1:])
 
     @property
     def is_starred(self) -> bool:
@@ -230,12 +231,9 @@ class Replicated:
         if binding.name not in names:
             return False
         method = binding.scope.parent is not None and binding.scope.parent.kind == "class"
-        position = names.index(binding.name) - method
-        given = [
-            (value, module)
-            for call, module in (*self._named_calls(function), *self._calls_of_made(function, binding.scope))
-            for value in [*call.args[position : position + 1], *_named(call, binding.name)][:1]
-        ]
+        calls = (*self._named_calls(function), *self._calls_of_made(function, binding.scope))
+        passed = ((passed_by(call, names[method:]).get(binding.name), module) for call, module in calls)
+        given = [(value, module) for value, module in passed if value is not None]
         return self._agreed(self._starts_equal(value, module, depth + 1) for value, module in given)
 
     def _named_calls(self, function: ast.FunctionDef) -> Iterator[tuple[ast.Call, Module]]:
@@ -332,7 +330,3 @@ def _only_return(node: FunctionNode) -> ast.expr | None:
 
 def _names_given(call: ast.Call) -> set[str]:
     return {one.id for one in (*call.args, *(k.value for k in call.keywords)) if isinstance(one, ast.Name)}
-
-
-def _named(call: ast.Call, name: str) -> Iterator[ast.expr]:
-    return (keyword.value for keyword in call.keywords if keyword.arg == name)

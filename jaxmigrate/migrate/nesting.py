@@ -9,6 +9,7 @@ from weakref import WeakKeyDictionary
 
 from jaxmigrate.program.collectives import PMAP
 from jaxmigrate.program.modules import Module
+from jaxmigrate.program.passing import passed_by
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.sites import MappedSite, mapped_values
 from jaxmigrate.program.values import Application, External, Function, Parameter, Partial, Value, Values
@@ -119,9 +120,7 @@ def _given(parameter: Parameter, resolver: Resolver) -> Iterator[Values]:
             function = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", None)
             callee = resolver.value(call.func, module) if function == name else None
             if isinstance(callee, Function) and callee.node is parameter.function:
-                passed = dict(zip(callee.passed_names(), call.args, strict=False)) | {
-                    k.arg: k.value for k in call.keywords if k.arg
-                }
+                passed = passed_by(call, callee.passed_names())
                 if parameter.name in passed:
                     yield resolver.values(passed[parameter.name], module)
 

@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from jaxmigrate.program.modules import Module
+from jaxmigrate.program.passing import passed
 from jaxmigrate.program.resolve import Resolver, call_arguments
-from jaxmigrate.program.scopes import defaults_of, positional_names
+from jaxmigrate.program.scopes import defaults_of
 from jaxmigrate.program.values import UNKNOWN, Argument, Class, Function, Parameter, Value, Values
 
 DEEPEST = 4
@@ -95,18 +96,15 @@ class Callers:
         self, parameter: Parameter, function: ast.FunctionDef | ast.AsyncFunctionDef, arguments: tuple[Argument, ...]
     ) -> Values:
         """What one call passes for a parameter, its default included."""
-        names = positional_names(function.args)
         scope = parameter.module.table.own_scope.get(function)
-        if scope is not None and scope.parent is not None and scope.parent.kind == "class":
-            names = names[1:]
+        method = scope is not None and scope.parent is not None and scope.parent.kind == "class"
         if any(a.keyword in ("*", "**") for a in arguments):
             return (UNKNOWN,)
         positional = [a for a in arguments if a.keyword is None]
-        for one in arguments:
-            if one.keyword == parameter.name:
-                return self.resolver.argument_values(one)
-        if parameter.name in names and names.index(parameter.name) < len(positional):
-            return self.resolver.argument_values(positional[names.index(parameter.name)])
+        named = {a.keyword: a for a in arguments if a.keyword is not None}
+        given = passed(function.args, positional, named, int(method)).known.get(parameter.name)
+        if given is not None:
+            return self.resolver.argument_values(given)
         default = dict(defaults_of(function.args)).get(parameter.name)
         return self.resolver.values(default, parameter.module) if default is not None else (UNKNOWN,)
 

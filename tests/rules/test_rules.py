@@ -113,6 +113,9 @@ def test_an_unbound_axis_is_found(text: str) -> None:
         "def f(x): return lax.psum(x, 'i')\njax.pmap(f, 'i')(1)\ndef f(x): return x\njax.pmap(f)(1)",
         "x = jax.numpy.ones(3)\nx = jax.tree.map(lambda a: a, x)\nx = x(x)",
         "def f(mesh, x): return jax.shard_map(lambda y: lax.psum(y, 'm'), mesh=mesh, in_specs=None, out_specs=None)(x)",
+        # what stands before a `/` takes nothing by keyword
+        "def f(x, axis='i', /, **kw): return lax.psum(x, axis)\np = jax.pmap(lambda x: f(x, axis='j'), 'i')",
+        "def f(x, /, **kw): return lax.psum(x, 'i')\np = jax.pmap(lambda x: f(x, x=lax.psum(x, 'i')), 'i')",
     ],
 )
 def test_silence(text: str) -> None:

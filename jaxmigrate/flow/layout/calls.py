@@ -55,6 +55,7 @@ from jaxmigrate.flow.layout.values import (
     same,
 )
 from jaxmigrate.program.library import named
+from jaxmigrate.program.passing import passed, taken_by_name
 from jaxmigrate.program.scopes import all_parameters, defaults_of, positional_names
 from jaxmigrate.program.values import Class, Function, Instance
 
@@ -278,9 +279,10 @@ def _bind(
     if given.open:
         _bind_some(it, function, given, names, give, pin("is passed with * or ** to a function", node, frame))
         return
+    found = passed(spec, given.positional, given.named, int(skip))
     for index, (name, value) in enumerate(zip(names, given.positional, strict=False)):
         give(name, value, index)
-    extra = given.positional[len(names) :]
+    extra = found.extra
     if spec.vararg is not None:
         box = it.box("vararg", function.node, context)
         for value in extra:
@@ -288,15 +290,14 @@ def _bind(
         give(spec.vararg.arg, Seq(box))
     elif extra:
         it.pin_all(extra, "is one argument more than the function takes", node, frame.module)
-    known = {*names, *(p.arg for p in spec.kwonlyargs)}
     for name, value in given.named.items():
-        if name in known:
+        if name not in found.others:
             give(name, value, name)
         elif spec.kwarg is not None:
             it.fill(it.box("kwarg", function.node, context), value, node, frame.module, name)
     if spec.kwarg is not None:
         give(spec.kwarg.arg, Dct(it.box("kwarg", function.node, context)))
-    _defaults(it, function, names, set(names[: len(given.positional)]) | set(given.named), give)
+    _defaults(it, function, names, set(found.known), give)
 
 
 def _bind_some(
@@ -310,7 +311,7 @@ def _bind_some(
     """A call in which a star hides arguments: those before it and those by name are where they belong."""
     spec = function.node.args
     known = dict(zip(names, given.positional[: given.sure], strict=False))
-    by_name = {*names[given.sure :], *(p.arg for p in spec.kwonlyargs)}
+    by_name = taken_by_name(spec).difference(names[: given.sure])
     known |= {name: value for name, value in given.named.items() if name in by_name}
     for name, value in known.items():
         give(name, value)

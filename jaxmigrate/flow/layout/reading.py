@@ -19,8 +19,9 @@ from jaxmigrate.flow.layout.onlookers import ROUND_NAMES
 from jaxmigrate.flow.layout.values import Ref
 from jaxmigrate.program.library import named, starting
 from jaxmigrate.program.modules import Module
+from jaxmigrate.program.passing import taker
 from jaxmigrate.program.resolve import own_statements
-from jaxmigrate.program.scopes import Scope, positional_names
+from jaxmigrate.program.scopes import Scope
 from jaxmigrate.program.values import Application, External, Function, Value
 
 if TYPE_CHECKING:
@@ -95,9 +96,8 @@ def reads_all(it: Interpreter, item: object, given: Given) -> bool:
 
 def _use_at(it: Interpreter, function: Function, place: int | str) -> Use:
     """What a function does with the parameter of a name, or that at a place among the arguments of its calls."""
-    names = positional_names(function.node.args)[1 if it.receives(function) else 0 :]
-    name = place if isinstance(place, str) else names[place] if place < len(names) else ""
-    return _use_of(it, function, name) if name else KEPT
+    name = taker(function.node.args, place, int(it.receives(function)))
+    return _use_of(it, function, name) if name is not None else KEPT
 
 
 def is_reader(name: str) -> bool:

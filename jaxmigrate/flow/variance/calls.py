@@ -41,6 +41,7 @@ from jaxmigrate.flow.variance.lattice import (
     whole,
 )
 from jaxmigrate.flow.variance.run import DEEPEST, MOST_WORK, OUTSIDE, Run, at_least
+from jaxmigrate.program.passing import passed
 from jaxmigrate.program.scopes import defaults_of, positional_names
 from jaxmigrate.program.values import (
     Application,
@@ -340,11 +341,9 @@ def _read(run: Run, closure: Closure, arguments: Arguments) -> Var:
 def _parameters(run: Run, closure: Closure, arguments: Arguments) -> dict[str, Var]:
     node = closure.function.node
     spec = node.args
-    names = positional_names(spec)
     given = arguments.given if closure.receiver is None else (closure.receiver, *arguments.given)
-    found = dict(zip(names, given, strict=False))
-    every = [*names, *(p.arg for p in spec.kwonlyargs)]
-    found |= {name: value for name, value in arguments.named.items() if name in every}
+    found, left, others = passed(spec, given, arguments.named)
+    every = [*positional_names(spec), *(p.arg for p in spec.kwonlyargs)]
     defaults = dict(closure.defaults) if closure.defaults is not None else _defaults(run, closure, found)
     for name in every:
         if name not in found:
@@ -353,7 +352,7 @@ def _parameters(run: Run, closure: Closure, arguments: Arguments) -> dict[str, V
                 found[name] = join(found[name], arguments.rest) if name in defaults else arguments.rest
     more = [] if arguments.rest is None else [arguments.rest]
     if spec.vararg is not None:
-        extra = tuple_of(given[len(names) :])
+        extra = tuple_of(left)
         found[spec.vararg.arg] = (
             replace(
                 union([extra, *more]),
@@ -363,7 +362,6 @@ def _parameters(run: Run, closure: Closure, arguments: Arguments) -> dict[str, V
             else extra
         )
     if spec.kwarg is not None:
-        others = {name: value for name, value in arguments.named.items() if name not in every}
         found[spec.kwarg.arg] = made_at(dictionary({**others, **({OTHERS: more[0]} if more else {})}), (node, "**"))
     return found
 
