@@ -12,11 +12,11 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from jaxmigrate.program import words
 from jaxmigrate.program.modules import Module, Project
 from jaxmigrate.program.scopes import Binding, all_parameters, walk
 
-MAPS = frozenset({"pmap", "shard_map", "smap", "xmap"})
-_WORDS = tuple(sorted(MAPS))  # a search for each is faster than a pattern for all
+MAPS = frozenset(words.MAPS)
 _DEEPEST = 4
 
 
@@ -118,7 +118,7 @@ class Leads:
 
     def _mentions_map(self, path: Path) -> bool:
         """Whether the text of a file mentions a map."""
-        return self.project.holds(path, _WORDS)
+        return self.project.holds(path, words.MAPS)  # a search for each is faster than a pattern for all
 
     def _spread(self, module: Module, depth: int) -> frozenset[str]:
         """Maps, what they are imported as, and, again and again, the definitions that mention one of these names."""

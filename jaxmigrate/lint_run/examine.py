@@ -13,6 +13,7 @@ from jaxmigrate.findings import Finding
 from jaxmigrate.lint_run.cache import Cache, Disk, Examined
 from jaxmigrate.lint_run.pieces import Piece
 from jaxmigrate.program.old_mentions import mentions
+from jaxmigrate.program.words import MAPS
 from jaxmigrate.sources import NOTEBOOK, SourceError, SourceFile, decode
 from jaxmigrate.sources.decoding import os_reason
 from jaxmigrate.suppressions import Mark, marks_of
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from jaxmigrate.program.modules import Module, Project
 
 LIBRARIES = ("jax", "flax", "haiku", "equinox")
-MAPS = ("pmap", "shard_map", "smap", "xmap")
 HOSTS = ("process_index", "host_id", "PartitionSpec", "make_mesh", "Mesh(", "donate_arg", "FlaxStableDiffusion")
 WITHIN_MAPS = ("psum", "pmean", "all_gather", "axis_name", "axis_index", "cross_replica_axis")
 SUBJECTS = (*MAPS, *HOSTS, *WITHIN_MAPS)

@@ -44,6 +44,11 @@ def the(word: str) -> str:
     return name
 
 
+def last_names(*words: str) -> frozenset[str]:
+    """What stands behind the last dot of these names, for whoever reads texts and does not follow imports."""
+    return frozenset([name.rpartition(".")[2] for name in named(*words)])
+
+
 def starting(word: str) -> tuple[str, ...]:
     """What the names of all functions that have a word start with, where the table has no row for each."""
     return tuple(_table()[1][word])

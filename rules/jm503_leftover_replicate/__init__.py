@@ -9,10 +9,11 @@ from jaxmigrate.flow.facts import Facts
 from jaxmigrate.flow.layout.idioms import REPLICATES
 from jaxmigrate.flow.mapped_calls import shard_calls
 from jaxmigrate.flow.specs import spec_axes
+from jaxmigrate.program.library import last_names
 from jaxmigrate.program.values import Application, External, Value
 
 CODE = "JM503"
-LAST_NAMES = frozenset(name.rpartition(".")[2] for name in REPLICATES)
+LAST_NAMES = last_names("replicates")
 
 
 def check(facts: Facts) -> Iterator[Finding]:

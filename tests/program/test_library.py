@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from jaxmigrate.program import library
+from jaxmigrate.program.words import MAPS
 
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "jaxmigrate/program/library.csv").read_text()
@@ -47,6 +48,11 @@ def test_each_word_is_of_one_column_explained_there_and_asked_for() -> None:
     assert {word for word, (column,) in found.items() if word not in explained[column]} == set()
     code = "\n".join(path.read_text() for path in [*SOURCES, *(ROOT / "jaxmigrate/migrate").rglob("*.py")])
     assert {word for word in found if f'"{word}"' not in code} == set()
+
+
+def test_the_words_of_maps() -> None:
+    """These are written out, so that a text without one of them is passed over before the table is read."""
+    assert library.last_names("pmap", "shard-map", "other-map") == set(MAPS)
 
 
 def test_what_is_asked() -> None:

@@ -18,6 +18,7 @@ from functools import cached_property
 from jaxmigrate.flow import always
 from jaxmigrate.flow.axes import last_name
 from jaxmigrate.flow.axis_values import axis_names
+from jaxmigrate.flow.leads import MAPS
 from jaxmigrate.flow.variance import decorators, reflection
 from jaxmigrate.flow.variance.callbacks import PURE_CALLBACK, is_pure_callback
 from jaxmigrate.flow.variance.changing import Changes, changes_of, passed_on
@@ -25,7 +26,7 @@ from jaxmigrate.flow.variance.implicit import keeps_elsewhere
 from jaxmigrate.flow.variance.loaded import Loaded, aliases
 from jaxmigrate.flow.variance.quiet import is_none, only_logs
 from jaxmigrate.program.collectives import AXIS_POSITIONS
-from jaxmigrate.program.library import named, starting
+from jaxmigrate.program.library import last_names, named, starting
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver, is_static
 from jaxmigrate.program.scopes import FunctionNode, Scope, all_parameters, positional_names, walk
@@ -46,25 +47,14 @@ REDUCERS = frozenset(
 TELLING = re.compile("|".join(sorted(INTRODUCERS, key=len, reverse=True)))
 DEFINERS = frozenset({"defvjp", "defjvp", "defjvps"})
 DERIVATIVES = "derivatives"  # what is asked about where a function with a derivative of its own is differentiated
-MAPS = frozenset({"pmap", "shard_map", "xmap", "smap"})
-RUNNERS = frozenset(
-    {
-        "scan", "cond", "while_loop", "fori_loop", "switch", "tree_map", "map", "tree_multimap", "associative_scan",
-        "eval_shape", "jvp", "vjp", "linearize", "map_with_path", "tree_map_with_path", "reduce", "tree_reduce",
-        "filter", "sorted",
-    }
-)  # fmt: skip
-WRAPPERS = frozenset(
-    {
-        "partial", "Partial", "jit", "vmap", "grad", "value_and_grad", "checkpoint", "remat", "named_call", "jacfwd",
-        "jacrev", "hessian", "wraps", "custom_vjp", "custom_jvp", "pjit",
-    }
-)  # fmt: skip
-
-PARTIALS = frozenset({"partial", "Partial"})
+RUNNERS = last_names("control-flow", "tree-map", "path-map", "tree-reduce", "linear-map") | {
+    "eval_shape", "filter", "sorted",
+}  # fmt: skip
+WRAPPERS = last_names("partial", "jit", "vmap", "gradient", "jacobian", "same-call") | {"wraps"}
+PARTIALS = last_names("partial")
 CONSTRUCTOR = "__init__"
 CALLED = frozenset({CONSTRUCTOR, "__call__", "__new__", "__post_init__"})  # of all methods with such names
-PROPERTIES = frozenset({"property", "cached_property"})
+PROPERTIES = last_names("property")
 LOOKERS = frozenset({"super", "isinstance", "issubclass"})  # what they are given they only look at
 PLAIN_BASES = frozenset(  # out of sight, and known to call no method that a class of the program has of its own
     {
@@ -88,7 +78,7 @@ HOST_ONLY = frozenset(
 
 # What reads data, saves or logs uses these, perhaps not each time, and no function that devices run does.
 HOST_LIBRARIES = named("host-only")
-HOST_NAMES = frozenset({"tfds", *(name.rpartition(".")[2] for name in HOST_LIBRARIES)})
+HOST_NAMES = last_names("host-only") | {"tfds"}
 
 
 @record(eq=False, frozen=False)
