@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Generic, NamedTuple, TypeVar
 
 from jaxmigrate.program.scopes import positional_names
@@ -46,6 +46,23 @@ def taker(spec: ast.arguments, place: int | str, skip: int = 0) -> str | None:
         return place if place in taken_by_name(spec, skip) else None
     names = positional_names(spec)[skip:]
     return names[place] if place < len(names) else None
+
+
+def passed_perhaps(call: ast.Call, name: str, place: int | None, skip: int = 0) -> Iterator[ast.expr]:
+    """All that a call may pass for a parameter, which a position may take: any that a star hides among them.
+
+    The first `skip` arguments are for nobody: a partial's function.
+    """
+    for keyword in call.keywords:
+        if keyword.arg in (name, None):
+            yield keyword.value
+    for index, one in enumerate(call.args[skip:]):
+        if isinstance(one, ast.Starred) and place is not None:
+            yield from (o.value if isinstance(o, ast.Starred) else o for o in call.args[skip + index :])
+            return
+        if index == place:
+            yield one
+            return
 
 
 def passed_by(call: ast.Call, names: Sequence[str]) -> dict[str, ast.expr]:

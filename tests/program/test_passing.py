@@ -6,7 +6,7 @@ import ast
 
 import pytest
 
-from jaxmigrate.program.passing import passed, passed_by, taker
+from jaxmigrate.program.passing import passed, passed_by, passed_perhaps, taker
 from jaxmigrate.program.scopes import defaults_of
 
 SIGNATURES = [
@@ -66,3 +66,23 @@ def test_a_star_hides_what_follows() -> None:
     assert isinstance(call, ast.Call)
     found = {name: ast.unparse(one) for name, one in passed_by(call, ["a", "b", "c", "d"]).items()}
     assert found == {"a": "x", "b": "*rest", "c": "z", "d": "*rest"}
+
+
+@pytest.mark.parametrize(
+    ("call", "expected"),
+    [
+        ("f(x, y, z)", ["y"]),
+        ("f(x, b=y)", ["y"]),
+        ("f(x)", []),
+        ("f(x, **more)", ["more"]),
+        ("f(*one, y)", ["one", "y"]),
+        ("f(x, *rest, z)", ["rest", "z"]),
+        ("f(x, y, *rest)", ["y"]),
+    ],
+)
+def test_what_may_be_passed(call: str, expected: list[str]) -> None:
+    node = ast.parse(call, mode="eval").body
+    assert isinstance(node, ast.Call)
+    assert [ast.unparse(one) for one in passed_perhaps(node, "b", 1)] == expected
+    bound = ast.Call(node.func, [ast.Name("g"), *node.args], node.keywords)
+    assert [ast.unparse(one) for one in passed_perhaps(bound, "b", 1, skip=1)] == expected

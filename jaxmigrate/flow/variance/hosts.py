@@ -13,6 +13,7 @@ from jaxmigrate.flow.axes import by_last_name, last_name
 from jaxmigrate.flow.variance.library import HOST_SOURCES
 from jaxmigrate.flow.variance.loaded import Loaded
 from jaxmigrate.program.modules import Module
+from jaxmigrate.program.passing import passed_perhaps
 from jaxmigrate.program.resolve import Resolver, own_statements
 from jaxmigrate.program.scopes import Binding, FunctionNode, Scope, positional_names
 from jaxmigrate.program.values import Application, Class, External, Function, Value
@@ -126,7 +127,7 @@ class Hosts:
             self._expression(given, where, seen)
             for call, where in self._calls(function.name)
             if not self._is_of_others(call, where, function)
-            for given in _given(call, name, position)
+            for given in passed_perhaps(call, name, position, int(last_name(call.func) == "partial"))
         )
 
     def _is_of_others(self, call: ast.Call, module: Module, function: FunctionNode) -> bool:
@@ -221,12 +222,3 @@ def _may_reach(binding: Binding, use: ast.Name, module: Module) -> bool:
 def _is_method(function: FunctionNode, module: Module) -> bool:
     scope: Scope | None = module.table.own_scope.get(function)
     return scope is not None and scope.parent is not None and scope.parent.kind == "class"
-
-
-def _given(call: ast.Call, name: str, position: int | None) -> Iterator[ast.expr]:
-    for keyword in call.keywords:
-        if keyword.arg in (name, None):
-            yield keyword.value
-    place = -1 if position is None else position + (last_name(call.func) == "partial")
-    if 0 <= place < len(call.args):
-        yield call.args[place]

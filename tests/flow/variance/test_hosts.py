@@ -90,3 +90,51 @@ def test_processes_may_not_agree(text: str) -> None:
 )
 def test_processes_agree(text: str) -> None:
     assert layout(text) == "replicated"
+
+
+FACTORY = """import jax
+import jax.numpy as jnp
+import numpy as np
+from flax import jax_utils
+from flax.training.common_utils import shard
+
+
+def make(one, other, scale, more=0.0):
+    def step(w, x):
+        return w * scale - jax.lax.pmean(jnp.mean(x), "batch")
+
+    return step
+
+
+def main():
+    two = 1.0, 2.0
+    options = {"scale": 1.0}
+    p_step = jax.pmap(CALL, axis_name="batch")
+    w = jax_utils.replicate(jnp.ones(3))
+    for i in range(3):
+        w = p_step(w, shard(np.ones((16, 3))))
+    print(w[0])
+
+
+main()
+"""
+
+
+@pytest.mark.parametrize(
+    ("call", "expected"),
+    [
+        ("make(1.0, 2.0, 3.0)", "replicated"),
+        ("make(INDEX, 2.0, 3.0)", "replicated"),
+        ("make(1.0, 2.0, INDEX)", "stacked"),
+        ("make(1.0, 2.0, scale=INDEX)", "stacked"),
+        ("make(*two, INDEX)", "stacked"),
+        ("make(*two[:1], 2.0, INDEX)", "stacked"),
+        ("make(*two[:1], *two[:1], INDEX)", "stacked"),
+        ("make(*two, **{'scale': INDEX})", "stacked"),
+    ],
+)
+def test_what_a_factory_is_passed(call: str, expected: str) -> None:
+    """Behind a star an argument may be for any parameter."""
+    text = FACTORY.replace("CALL", call).replace("INDEX", INDEX)
+    plan, _ = plan_sources([("main.py", Path("/nowhere/main.py"), text)], layout="auto")
+    assert plan.sites[0].outputs[0].layout == expected
