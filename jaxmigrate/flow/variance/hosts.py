@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterator
 
 from jaxmigrate.flow.axes import by_last_name, last_name
+from jaxmigrate.flow.variance.called_as import CalledAs, called_as
 from jaxmigrate.flow.variance.library import HOST_SOURCES
 from jaxmigrate.flow.variance.loaded import Loaded
 from jaxmigrate.program.modules import Module
@@ -40,6 +41,7 @@ class Hosts:
         self._beside: frozenset[Module] = frozenset()
         self._answers: dict[ast.AST, bool] = {}
         self._by_name: dict[Module, dict[str, list[ast.Call]]] = {}
+        self._known_as: dict[tuple[FunctionNode, frozenset[Module]], CalledAs] = {}
         self._steps = 0
 
     def differs(self, node: ast.expr, module: Module) -> bool:
@@ -116,19 +118,27 @@ class Hosts:
         return value is not None and self._expression(value, module, seen)
 
     def _parameter(self, name: str, function: FunctionNode, module: Module, seen: set[object]) -> bool:
-        if isinstance(function, ast.Lambda):
-            return False
         spec = function.args
         names = positional_names(spec)
-        if name not in names and name not in {p.arg for p in spec.kwonlyargs}:
-            return False
         position = names.index(name) - _is_method(function, module) if name in names else None
-        return any(
-            self._expression(given, where, seen)
-            for call, where in self._calls(function.name)
-            if not self._is_of_others(call, where, function)
-            for given in passed_perhaps(call, name, position, int(last_name(call.func) == "partial"))
-        )
+        known = self._called_as(function, module)
+        for called in sorted(known.names):
+            own = not isinstance(function, ast.Lambda) and called == function.name
+            for call, where in self._calls(called):
+                if self._is_of_others(call, where, function):
+                    continue
+                in_place = own and (name in names or name in {p.arg for p in spec.kwonlyargs})
+                skip = int(last_name(call.func) == "partial")
+                given = passed_perhaps(call, name, position, skip) if in_place else _everything(call)
+                if any(self._expression(one, where, seen) for one in given):
+                    return True
+        return any(self._expression(one, where, seen) for call, where in known.given for one in _everything(call))
+
+    def _called_as(self, function: FunctionNode, module: Module) -> CalledAs:
+        key = (function, self._beside)
+        if key not in self._known_as:
+            self._known_as[key] = called_as(function, module, self._beside, self.resolver)
+        return self._known_as[key]
 
     def _is_of_others(self, call: ast.Call, module: Module, function: FunctionNode) -> bool:
         """Whether a call, or a partial, is certainly of other functions that have one's name."""
@@ -222,3 +232,8 @@ def _may_reach(binding: Binding, use: ast.Name, module: Module) -> bool:
 def _is_method(function: FunctionNode, module: Module) -> bool:
     scope: Scope | None = module.table.own_scope.get(function)
     return scope is not None and scope.parent is not None and scope.parent.kind == "class"
+
+
+def _everything(call: ast.Call) -> Iterator[ast.expr]:
+    yield from (one.value if isinstance(one, ast.Starred) else one for one in call.args)
+    yield from (keyword.value for keyword in call.keywords)

@@ -138,3 +138,32 @@ def test_what_a_factory_is_passed(call: str, expected: str) -> None:
     text = FACTORY.replace("CALL", call).replace("INDEX", INDEX)
     plan, _ = plan_sources([("main.py", Path("/nowhere/main.py"), text)], layout="auto")
     assert plan.sites[0].outputs[0].layout == expected
+
+
+@pytest.mark.parametrize(
+    ("call", "before"),
+    [
+        ("build(1.0, 2.0, SCALE)", "build = make"),
+        ("build(1.0, 2.0, SCALE)", "from main import make as build"),
+        ("build(SCALE)", "def build(one): return make(1.0, 2.0, one)"),
+        ("build(SCALE)", "build = lambda one: make(1.0, 2.0, one)"),
+        ("functools.partial(make, 1.0, 2.0)(SCALE)", "import functools"),
+        ("build(SCALE)", "import functools\nbuild = functools.partial(make, 1.0, 2.0)"),
+        ("build['a'](1.0, 2.0, SCALE)", "build = {'a': make}"),
+        ("build.get('a')(1.0, 2.0, SCALE)", "build = dict(a=make)"),
+        ("[one(1.0, 2.0, SCALE) for one in (make, make)][0]", ""),
+        ("apply(make, 1.0, 2.0, SCALE)", "def apply(f, *args): return f(*args)"),
+        ("apply(make, 1.0, 2.0, scale=SCALE)", "def apply(f, *args, **more): return f(*args, **more)"),
+        ("maker()(1.0, 2.0, SCALE)", "def maker(): return make"),
+        ("Maker(make).run(SCALE)", (
+            "class Maker:\n    def __init__(self, f): self.f = f\n    def run(self, one): return self.f(1.0, 2.0, one)"
+        )),
+    ],
+)  # fmt: skip
+def test_other_names_of_a_factory(call: str, before: str) -> None:
+    """Whatever it is called by: what the process tells makes its output a process's own."""
+    home = FACTORY.replace("def main", f"{before}\n\n\ndef main").replace("CALL", call)
+    plan, _ = plan_sources([("main.py", Path("/nowhere/main.py"), home.replace("SCALE", INDEX))], layout="auto")
+    assert plan.sites[0].outputs[0].layout == "stacked"
+    plan, _ = plan_sources([("main.py", Path("/nowhere/main.py"), home.replace("SCALE", "3.0"))], layout="auto")
+    assert "processes" not in str(plan.sites[0].outputs[0])

@@ -1,0 +1,159 @@
+"""Under which names a function may be called: its own, those that it is imported, assigned, passed and kept under.
+
+Names only grow: a call of something else by one of them is for the caller to tell.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from jaxmigrate.program.library import last_names
+from jaxmigrate.program.modules import Module
+from jaxmigrate.program.passing import taker
+from jaxmigrate.program.resolve import Resolver
+from jaxmigrate.program.scopes import FunctionNode
+from jaxmigrate.program.values import Class, External, Function, Instance
+
+WRAPPERS = last_names("partial", "jit", "vmap", "gradient", "same-call", "cache")
+CONTAINERS = last_names("iterates") | {"OrderedDict", "defaultdict", "dict", "enumerate", "zip"}
+VALUES = (ast.IfExp, ast.BoolOp, ast.NamedExpr, ast.Await, ast.Starred, ast.Subscript)
+GIVING = frozenset({"get", "items", "pop", "popitem", "setdefault", "values"})  # what a container holds
+DISPLAYS = (ast.Dict, ast.List, ast.Tuple, ast.Set, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+
+
+class CalledAs(NamedTuple):
+    """The names of a function, and calls without a name that may be of it, or of what is out of sight with it."""
+
+    names: frozenset[str]
+    given: tuple[tuple[ast.Call, Module], ...]
+
+
+def called_as(function: FunctionNode, home: Module, modules: Iterable[Module], resolver: Resolver) -> CalledAs:
+    """Follows the values of a function through the modules that may run with it, by names."""
+    found = _Names(tuple(modules), resolver)
+    if isinstance(function, ast.Lambda):
+        found.value(function, home)
+    else:
+        found.add(function.name)
+    found.close()
+    return CalledAs(frozenset(found.names), tuple(found.given))
+
+
+class _Names:
+    def __init__(self, modules: tuple[Module, ...], resolver: Resolver) -> None:
+        self.modules, self.resolver = modules, resolver
+        self.names: set[str] = set()
+        self.makers: set[str] = set()  # of functions that return it
+        self.given: dict[tuple[ast.Call, Module], None] = {}
+        self._pending: list[str] = []
+
+    def add(self, name: str, *, maker: bool = False) -> None:
+        known = self.makers if maker else self.names
+        if name and name not in known:
+            known.add(name)
+            self._pending.append(name)
+
+    def close(self) -> None:
+        while self._pending:
+            name = self._pending.pop()
+            for module in self.modules:
+                if name not in module.text:
+                    continue
+                for binding in module.table.imports:
+                    if isinstance(binding.node, ast.alias) and binding.node.name == name and binding.node.asname:
+                        self.add(binding.node.asname, maker=name in self.makers)
+                for node in module.table.named.get(name, ()):
+                    self.value(node, module)
+
+    def value(self, node: ast.expr, module: Module, *, method: bool = False) -> None:
+        """Notes where the value of an expression goes; `method`: where that goes which a container's method gives."""
+        above = module.table.parents.get(node)
+        match above:
+            case ast.Call(func=func) if func is node:
+                if method or _last(func) in self.makers:
+                    self.value(above, module)
+                elif not isinstance(func, ast.Name):
+                    self.given[above, module] = None
+            case ast.Call():
+                self._argument(above, node, None, module)
+            case ast.keyword(arg=name):
+                call = module.table.parents.get(above)
+                if isinstance(call, ast.Call):
+                    self._argument(call, node, name, module)
+            case ast.Return() | ast.Yield() | ast.Lambda():
+                self._returned(above, module)
+            case ast.Attribute(attr=name) if name in GIVING:
+                self.value(above, module, method=True)
+            case ast.expr() if isinstance(above, (*DISPLAYS, *VALUES)) and not _is_key(node, above):
+                self.value(above, module)
+        self._targets(_bound_to(node, above))
+
+    def _targets(self, targets: Iterable[ast.expr]) -> None:
+        for target in targets:
+            for node in ast.walk(target):
+                if isinstance(node, ast.Name | ast.Attribute):
+                    self.add(_last(node))
+
+    def _returned(self, node: ast.AST, module: Module) -> None:
+        scope = module.table.scope_of.get(node)
+        holder = node if isinstance(node, ast.Lambda) else scope.node if scope is not None else None
+        if isinstance(holder, ast.Lambda):
+            self.value(holder, module)
+        elif isinstance(holder, ast.FunctionDef | ast.AsyncFunctionDef):
+            self.add(holder.name, maker=True)
+
+    def _argument(self, call: ast.Call, node: ast.expr, name: str | None, module: Module) -> None:
+        if _last(call.func) in WRAPPERS | CONTAINERS:
+            self.value(call, module)
+            return
+        place: int | str | None = name
+        if name is None:
+            place = call.args.index(node) if node in call.args else None
+        values = self.resolver.values(call.func, module)
+        for parameter in self._takers(values, place):
+            self.add(parameter)
+        if not all(isinstance(value, Function | Class | Instance) for value in values):
+            self.given[call, module] = None
+            if not all(isinstance(value, External) for value in values):
+                self.add(name or "")
+
+    def _takers(self, values: Iterable[object], place: int | str | None) -> Iterator[str]:
+        for value in values:
+            functions = [value] if isinstance(value, Function) else []
+            if isinstance(value, Class):
+                made = self.resolver.attribute(Instance(value), "__init__")
+                functions = [one for one in made if isinstance(one, Function)]
+                fields = self.resolver.declared_fields(value)
+                yield from fields[place : place + 1] if isinstance(place, int) else [place] if place in fields else ()
+            for one in functions:
+                spec = one.node.args
+                taken = taker(spec, place, int(one.receiver is not None)) if place is not None else None
+                if taken is not None:
+                    yield taken
+                else:
+                    yield from (rest.arg for rest in (spec.vararg, spec.kwarg) if rest is not None)
+
+
+def _last(node: ast.expr) -> str:
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+
+
+def _is_key(node: ast.expr, above: ast.expr) -> bool:
+    """Whether an expression is the key of a subscript."""
+    return isinstance(above, ast.Subscript) and above.value is not node
+
+
+def _bound_to(node: ast.expr, above: ast.AST | None) -> list[ast.expr]:
+    """What is bound to a value, or to what it holds, where it stands."""
+    match above:
+        case ast.Assign(targets=targets):
+            return targets
+        case ast.AnnAssign(target=target) | ast.NamedExpr(target=target):
+            return [target]
+        case ast.For(target=target, iter=source) | ast.AsyncFor(target=target, iter=source) if source is node:
+            return [target]
+        case ast.comprehension(target=target, iter=source) if source is node:
+            return [target]
+    return []
