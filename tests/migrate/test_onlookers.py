@@ -101,7 +101,7 @@ print(w[0])
 """
     assert "in_specs=P()," in fix_files({"once.py": once}, layout="auto")["once.py"]
     after = fix_files({"once.py": once, "look.py": text}, layout="auto")
-    assert "in_specs=(P()," not in after["once.py"] or "print(stack(weights))" in after["look.py"]
+    assert "in_specs=P()," not in after["once.py"] or "print(stack(weights))" in after["look.py"]
 
 
 def test_a_helper_that_others_call_too_stays_as_it_is() -> None:
