@@ -361,7 +361,7 @@ class MapWriter:
     def _with_mesh(self, plan: MapPlan) -> MapPlan:
         """A map whose mesh has a name above its statement: of given devices, in programs of several processes."""
         place = self._place_above(plan)
-        above = place is not None and self._is_value(plan, place) and not (self._is_deferred(plan) or self._asks(plan))
+        above = place is not None and self._is_value(plan, place) and not self._is_deferred(plan)
         return replace(plan, mesh="mesh") if plan.devices is not None and self.processes and above else plan
 
     @staticmethod
@@ -400,9 +400,7 @@ class MapWriter:
         above, specs = self._named_specs(plan, wrapped=wrapped, local=True) if place is not None else ([], "")
         parts: dict[str, str | Part] = {}
         if plan.mesh:
-            parts["mesh"] = self._mesh(replace(plan, mesh=""), "")
-            plan = replace(plan, mesh=self.names.free("mesh"))
-            above.insert(0, f"{plan.mesh} = $mesh")
+            plan = self._mesh_above(plan)
         made = self._whole(plan, mapped, "", specs, wrapped=wrapped)
         local = self._local(plan, "$made", specs)
         if local and place is not None and self._is_value(plan, place):
@@ -421,6 +419,14 @@ class MapWriter:
             return self._map(plan, mapped, first, specs)
         fun = self._wrapped(plan, mapped, specs)
         return self._map(replace(plan, by_name=()), fun, first, specs)  # what is wrapped takes all by position
+
+    def _mesh_above(self, plan: MapPlan) -> MapPlan:
+        """A map whose mesh has its name, by a statement above its own."""
+        place, name = self._place_above(plan), self.names.free("mesh")
+        assert place is not None
+        made = self._mesh(replace(plan, mesh=""), "")
+        self.operations.append(Before(place, code(f"{name} = $mesh", mesh=made)))
+        return replace(plan, mesh=name)
 
     def _named_specs(self, plan: MapPlan, *, wrapped: bool, local: bool) -> tuple[list[str], str]:
         """Statements that name what would stand at a site more than once, and the keywords of shard_map then."""
@@ -486,6 +492,8 @@ class MapWriter:
         """
         if plan.names is None and (plan.given_by_keyword or plan.by_keyword):
             return False
+        if plan.mesh:
+            plan = self._mesh_above(plan)
         named = plan.given_by_keyword or plan.by_keyword
         signature = given = ", ".join(plan.names) if named and plan.names is not None else "*args"
         options, parts = self._options(plan)
@@ -509,6 +517,8 @@ class MapWriter:
         assert isinstance(target, ast.Name)
         if plan.names is None and (plan.given_by_keyword or plan.by_keyword or any(a.fields for a in plan.inputs)):
             return False
+        if plan.mesh:
+            plan = self._mesh_above(plan)
         names = plan.names
         signature = given = ", ".join(names) if names is not None else "*args"
         above, specs = self._named_specs(plan, wrapped=wrapped, local=False)
@@ -575,7 +585,7 @@ class MapWriter:
 
     def _is_stable(self, plan: MapPlan, nodes: Sequence[ast.expr]) -> bool:
         """Whether names that a function reads when it is called still stand for what they do where it is made."""
-        more = [n for n in (plan.axis, plan.devices) if isinstance(n, ast.expr)]
+        more = [n for n in (plan.axis, None if plan.mesh else plan.devices) if isinstance(n, ast.expr)]
         for node in nodes:
             if not isinstance(node, ast.Name | ast.Attribute | ast.Lambda) and not _is_plain(node):
                 return False

@@ -223,13 +223,14 @@ def of_site(site: MappedSite, resolver: Resolver, default_axis: str, *, all_devi
     by_keyword = any(call.keywords for call in calls)
     if inputs != (STACKED,) and _has_keywords(inputs, site, resolver):
         return None  # whatever in_axes says, keywords are mapped over their first axis
-    opened = any(_is_open(call) for call in calls) or hides_arguments(site, resolver)
+    starred = any(_is_open(call) for call in calls)
+    opened = starred or hides_arguments(site, resolver)
     count = None if whole_in else max(len(inputs), 1 + max(static, default=-1))  # static ones may come last unsaid
     required = _required_names(site, resolver)
     if required is not None and count not in (None, len(required)):
         required = None
     if static:
-        count = count or (len(required) if required is not None else _count(site, resolver, counts, opened))
+        count = count or (len(required) if required is not None else _count(site, resolver, counts, starred))
         if count is None or max(static) >= count:
             return None
         inputs, whole_in = _with_static(inputs * count if whole_in else inputs, static, count), False
@@ -443,9 +444,9 @@ def _names_of(
     return tuple(chosen) if count is None or len(chosen) == count else None
 
 
-def _count(site: MappedSite, resolver: Resolver, counts: set[int], opened: bool) -> int | None:
-    """How many arguments every call gives."""
-    if len(counts) == 1 and not opened:
+def _count(site: MappedSite, resolver: Resolver, counts: set[int], starred: bool) -> int | None:
+    """How many arguments every call in sight gives; one that gave another number would be an error."""
+    if len(counts) == 1 and not starred:
         return next(iter(counts))
     names = _names_of(site, resolver, None, ()) if not counts else None
     return len(names) if names is not None else None
