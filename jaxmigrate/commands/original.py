@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
 import subprocess
@@ -14,7 +15,8 @@ from jaxmigrate.commands import Failure
 from jaxmigrate.commands.planning import PlannedFile, plan_files
 from jaxmigrate.commands.scope import located
 from jaxmigrate.config import LAYOUTS
-from jaxmigrate.sources import NOTEBOOK, SourceFile, decode, read_source
+from jaxmigrate.linting import place
+from jaxmigrate.sources import NOTEBOOK, SourceError, SourceFile, decode, read_source
 from jaxmigrate.verify.scratch import SKIPPED
 
 # What decides how a program runs; data is the same for both sides, and may be large.
@@ -70,7 +72,33 @@ def find_original(
             raise errors[0]
         if not any(_is_changed(file, inside, top) for file in planned):
             return Origin([file for file in planned if _inside(file.source, top) in inside], by_hand=False, others={})
-    return Origin(planned, by_hand=True, others=_others(found, top))
+    of_part = _as_part(original, top, sources, inside, beside or {}) if top.is_file() else []
+    return Origin(of_part or planned, by_hand=not of_part, others={} if of_part else _others(found, top))
+
+
+def _as_part(
+    original: str,
+    top: Path,
+    sources: Sequence[SourceFile],
+    inside: Mapping[str, SourceFile],
+    beside: Mapping[Path, str],
+) -> list[PlannedFile]:
+    """The plan of one file of a project that was migrated as a whole; empty where that is not what it has become."""
+    folder = Path(original).parent if Path(original).is_file() else Path(original)
+    found = _in_folder(folder, top.parent) if folder.exists() else _in_git(original, top.parent)
+    others = []
+    for name, raw in found.items():
+        if name.endswith(_PROGRAM) and name != top.name and b"pmap" in raw:
+            with contextlib.suppress(SourceError):
+                others.append(_named_below(top.parent, name, raw))
+    apart = {place(source) for source in others}
+    rest = {path: text for path, text in beside.items() if path not in apart}
+    for layout in LAYOUTS if others else ():
+        planned, _ = plan_files([*sources, *others], layout, marks=True, beside=rest)
+        own = [file for file in planned if located(Path(file.source.name)) == top]
+        if own and not any(_is_changed(file, inside, top) for file in own):
+            return own
+    return []
 
 
 def _is_changed(file: PlannedFile, migrated: Mapping[str, SourceFile], top: Path) -> bool:
@@ -115,10 +143,10 @@ def _in_folder(original: Path, top: Path) -> dict[str, bytes]:
 
 
 def _walk(folder: Path) -> Iterator[Path]:
-    for place, folders, files in os.walk(folder):
-        folders[:] = sorted(name for name in folders if name not in SKIPPED and not _is_environment(Path(place, name)))
+    for here, folders, files in os.walk(folder):
+        folders[:] = sorted(name for name in folders if name not in SKIPPED and not _is_environment(Path(here, name)))
         for name in sorted(files):
-            file = Path(place, name)
+            file = Path(here, name)
             if name.endswith(_SOURCES) and file.stat().st_size <= _LARGEST:
                 yield file
 
