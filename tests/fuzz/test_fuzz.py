@@ -119,6 +119,47 @@ def test_a_lost_byte_is_seen(change: text.Change, fault: str) -> None:
     assert any(fault in one for one in found), found
 
 
+RETURNS = """import jax
+
+
+def f(x):
+    return x + 1  # a result
+
+
+def g(x):
+    return x + 1
+
+
+def h(x):
+    def inner(y):
+        return x * y
+    return inner(x), x
+
+
+p, q = jax.pmap(f, "i"), jax.pmap(h, "i")
+"""
+PUT_BACK = RETURNS.replace(
+    "x + 1  # a result", "jax.tree.map(lambda x: jnp.expand_dims(x, 0), x + 1)  # a result"
+).replace("inner(x), x\n", "inner(x)[None], jax.tree.map(lambda x: jnp.expand_dims(x, 0), x)\n")
+
+
+@pytest.mark.parametrize(
+    ("change", "lost"),
+    [
+        (("", ""), []),
+        (("  # a result", ""), ["    return x + 1  # a result"]),
+        (("x + 1)", "x + 2)"), ["    return x + 1  # a result"]),
+        (("def f(", "def other("), ["def f(x):", "    return x + 1  # a result"]),
+        (("    return x + 1\n", "    pass\n"), ["    return x + 1"]),
+        (("inner(x)[None]", "inner(x + 0)[None]"), ["    return inner(x), x"]),
+        (("        return x * y\n", "        return y * x\n"), ["        return x * y"]),
+    ],
+)
+def test_a_returned_value_is_kept_only_where_its_function_returns_it(change: tuple[str, str], lost: list[str]) -> None:
+    found = text.lost_lines(RETURNS, PUT_BACK.replace(*change), "stacked", mixed=False)
+    assert [line.rstrip("\n") for line in found] == lost
+
+
 @pytest.mark.parametrize("number", range(LINTED))
 def test_changes_that_mean_nothing_change_no_finding(number: int) -> None:
     seed = f"{SEED}:{number}"

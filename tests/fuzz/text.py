@@ -22,7 +22,7 @@ import tempfile
 import time
 import warnings
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -131,20 +131,58 @@ def lost_lines(before: str, after: str, layout: str, mixed: bool) -> list[str]:
     replaced = {name.line for file in plan.files for name in file.names}
     touched = _touched(before, replaced | {site.line for site in plan.sites})
     lines, others = before.splitlines(keepends=True), after.splitlines(keepends=True)
+    put_back = _put_back(before, after)
     gone: list[str] = []
     for tag, start, end, _, _ in difflib.SequenceMatcher(None, lines, others, autojunk=False).get_opcodes():
         if tag in ("replace", "delete"):
-            gone += [lines[i] for i in range(start, end) if not _may_go(lines[i], i + 1, touched, layout)]
+            left = [i for i in range(start, end) if not (i + 1 in put_back and _keeps_its_comment(lines[i], after))]
+            gone += [lines[i] for i in left if not _may_go(lines[i], i + 1, touched, layout)]
     kept = {line.rstrip("\r\n") if mixed else line for line in others}
-    lost = [line for line in gone if (line.rstrip("\r\n") if mixed else line) not in kept]
-    return [line for line in lost if not _is_returned(line, after)]
+    return [line for line in gone if (line.rstrip("\r\n") if mixed else line) not in kept]
 
 
-def _is_returned(line: str, after: str) -> bool:
-    """Whether a line returns what a mapped function still returns, with the mapped axis put back."""
-    word, _, rest = line.strip().partition(" ")
-    value, sign, comment = rest.partition("#")
-    return word == "return" and value.strip() in after and f"{sign}{comment}" in after and "expand_dims" in after
+def _keeps_its_comment(line: str, after: str) -> bool:
+    """Whether what stands behind a line's code is still there."""
+    return "#" not in line or f"#{line.partition('#')[2]}".strip() in after
+
+
+def _put_back(before: str, after: str) -> set[int]:
+    """The lines of what functions return that they still return, with the mapped axis put back into it."""
+    left = Counter((name, _bare(value)) for name, value in _returned(after) if _bare(value) != ast.unparse(value))
+    lines: set[int] = set()
+    for name, value in _returned(before):
+        if left[name, ast.unparse(value)]:
+            left[name, ast.unparse(value)] -= 1
+            lines |= set(range(value.lineno, (value.end_lineno or value.lineno) + 1))
+    return lines
+
+
+def _returned(text: str) -> Iterator[tuple[str, ast.expr]]:
+    """What each function itself returns, by the name that it had before a map was written around it."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        waiting: list[tuple[str, ast.AST]] = [("", ast.parse(text))]
+    while waiting:
+        name, node = waiting.pop(0)
+        if isinstance(node, ast.Return) and node.value is not None:
+            yield name, node.value
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            name = node.name.strip("_").removesuffix("_per_device")
+        waiting += [(name, child) for child in ast.iter_child_nodes(node)]
+
+
+def _bare(value: ast.expr) -> str:
+    """The source of a value without `[None]` or `expand_dims` around it, or around the parts of a tuple."""
+    match value:
+        case ast.Tuple(elts=[element]):
+            return f"({_bare(element)},)"
+        case ast.Tuple(elts=elements):
+            return f"({', '.join(map(_bare, elements))})"
+        case ast.Subscript(value=inner, slice=ast.Constant(value=None)):
+            return ast.unparse(inner)
+        case ast.Call(args=[ast.Lambda(body=ast.Call(func=ast.Attribute(attr="expand_dims"))), inner], keywords=[]):
+            return ast.unparse(inner)
+    return ast.unparse(value)
 
 
 def _touched(text: str, sites: set[int]) -> set[int]:

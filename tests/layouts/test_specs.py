@@ -33,6 +33,20 @@ def test_many_specs_that_are_alike_are_said_once_and_lines_fit() -> None:
     assert _specs(call)["out_specs"] == "(PartitionSpec('batch'), PartitionSpec())"
 
 
+def test_specs_that_differ_and_do_not_fit_are_on_several_lines() -> None:
+    names = ", ".join(f"a{i}" for i in range(12))
+    given = ", ".join([*["2.0"] * 11, "jax.numpy.arange(8.0)"])
+    text = WIDE.format(names=names, nones=", None" * 11 + ", 0", ones=given)
+    (after,) = [file.after for file in plan({"main.py": text}).files]
+    (call,) = _maps(after)
+    lines = after.splitlines()[call.lineno - 1 : call.end_lineno]
+    assert max(map(len, lines)) <= 88
+    (specs,) = [k.value for k in call.keywords if k.arg == "in_specs"]
+    assert isinstance(specs, ast.Tuple)
+    assert [ast.unparse(e) for e in specs.elts] == [*["PartitionSpec()"] * 12, "PartitionSpec('batch')"]
+    assert [e.lineno - specs.lineno for e in specs.elts] == [*range(1, 14)]
+
+
 def test_outputs_that_are_alike_have_one_spec() -> None:
     (after,) = [file.after for file in plan(provable()["many_outputs"]).files]
     assert [_specs(call)["out_specs"] for call in _maps(after)] == ["P('rays')", "P()", "P('rays')"]
