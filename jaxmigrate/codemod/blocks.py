@@ -317,12 +317,14 @@ def _enclosed(
     dropped = {command.places.of_ast(decorator) for decorator in operation.dropped}
     outer = built(command, operation.code, indent)[0]
     assert isinstance(outer, cst.FunctionDef)
+    kept = {command.places.of_ast(decorator) for decorator in operation.kept}
     decorators: list[cst.Decorator] = []
+    below: list[cst.Decorator] = []
     fresh = list(_decorators(command, operation.decorators, indent, ()))
     comments: list[cst.Comment] = []
     for old, new in zip(original.decorators, updated.decorators, strict=True):
         if command.places.of_cst(old.decorator) not in dropped:
-            decorators.append(new)
+            (below if command.places.of_cst(old.decorator) in kept else decorators).append(new)
             continue
         comments += [c for c in comments_in(new) if c not in comments]
         decorators += fresh
@@ -334,7 +336,7 @@ def _enclosed(
     )
     blanks = 2 if not indent else 1
     inner = updated.with_changes(
-        decorators=(), leading_lines=[EMPTY] * blanks, lines_after_decorators=(), name=cst.Name(operation.name)
+        decorators=below, leading_lines=[EMPTY] * blanks, lines_after_decorators=(), name=cst.Name(operation.name)
     )
     return outer, inner
 

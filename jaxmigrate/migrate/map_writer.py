@@ -196,42 +196,22 @@ class MapWriter:
         scope = self.module.table.scope_of[function]
         is_special = function.name.startswith("__") and function.name.endswith("__")
         inner = f"{function.name.strip('_') if is_special else function.name}_per_device"
-        if below or self._local(plan) is None or (inner in self.names.taken and inner not in self.methods):
+        if self._local(plan) is None or (inner in self.names.taken and inner not in self.methods):
             return False
-        body = self._body(plan)
-        if body is None:
+        body = self._body(plan) if not below else []
+        found = self._enclosed(plan, function, inner, below=bool(below)) if body is not None else None
+        if body is None or found is None:
             return False
         names = plan.names
-        fun = inner
-        plain_names = names
-        if scope.kind == "class":
-            holder = scope.node
-            others = [d for d in function.decorator_list if d is not plan.site.node]
-            static = [ast.unparse(d) for d in others] == ["staticmethod"]
-            if names is None or (others and not static) or not isinstance(holder, ast.ClassDef):
-                return False
-            if static:
-                fun = f"{holder.name}.{inner}" if holder in self.module.tree.body else ""
-            elif not plan.whole_in and plan.inputs[0].static:
-                fun = self._of_object(function, holder, names[0], inner)
-                plan = _without_first(plan)
-                plain_names = names[1:]
-            elif holder in self.module.tree.body:
-                fun = f"{holder.name}.{inner}"  # the object is one of the arrays
-            else:
-                return False
-        elif inner in self.methods or (names is None and (plan.static or plan.by_keyword)):
-            return False
-        if not fun:
-            return False
+        fun, plan = found
         signature = ", ".join(names) if names is not None else "*args"
-        given = ", ".join(plain_names) if plain_names is not None else "*args"
+        given = ", ".join(plan.names) if plan.names is not None else "*args"
         self.operations += body
         self.names.taken.add(inner)
         if scope.kind == "class":
             self.methods.add(inner)
         statements = self._field_specs(plan)
-        mapped = self._map(plan, fun, self._rows_of(plan, plain_names))
+        mapped = self._map(plan, fun, self._rows_of(plan, plan.names))
         text = f"def {function.name}({signature}):\n" + "".join(f"    {line}\n" for line in statements)
         parts: dict[str, str | Part] = {"mapped": mapped, "axis": self._axis(plan)}
         self.operations.append(
@@ -241,9 +221,32 @@ class MapWriter:
                 inner,
                 (plan.site.node,),
                 self._jit_decorators(plan, self.ids[plan.site.node]),
+                tuple(below),
             )
         )
         return True
+
+    def _enclosed(
+        self, plan: MapPlan, function: Named, inner: str, *, below: bool
+    ) -> tuple[str | Code, MapPlan] | None:
+        """What is mapped within the function that takes a decorated one's place, and how; `below` other decorators."""
+        scope = self.module.table.scope_of[function]
+        if scope.kind != "class":
+            if inner in self.methods or (plan.names is None and (plan.static or plan.by_keyword)):
+                return None
+            if not below:
+                return inner, plan
+            return (self._wrapped(plan, inner), replace(plan, by_name=())) if plan.drops else None
+        holder = scope.node
+        others = [d for d in function.decorator_list if d is not plan.site.node]
+        static = [ast.unparse(d) for d in others] == ["staticmethod"]
+        if below or plan.names is None or (others and not static) or not isinstance(holder, ast.ClassDef):
+            return None
+        by_class = f"{holder.name}.{inner}" if holder in self.module.tree.body else ""
+        if not static and not plan.whole_in and plan.inputs[0].static:
+            fun = self._of_object(function, holder, plan.names[0], inner)
+            return (fun, _without_first(plan)) if fun else None
+        return (by_class, plan) if by_class else None  # the object is one of the arrays, where it is not static
 
     def _of_object(self, function: Named, holder: ast.ClassDef, own: str, inner: str) -> str:
         """The source of a method of an object; of its class by name where objects of others may come by."""

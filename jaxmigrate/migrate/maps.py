@@ -221,10 +221,12 @@ def of_site(site: MappedSite, resolver: Resolver, default_axis: str, *, all_devi
     counts = {len(call.args) + len(call.keywords) + _has_receiver(site, call) for call in calls if not _is_open(call)}
     whole_in = len(inputs) == 1 and not isinstance(literal_of(site, "in_axes", 0, resolver), tuple)
     by_keyword = any(call.keywords for call in calls)
-    if inputs != (STACKED,) and _has_keywords(inputs, site, resolver):
-        return None  # whatever in_axes says, keywords are mapped over their first axis
     starred = any(_is_open(call) for call in calls)
     opened = starred or hides_arguments(site, resolver)
+    every = _with_keywords(inputs, static, site, resolver, whole=whole_in)
+    if every is None:
+        return None
+    whole_in, inputs = whole_in and every is inputs, every
     count = None if whole_in else max(len(inputs), 1 + max(static, default=-1))  # static ones may come last unsaid
     required = _required_names(site, resolver)
     if required is not None and count not in (None, len(required)):
@@ -275,8 +277,33 @@ def _has_keywords(inputs: Sequence[Array], site: MappedSite, resolver: Resolver)
     return not any(a.split for a in inputs) or any(call.keywords for call, _ in calls_of(site, resolver))
 
 
+def _with_keywords(
+    axes: tuple[Array, ...], static: Collection[int], site: MappedSite, resolver: Resolver, *, whole: bool
+) -> tuple[Array, ...] | None:
+    """The arguments where every call gives the same of them by keyword: these are mapped over their first axis.
+
+    `axes` are what in_axes says, once for all where `whole`, and come back where that says all. None where calls
+    differ, or do not name the last parameters.
+    """
+    if axes == (STACKED,) or not _has_keywords(axes, site, resolver):
+        return axes
+    calls = [call for call, _ in calls_of(site, resolver)]
+    given = {(len(c.args) + _has_receiver(site, c), frozenset(k.arg or "" for k in c.keywords)) for c in calls}
+    if any(map(_is_open, calls)) or hides_arguments(site, resolver) or len(given) != 1:
+        return None
+    ((first, keywords),) = given
+    names = _names_of(site, resolver, first + len(keywords), ())
+    if names is None or {*names[first:]} != keywords or max(static, default=-1) >= first:
+        return None
+    said = axes * first if whole else axes
+    if len(said) > first or not {*range(len(said), first)} <= {*static}:
+        return None
+    return (*_with_static(said, static, first), *(STACKED,) * len(keywords))
+
+
 def _is_decorated(site: MappedSite) -> bool:
-    return site.mapped is not None and isinstance(site.mapped.value, Function)
+    parent = site.module.table.parents.get(site.node)
+    return isinstance(parent, ast.FunctionDef) and site.node in parent.decorator_list
 
 
 def _spoken(calls: Sequence[ast.Call]) -> tuple[str, ...] | None:

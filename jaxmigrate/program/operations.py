@@ -142,7 +142,7 @@ class Enclose:
     """Puts a function around another one, which keeps its body under a new name right below.
 
     `code` is the new function without decorators; it takes over those of the old one but for `dropped`, which
-    `decorators` replace where the first of them stood.
+    `decorators` replace where the first of them stood, and for `kept`, which stay with the body.
     """
 
     function: ast.FunctionDef | ast.AsyncFunctionDef
@@ -150,6 +150,7 @@ class Enclose:
     name: str
     dropped: tuple[ast.expr, ...]
     decorators: tuple[Code, ...]
+    kept: tuple[ast.expr, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -78,7 +78,7 @@ def test_what_shows_its_shard_map_agrees_bitwise(place: int, direct_verdicts: di
 
 def test_most_of_them_show_it() -> None:
     shown = ["def shard_map_stacked(" not in "".join(direct(i)[1].values()) for i in range(len(DIRECT))]
-    assert sum(shown) > 0.35 * len(DIRECT), sum(shown)
+    assert sum(shown) >= 0.5 * len(DIRECT), sum(shown)
 
 
 def test_again_changes_nothing() -> None:

@@ -99,6 +99,30 @@ def test_a_field_or_a_local_variable_is_no_use_of_a_function_of_its_name(read: s
     assert ("per_device(f)" in after) is not is_changed
 
 
+def test_decorators_below_the_map_stay_with_what_is_mapped() -> None:
+    after = fixed("import jax\n\n\n@jax.pmap  # rows\n@jax.vmap\ndef p(x):\n    return x + 1\n")
+    assert "# rows\n@jax.jit\ndef p(*args):\n" in after
+    assert "per_device(p_per_device)" in after
+    assert "\n\n\n@jax.vmap\ndef p_per_device(x):\n    return x + 1\n" in after
+
+
+@pytest.mark.parametrize(
+    ("call", "specs"),
+    [
+        ("p(1, x, y=y)", "(P(), P('i'), P('i'))"),
+        ("p(1, y=y, x=x)", ""),  # in_axes says more than is given by position
+        ("p(1, x, y=y), p(1, x, y)", ""),
+        ("p(1, x, y=y), p(1, **rest)", ""),
+        ("p(1, x, z=y)", ""),
+    ],
+)
+def test_what_every_call_gives_by_keyword_is_mapped_over_its_first_axis(call: str, specs: str) -> None:
+    text = "import jax\n\n\ndef f(n, x, y, z=0):\n    return n + x + y + z\n\n\n"
+    after = fixed(f"{text}p = jax.pmap(f, 'i', in_axes=(None, 0))\nx = y = jax.numpy.arange(8.0)\nprint({call})\n")
+    assert ("shard_map_stacked" in after) is (not specs)
+    assert not specs or f"in_specs={specs}" in after
+
+
 def test_form_feeds_are_no_line_ends() -> None:
     after = fixed("import jax\n\x0c\n\ndef f(x): return x\n\x0c\np = jax.pmap(f, 'i')\n")
     assert after.endswith("\n\x0c\n" + MAP)
