@@ -125,14 +125,14 @@ class MapWriter:
             parts["donated"] = plan.donated
         return found, parts
 
-    def _jit_decorators(self, plan: MapPlan, mark: str | None) -> tuple[Code, ...]:
+    def _jit_decorators(self, plan: MapPlan, mark: str | None, specs: str = "") -> tuple[Code, ...]:
         options, parts = self._options(plan)
         jit = self.names.of("jax.jit")
         if options:
             made = code(f"{self.names.of('functools.partial')}({jit}{options})", **parts)
         else:
             made = code(jit)
-        local = self._local(plan)
+        local = self._local(plan, "", specs)
         outer = [code(local, axis=self._axis(plan))] if local else []
         every = [*outer, made]
         if mark is not None:
@@ -406,6 +406,9 @@ class MapWriter:
             plan = self._mesh_above(plan)
         made = self._whole(plan, mapped, "", specs, wrapped=wrapped)
         local = self._local(plan, "$made", specs)
+        for line in above if local else ():
+            name, _, text = line.partition(" = ")
+            local = local.replace(text, name) if local else local
         if local and place is not None and self._is_value(plan, place):
             name = self.names.free(f"sharded_{self._stem(plan)}")
             above.append(f"{name} = $mapped")
@@ -524,13 +527,15 @@ class MapWriter:
             plan = self._mesh_above(plan)
         names = plan.names
         signature = given = ", ".join(names) if names is not None else "*args"
-        above, specs = self._named_specs(plan, wrapped=wrapped, local=False)
+        open_fields = self._field_specs(plan)
+        above, specs = ([], "") if open_fields else self._named_specs(plan, wrapped=wrapped, local=True)
         made = self._whole(plan, mapped, self._rows_of(plan, names), specs, wrapped=wrapped)
-        inside = "".join(f"    {line}\n" for line in (*self._field_specs(plan), *above))
-        decorators = self._jit_decorators(plan, self.ids[plan.site.node])
+        inside = "".join(f"    {line}\n" for line in open_fields)
+        decorators = self._jit_decorators(plan, self.ids[plan.site.node], specs)
         heads = "".join(f"@$decorator{i}\n" for i in range(len(decorators)))
         parts: dict[str, str | Part] = {f"decorator{i}": d for i, d in enumerate(decorators)}
-        text = f"{heads}def {target.id}({signature}):\n{inside}    return $mapped({given})"
+        named_first = "".join(f"{line}\n" for line in above)
+        text = f"{named_first}{heads}def {target.id}({signature}):\n{inside}    return $mapped({given})"
         self.operations.append(ReplaceStatement(statement, code(text, mapped=made, axis=self._axis(plan), **parts)))
         return True
 

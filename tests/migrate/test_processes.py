@@ -150,6 +150,39 @@ if __name__ == "__main__":
     main()
 """
 
+GIVEN_DEVICES = """
+import sys
+import jax
+jax.distributed.initialize(sys.argv[1], 2, int(sys.argv[2]))
+import json
+import numpy as np
+from jax import lax
+
+
+class Learner:
+    def __init__(self, step, devices=None):
+        self.devices = devices or jax.local_devices()
+        self.step = jax.pmap(step, axis_name="i", devices=self.devices)
+        step = jax.pmap(lambda x: lax.psum(x, "i"), axis_name="i")
+        self.total = step
+
+
+def main():
+    def step(x, scale):
+        return lax.psum(x, "i") * scale
+
+    rank, n = jax.process_index(), jax.local_device_count()
+    x = np.arange(n * 3, dtype=np.float32).reshape(n, 3) + rank
+    scale = np.full(n, 2.0, np.float32)
+    own, all_of_them = Learner(step), Learner(step, jax.devices())
+    found = [own.step(x, scale), all_of_them.step(x, scale), own.total(x)]
+    print("RESULT", json.dumps([np.asarray(one).tolist() for one in found]))
+
+
+if __name__ == "__main__":
+    main()
+"""
+
 
 def run(text: str, folder: Path) -> list[str]:
     """The results that both processes print, in the order of their ranks."""
@@ -211,6 +244,16 @@ def test_fields_of_each_device_lie_over_all_processes(tmp_path: Path) -> None:
     assert found == run(FIELDS, tmp_path)
     ranks = [json.loads(line.removeprefix("RESULT")) for line in found]
     assert ranks[0] != ranks[1]
+
+
+def test_a_map_over_the_devices_of_one_process_stays_within_it(tmp_path: Path) -> None:
+    after = fix_files({"program.py": GIVEN_DEVICES})["program.py"]
+    assert after.count("jax.shard_map(") == 2
+    assert "mesh=mesh" in after
+    found = run(after, tmp_path)
+    assert found == run(GIVEN_DEVICES, tmp_path)
+    own, everywhere, _ = json.loads(found[0].removeprefix("RESULT"))
+    assert own != everywhere
 
 
 VARIED = ("in_axes", "out_axes", "static", "call")

@@ -143,15 +143,18 @@ def tested(it: Interpreter, value: Abstract, node: ast.expr, frame: Frame) -> No
 
 def _tuple(it: Interpreter, elements: Sequence[ast.expr], frame: Frame) -> Abstract:
     parts: list[Abstract] = []
+    unknown: ast.expr | None = None  # where the length stops being known
     for one in elements:
-        if isinstance(one, ast.Starred):
-            value = evaluate(it, one.value, frame)
-            if isinstance(value, Tup):
-                parts += value.parts
-                continue
+        value = evaluate(it, one.value if isinstance(one, ast.Starred) else one, frame)
+        if not isinstance(one, ast.Starred):
+            parts.append(value)
+        elif isinstance(value, Tup):
+            parts += value.parts
+        else:
             it.pin_all([value], "is unpacked into a tuple", one, frame.module)
-            return PLAIN if not any(is_tracked(p) for p in parts) else _pinned(it, parts, one, frame)
-        parts.append(evaluate(it, one, frame))
+            unknown = unknown or one
+    if unknown is not None:
+        return _pinned(it, parts, unknown, frame)
     if max(map(_depth, parts), default=0) >= DEEPEST_TUPLE:
         return _pinned(it, parts, elements[0], frame)
     return Tup(tuple(parts))
