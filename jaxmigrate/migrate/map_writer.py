@@ -7,18 +7,18 @@ starts no backend; what is mapped where the program runs is mapped in place.
 from __future__ import annotations
 
 import ast
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import cast
 
-from jaxmigrate.flow.axes import last_name
 from jaxmigrate.migrate.bodies import Body, Words, body_function
+from jaxmigrate.migrate.map_places import MapPlaces
 from jaxmigrate.migrate.maps import STACKED, Array, MapPlan
 from jaxmigrate.migrate.names import FileNames, names_in
+from jaxmigrate.migrate.overriding import may_be_overridden
 from jaxmigrate.migrate.sharing import Shared
 from jaxmigrate.migrate.specs import Specs, named
+from jaxmigrate.migrate.stable_names import StableNames
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.operations import (
     Before,
@@ -32,10 +32,7 @@ from jaxmigrate.program.operations import (
     code,
 )
 from jaxmigrate.program.resolve import Resolver
-from jaxmigrate.program.scopes import FunctionNode
 from jaxmigrate.program.sites import is_decorator
-from jaxmigrate.program.values import Class, External, Function, ModuleValue
-from jaxmigrate.sources.notebooks.magics import MARK
 
 Named = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -44,7 +41,7 @@ Named = ast.FunctionDef | ast.AsyncFunctionDef
 class MapWriter:
     """Writes the maps of one file.
 
-    `run_at_import` are the outermost functions that importing some file calls, in which no backend may start.
+    `places` says where they stand, `stable` which names keep what they stand for.
     """
 
     module: Module
@@ -52,7 +49,8 @@ class MapWriter:
     names: FileNames
     shared: Shared
     quote: str
-    run_at_import: frozenset[str]
+    places: MapPlaces
+    stable: StableNames
     processes: bool
     own: bool
     ids: Mapping[ast.expr, str]
@@ -250,41 +248,10 @@ class MapWriter:
 
     def _of_object(self, function: Named, holder: ast.ClassDef, own: str, inner: str) -> str:
         """The source of a method of an object; of its class by name where objects of others may come by."""
-        if not self._is_passed_on(function, holder):
+        if not may_be_overridden(function, holder, self.resolver):
             return f"{own}.{inner}"
         top = holder in self.module.tree.body and len(self.module.table.root.bindings.get(holder.name, ())) == 1
         return f"{self.names.of('functools.partial')}({holder.name}.{inner}, {own})" if top else ""
-
-    def _is_passed_on(self, function: Named, owner: ast.ClassDef) -> bool:
-        """Whether a method may run on objects that have another one of its name, or none: inherited, or borrowed."""
-        for module in self.resolver.project.named:
-            if function.name in module.text:
-                if self._is_read_of_class(function.name, module):
-                    return True
-                others = self._classes_with(function.name, module)
-                if any(other is not owner and self._inherit(owner, other) for other in others):
-                    return True
-        return False
-
-    def _is_read_of_class(self, method: str, module: Module) -> bool:
-        """Whether a file reads a method of a class itself."""
-        reads = (n for n in module.table.named.get(method, ()) if isinstance(n, ast.Attribute))
-        return any(isinstance(self.resolver.value(n.value, module), Class) for n in reads)
-
-    @staticmethod
-    def _classes_with(method: str, module: Module) -> Iterator[ast.ClassDef]:
-        for node in module.nodes:
-            if isinstance(node, Named) and node.name == method:
-                above = module.table.parents.get(node)
-                if isinstance(above, ast.ClassDef):
-                    yield above
-
-    def _inherit(self, *owners: ast.ClassDef) -> bool:
-        """Whether one of some classes has others of the project above it, or below."""
-        above = {last_name(base) for owner in owners for base in owner.bases}
-        below = {owner.name for owner in owners}
-        every = (n for m in self.resolver.project.named for n in m.nodes if isinstance(n, ast.ClassDef))
-        return any(n.name in above or not below.isdisjoint(map(last_name, n.bases)) for n in every)
 
     @staticmethod
     def _rows_of(plan: MapPlan, names: Sequence[str] | None) -> str:
@@ -345,26 +312,32 @@ class MapWriter:
 
     def _placed(self, plan: MapPlan, mapped: ast.expr, *, wrapped: bool) -> bool:
         """Writes a map that is no decorator in the form that its place asks for."""
-        if not (self._is_deferred(plan) or self._asks(plan)):
+        if not (self.places.is_deferred(plan) or self._asks(plan)):
             self._direct(plan, mapped, wrapped=wrapped)
             return True
         statement = self.module.table.statement_of(plan.site.node)
         fields = any(a.fields and a.of is None for a in plan.inputs)
-        if self._is_stable(plan, [mapped]):
-            if isinstance(statement, ast.Assign) and self._is_named(statement, plan) and not self._is_magic(statement):
+        if self.stable.is_stable(plan, [mapped]):
+            if (
+                isinstance(statement, ast.Assign)
+                and self.places.is_named(statement, plan)
+                and not self.places.is_magic(statement)
+            ):
                 return self._define(plan, mapped, statement, wrapped=wrapped)
             return not fields and self._lambda(plan, mapped, wrapped=wrapped)
         if self._asks(plan):  # what is mapped is taken as it is now
-            return not fields and self._is_stable(plan, []) and self._lambda(plan, mapped, wrapped=wrapped, now=True)
-        if self._holder(plan.site.node) is None:
+            return (
+                not fields and self.stable.is_stable(plan, []) and self._lambda(plan, mapped, wrapped=wrapped, now=True)
+            )
+        if self.places.holder(plan.site.node) is None:
             return False
         self._direct(plan, mapped, wrapped=wrapped)  # a function that importing runs has what it maps only then
         return True
 
     def _with_mesh(self, plan: MapPlan) -> MapPlan:
         """A map whose mesh has a name above its statement: of given devices, in programs of several processes."""
-        place = self._place_above(plan)
-        above = place is not None and self._is_value(plan, place) and not self._is_deferred(plan)
+        place = self.places.above(plan)
+        above = place is not None and self.places.is_value(plan, place) and not self.places.is_deferred(plan)
         return replace(plan, mesh="mesh") if plan.devices is not None and self.processes and above else plan
 
     @staticmethod
@@ -399,7 +372,7 @@ class MapWriter:
 
     def _direct(self, plan: MapPlan, mapped: ast.expr, *, wrapped: bool) -> None:
         """`jax.jit(jax.shard_map(...))` in place; what is said more than once is said above the statement."""
-        place = self._place_above(plan)
+        place = self.places.above(plan)
         above, specs = self._named_specs(plan, wrapped=wrapped, local=True) if place is not None else ([], "")
         parts: dict[str, str | Part] = {}
         if plan.mesh:
@@ -409,8 +382,8 @@ class MapWriter:
         for line in above if local else ():
             name, _, text = line.partition(" = ")
             local = local.replace(text, name) if local else local
-        if local and place is not None and self._is_value(plan, place):
-            name = self.names.free(f"sharded_{self._stem(plan)}")
+        if local and place is not None and self.places.is_value(plan, place):
+            name = self.names.free(f"sharded_{self.places.stem(plan)}")
             above.append(f"{name} = $mapped")
             parts["mapped"] = made
             made = code(name)
@@ -428,7 +401,7 @@ class MapWriter:
 
     def _mesh_above(self, plan: MapPlan) -> MapPlan:
         """A map whose mesh has its name, by a statement above its own."""
-        place, name = self._place_above(plan), self.names.free("mesh")
+        place, name = self.places.above(plan), self.names.free("mesh")
         assert place is not None
         made = self._mesh(replace(plan, mesh=""), "")
         self.operations.append(Before(place, code(f"{name} = $mesh", mesh=made)))
@@ -442,47 +415,9 @@ class MapWriter:
         lines = [f"{name} = {text}" for name, text in names.items()]
         again = wrapped and self._wrapper_specs(plan, "**") == ", **"
         if again or (local and ", **" in (self._local(plan, "$made", "**") or "")):
-            stem = self.names.free(f"{self._stem(plan)}_specs")
+            stem = self.names.free(f"{self.places.stem(plan)}_specs")
             return [*lines, f"{stem} = dict(in_specs={texts[0]}, out_specs={texts[1]})"], f"**{stem}"
         return lines, f"in_specs={texts[0]}, out_specs={texts[1]}" if lines else ""
-
-    def _stem(self, plan: MapPlan) -> str:
-        """What a map is about: the name that it gets, or the one of the mapped function."""
-        statement = self.module.table.statement_of(plan.site.node)
-        target = statement.targets[0] if isinstance(statement, ast.Assign) else None
-        found = target.id if isinstance(target, ast.Name) else target.attr if isinstance(target, ast.Attribute) else ""
-        mapped = plan.site.mapped.expression if plan.site.mapped is not None else None
-        while isinstance(mapped, ast.Call):  # of a partial or a vmap, the function
-            mapped = mapped.args[0] if mapped.args else None
-        found = found or (last_name(mapped) if mapped is not None else "") or ""
-        return re.sub(r"^_*(p_|pmap_|pmapped_|parallel_)?|_?(pmap|pmapped)?$", "", found) or "map"
-
-    def _place_above(self, plan: MapPlan) -> ast.stmt | None:
-        """The statement of a site, where others can stand right above it and say the same as they would there."""
-        table, node = self.module.table, plan.site.node
-        statement = table.statement_of(node)
-        if not isinstance(statement, ast.Assign | ast.AnnAssign | ast.Return | ast.Expr) or self._is_magic(statement):
-            return None
-        above = table.parents.get(statement)
-        if getattr(above, "lineno", 0) == statement.lineno or isinstance(above, ast.ClassDef):
-            return None
-        beside: list[ast.stmt] = []
-        for name in ("body", "orelse", "finalbody"):
-            block = getattr(above, name, None)
-            beside = block if isinstance(block, list) and statement in block else beside
-        if any(s is not statement and s.lineno <= statement.lineno <= (s.end_lineno or 0) for s in beside):
-            return None
-        parent = table.parents.get(node)
-        while parent is not statement and parent is not None:
-            if isinstance(parent, ast.Lambda | ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp):
-                return None
-            parent = table.parents.get(parent)
-        return statement
-
-    def _is_value(self, plan: MapPlan, statement: ast.stmt) -> bool:
-        """Whether a statement evaluates a map before all else that it does."""
-        value = getattr(statement, "value", None)
-        return value is plan.site.node or (isinstance(value, ast.Call) and value.func is plan.site.node)
 
     def _put(self, plan: MapPlan, made: Code, local: str | None) -> None:
         if local:
@@ -539,146 +474,6 @@ class MapWriter:
         self.operations.append(ReplaceStatement(statement, code(text, mapped=made, axis=self._axis(plan), **parts)))
         return True
 
-    def _is_named(self, statement: ast.Assign, plan: MapPlan) -> bool:
-        """Whether a statement only names a map, so that a function of that name can take its place."""
-        target = statement.targets[0]
-        if len(statement.targets) != 1 or not isinstance(target, ast.Name) or statement.value is not plan.site.node:
-            return False
-        scope = self.module.table.scope_of[target]
-        holder = scope.lookup(target.id) or scope
-        mapped = plan.site.mapped.expression if plan.site.mapped is not None else None
-        own = mapped is not None and any(n.id == target.id for n in names_in([mapped]))
-        return (
-            scope.kind != "class"
-            and target.id not in scope.outer_names
-            and not own
-            and len(holder.bindings.get(target.id, ())) == 1
-        )
-
-    def _is_magic(self, statement: ast.stmt) -> bool:
-        """Whether a statement stands behind a magic of a notebook, on one line with it."""
-        return bool(self.module.cells) and MARK in self.module.lines[(statement.end_lineno or statement.lineno) - 1]
-
-    def _is_deferred(self, plan: MapPlan) -> bool:
-        """Whether a map is made where importing a file may come by, so that no mesh can be made yet."""
-        holder = self._holder(plan.site.node)
-        if holder is None:
-            called = self.module.table.parents.get(plan.site.node)
-            at_once = isinstance(called, ast.Call) and called.func is plan.site.node
-            return not (at_once or runs_as_script(plan.site.node, self.module))
-        if isinstance(holder, ast.Lambda):
-            return True
-        return holder.name in self.run_at_import or (
-            self._is_in_class(holder) and self._class_of(holder) in self.run_at_import
-        )
-
-    def _holder(self, node: ast.AST | None) -> FunctionNode | None:
-        """The outermost function that code runs in; a lambda where that is the innermost."""
-        holder: FunctionNode | None = None
-        while node is not None:
-            parent = self.module.table.parents.get(node)
-            if (isinstance(parent, Named) and node in parent.body) or (
-                isinstance(parent, ast.Lambda) and holder is None and node is parent.body
-            ):
-                holder = parent
-            node = parent
-        return holder
-
-    def _is_in_class(self, function: Named) -> bool:
-        return isinstance(self.module.table.parents.get(function), ast.ClassDef)
-
-    def _class_of(self, function: Named) -> str:
-        parent = self.module.table.parents.get(function)
-        return parent.name if isinstance(parent, ast.ClassDef) else ""
-
-    def _is_stable(self, plan: MapPlan, nodes: Sequence[ast.expr]) -> bool:
-        """Whether names that a function reads when it is called still stand for what they do where it is made."""
-        more = [n for n in (plan.axis, None if plan.mesh else plan.devices) if isinstance(n, ast.expr)]
-        for node in nodes:
-            if not isinstance(node, ast.Name | ast.Attribute | ast.Lambda) and not _is_plain(node):
-                return False
-            if isinstance(node, ast.Attribute) and not self._is_known(node):
-                return False  # it may be something else by the time of the call
-        read = [n for node in nodes if not isinstance(node, ast.Lambda) for n in ast.walk(node)]
-        if any(isinstance(n, ast.Attribute) and self._is_set(n, plan.site.node) for n in read):
-            return False
-        return all(self._is_fixed(name) for name in names_in([*nodes, *more]))
-
-    def _is_known(self, node: ast.Attribute) -> bool:
-        """Whether an attribute is a method of the program, or a function of a module."""
-        value = self.resolver.value(node, self.module)
-        if isinstance(value, Function | External):
-            return True
-        owner = node.value  # an object of the module, of which no code sets an attribute of that name
-        root = self.module.table.root
-        at_top = isinstance(owner, ast.Name) and len(root.bindings.get(owner.id, ())) == 1
-        return at_top and not self._set_attributes().get(node.attr)
-
-    def _is_set(self, read: ast.Attribute, site: ast.expr) -> bool:
-        """Whether some code sets an attribute other than once before a site, in the same function."""
-        own = self._holder(site)
-        of_class = isinstance(self.resolver.value(read.value, self.module), Class)
-        for node, module in self._set_attributes().get(read.attr, ()):
-            if of_class and isinstance(node.value, ast.Name) and node.value.id == "self":
-                continue  # which hides what the class has, and does not change it
-            before = module is self.module and node.lineno < site.lineno
-            if not before or self._holder(node) is not own or self._in_loop(node):
-                return True
-        return False
-
-    def _set_attributes(self) -> dict[str, list[tuple[ast.Attribute, Module]]]:
-        """By name, the places in the project where attributes are set."""
-        found = cast(
-            "dict[str, list[tuple[ast.Attribute, Module]]]", self.resolver.remembered.setdefault("set attributes", {})
-        )
-        if not found:
-            found[""] = []  # known from now on
-            for module in self.resolver.project.named:
-                for node in module.nodes:
-                    if isinstance(node, ast.Attribute) and not isinstance(node.ctx, ast.Load):
-                        found.setdefault(node.attr, []).append((node, module))
-        return found
-
-    def _is_set_from_elsewhere(self, name: str) -> bool:
-        """Whether some code sets a name of this module as its attribute."""
-        places = self._set_attributes().get(name, ())
-        return any(self.resolver.value(node.value, module) == ModuleValue(self.module) for node, module in places)
-
-    def _is_fixed(self, name: ast.Name) -> bool:
-        scope = self.module.table.scope_of.get(name)
-        holder = scope.lookup(name.id) if scope is not None else None
-        if holder is None:
-            return True
-        if holder is self.module.table.root and self._is_set_from_elsewhere(name.id):
-            return False
-        bindings = holder.bindings.get(name.id, [])
-        kinds = {binding.kind for binding in bindings}
-        return (
-            len(bindings) == 1
-            and not kinds & {"for", "loop", "with", "except", "delete", "target"}
-            and not self._in_loop(bindings[0].node)
-        )
-
-    def _in_loop(self, node: ast.AST) -> bool:
-        parent = self.module.table.parents.get(node)
-        while parent is not None and not isinstance(parent, Named | ast.Module):
-            if isinstance(parent, ast.For | ast.While | ast.AsyncFor):
-                return True
-            parent = self.module.table.parents.get(parent)
-        return False
-
-
-def runs_as_script(node: ast.AST, module: Module) -> bool:
-    """Whether code runs only where its file is run: under `if __name__ == "__main__"`, or in a notebook."""
-    if module.cells:
-        return True
-    parent = module.table.parents.get(node)
-    while parent is not None:
-        if isinstance(parent, ast.If) and "__main__" in ast.unparse(parent.test):
-            return True
-        parent = module.table.parents.get(parent)
-    return False
-
 
 def _by_name(plan: MapPlan, fun: str | Part) -> str | Part:
     """A mapped function that takes by position what it takes by keyword alone."""
@@ -687,22 +482,6 @@ def _by_name(plan: MapPlan, fun: str | Part) -> str | Part:
     given = ", ".join(f"{name}={name}" if name in plan.by_name else name for name in plan.names)
     called = "$fun" if isinstance(fun, str | ast.Name | ast.Attribute) else "($fun)"
     return code(f"lambda {', '.join(plan.names)}: {called}({given})", fun=fun)
-
-
-def _is_plain(node: ast.expr) -> bool:
-    """Whether an expression may be evaluated again at each call: a partial of names."""
-    if isinstance(node, ast.Constant):
-        return True
-    if isinstance(node, ast.Call) and ast.unparse(node.func) in (
-        "functools.partial",
-        "partial",
-        "jax.vmap",
-        "vmap",
-        "jax.jit",
-    ):
-        parts = [*node.args, *(k.value for k in node.keywords)]
-        return all(isinstance(p, ast.Name | ast.Attribute | ast.Constant | ast.Lambda) or _is_plain(p) for p in parts)
-    return isinstance(node, ast.Tuple) and all(map(_is_plain, node.elts))
 
 
 def _without_first(plan: MapPlan) -> MapPlan:

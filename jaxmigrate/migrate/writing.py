@@ -19,7 +19,8 @@ from jaxmigrate.migrate.decide import Decision, Surroundings, merged, needs_of
 from jaxmigrate.migrate.helper import Needs, helper_lines
 from jaxmigrate.migrate.imports import plan_imports
 from jaxmigrate.migrate.layouts import Chosen
-from jaxmigrate.migrate.map_writer import MapWriter, runs_as_script
+from jaxmigrate.migrate.map_places import MapPlaces, runs_as_script
+from jaxmigrate.migrate.map_writer import MapWriter
 from jaxmigrate.migrate.maps import MapPlan, of_choice, of_site
 from jaxmigrate.migrate.names import FileNames
 from jaxmigrate.migrate.nested_code import inner_axis_lines, inside_lines, inside_names, nested_lines
@@ -35,6 +36,7 @@ from jaxmigrate.migrate.sharing import (
     sharing_module,
     with_their_own,
 )
+from jaxmigrate.migrate.stable_names import StableNames
 from jaxmigrate.migrate.style import style_of
 from jaxmigrate.program.modules import Module, Project
 from jaxmigrate.program.operations import (
@@ -197,13 +199,15 @@ class ProjectWriter:
         quote = style_of(module).quote
         shared = Shared(module, names, self.wanted, places)
         processes = self.around.processes
+        map_places = MapPlaces(module, self.run_at_import)
         writer = MapWriter(
             module,
             self.resolver,
             names,
             shared,
             quote,
-            self.run_at_import,
+            map_places,
+            StableNames(module, self.resolver, map_places),
             processes,
             self.program.own,
             work.ids,

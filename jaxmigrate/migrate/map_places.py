@@ -1,0 +1,130 @@
+"""Where a map stands: what can be written above it, and whether importing its file comes by."""
+
+from __future__ import annotations
+
+import ast
+import re
+from dataclasses import dataclass
+
+from jaxmigrate.flow.axes import last_name
+from jaxmigrate.migrate.maps import MapPlan
+from jaxmigrate.migrate.names import names_in
+from jaxmigrate.program.modules import Module
+from jaxmigrate.program.scopes import FunctionNode
+from jaxmigrate.sources.notebooks.magics import MARK
+
+Named = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MapPlaces:
+    """The places of the maps of one file.
+
+    `run_at_import` are the outermost functions that importing some file calls, in which no backend may start.
+    """
+
+    module: Module
+    run_at_import: frozenset[str]
+
+    def above(self, plan: MapPlan) -> ast.stmt | None:
+        """The statement of a site, where others can stand right above it and say the same as they would there."""
+        table, node = self.module.table, plan.site.node
+        statement = table.statement_of(node)
+        if not isinstance(statement, ast.Assign | ast.AnnAssign | ast.Return | ast.Expr) or self.is_magic(statement):
+            return None
+        above = table.parents.get(statement)
+        if getattr(above, "lineno", 0) == statement.lineno or isinstance(above, ast.ClassDef):
+            return None
+        beside: list[ast.stmt] = []
+        for name in ("body", "orelse", "finalbody"):
+            block = getattr(above, name, None)
+            beside = block if isinstance(block, list) and statement in block else beside
+        if any(s is not statement and s.lineno <= statement.lineno <= (s.end_lineno or 0) for s in beside):
+            return None
+        parent = table.parents.get(node)
+        while parent is not statement and parent is not None:
+            if isinstance(parent, ast.Lambda | ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp):
+                return None
+            parent = table.parents.get(parent)
+        return statement
+
+    def is_value(self, plan: MapPlan, statement: ast.stmt) -> bool:
+        """Whether a statement evaluates a map before all else that it does."""
+        value = getattr(statement, "value", None)
+        return value is plan.site.node or (isinstance(value, ast.Call) and value.func is plan.site.node)
+
+    def stem(self, plan: MapPlan) -> str:
+        """What a map is about: the name that it gets, or the one of the mapped function."""
+        statement = self.module.table.statement_of(plan.site.node)
+        target = statement.targets[0] if isinstance(statement, ast.Assign) else None
+        found = target.id if isinstance(target, ast.Name) else target.attr if isinstance(target, ast.Attribute) else ""
+        mapped = plan.site.mapped.expression if plan.site.mapped is not None else None
+        while isinstance(mapped, ast.Call):  # of a partial or a vmap, the function
+            mapped = mapped.args[0] if mapped.args else None
+        found = found or (last_name(mapped) if mapped is not None else "") or ""
+        return re.sub(r"^_*(p_|pmap_|pmapped_|parallel_)?|_?(pmap|pmapped)?$", "", found) or "map"
+
+    def is_named(self, statement: ast.Assign, plan: MapPlan) -> bool:
+        """Whether a statement only names a map, so that a function of that name can take its place."""
+        target = statement.targets[0]
+        if len(statement.targets) != 1 or not isinstance(target, ast.Name) or statement.value is not plan.site.node:
+            return False
+        scope = self.module.table.scope_of[target]
+        holder = scope.lookup(target.id) or scope
+        mapped = plan.site.mapped.expression if plan.site.mapped is not None else None
+        own = mapped is not None and any(n.id == target.id for n in names_in([mapped]))
+        return (
+            scope.kind != "class"
+            and target.id not in scope.outer_names
+            and not own
+            and not self.is_magic(statement)
+            and len(holder.bindings.get(target.id, ())) == 1
+        )
+
+    def is_magic(self, statement: ast.stmt) -> bool:
+        """Whether a statement stands behind a magic of a notebook, on one line with it."""
+        return bool(self.module.cells) and MARK in self.module.lines[(statement.end_lineno or statement.lineno) - 1]
+
+    def is_deferred(self, plan: MapPlan) -> bool:
+        """Whether a map is made where importing a file may come by, so that no mesh can be made yet."""
+        holder = self.holder(plan.site.node)
+        if holder is None:
+            called = self.module.table.parents.get(plan.site.node)
+            at_once = isinstance(called, ast.Call) and called.func is plan.site.node
+            return not (at_once or runs_as_script(plan.site.node, self.module))
+        if isinstance(holder, ast.Lambda):
+            return True
+        return holder.name in self.run_at_import or (
+            self._is_in_class(holder) and self._class_of(holder) in self.run_at_import
+        )
+
+    def holder(self, node: ast.AST | None) -> FunctionNode | None:
+        """The outermost function that code runs in; a lambda where that is the innermost."""
+        holder: FunctionNode | None = None
+        while node is not None:
+            parent = self.module.table.parents.get(node)
+            if (isinstance(parent, Named) and node in parent.body) or (
+                isinstance(parent, ast.Lambda) and holder is None and node is parent.body
+            ):
+                holder = parent
+            node = parent
+        return holder
+
+    def _is_in_class(self, function: Named) -> bool:
+        return isinstance(self.module.table.parents.get(function), ast.ClassDef)
+
+    def _class_of(self, function: Named) -> str:
+        parent = self.module.table.parents.get(function)
+        return parent.name if isinstance(parent, ast.ClassDef) else ""
+
+
+def runs_as_script(node: ast.AST, module: Module) -> bool:
+    """Whether code runs only where its file is run: under `if __name__ == "__main__"`, or in a notebook."""
+    if module.cells:
+        return True
+    parent = module.table.parents.get(node)
+    while parent is not None:
+        if isinstance(parent, ast.If) and "__main__" in ast.unparse(parent.test):
+            return True
+        parent = module.table.parents.get(parent)
+    return False

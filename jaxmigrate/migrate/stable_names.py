@@ -1,0 +1,118 @@
+"""Whether what a map names still stands for the same when the map is called."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import cast
+
+from jaxmigrate.migrate.map_places import MapPlaces
+from jaxmigrate.migrate.maps import MapPlan
+from jaxmigrate.migrate.names import names_in
+from jaxmigrate.program.modules import Module
+from jaxmigrate.program.resolve import Resolver
+from jaxmigrate.program.values import Class, External, Function, ModuleValue
+
+Named = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StableNames:
+    """The names and attributes of one file, as far as code of the project sets them anew."""
+
+    module: Module
+    resolver: Resolver
+    places: MapPlaces
+
+    def is_stable(self, plan: MapPlan, nodes: Sequence[ast.expr]) -> bool:
+        """Whether names that a function reads when it is called still stand for what they do where it is made."""
+        more = [n for n in (plan.axis, None if plan.mesh else plan.devices) if isinstance(n, ast.expr)]
+        for node in nodes:
+            if not isinstance(node, ast.Name | ast.Attribute | ast.Lambda) and not _is_plain(node):
+                return False
+            if isinstance(node, ast.Attribute) and not self._is_known(node):
+                return False  # it may be something else by the time of the call
+        read = [n for node in nodes if not isinstance(node, ast.Lambda) for n in ast.walk(node)]
+        if any(isinstance(n, ast.Attribute) and self._is_set(n, plan.site.node) for n in read):
+            return False
+        return all(self._is_fixed(name) for name in names_in([*nodes, *more]))
+
+    def _is_known(self, node: ast.Attribute) -> bool:
+        """Whether an attribute is a method of the program, or a function of a module."""
+        value = self.resolver.value(node, self.module)
+        if isinstance(value, Function | External):
+            return True
+        owner = node.value  # an object of the module, of which no code sets an attribute of that name
+        root = self.module.table.root
+        at_top = isinstance(owner, ast.Name) and len(root.bindings.get(owner.id, ())) == 1
+        return at_top and not self._set_attributes().get(node.attr)
+
+    def _is_set(self, read: ast.Attribute, site: ast.expr) -> bool:
+        """Whether some code sets an attribute other than once before a site, in the same function."""
+        own = self.places.holder(site)
+        of_class = isinstance(self.resolver.value(read.value, self.module), Class)
+        for node, module in self._set_attributes().get(read.attr, ()):
+            if of_class and isinstance(node.value, ast.Name) and node.value.id == "self":
+                continue  # which hides what the class has, and does not change it
+            before = module is self.module and node.lineno < site.lineno
+            if not before or self.places.holder(node) is not own or self._in_loop(node):
+                return True
+        return False
+
+    def _set_attributes(self) -> dict[str, list[tuple[ast.Attribute, Module]]]:
+        """By name, the places in the project where attributes are set."""
+        found = cast(
+            "dict[str, list[tuple[ast.Attribute, Module]]]", self.resolver.remembered.setdefault("set attributes", {})
+        )
+        if not found:
+            found[""] = []  # known from now on
+            for module in self.resolver.project.named:
+                for node in module.nodes:
+                    if isinstance(node, ast.Attribute) and not isinstance(node.ctx, ast.Load):
+                        found.setdefault(node.attr, []).append((node, module))
+        return found
+
+    def _is_set_from_elsewhere(self, name: str) -> bool:
+        """Whether some code sets a name of this module as its attribute."""
+        places = self._set_attributes().get(name, ())
+        return any(self.resolver.value(node.value, module) == ModuleValue(self.module) for node, module in places)
+
+    def _is_fixed(self, name: ast.Name) -> bool:
+        scope = self.module.table.scope_of.get(name)
+        holder = scope.lookup(name.id) if scope is not None else None
+        if holder is None:
+            return True
+        if holder is self.module.table.root and self._is_set_from_elsewhere(name.id):
+            return False
+        bindings = holder.bindings.get(name.id, [])
+        kinds = {binding.kind for binding in bindings}
+        return (
+            len(bindings) == 1
+            and not kinds & {"for", "loop", "with", "except", "delete", "target"}
+            and not self._in_loop(bindings[0].node)
+        )
+
+    def _in_loop(self, node: ast.AST) -> bool:
+        parent = self.module.table.parents.get(node)
+        while parent is not None and not isinstance(parent, Named | ast.Module):
+            if isinstance(parent, ast.For | ast.While | ast.AsyncFor):
+                return True
+            parent = self.module.table.parents.get(parent)
+        return False
+
+
+def _is_plain(node: ast.expr) -> bool:
+    """Whether an expression may be evaluated again at each call: a partial of names."""
+    if isinstance(node, ast.Constant):
+        return True
+    if isinstance(node, ast.Call) and ast.unparse(node.func) in (
+        "functools.partial",
+        "partial",
+        "jax.vmap",
+        "vmap",
+        "jax.jit",
+    ):
+        parts = [*node.args, *(k.value for k in node.keywords)]
+        return all(isinstance(p, ast.Name | ast.Attribute | ast.Constant | ast.Lambda) or _is_plain(p) for p in parts)
+    return isinstance(node, ast.Tuple) and all(map(_is_plain, node.elts))
