@@ -270,6 +270,8 @@ def _with_first(command: ApplyOperations, function: Statement, operation: First,
         assert isinstance(old, cst.SimpleStatementLine | cst.BaseCompoundStatement)
         blanks = [line for line in old.leading_lines if not line.comment]
         rest = [line for line in old.leading_lines if line.comment]
+        if isinstance(old, cst.FunctionDef | cst.ClassDef):
+            rest.insert(0, EMPTY)  # a definition stands apart
         first = new[0]
         assert isinstance(first, cst.SimpleStatementLine | cst.BaseCompoundStatement)
         new[0] = first.with_changes(leading_lines=blanks)

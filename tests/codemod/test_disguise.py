@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
+from pathlib import Path
 
 import pytest
 
@@ -35,6 +36,21 @@ PROGRAMS = {
     ),
 }  # fmt: skip
 
+FIXTURES = Path(__file__).parents[2] / "fixtures"
+WITH_MAPS = (
+    "anakin/before/ff_a2c.py",
+    "class_trainer/before/trainer.py",
+    "collectives_tour/before/collectives.py",
+    "eight_device_psum/before/psum.py",
+    "gradient_accumulation/before/train.py",
+    "image_classifier/before/train.py",
+    "imported_step/before/steps.py",
+    "mcmc_chains/before/sample.py",
+    "padded_evaluation/before/main.py",
+    "replay_buffers/before/dqn.py",
+    "variational_monte_carlo/before/qmc/train.py",
+)
+
 
 def parts(text: str) -> tuple[str, set[tuple[str, str]]]:
     """A program without its imports, and what those bind to which name, in whatever order: comments hold them apart."""
@@ -56,3 +72,15 @@ def test_the_same_rewrite(name: str) -> None:
     assert plain != text
     assert parts(found) == parts(plain)
     assert sorted(re.findall(r"# note \d+", found)) == sorted(re.findall(r"# note \d+", other))
+
+
+@pytest.mark.parametrize("layout", ["stacked", "auto"])
+@pytest.mark.parametrize("file", WITH_MAPS)
+def test_maps_are_rewritten_the_same(file: str, layout: str) -> None:
+    """What a new function says twice may bring its comment twice."""
+    text = (FIXTURES / file).read_text(encoding="utf-8")
+    other = disguised(text)
+    plain, found = (fix_files({"a.py": one}, layout=layout)["a.py"] for one in (text, other))
+    assert plain != text
+    assert parts(found) == parts(plain)
+    assert set(re.findall(r"# note \d+", found)) == set(re.findall(r"# note \d+", other))

@@ -62,6 +62,11 @@ STATEMENTS: list[tuple[str, Plan, str]] = [
     ("a\n\n\ndef f():\n    pass\n", lambda n: [DropStatement(n.statement("a"))], "def f():\n    pass\n"),
     ("def f():\n    '''Doc.'''\n    a\n", lambda n: [First(n.function("f"), code("c"))], "def f():\n    '''Doc.'''\n    c\n    a\n"),
     ("def f():\n    '''Doc.'''\n", lambda n: [First(n.function("f"), code("c"))], "def f():\n    '''Doc.'''\n    c\n"),
+    (
+        "def f():\n    def g():\n        pass\n",
+        lambda n: [First(n.function("f"), code("c"))],
+        "def f():\n    c\n\n    def g():\n        pass\n",
+    ),
     ("def f(): a; b\n", lambda n: [First(n.function("f"), code("c"))], "def f():\n    c\n    a\n    b\n"),
     (
         "def f():\n\n    # of a\n    a\n",
