@@ -12,7 +12,7 @@ from typing import cast
 import libcst as cst
 from libcst.codemod import CodemodContext, VisitorBasedCodemodCommand
 
-from jaxmigrate.codemod import arguments, blocks, imports
+from jaxmigrate.codemod import arguments, blocks, f_strings, imports
 from jaxmigrate.codemod.binding import bound
 from jaxmigrate.codemod.body import Body
 from jaxmigrate.codemod.form_feeds import with_form_feeds
@@ -186,6 +186,8 @@ class ApplyOperations(VisitorBasedCodemodCommand):
     def on_leave(self, original_node: cst.CSTNodeT, updated_node: cst.CSTNodeT) -> cst.CSTNodeT:
         """A node with the operations on it applied."""
         node: cst.CSTNode = bound(updated_node, lambda part: id(part) in self._new) if self._new else updated_node
+        if isinstance(node, cst.FormattedString) and node is not original_node:
+            node = f_strings.fit_in(node)
         if isinstance(original_node, cst.BaseExpression):
             made = self._expression(original_node, cast("cst.BaseExpression", node))
             if made is not node:

@@ -72,7 +72,7 @@ def fitted(node: cst.BaseExpression, room: Room) -> cst.BaseExpression:
         assert isinstance(node, cst.Call)
         name, value = node.args
         return node.with_changes(args=(name, value.with_changes(value=fitted(value.value, room))))
-    if fits(source(node), room):
+    if fits(source(node), room) or isinstance(node, cst.FormattedString):
         return node
     if isinstance(node, cst.Call):
         return _call(node, room)
