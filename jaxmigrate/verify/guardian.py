@@ -56,7 +56,7 @@ def _processes() -> list[int]:
 
 
 def _carries(pid: int, folder: str) -> bool:
-    """Whether a process was started by the verification with this folder."""
+    """Whether a process was started by the verification with this folder: its environment leads there."""
     try:
         with open(f"/proc/{pid}/environ", "rb") as file:
             entries = file.read().split(b"\0")
@@ -64,8 +64,8 @@ def _carries(pid: int, folder: str) -> bool:
             is_dead = file.read().rpartition(b")")[2].split()[:1] == [b"Z"]
     except OSError:
         return False
-    needle = f"JAXMIGRATE_VERIFY={folder}{os.sep}".encode()
-    return not is_dead and any(entry.startswith(needle) for entry in entries)
+    needle = f"{folder}{os.sep}".encode()
+    return not is_dead and any(needle in entry for entry in entries)
 
 
 def _make_writable(_function: object, path: str, _error: object) -> None:

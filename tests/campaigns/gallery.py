@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -79,11 +80,16 @@ def names_the_site(case: Mapping[str, Any], judged: Judged) -> bool:
     if wanted == "host" or (host and judged.outputs_equal is False):
         return judged.outputs_equal is False or bool(judged.sites)
     name = site.rpartition(":")[2]
-    names = [found.rpartition(":")[2].rpartition(".")[2] for found in judged.sites]
+    names = [name if _is_called(found.partition(":")[2], name) else found for found in judged.sites]
     # A program that crashed, or prints something else, has no site that differs first: the message names one.
     told = f"({name})" in judged.message or f".{name})" in judged.message
     told = told and (not judged.sites or judged.verdict == "failed")
     return name in names[:1] or (bool(host) and name in names) or told
+
+
+def _is_called(found: str, name: str) -> bool:
+    """Whether what is mapped at a site is, or wraps, a function of a name: `<lambda>` is how Python calls lambdas."""
+    return found.startswith("lambda") if name == "<lambda>" else bool(re.search(rf"(?<!\w){re.escape(name)}\b", found))
 
 
 def table(cases: Sequence[Mapping[str, Any]], judged: Mapping[str, Judged]) -> list[str]:
@@ -140,7 +146,7 @@ def main() -> int:
     parser.add_argument("--timeout", type=int, default=600)
     options = parser.parse_args()
     folder = options.folder.resolve()
-    cases = [case for case in json.loads((folder / "cases.json").read_text()) if options.half in ("", case["half"])]
+    cases = [case for case in json.loads((folder / "cases.json").read_text()) if options.half in ("", case.get("half"))]
     if options.only:
         cases = [case for case in cases if key(case) in options.only or case["program"] in options.only]
     judged = _read(options.results)
