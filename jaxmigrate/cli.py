@@ -163,9 +163,9 @@ def _add_lint(commands: Any) -> None:
     lint.add_argument("--select", type=codes, metavar="CODES", help="only these rules, such as JM101,JM2")
     lint.add_argument("--ignore", type=codes, metavar="CODES", help="all but these rules")
     lint.add_argument("--no-cache", action="store_true", help="neither use nor write .jaxmigrate_cache/")
-    lint.add_argument("--baseline", metavar="FILE", help="report only what this file does not have")
-    lint.add_argument("--write-baseline", action="store_true", help="write what is found now into the baseline")
-    lint.add_argument("--stdin-filename", metavar="PATH", help="the path that standard input stands for")
+    lint.add_argument("--baseline", metavar="FILE", help="report only findings that this file does not list")
+    lint.add_argument("--write-baseline", action="store_true", help="write the current findings to the baseline")
+    lint.add_argument("--stdin-filename", metavar="PATH", help="the path to show for standard input")
     lint.add_argument("--statistics", action="store_true", help="print how often each rule fired instead of where")
     lint.add_argument(
         "--shard",
@@ -197,7 +197,19 @@ def _add_fix(commands: Any) -> None:
         "--layout",
         choices=LAYOUTS,
         help="auto: global arrays where they are proven, stacked ones elsewhere; "
+        "likely: also where the proof needs named assumptions; "
         "stacked: every caller stays as it is (default: auto)",
+    )
+    fix.add_argument(
+        "--write-assumptions",
+        action="store_true",
+        help="add the assumptions of --layout likely to pyproject.toml, for review",
+    )
+    fix.add_argument(
+        "--explain",
+        type=_checked(_place),
+        metavar="FILE:LINE",
+        help="write nothing; say all about the map in this line: its layouts, why arrays stay stacked, what to do",
     )
     fix.add_argument(
         "--target-jax",
@@ -231,7 +243,10 @@ def _add_verify(commands: Any) -> None:
         help="what to compare with: another folder, or a git revision (default: PATH itself against its rewrite)",
     )
     verify.add_argument(
-        "--processes", type=_checked(_positive), metavar="N", help="JAX processes that make up the program (default: 1)"
+        "--processes",
+        type=_checked(_positive),
+        metavar="N",
+        help="JAX processes that make up the program (default: 1; then also 2, if it is written for several)",
     )
     verify.add_argument(
         "--run",
@@ -272,7 +287,7 @@ def _add_status(commands: Any) -> None:
 
 
 def _add_merge(commands: Any) -> None:
-    merge = _subcommand(commands, "merge", "join what the shards of a lint printed into what one run prints")
+    merge = _subcommand(commands, "merge", "merge the outputs of `lint --shard` into one")
     merge.add_argument("files", nargs="+", metavar="FILE", help="what `lint --shard I/N` printed, in any one format")
 
 
@@ -308,7 +323,7 @@ def _subcommand(commands: Any, name: str, summary: str, usage: str | None = None
         usage=usage,
     )
     parser.add_argument("--verbose", action="store_true", help="show the traceback of an internal error")
-    parser.add_argument("-q", "--quiet", action="store_true", help="print findings, what is left, and errors only")
+    parser.add_argument("-q", "--quiet", action="store_true", help="print only findings, what is left, and errors")
     return parser
 
 
@@ -324,12 +339,12 @@ def _add_paths(parser: argparse.ArgumentParser, docs: bool = True) -> None:
         parser.add_argument(
             "--docs",
             action="store_true",
-            help="instead of code, the Python in Markdown and reStructuredText, and the doctests in docstrings",
+            help="read the Python in Markdown, in reStructuredText and in docstrings (doctests), instead of code",
         )
     parser.add_argument(
         "--force-exclude",
         action="store_true",
-        help="leave out what the project excludes even if it is named (for hooks)",
+        help="skip files that the project excludes, even those named (for hooks)",
     )
 
 
@@ -361,7 +376,7 @@ def _add_run_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--as-compiled",
         action="store_true",
-        help="let XLA optimise, as in a normal run (default: no, so that a right migration has every bit)",
+        help="let XLA optimise, as in a normal run (default: no, so that a correct migration gives the same bits)",
     )
     for name, what in (("--rtol", "relative"), ("--atol", "absolute")):
         parser.add_argument(
@@ -369,7 +384,7 @@ def _add_run_options(parser: argparse.ArgumentParser) -> None:
             action="append",
             type=_checked(_bound),
             metavar="[DTYPE=]X",
-            help=f"a {what} tolerance in place of the one that is measured; may be repeated",
+            help=f"{what} tolerance, instead of the measured one; may be repeated",
         )
 
 
@@ -383,6 +398,13 @@ def _checked(convert: Callable[[str], _Converted]) -> Callable[[str], _Converted
             raise argparse.ArgumentTypeError(str(error)) from None
 
     return converted
+
+
+def _place(text: str) -> tuple[str, int]:
+    path, _, line = text.rpartition(":")
+    if not path or not line.isdecimal():
+        raise ValueError(f"{text!r} is no place such as train.py:88")
+    return path, int(line)
 
 
 def _shard(text: str) -> Any:
@@ -421,7 +443,7 @@ def _bound(text: str) -> tuple[str, float]:
 
 def _report(text: str) -> str:
     if not text.endswith((".json", ".xml", ".md", ".html")):
-        raise ValueError(f"{text!r} ends in none of .json, .xml, .md, .html, which decides the report's format")
+        raise ValueError(f"{text!r} must end in .json, .xml, .md or .html: the ending decides the report's format")
     return text
 
 
@@ -436,7 +458,7 @@ def _fixed_codes(text: str) -> tuple[str, ...]:
 
 def _page(text: str) -> str:
     if not text.endswith((".json", ".md", ".html")):
-        raise ValueError(f"{text!r} ends in none of .json, .md, .html, which decides the page's format")
+        raise ValueError(f"{text!r} must end in .json, .md or .html: the ending decides the page's format")
     return text
 
 

@@ -23,6 +23,7 @@ from jaxmigrate.config_keys import (
     parse_version,
     table,
 )
+from jaxmigrate.program.declarations import KINDS, NOTHING_DECLARED, Declarations
 from jaxmigrate.records import made, record
 from jaxmigrate.sources import matches
 
@@ -59,6 +60,7 @@ class Config:
         layout: How rewritten code holds its arrays.
         per_file_ignores: Pairs of a pattern and the codes that are not reported in files that match it.
         verify: How the project's programs are run.
+        declared: What the project says of its own and of libraries' functions.
     """
 
     root: Path = made(factory=Path.cwd)
@@ -70,6 +72,7 @@ class Config:
     layout: Layout = "auto"
     per_file_ignores: tuple[tuple[str, tuple[str, ...]], ...] = ()
     verify: VerifyConfig = VerifyConfig()
+    declared: Declarations = NOTHING_DECLARED
 
     def excludes(self, path: Path, below: Path | None = None) -> bool:
         """Whether the project leaves a file or folder out; not for a pattern that fits the folder `below` it already.
@@ -141,7 +144,10 @@ def read_config(file: Path) -> Config | None:
     if not isinstance(tool, dict) or "jaxmigrate" not in tool:
         return None
     try:
-        return Config(root=file.parent, file=file, **table(KEYS, tool["jaxmigrate"], ()))
+        found = table(KEYS, tool["jaxmigrate"], ())
+        said = {kind: found.pop(kind) for kind in (one.replace("-", "_") for one in KINDS) if kind in found}
+        declared = Declarations(file.parent.absolute(), **said) if said else NOTHING_DECLARED
+        return Config(root=file.parent, file=file, declared=declared, **found)
     except WrongValueError as error:
         raise ConfigError(f"{_place(file, text, error.keys)}: {error}") from None
 

@@ -11,10 +11,10 @@ from typing import Any, Literal, NamedTuple
 
 from jaxmigrate.records import record
 
-Layout = Literal["auto", "stacked"]
+Layout = Literal["auto", "likely", "stacked"]
 Version = tuple[int, ...]
 
-LAYOUTS: tuple[Layout, ...] = ("auto", "stacked")
+LAYOUTS: tuple[Layout, ...] = ("auto", "likely", "stacked")
 
 
 @record
@@ -26,7 +26,7 @@ class CommandConfig:
         command: The program's arguments, the first of them the program; empty where none is configured.
         devices: How many simulated devices a process has.
         timeout: Seconds after which one run of the command is stopped, or None for no limit.
-        processes: How many JAX processes make up the program.
+        processes: How many JAX processes make up the program, 0 where nothing says so.
         environment: Variables and their values, added to the user's own.
     """
 
@@ -34,7 +34,7 @@ class CommandConfig:
     command: tuple[str, ...] = ()
     devices: int = 8
     timeout: float | None = None
-    processes: int = 1
+    processes: int = 0
     environment: tuple[tuple[str, str], ...] = ()
 
 
@@ -46,7 +46,7 @@ class VerifyConfig:
         command: The program's arguments, the first of them the program; empty where none is configured.
         devices: How many simulated devices a process has.
         timeout: Seconds after which one run of the command is stopped, or None for no limit.
-        processes: How many JAX processes make up the program.
+        processes: How many JAX processes make up the program, 0 where nothing says so.
         environment: Variables and their values, added to the user's own.
         commands: Commands with names, which are all run where none is chosen.
         as_compiled: Whether XLA may optimise.
@@ -57,7 +57,7 @@ class VerifyConfig:
     command: tuple[str, ...] = ()
     devices: int = 8
     timeout: float | None = None
-    processes: int = 1
+    processes: int = 0
     environment: tuple[tuple[str, str], ...] = ()
     commands: tuple[CommandConfig, ...] = ()
     as_compiled: bool = False
@@ -78,7 +78,7 @@ def parse_codes(text: str) -> tuple[str, ...]:
         if not _CODE.fullmatch(code):
             raise ValueError(f"{code!r} is not a rule code such as JM101, nor the beginning of one")
         if not begins_a_code(code):
-            raise ValueError(f"there is no rule {code!r}, nor one whose code begins so; `jaxmigrate rule` lists them")
+            raise ValueError(f"no rule's code is or begins with {code!r}; `jaxmigrate rule` lists all")
     return codes
 
 
@@ -139,6 +139,14 @@ def _strings(value: Any, keys: tuple[str, ...]) -> tuple[str, ...]:
     if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
         raise WrongValueError(keys, "must be a list of strings")
     return tuple(value)
+
+
+def _names(value: Any, keys: tuple[str, ...]) -> tuple[str, ...]:
+    found = _strings(value, keys)
+    for name in found:
+        if not name or name != name.strip():
+            raise WrongValueError(keys, f"has {name!r}, which is not a name or a pattern of names such as 'clu.*'")
+    return found
 
 
 def _codes(value: Any, keys: tuple[str, ...]) -> tuple[str, ...]:
@@ -243,7 +251,12 @@ RUN: dict[str, Key] = {
         _command, "", '"python train.py --steps 20"', "The program to run: a string, or a list of arguments."
     ),
     "devices": Key(_devices, "8", "8", "Simulated devices of each process."),
-    "processes": Key(_devices, "1", "2", "JAX processes that make up the program."),
+    "processes": Key(
+        _devices,
+        "",
+        "2",
+        "JAX processes that make up the program; if not said, 1 and, where it is written for several, then 2.",
+    ),
     "timeout": Key(_seconds, "600", "1800", "Seconds after which a run is stopped."),
     "environment": Key(_environment, "", '{ SMALL = "1" }', "Environment variables, added to your own."),
 }
@@ -271,7 +284,36 @@ KEYS: dict[str, Key] = {
         _layout,
         '"auto"',
         '"stacked"',
-        '"auto": global arrays where they are proven. "stacked": every caller stays as it is.',
+        '"auto": global arrays where they are proven. "likely": also where the proof needs named assumptions. '
+        '"stacked": every caller stays as it is.',
     ),
+    "readers": Key(
+        _names, "[]", '["clu.*", "train.save"]', "Functions that only read their arguments, and keep none of them."
+    ),
+    "replicates": Key(
+        _names, "[]", '["utils.bcast"]', "Functions that replicate their first argument: one stacked copy per device."
+    ),
+    "splits": Key(
+        _names,
+        "[]",
+        '["data.to_devices"]',
+        "Functions that split their first argument, a batch, into one slice per device.",
+    ),
+    "unreplicates": Key(
+        _names, "[]", '["utils.first"]', "Functions that take the first slice of their first argument."
+    ),
+    "equal": Key(
+        _names,
+        "[]",
+        '["train.main.state", "train.step[0]"]',
+        "Variables, and results of mapped functions, that are equal on all devices.",
+    ),
+    "never-replaced": Key(
+        _names,
+        "[]",
+        '["__init__"]',
+        "Functions of which it does not matter that other code of the project replaces them.",
+    ),
+    "apart": Key(_names, "[]", '["tools/*.py"]', "Files that reach into none of the programs that `fix` rewrites."),
     "verify": Key(_verify, "{}", "", "How `verify` and `fix --verify` run the program; see below."),
 }

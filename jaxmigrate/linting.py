@@ -34,6 +34,7 @@ def lint(sources: Sequence[SourceFile], config: Config) -> list[Finding]:
     texts = {place(source): source.text for source in sources}
     modules, _ = parsed(sources)
     project = Project(modules, lambda path: texts.get(path) or read_utf8(path), texts)
+    project.declared = config.declared
     names = {place(source): source.name for source in sources}
     return in_cells(ask(modules, project, names, config.target_jax), sources)
 

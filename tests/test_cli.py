@@ -106,12 +106,12 @@ class TestArguments:
             (["lint", "--devices", "3", "a.py"], "jaxmigrate lint: error: unrecognized arguments: --devices"),
             (["lint", "--format", "yaml", "a.py"], "invalid choice: 'yaml'"),
             (["lint", "--select", "E501", "a.py"], "'E501' is not a rule code"),
-            (["lint", "--ignore", "JM9", "a.py"], "there is no rule 'JM9', nor one whose code begins so"),
+            (["lint", "--ignore", "JM9", "a.py"], "no rule's code is or begins with 'JM9'"),
             (["lint", "--statistics", "--format", "sarif", "."], "--statistics goes with"),
             (["fix", "--diff", "--check", "."], "not allowed with argument"),
             (["fix", "--layout", "global", "."], "invalid choice: 'global'"),
             (["fix", "--target-jax", "0.4", "."], "0.6.1 is the first"),
-            (["fix", "--report", "out.txt", "."], "ends in none of .json, .xml, .md, .html"),
+            (["fix", "--report", "out.txt", "."], "must end in .json, .xml, .md or .html"),
             (["fix", ".", "--", "python", "a.py"], "only run by --verify"),
             (["fix", "--verify", "-", "--", "python"], "standard input is rewritten by itself"),
             (["verify", ".", "--devices", "0", "--", "true"], "'0' is not a whole number"),
@@ -360,7 +360,8 @@ class TestFix:
         names = [f"out/report.{ending}" for ending in ("json", "xml", "md", "html")]
         assert main(["fix", "--check", ".", *(part for name in names for part in ("--report", name))]) == 1
         document = json.loads((folder / names[0]).read_text())
-        assert document["summary"] == {"sites": 2, "rewritten": 1, "left": 1, "kept": 0, "files_changed": 1}
+        counts = {"sites": 2, "rewritten": 1, "left": 1, "kept": 0, "files_changed": 1}
+        assert document["summary"] == {**counts, "grade": "proven"}
         first, second = document["sites"]
         assert (first["path"], first["line"], first["axis"], first["status"]) == ("a.py", 3, "i", "rewritten")
         assert (second["path"], second["status"]) == ("b.py", "left")

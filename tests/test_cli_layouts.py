@@ -93,7 +93,7 @@ def test_what_is_written(trainer: Path) -> None:
 def test_markdown_has_a_table_of_layouts(trainer: Path) -> None:
     main(["fix", str(trainer), "--check", "--report", "report.md"])
     text = Path("report.md").read_text(encoding="utf-8")
-    assert "| Place | Layouts | Stays stacked |" in text
+    assert "| Place | Layouts | Evidence | Stays stacked |" in text
     assert "split: batch" in text
 
 
@@ -119,7 +119,7 @@ def test_says_why_nothing_is_global(trainer: Path, capsys: pytest.CaptureFixture
     assert capsys.readouterr().out.splitlines()[1:-1] == [
         "  line 16: all stacked",
         "    stacked params, result: is passed to print (line 19)",
-        "    stacked batch: may not hold one slice per device",
+        "    stacked batch: might not hold one slice per device (line 21): `batch` gets its value in line 18",
         "    stacked key: holds one random key per device",
     ]
     assert main(["fix", str(trainer), "--check", "--layout", "stacked"]) == 1

@@ -247,7 +247,7 @@ def test_halves_are_tried_where_no_site_is_to_blame(
     assert main(["fix", ".", "--verify", *COMMAND]) == 1
     assert (program / "tools.py").read_text() == TOOLS
     assert "shard_map" in (program / "train.py").read_text()
-    assert "tools.py:3:10 JM490 did not verify together with others" in capsys.readouterr().out
+    assert "tools.py:3:10 JM490 differs only when rewritten together with other sites" in capsys.readouterr().out
 
 
 def exited(request: VerifyRequest, message: str) -> Evidence:
@@ -398,7 +398,7 @@ def test_without_a_command_nothing_can_be_run(program: Path, capsys: pytest.Capt
 def test_a_migrated_program_needs_its_original(program: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["fix", "."]) == 0
     assert main(["verify", ".", *COMMAND]) == 2
-    assert "name what it was with --original" in capsys.readouterr().err
+    assert "give the version before with --original" in capsys.readouterr().err
 
 
 def commit(folder: Path) -> None:

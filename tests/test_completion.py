@@ -26,7 +26,7 @@ def script(capsys: pytest.CaptureFixture[str]) -> str:
         (["jaxmigrate", "li"], {"lint"}),
         (["jaxmigrate", "--ver"], {"--version"}),
         (["jaxmigrate", "fix", "--lay"], {"--layout"}),
-        (["jaxmigrate", "fix", "src", "--layout", ""], {"auto", "stacked"}),
+        (["jaxmigrate", "fix", "src", "--layout", ""], {"auto", "likely", "stacked"}),
         (["jaxmigrate", "lint", "--format", "js"], {"json"}),
         (["jaxmigrate", "status", "--format", "m"], {"markdown"}),
         (["jaxmigrate", "rule", "JM49"], {"JM490", "JM491"}),

@@ -81,14 +81,14 @@ def test_without_a_table_the_defaults_hold(tmp_path: Path, monkeypatch: pytest.M
     ("text", "line", "words"),
     [
         ("[tool.jaxmigrate]\n\nselekt = []\n", 3, "tool.jaxmigrate.selekt is not a key .* did you mean 'select'"),
-        ("[tool.jaxmigrate]\nfrobnicate = 1\n", 2, "frobnicate is not a key .* known keys: exclude, ignore"),
+        ("[tool.jaxmigrate]\nquux = 1\n", 2, "quux is not a key .* known keys: apart, equal, exclude"),
         ("[tool.jaxmigrate]\nselect = 'JM1'\n", 2, "tool.jaxmigrate.select must be a list of strings"),
         ("[tool.jaxmigrate]\nselect = ['JM1', 3]\n", 2, "select must be a list of strings"),
         ("[tool.jaxmigrate]\nignore = ['E501']\n", 2, "ignore is wrong: 'E501' is not a rule code"),
         ("[tool.jaxmigrate]\ntarget-jax = 0.7\n", 2, "target-jax must be a string"),
         ("[tool.jaxmigrate]\ntarget-jax = 'new'\n", 2, "target-jax is wrong: 'new' is not a JAX release"),
         ("[tool.jaxmigrate]\ntarget-jax = '0.4.30'\n", 2, "0.6.1 is the first"),
-        ("[tool.jaxmigrate]\nlayout = 'global'\n", 2, "layout must be one of 'auto', 'stacked'"),
+        ("[tool.jaxmigrate]\nlayout = 'global'\n", 2, "layout must be one of 'auto', 'likely', 'stacked'"),
         ("[tool.jaxmigrate]\nper-file-ignores = ['JM1']\n", 2, "per-file-ignores must be a table"),
         (
             "[tool.jaxmigrate.per-file-ignores]\n'a/**' = ['JM1']\n'b/**' = 'JM1'\n",

@@ -221,7 +221,8 @@ def test_it_is_told_and_is_no_failure(project: Path, capsys: pytest.CaptureFixtu
     assert out.endswith("3 sites in 1 file: 2 rewritten, 0 left, 1 kept; 1 old name: 0 replaced, 0 left, 1 kept\n")
     report = json.loads((project / "r.json").read_text())
     assert [site["status"] for site in report["sites"]] == ["rewritten", "left", "rewritten"]
-    assert report["summary"] == {"sites": 3, "rewritten": 2, "left": 0, "kept": 1, "files_changed": 1}
+    counts = {"sites": 3, "rewritten": 2, "left": 0, "kept": 1, "files_changed": 1}
+    assert report["summary"] == {**counts, "grade": "proven"}
     assert "## Kept" in (project / "r.md").read_text()
     assert (project / "r.xml").read_text().count("<skipped") == 2
     assert main(["fix", "main.py", "--check"]) == 0

@@ -23,6 +23,7 @@ BLOCK = re.compile(r"^```(console|sh)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 VARYING = (
     (re.compile(r"\b(?:\d+ min )?\d+(?:\.\d)? s\b"), "# s"),
     (re.compile(r"\b\d+\.\d+\.\d+(?:\.\w+)?\b"), "#.#.#"),
+    (re.compile(r"\b[0-9a-f]{7}\b"), "#######"),
 )
 PROGRESS = re.compile(r"^  running .*\d s .*\n", re.MULTILINE)  # as often as the machine is slow
 END = re.compile(r"\n--- status (\d+)\n")
@@ -125,7 +126,7 @@ def rerun(text: str, folder: Path) -> str:
 
 
 def steady(text: str) -> str:
-    """A page without what is another at each run: times, and versions."""
+    """A page without what is another at each run: times, versions, and commits."""
     for pattern, instead in VARYING:
         text = pattern.sub(instead, text)
     return text

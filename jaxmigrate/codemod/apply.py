@@ -332,11 +332,11 @@ class ApplyOperations(VisitorBasedCodemodCommand):
         outer = self.places.lines[start - 1]
         block = outer[: len(outer) - len(outer.lstrip(" \t"))]
         behind = len(self.places.lines[last - 1].rstrip()) - end
-        return Room(block, indent, column, behind, self.style.indent, self.style.width)
+        return Room(block, indent, column, behind, self.style)
 
     def new_room(self, indent: str) -> Room:
         """Where a new statement at some indentation stands."""
-        return Room(indent, indent, len(indent), 0, self.style.indent, self.style.width)
+        return Room(indent, indent, len(indent), 0, self.style)
 
     def indent_of(self, node: cst.CSTNode) -> str:
         """The indentation of the line on which a node of the file begins."""

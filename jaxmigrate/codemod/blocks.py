@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 import libcst as cst
 
 from jaxmigrate.codemod.binding import in_brackets
 from jaxmigrate.codemod.body import Body, Statement
-from jaxmigrate.codemod.layout import Room, comments_in, fits, fitted, lost_comments, source
+from jaxmigrate.codemod.layout import comments_in, fits, fitted, lost_comments, separators, source
 from jaxmigrate.program.operations import (
     After,
     Before,
@@ -304,8 +305,7 @@ def _decorators(
     command: ApplyOperations, codes: Iterable[Code], indent: str, leading: Sequence[cst.EmptyLine]
 ) -> Iterator[cst.Decorator]:
     for index, code in enumerate(codes):
-        room = command.new_room(indent).inside(before=1, behind=0)
-        room = Room(indent, indent, len(indent) + 1, 0, room.unit, room.width)
+        room = replace(command.new_room(indent), column=len(indent) + 1)
         found = fitted(command.templates.expression(code), room)
         yield cst.Decorator(found, leading_lines=leading if index == 0 else ())
 
@@ -366,14 +366,16 @@ def _fitted_head(command: ApplyOperations, function: cst.FunctionDef, indent: st
     head = source(function.with_changes(body=cst.SimpleStatementSuite([cst.Pass()]), decorators=(), leading_lines=()))
     if len(indent) + len(head.strip()) - len(" pass") <= command.style.width:
         return function
-    unit = command.style.indent
-    between = cst.ParenthesizedWhitespace(last_line=cst.SimpleWhitespace(unit), indent=True)
-    last = cst.ParenthesizedWhitespace(last_line=cst.SimpleWhitespace(""), indent=True)
-    params = [p.with_changes(comma=cst.Comma(whitespace_after=between)) for p in function.params.params]
+    params = function.params.params
     if not params or function.params.star_kwarg or function.params.kwonly_params:
         return function
-    params[-1] = params[-1].with_changes(comma=cst.Comma(whitespace_after=last))
-    return function.with_changes(params=function.params.with_changes(params=params), whitespace_before_params=between)
+    inside = command.new_room(indent).inside()
+    texts = [source(p.with_changes(comma=cst.MaybeSentinel.DEFAULT)) for p in params]
+    last = cst.ParenthesizedWhitespace(last_line=cst.SimpleWhitespace(""), indent=True)
+    ends = [*separators(texts, inside), last]
+    params = [p.with_changes(comma=cst.Comma(whitespace_after=end)) for p, end in zip(params, ends, strict=True)]
+    first = cst.ParenthesizedWhitespace(last_line=cst.SimpleWhitespace(command.style.indent), indent=True)
+    return function.with_changes(params=function.params.with_changes(params=params), whitespace_before_params=first)
 
 
 def fitted_small(command: ApplyOperations, small: cst.BaseSmallStatement, indent: str) -> cst.BaseSmallStatement:
@@ -383,7 +385,7 @@ def fitted_small(command: ApplyOperations, small: cst.BaseSmallStatement, indent
         return small
     before = len(source(small)) - len(source(value)) if "\n" not in source(small) else 0
     room = command.new_room(indent)
-    room = Room(room.block, room.line, room.column + before, 0, room.unit, room.width)
+    room = replace(room, column=room.column + before)
     bare = isinstance(value, cst.Tuple) and not value.lpar and isinstance(small, cst.Return | cst.Assign)
     if bare and "\n" not in source(value) and not fits(source(value), room):
         value = in_brackets(value)

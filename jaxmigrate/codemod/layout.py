@@ -1,10 +1,12 @@
-"""Breaks new code into lines no longer than a file's, as Black would: the outermost brackets first.
+"""Breaks new code into lines no longer than a file's, the outermost brackets first.
 
-Only brackets that templates brought are broken; what a file's author wrote keeps its own lines.
+An element stands on a line of its own, as Black has it, or in files that do so, on one line with others. Only brackets
+that templates brought are broken; what a file's author wrote keeps its own lines.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -12,6 +14,7 @@ from dataclasses import dataclass, replace
 import libcst as cst
 
 from jaxmigrate.codemod.marks import MARKS, is_mark, without_marks
+from jaxmigrate.codemod.style import Style
 
 _PRINTER = cst.Module(body=())
 
@@ -27,12 +30,16 @@ class Room:
     line: str
     column: int
     behind: int
-    unit: str
-    width: int
+    style: Style
+
+    @property
+    def width(self) -> int:
+        """How long a line may be."""
+        return self.style.width
 
     def inside(self, before: int = 0, behind: int = 1) -> Room:
         """The room on a line of its own within brackets that begin here, after `before` characters."""
-        line = self.line + self.unit
+        line = self.line + self.style.indent
         return replace(self, line=line, column=len(line) + before, behind=behind)
 
 
@@ -144,14 +151,34 @@ def _call(node: cst.Call, room: Room) -> cst.Call:
         args = [*args[:-1], end]
     else:
         args = [_argument(arg, inside) for arg in parts]
-        ends = [_break(room, inside.line)] * (len(args) - 1) + [_break(room, room.line)]
+        ends = separators([source(arg) for arg in args], inside)
+        trailing = len(args) > 1 and not room.style.fills  # of an only argument Black leaves none
         args = [
-            arg.with_changes(comma=cst.Comma(whitespace_after=end))
-            if len(parts) > 1
-            else arg.with_changes(comma=cst.MaybeSentinel.DEFAULT, whitespace_after_arg=end)  # as Black leaves it
-            for arg, end in zip(args, ends, strict=True)
+            *(arg.with_changes(comma=cst.Comma(whitespace_after=end)) for arg, end in zip(args, ends, strict=False)),
+            _last(args[-1], _break(room, room.line), comma=trailing),
         ]
     return node.with_changes(args=args, whitespace_before_args=_break(room, inside.line))
+
+
+def separators(texts: Sequence[str], room: Room) -> list[cst.BaseParenthesizableWhitespace]:
+    """What stands between the elements of brackets: line breaks, or spaces where a file fills its lines."""
+    found: list[cst.BaseParenthesizableWhitespace] = []
+    column = room.column + len(texts[0])
+    for before, text in itertools.pairwise(texts):
+        column += len(", ") + len(text)
+        if room.style.fills and "\n" not in before + text and column < room.width:
+            found.append(cst.SimpleWhitespace(" "))
+        else:
+            found.append(_break(room, room.line))
+            column = room.column + len(text)
+    return found
+
+
+def _last(arg: cst.Arg, end: cst.ParenthesizedWhitespace, *, comma: bool) -> cst.Arg:
+    """The last argument of a call, with the line break behind it."""
+    if comma:
+        return arg.with_changes(comma=cst.Comma(whitespace_after=end))
+    return arg.with_changes(comma=cst.MaybeSentinel.DEFAULT, whitespace_after_arg=end)
 
 
 def _argument(arg: cst.Arg, room: Room) -> cst.Arg:
@@ -172,10 +199,11 @@ def _tuple(node: cst.Tuple, room: Room) -> cst.Tuple:
             for i, e in enumerate(parts)
         ]
     else:
-        ends = [_break(room, inside.line)] * (len(parts) - 1) + [_break(room, room.line)]
+        values = [fitted(e.value, inside) for e in parts]
+        ends = [*separators([source(value) for value in values], inside), _break(room, room.line)]
         elements = [
-            e.with_changes(value=fitted(e.value, inside), comma=cst.Comma(whitespace_after=end))
-            for e, end in zip(parts, ends, strict=True)
+            e.with_changes(value=value, comma=cst.Comma(whitespace_after=end))
+            for e, value, end in zip(parts, values, ends, strict=True)
         ]
     opening = cst.LeftParen(whitespace_after=_break(room, inside.line))
     return node.with_changes(elements=elements, lpar=[*node.lpar[:-1], opening])

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 class Style:
     """A file's unit of indentation, the quote that its strings use, its line ending, and how long its lines may be.
 
-    `combine_as` says that an import may have names with an `as` beside others.
+    `combine_as` says that an import may have names with an `as` beside others, `fills` that brackets on several lines
+    have more than one element on a line.
     """
 
     indent: str = "    "
@@ -17,3 +18,4 @@ class Style:
     newline: str = "\n"
     width: int = 88
     combine_as: bool = True
+    fills: bool = False

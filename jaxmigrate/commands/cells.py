@@ -42,7 +42,7 @@ def remarks(source: SourceFile, plan: FilePlan, layout: str) -> list[str]:
         for cell in notebook.passed_over("pmap")
     ]
     rewritten = any(site.status == "rewritten" for site in plan.sites)
-    if layout == "auto" and rewritten and not notebook.ran_in_order:
+    if layout != "stacked" and rewritten and not notebook.ran_in_order:
         said.append(
             f"{source.name}: arrays stay stacked, for {OUT_OF_ORDER}; run all cells in order, save, and fix again"
         )
@@ -64,7 +64,8 @@ def _site(site: SitePlan, notebook: Container) -> SitePlan:
 
 
 def _array(array: ArrayLayout, notebook: Container) -> ArrayLayout:
-    return replace(array, reason=notebook.in_words(array.reason)) if array.reason else array
+    story = tuple(map(notebook.in_words, array.story))
+    return replace(array, reason=notebook.in_words(array.reason), story=story) if array.reason else array
 
 
 def _name(name: NamePlan, notebook: Container) -> NamePlan:

@@ -9,8 +9,10 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from jaxmigrate.commands import Failure
+from jaxmigrate.commands.assumptions import declared_in, unused, write_assumptions
 from jaxmigrate.commands.beside import texts_beside
 from jaxmigrate.commands.cells import remarks
+from jaxmigrate.commands.explain import explained
 from jaxmigrate.commands.inputs import Inputs, load, locate, tell_if_nothing_is_there
 from jaxmigrate.commands.interactive import StoppedError, ask
 from jaxmigrate.commands.planning import PlannedFile, plan_files, with_diff
@@ -20,6 +22,7 @@ from jaxmigrate.commands.withheld import Largest, Replan, Withheld, left_with
 from jaxmigrate.linting import place
 from jaxmigrate.migrate import SitePlan
 from jaxmigrate.migrate.wanted import Wanted
+from jaxmigrate.program.declarations import Kind
 from jaxmigrate.reports import fix_html, fix_json, fix_junit, fix_markdown
 from jaxmigrate.reports.diff import shown_diff
 from jaxmigrate.reports.fix_result import FixedFile, FixResult
@@ -45,6 +48,9 @@ def run(options: argparse.Namespace) -> int:
         raise Failure("COMMAND is only run by --verify; write `--verify -- COMMAND...`")
     if options.interactive and (options.diff or options.check or options.docs or "-" in options.paths):
         raise Failure("--interactive asks and then writes: it does not go with --diff, --check, --docs or -")
+    if options.explain and (options.diff or options.docs or options.verify or options.interactive):
+        raise Failure("--explain writes nothing and runs nothing: it goes with PATH, --layout and --report only")
+    options.check |= bool(options.explain)
     if options.docs and options.verify:
         raise Failure("--docs rewrites code in documentation, which --verify cannot run")
     if options.docs:
@@ -60,7 +66,16 @@ def run(options: argparse.Namespace) -> int:
     except StoppedError:
         say("nothing was written")
         return 1
-    result = _merged([_fix(plan, options, from_stdin) for plan in plans])
+    results = [_fix(plan, options, from_stdin) for plan in plans]
+    for plan, one in zip(plans, results, strict=True):
+        if options.write_assumptions and (written := write_assumptions(plan.group.config, one.assumed)):
+            note(written)
+    result = _merged(results)
+    if options.explain:
+        for line in explained(result, *options.explain):
+            _print(line)
+        write_reports(result, options.report, _REPORTS)
+        return 0
     write_reports(result, options.report, _REPORTS)
     _tell(result, options, from_stdin)
     return _status(result, options)
@@ -89,7 +104,7 @@ def _run_docs(options: argparse.Namespace) -> int:
 class _Planned(NamedTuple):
     """What will become of the files under one configuration, and the errors of those that cannot be planned for.
 
-    `again` plans them with some sites held, and without some files.
+    `again` plans them with some sites held, and without some files; `unused` are declarations that nothing needs.
     """
 
     group: Inputs
@@ -97,6 +112,7 @@ class _Planned(NamedTuple):
     files: list[PlannedFile]
     errors: list[SourceError]
     again: Replan
+    unused: list[str]
 
 
 def _plan(group: Inputs, options: argparse.Namespace) -> _Planned:
@@ -107,6 +123,7 @@ def _plan(group: Inputs, options: argparse.Namespace) -> _Planned:
     """
     layout = options.layout or group.config.layout
     root = project_of(group.config, (source.path for source in group.sources if source.path is not None))
+    declared, used = declared_in(group.config), set[tuple[Kind, str]]()
     target, era = target_jax(group.config, root, options.target_jax), written_for(root)
     with under_way("reading the project"):
         beside = texts_beside(group.sources, group.config)
@@ -115,7 +132,17 @@ def _plan(group: Inputs, options: argparse.Namespace) -> _Planned:
         given = [source for source in group.sources if source.name not in aside]
         others = {**beside, **{place(source): source.text for source in group.sources if source.name in aside}}
         with under_way(f"planning {plural(len(given), 'file')}"):
-            return plan_files(given, layout, target, era, marks=options.verify, beside=others, wanted=wanted)
+            return plan_files(
+                given,
+                layout,
+                target,
+                era,
+                marks=options.verify,
+                beside=others,
+                wanted=wanted,
+                declared=declared,
+                used=used,
+            )
 
     wanted = Wanted(options.select or ("JM",))
     planned, errors = plan(wanted)
@@ -123,7 +150,7 @@ def _plan(group: Inputs, options: argparse.Namespace) -> _Planned:
         wanted = ask(planned, wanted.codes)
         planned, errors = plan(wanted)
     again: Replan = lambda held, aside: plan(wanted._replace(held=held), aside)[0]  # noqa: E731 - has its type in one line
-    return _Planned(group, layout, planned, errors, again)
+    return _Planned(group, layout, planned, errors, again, unused(group.config, used) if layout != "stacked" else [])
 
 
 def _fix(plan: _Planned, options: argparse.Namespace, from_stdin: bool) -> FixResult:
@@ -141,7 +168,8 @@ def _fix(plan: _Planned, options: argparse.Namespace, from_stdin: bool) -> FixRe
     failed = [error for _, error in files if error is not None]
     notebooks = [str(one) for one in group.skipped]
     notebooks += [remark for file in planned for remark in remarks(file.source, file.plan, plan.layout)]
-    return FixResult([file for file, _ in files], [*group.errors, *plan.errors, *failed], notebooks, evidence)
+    errors = [*group.errors, *plan.errors, *failed]
+    return FixResult([file for file, _ in files], errors, notebooks, evidence, plan.unused)
 
 
 def _verified(plan: _Planned, options: argparse.Namespace) -> Largest:
@@ -209,6 +237,7 @@ def _merged(results: Sequence[FixResult]) -> FixResult:
         files=[file for result in results for file in result.files],
         errors=[error for result in results for error in result.errors],
         notebooks=[notebook for result in results for notebook in result.notebooks],
+        unused=[one for result in results for one in result.unused],
         evidence=next((result.evidence for result in results if result.evidence is not None), None),
     )
 
@@ -227,14 +256,14 @@ def _tell(result: FixResult, options: argparse.Namespace, from_stdin: bool) -> N
         tell(f"{one.place}:{one.column} {one.code} {one.reason}")
     for error in result.errors:
         say(str(error))
-    for remark in result.notebooks:
+    for remark in (*result.notebooks, *result.unused):
         note(remark)
     if result.callers:
         say(_of_callers(result.callers))
     if from_stdin and any(map(is_global, result.rewritten)):
         say("note: standard input was taken for the whole program; --layout stacked keeps every caller as it is")
     if not is_quiet():
-        for line in _evidence(result):
+        for line in (*map(str, result.assumed), *_evidence(result)):
             tell(line)
         tell(result.summary())
 

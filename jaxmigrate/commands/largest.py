@@ -89,7 +89,7 @@ def verify_before_writing(
     return Largest(files, withheld, evidence)
 
 
-_SUSPECT = "did not verify together with others, so it was left: what differs is at no site by itself"
+_SUSPECT = "differs only when rewritten together with other sites, so it was left"
 
 
 def _planned_anew(

@@ -92,7 +92,10 @@ def _examined(
         cache = None if options.no_cache or not files else Cache(group.config.root).prepare()
         surroundings.append(Surroundings({path: name for name, path in files}, cache))
         common = Path(os.path.commonpath([path.parent for _, path in files])) if files else Path.cwd()
-        works += [Work(number, piece) for piece in _wanted_pieces(pieces(files, common, _target(group)), part)]
+        works += [
+            Work(number, piece)
+            for piece in _wanted_pieces(pieces(files, common, _target(group), group.config.declared), part)
+        ]
     found: list[list[Examined]] = [[] for _ in groups]
     with under_way(f"checking {plural(sum(len(group.files) for group in groups), 'file')}"):
         for work, one in zip(works, examine_all(works, surroundings), strict=True):

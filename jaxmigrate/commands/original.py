@@ -16,6 +16,7 @@ from jaxmigrate.commands.planning import PlannedFile, plan_files
 from jaxmigrate.commands.scope import located
 from jaxmigrate.config import LAYOUTS
 from jaxmigrate.linting import place
+from jaxmigrate.program.declarations import NOTHING_DECLARED, Declarations
 from jaxmigrate.sources import NOTEBOOK, SourceError, SourceFile, decode, read_source
 from jaxmigrate.verify.scratch import SKIPPED
 
@@ -42,7 +43,11 @@ class Origin:
 
 
 def find_original(
-    path: str, original: str, migrated: Sequence[SourceFile], beside: Mapping[Path, str] | None = None
+    path: str,
+    original: str,
+    migrated: Sequence[SourceFile],
+    beside: Mapping[Path, str] | None = None,
+    declared: Declarations = NOTHING_DECLARED,
 ) -> Origin:
     """Reads the original, plans its migration, and sees whether the files under `path` are what comes of that.
 
@@ -51,6 +56,7 @@ def find_original(
         original: A folder, a file, or a git revision.
         migrated: The files under `path`.
         beside: The texts of the project's other files.
+        declared: What the project declares.
 
     Raises:
         Failure: There is no such original, or it holds nothing of the program.
@@ -67,12 +73,12 @@ def find_original(
         if name.endswith(_PROGRAM)
     ]
     for layout in LAYOUTS:
-        planned, errors = plan_files(sources, layout, marks=True, beside=beside)
+        planned, errors = plan_files(sources, layout, marks=True, beside=beside, declared=declared)
         if errors:
             raise errors[0]
         if not any(_is_changed(file, inside, top) for file in planned):
             return Origin([file for file in planned if _inside(file.source, top) in inside], by_hand=False, others={})
-    of_part = _as_part(original, top, sources, inside, beside or {}) if top.is_file() else []
+    of_part = _as_part(original, top, sources, inside, beside or {}, declared) if top.is_file() else []
     return Origin(of_part or planned, by_hand=not of_part, others={} if of_part else _others(found, top))
 
 
@@ -82,6 +88,7 @@ def _as_part(
     sources: Sequence[SourceFile],
     inside: Mapping[str, SourceFile],
     beside: Mapping[Path, str],
+    declared: Declarations,
 ) -> list[PlannedFile]:
     """The plan of one file of a project that was migrated as a whole; empty where that is not what it has become."""
     folder = Path(original).parent if Path(original).is_file() else Path(original)
@@ -94,7 +101,7 @@ def _as_part(
     apart = {place(source) for source in others}
     rest = {path: text for path, text in beside.items() if path not in apart}
     for layout in LAYOUTS if others else ():
-        planned, _ = plan_files([*sources, *others], layout, marks=True, beside=rest)
+        planned, _ = plan_files([*sources, *others], layout, marks=True, beside=rest, declared=declared)
         own = [file for file in planned if located(Path(file.source.name)) == top]
         if own and not any(_is_changed(file, inside, top) for file in own):
             return own

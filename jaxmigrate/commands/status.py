@@ -67,7 +67,8 @@ def _planned(group: Inputs) -> FixResult:
     target, era = target_jax(group.config, root), written_for(root)
     with under_way(f"planning {plural(len(group.sources), 'file')}"):
         beside = texts_beside(group.sources, group.config)
-        planned, broken = plan_files(group.sources, group.config.layout, target, era, beside=beside)
+        declared = group.config.declared
+        planned, broken = plan_files(group.sources, group.config.layout, target, era, beside=beside, declared=declared)
     files = [FixedFile(file.source.name, "shown", file.sites, names=file.plan.names) for file in planned]
     return FixResult(files, [*group.errors, *broken])
 

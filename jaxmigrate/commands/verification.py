@@ -20,7 +20,9 @@ from jaxmigrate.commands.notebooks import as_command, in_words, laid_out, unrun_
 from jaxmigrate.commands.original import Origin
 from jaxmigrate.commands.planning import PlannedFile
 from jaxmigrate.commands.progress import progress_display
+from jaxmigrate.commands.revisions import revisions
 from jaxmigrate.commands.scope import located, project_root
+from jaxmigrate.commands.several import with_two_processes
 from jaxmigrate.config import CommandConfig, Config
 from jaxmigrate.migrate import SitePlan
 from jaxmigrate.program.old_names import old_names
@@ -56,6 +58,7 @@ def verify_planned(
         sites=tuple(_in_question(planned, rewritten)),
         by_hand=unmarked,
         unmarked=unmarked,
+        others=() if unmarked else _others([file for file in planned if file.source.name in rewritten], root),
         **_how_to_run(root, config, options),
     )
     sources = [file.source for file in planned]
@@ -73,6 +76,7 @@ def verify_by_hand(
     root = project_root([Path(options.path)])
     top = located(Path(options.path)).relative_to(root)
     notebooks = [source for source in migrated if source.notebook is not None]
+    unmarked = not any(file.sites for file in origin.planned)
     now = {source.name: source.raw for source in migrated}
     request = VerifyRequest(
         root=root,
@@ -91,10 +95,21 @@ def verify_by_hand(
             for site in file.sites
         ),
         by_hand=True,
-        unmarked=not any(file.sites for file in origin.planned),
+        unmarked=unmarked,
+        others=()
+        if unmarked
+        else _others([file for file in origin.planned if file.source.raw != now.get(file.source.name)], root),
         **_how_to_run(root, config, options),
     )
     return _verified(request, config, options, notebooks, _renewal(origin.planned, root))
+
+
+_SHARDED = re.compile(r"\b(?:shard_map|pjit|in_shardings|out_shardings)\b")
+
+
+def _others(changed: Sequence[PlannedFile], root: Path) -> tuple[str, ...]:
+    """The files among those that change which map with something else than pmap, or compile with shardings."""
+    return tuple(_inside(file.source, root) for file in changed if _SHARDED.search(file.source.text))
 
 
 def _how_to_run(root: Path, config: Config, options: argparse.Namespace) -> dict[str, Any]:
@@ -148,14 +163,15 @@ def _verified(
         for one in chosen:
             if len(chosen) > 1:
                 note(f"verifying with {one.name}: {in_words(one.command)}")
-            with progress_display() as progress:
-                asked = replace(request, **_of_command(one, options))
-                run = partial(verify, progress=progress, originals=originals)
-                found[one.name] = _with_an_original_that_runs(asked, renewal, run, renewed=renewed)
-                renewed = found[one.name].renewed
-            without = told_without_jax(found[one.name], one.command, asked.original_python)
+            asked = replace(request, **_of_command(one, options))
+            told = _run(asked, renewal, renewed, originals)
+            renewed = told.renewed
+            without = told_without_jax(told, one.command, asked.original_python)
             if without:
                 raise Failure(without)
+            again = partial(_run_again, told, renewal=renewal, originals=originals)
+            both = {"": told} if _processes(one, options) else with_two_processes(asked, told, again)
+            found |= {", ".join(filter(None, (one.name, name))): evidence for name, evidence in both.items()}
     except VerifyError as error:
         raise Failure(str(error)) from error
     except (KeyboardInterrupt, SystemExit):
@@ -163,7 +179,25 @@ def _verified(
         raise
     evidence = merge(found)
     unrun = [note for one in chosen for note in unrun_lines(one.command, {s.name: s for s in sources})]
-    return replace(evidence, notes=(*evidence.notes, *unrun))
+    return replace(evidence, notes=(*evidence.notes, *unrun), revisions=revisions(request.root, options))
+
+
+def _run(asked: VerifyRequest, renewal: Mapping[str, bytes], renewed: bool, originals: Originals | None) -> Evidence:
+    with progress_display() as progress:
+        run = partial(verify, progress=progress, originals=originals)
+        return _with_an_original_that_runs(asked, renewal, run, renewed=renewed)
+
+
+def _run_again(
+    told: Evidence, asked: VerifyRequest, renewal: Mapping[str, bytes], originals: Originals | None
+) -> Evidence:
+    """The same for another request for a program; why its old names were replaced is said as it was before."""
+    found = _run(asked, renewal, told.renewed, originals)
+    why = [text for text in told.notes if text.startswith(_RENEWED)]
+    return replace(found, notes=(*why, *(text for text in found.notes if not why or not text.startswith(_RENEWED))))
+
+
+_RENEWED = "the original does not run on this JAX"
 
 
 def _renewal(planned: Sequence[PlannedFile], root: Path) -> dict[str, bytes]:
@@ -202,7 +236,7 @@ def _with_an_original_that_runs(
         say(f"{evidence.message.removesuffix('.')}; running it again with its old names replaced")
     evidence = run(replace(request, original={**request.original, **renewal}))
     note = (
-        f"the original does not run on this JAX{why}, so it ran with its old names replaced as `fix` replaces them: "
+        f"{_RENEWED}{why}, so it ran with its old names replaced as `fix` replaces them: "
         "what they became was not compared; --original-python EXE runs the original as it is on an older JAX"
     )
     return replace(evidence, renewed=True, notes=(*evidence.notes, note))
@@ -214,10 +248,15 @@ def _of_command(one: CommandConfig, options: argparse.Namespace) -> dict[str, An
         "command": one.command,
         "devices": options.devices or (one.devices if platform == CPU else 0),
         "platform": platform,
-        "processes": getattr(options, "processes", None) or one.processes,
+        "processes": _processes(one, options) or 1,
         "environment": dict(one.environment),
         **_given(timeout=options.timeout or one.timeout),
     }
+
+
+def _processes(one: CommandConfig, options: argparse.Namespace) -> int:
+    """How many processes the user wants, 0 where nobody has said."""
+    return getattr(options, "processes", None) or one.processes
 
 
 def commands(config: Config, options: argparse.Namespace) -> tuple[CommandConfig, ...]:

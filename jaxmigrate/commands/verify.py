@@ -8,11 +8,12 @@ import shutil
 import sys
 
 from jaxmigrate.commands import Failure
+from jaxmigrate.commands.assumptions import declared_in
 from jaxmigrate.commands.beside import texts_beside
 from jaxmigrate.commands.inputs import Inputs, load
 from jaxmigrate.commands.original import Origin, find_original
 from jaxmigrate.commands.planning import PlannedFile, plan_files, with_diff
-from jaxmigrate.commands.reporting import write_reports
+from jaxmigrate.commands.reporting import links, write_reports
 from jaxmigrate.commands.verification import commands, verify_by_hand, verify_planned
 from jaxmigrate.commands.waiting import under_way
 from jaxmigrate.reports import verify_text
@@ -37,7 +38,7 @@ def run(options: argparse.Namespace) -> int:
         evidence, files = _verify_by_hand(origin, inputs, options)
     else:
         evidence, files = _verify_rewrite(origin.planned if origin is not None else _planned(inputs), inputs, options)
-    report = report_of_verify(evidence, files)
+    report = dataclasses.replace(report_of_verify(evidence, files), links=links())
     write_reports(report, options.report, WRITERS)
     if is_quiet() and evidence.ok:
         return 0
@@ -47,7 +48,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _origin(inputs: Inputs, options: argparse.Namespace) -> Origin:
     beside = texts_beside(inputs.sources, inputs.config)
-    return find_original(options.path, options.original, inputs.sources, beside)
+    return find_original(options.path, options.original, inputs.sources, beside, declared_in(inputs.config))
 
 
 def _verify_rewrite(
@@ -58,7 +59,7 @@ def _verify_rewrite(
     if not changed:
         raise Failure(
             f"there is no pmap in {options.path} that `fix` would rewrite; "
-            "if it is migrated already, name what it was with --original DIR or --original GITREF"
+            "if it is already migrated, give the version before with --original DIR or --original GITREF"
         )
     evidence = verify_planned(planned, changed, inputs.config, options)
     return evidence, [with_diff(file, "shown", file.sites) for file in planned if file.plan.changed]
@@ -98,7 +99,9 @@ def _inputs(options: argparse.Namespace) -> Inputs:
 def _planned(inputs: Inputs) -> list[PlannedFile]:
     beside = texts_beside(inputs.sources, inputs.config)
     with under_way(f"planning {plural(len(inputs.sources), 'file')}"):
-        planned, broken = plan_files(inputs.sources, inputs.config.layout, marks=True, beside=beside)
+        planned, broken = plan_files(
+            inputs.sources, inputs.config.layout, marks=True, beside=beside, declared=declared_in(inputs.config)
+        )
     for error in [*inputs.errors, *broken]:
         say(str(error))
     return planned

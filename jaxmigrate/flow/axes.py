@@ -8,10 +8,11 @@ inside another map, so what they map has exactly their axes, wherever they are c
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from jaxmigrate.flow import receivers
 from jaxmigrate.flow.axis_values import (
+    EXACT_MAPS,
     TRANSFORMATIONS,
     axis_names,
     bind_arguments,
@@ -21,15 +22,17 @@ from jaxmigrate.flow.axis_values import (
     operands,
 )
 from jaxmigrate.flow.dispatch import entries
+from jaxmigrate.flow.known_axes import is_of_project, known_axes
 from jaxmigrate.flow.leads import Leads
 from jaxmigrate.flow.receivers import Bindings
+from jaxmigrate.flow.wrappers import passes_on, unwrapped
 from jaxmigrate.program.collectives import (
     AXIS_POSITIONS,
-    VMAP,
+    SHARD_MAPS,
     argument,
     axis_given,
 )
-from jaxmigrate.program.library import starting
+from jaxmigrate.program.library import last_names, named, starting
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver, call_arguments, own_statements
 from jaxmigrate.program.scopes import FunctionNode, children
@@ -48,7 +51,13 @@ from jaxmigrate.program.values import (
 from jaxmigrate.records import made, record, replace
 
 DEEPEST = 12
+JITS = named("jit")
+LAST_JITS = last_names("jit")
+COLLECTIVES = frozenset(name.rpartition(".")[2] for name in AXIS_POSITIONS)
+OF_WHOLE_PROGRAMS = ("in_shardings", "out_shardings", "donate_argnums", "donate_argnames")
 DEEPEST_OUTSIDE = 4  # outside every map, only wrappers of maps are of interest
+CONSTRAINT = "jax.lax.with_sharding_constraint"
+CALLBACKS = named("callback")
 KNOWN_LIBRARIES = starting("followed")
 
 
@@ -93,6 +102,15 @@ class AxisUse:
 
 
 @record(eq=False)
+class Constraint:
+    """A constraint on a sharding within maps over some axes."""
+
+    name: str
+    spec: Argument
+    axes: frozenset[str]
+
+
+@record(eq=False)
 class Rebinding:
     """A map over an axis whose name a map around it has bound already."""
 
@@ -111,6 +129,7 @@ class AxisWalk:
     leads: Leads
     uses: list[AxisUse] = made(factory=list)
     rebindings: list[Rebinding] = made(factory=list)
+    constraints: list[Constraint] = made(factory=list)
     seen: set[object] = made(factory=set)
     active: set[ast.expr] = made(factory=set)
     calls: dict[FunctionNode, list[ast.Call]] = made(factory=dict)
@@ -128,6 +147,70 @@ def walk_axes(modules: Iterable[Module], resolver: Resolver, leads: Leads) -> Ax
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and may_be_mapped(node, module, leads):
                 _enter(walk, resolver.decorated(node, module), module, Environment(), {}, ())
     return walk
+
+
+def walk_jits(modules: Iterable[Module], mapped: AxisWalk) -> list[AxisUse]:
+    """Every use of an axis by a collective that a jit leads to and no map, where the jit is what the host calls."""
+    resolver = mapped.resolver
+    walk = AxisWalk(resolver, mapped.leads)
+    reached = {use.call for use in mapped.uses}
+    entered = {key[0] for key in mapped.seen if isinstance(key, tuple)}
+    for module in modules:
+        if not any(word in module.text for word in COLLECTIVES) or not any(word in module.text for word in LAST_JITS):
+            continue
+        for value, node in _jitted(module, resolver):
+            if _is_for_host(value, node, module, entered):
+                step = Step(module, value.node, "jit compiles it, and binds no axis")
+                first = argument(value.arguments, 0, "fun")
+                for operand in operands([first] if first is not None else [], resolver, {}):
+                    _enter(walk, operand, module, Environment(complete=True), {}, (step,))
+    return [use for use in walk.uses if use.call not in reached]
+
+
+def _jitted(module: Module, resolver: Resolver) -> Iterator[tuple[Application, ast.AST]]:
+    """What jit makes of functions in a module, each with the call or the def."""
+    for node in (n for name in LAST_JITS for n in module.table.named.get(name, ())):
+        place: ast.AST | None = node
+        while isinstance(place, ast.expr | ast.keyword):
+            above = module.table.parents.get(place)
+            if isinstance(above, ast.FunctionDef) and place in above.decorator_list:
+                value = resolver.decorated(above, module)
+                if isinstance(value, Application) and _is_jit(value):
+                    yield value, above
+            elif isinstance(place, ast.Call):
+                value = resolver.value(place, module)
+                if isinstance(value, Application) and _is_jit(value) and value.node is place:
+                    yield value, place
+            place = above
+
+
+def _is_jit(value: Application) -> bool:
+    return isinstance(value.callee, External) and value.callee.name in JITS
+
+
+def _is_for_host(value: Application, node: ast.AST, module: Module, entered: Collection[object]) -> bool:
+    """Whether the host certainly calls something compiled: it gives arrays away, or has shardings, or is called."""
+    if any(one.keyword in OF_WHOLE_PROGRAMS for one in value.arguments):
+        return True
+    parent = module.table.parents.get(node)
+    name = ""
+    if isinstance(node, ast.FunctionDef):
+        name = node.name
+    elif isinstance(parent, ast.Assign) and isinstance(parent.targets[0], ast.Name | ast.Attribute):
+        name = last_name(parent.targets[0])
+    elif isinstance(parent, ast.Call) and parent.func is node:
+        return _around(node, module) not in entered
+    for used in module.table.named.get(name, ()):
+        call = module.table.parents.get(used)
+        if isinstance(call, ast.Call) and call.func is used and _around(call, module) not in {*entered, node}:
+            return True
+    return False
+
+
+def _around(node: ast.AST, module: Module) -> ast.AST | None:
+    """The function that an expression stands in."""
+    scope = module.table.scope_of[node].function()
+    return scope.node if scope is not None else None
 
 
 def _named_vmaps(module: Module) -> Iterator[ast.Call]:
@@ -192,21 +275,19 @@ def _apply(
     way: tuple[Step, ...],
 ) -> None:
     match callee:
-        case External(name=name) if name in AXIS_POSITIONS and isinstance(node, ast.Call):
-            _record(walk, name, arguments, node, module, around, bindings, way)
-        case External(name=name) if is_map(name):
-            _map(walk, name, arguments, node, module, around, bindings, way)
         case External(name=name):
-            known = name.startswith(KNOWN_LIBRARIES)
-            _hand_over(walk, arguments, module, around if known else around.with_axes(None), bindings, way)
+            _apply_library(walk, name, arguments, node, module, around, bindings, way)
         case Partial(callee=inner, arguments=given):
             _apply(walk, inner, (*given, *arguments), node, module, around, bindings, way)
         case Application(node=made) if made in walk.active:
             return  # `x = f(x)`: the result of a call is among its own arguments
-        case Application(callee=inner, arguments=given):
+        case Application():
             walk.active.add(callee.node)
-            _apply_result(walk, callee, inner, given, arguments, node, module, around, bindings, way)
+            plain = unwrapped(callee, walk.resolver) if passes_on(callee) else callee
+            _apply_result(walk, plain, plain.callee, plain.arguments, arguments, node, module, around, bindings, way)
             walk.active.discard(callee.node)
+        case Function(receiver=None) if wrapped := _wrapped_map(walk, callee, arguments, node, module, around):
+            _enter(walk, wrapped, module, around, bindings, way)
         case Function():
             inside = {**bindings, **bind_arguments(callee, arguments, walk.resolver, bindings)}
             inside |= _of_receiver(walk, callee.receiver, node, module, bindings)
@@ -217,6 +298,49 @@ def _apply(
             _method(walk, Instance(callee), "__init__", arguments, node, module, around, bindings, way)
         case _:
             _hand_over(walk, arguments, module, around.with_axes(None), bindings, way)
+
+
+def _apply_library(
+    walk: AxisWalk,
+    name: str,
+    arguments: tuple[Argument, ...],
+    node: ast.expr,
+    module: Module,
+    around: Environment,
+    bindings: Bindings,
+    way: tuple[Step, ...],
+) -> None:
+    """Calls a function of a library."""
+    if name in AXIS_POSITIONS and isinstance(node, ast.Call):
+        _record(walk, name, arguments, node, module, around, bindings, way)
+    elif is_map(name):
+        _map(walk, name, arguments, node, module, around, bindings, way)
+    elif name == CONSTRAINT and around.complete:
+        spec = argument(arguments, 1, "shardings")
+        if spec is not None and around.axes:
+            walk.constraints.append(Constraint(name.rpartition(".")[2], spec, around.axes))
+    elif name in CALLBACKS:
+        step = Step(module, node, "the host calls it back")
+        _hand_over(walk, arguments[:1], module, Environment(complete=True), bindings, (*way, step))
+    else:
+        known = name.startswith(KNOWN_LIBRARIES)
+        _hand_over(walk, arguments, module, around if known else around.with_axes(None), bindings, way)
+
+
+def _wrapped_map(
+    walk: AxisWalk,
+    callee: Function,
+    arguments: tuple[Argument, ...],
+    node: ast.expr,
+    module: Module,
+    around: Environment,
+) -> Application | None:
+    """What a call gives, if what is called passes its own options on to a map: the stars in it hide them."""
+    value = Application(callee, arguments, node, module)
+    if around.complete or not passes_on(value) or not _mentions_map(callee.module):
+        return None
+    made = unwrapped(value, walk.resolver)
+    return None if made is value else made
 
 
 def _method(
@@ -302,9 +426,10 @@ def _map(
     bindings: Bindings,
     way: tuple[Step, ...],
 ) -> None:
-    axes = map_axes(name, arguments, walk.resolver, bindings)
-    exact = Environment(around.axes | (axes or frozenset()), axes is not None, around.by_key)
-    inside = around.with_axes(axes) if name == VMAP else exact
+    axes = map_axes(name, arguments, walk.resolver, bindings, (node, module))
+    own = _at_most(name, arguments, walk.resolver) if axes is None else axes
+    exact = Environment(around.axes | (own or frozenset()), own is not None, around.by_key)
+    inside = exact if name in EXACT_MAPS else around.with_axes(axes)
     step = Step(module, node, f"{name.rpartition('.')[2]} maps it over {shown(axes)}")
     if not around.by_key:
         again = sorted((axes or set()) & around.axes)
@@ -312,6 +437,14 @@ def _map(
     mapped = argument(arguments, 0, "fun", "f")
     for operand in operands([mapped] if mapped is not None else [], walk.resolver, bindings):
         _enter(walk, operand, module, inside, bindings, (*way, step))
+
+
+def _at_most(name: str, arguments: tuple[Argument, ...], resolver: Resolver) -> frozenset[str] | None:
+    """The axes that a shard_map over a mesh of the project can bind, which mesh of it may be out of sight."""
+    if name not in SHARD_MAPS or any(one.keyword in ("*", "**") for one in arguments):
+        return None
+    known = known_axes(resolver)
+    return known.names if known.complete and is_of_project(argument(arguments, 1, "mesh"), resolver) else None
 
 
 def _enter(
@@ -355,7 +488,7 @@ def _function(
 
 
 def _mentions_map(module: Module) -> bool:
-    return "pmap" in module.text or "shard_map" in module.text
+    return any(word in module.text for word in ("pmap", "shard_map", "axis_name"))
 
 
 def _kept(function: Function, bindings: Bindings, resolver: Resolver) -> Bindings:

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator
+from typing import TypeAlias
 
 from jaxmigrate.flow import receivers
+from jaxmigrate.flow.context_meshes import mesh_in_context
 from jaxmigrate.flow.receivers import Bindings
+from jaxmigrate.program.callers import callers_of
 from jaxmigrate.program.collectives import (
     GRADIENTS,
     MESHES,
+    ONE_AXIS_MAPS,
     OTHER_MAPS,
-    PMAP,
+    PMAPS,
     SHARD_MAPS,
     TRANSPARENT,
     VMAP,
@@ -37,30 +41,67 @@ from jaxmigrate.program.values import (
     Values,
 )
 
+Place: TypeAlias = tuple[ast.AST, Module]
 DEEPEST = 6  # functions that a mesh is handed through
 CACHES = named("cache")
+EXACT_MAPS = PMAPS | SHARD_MAPS  # what they map runs with their axes, whatever is bound around them
 TRANSFORMATIONS = TRANSPARENT | GRADIENTS | named("jacobian")
 
 
 def is_map(name: str) -> bool:
     """Whether a function of JAX maps its first argument over an axis."""
-    return name in (PMAP, VMAP) or name in SHARD_MAPS or name in OTHER_MAPS
+    return name == VMAP or name in EXACT_MAPS or name in ONE_AXIS_MAPS or name in OTHER_MAPS
 
 
 def map_axes(
-    name: str, arguments: tuple[Argument, ...], resolver: Resolver, bindings: Bindings
+    name: str, arguments: tuple[Argument, ...], resolver: Resolver, bindings: Bindings, place: Place | None = None
 ) -> frozenset[str] | None:
-    """The axes that a map binds, None where they are not known; a map without a name binds none that can be named."""
+    """The axes that a map binds, None where they are not known; a map without a name binds none that can be named.
+
+    `place`: where a map stands, which then runs on the mesh in context if it is given none.
+    """
     if name in OTHER_MAPS or any(a.keyword in ("*", "**") for a in arguments):
         return None
     if name in SHARD_MAPS:
-        mesh = argument(arguments, 1, "mesh")
-        return mesh_axes(mesh, resolver, bindings) if mesh is not None else None
-    axis = argument(arguments, 1 if name == PMAP else None, "axis_name")
+        return _manual_axes(arguments, resolver, bindings, place)
+    axis = argument(arguments, 1 if name in PMAPS else None, "axis_name")
     if axis is None:
         return frozenset()
     names = axis_names(axis.expression, axis.module, resolver, bindings)
     return None if names is None else frozenset(names)
+
+
+def _manual_axes(
+    arguments: tuple[Argument, ...], resolver: Resolver, bindings: Bindings, place: Place | None
+) -> frozenset[str] | None:
+    """The axes that a shard_map binds: those of its mesh, or those of them that it lists."""
+    listed = argument(arguments, None, "axis_names")
+    if listed is not None:
+        names = _set_of_names(listed, resolver, bindings)
+        if names is None or names:
+            return names
+    if argument(arguments, None, "auto") is not None:
+        return None
+    mesh = argument(arguments, 1, "mesh")
+    if mesh is not None and resolver.argument_values(mesh) != (Constant(None),):
+        return mesh_axes(mesh, resolver, bindings)
+    if place is None:
+        return None
+    return mesh_in_context(*place, resolver, lambda given: mesh_axes(given, resolver, bindings))
+
+
+def _set_of_names(given: Argument, resolver: Resolver, bindings: Bindings) -> frozenset[str] | None:
+    """The names in `{'a', 'b'}` or `frozenset(('a',))`; None where that is not known."""
+    node = given.expression
+    match node:
+        case ast.Call(func=ast.Name(id="set" | "frozenset"), args=[], keywords=[]):
+            return frozenset()
+        case ast.Call(func=ast.Name(id="set" | "frozenset"), args=[inner], keywords=[]):
+            node = inner
+    if not isinstance(node, ast.Set | ast.Tuple | ast.List):
+        return None
+    parts = [axis_names(element, given.module, resolver, bindings) for element in node.elts]
+    return None if None in parts else frozenset(name for part in parts for name in part or ())
 
 
 def mesh_axes(mesh: Argument, resolver: Resolver, bindings: Bindings) -> frozenset[str] | None:
@@ -73,8 +114,16 @@ def mesh_axes(mesh: Argument, resolver: Resolver, bindings: Bindings) -> frozens
 
 def _axes_of(values: Values, resolver: Resolver, bindings: Bindings, depth: int) -> frozenset[str] | None:
     """The axes that all these meshes have, None where one may have others."""
-    found = {_axes_of_mesh(value, resolver, bindings, depth) for value in bound(values, bindings)}
+    given = [one for value in values for one in _given(value, resolver, bindings)]
+    found = {_axes_of_mesh(value, resolver, bindings, depth) for value in given}
     return found.pop() if len(found) == 1 else None
+
+
+def _given(value: Value, resolver: Resolver, bindings: Bindings) -> Values:
+    """What a value stands for: of a parameter that nothing is bound to, what all callers of its function pass."""
+    if isinstance(value, Parameter) and (value.function, value.name) not in bindings:
+        return callers_of(resolver).passed(value)
+    return bound((value,), bindings)
 
 
 def _axes_of_mesh(value: Value, resolver: Resolver, bindings: Bindings, depth: int) -> frozenset[str] | None:

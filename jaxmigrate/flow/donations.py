@@ -8,10 +8,11 @@ from typing import NamedTuple
 
 from jaxmigrate.flow.axes import last_name
 from jaxmigrate.flow.mapped_calls import JITS, may_come_from
-from jaxmigrate.program.collectives import PMAP, argument
+from jaxmigrate.flow.wrappers import unwrapped
+from jaxmigrate.program.collectives import PMAPS, argument
 from jaxmigrate.program.modules import Module
-from jaxmigrate.program.resolve import Resolver, own_statements
-from jaxmigrate.program.values import Application, Constant, External, Function
+from jaxmigrate.program.resolve import Resolver, own_statements, returned_by
+from jaxmigrate.program.values import Application, Constant, External, Function, Instance, Partial, Value
 
 METADATA = frozenset({"shape", "dtype", "ndim", "size", "sharding", "is_deleted", "aval"})
 UPDATES = frozenset({"replace", "_replace", "apply_gradients", "apply_updates", "map", "tree_map", "pmean"})
@@ -30,49 +31,120 @@ class Reuse(NamedTuple):
 def reuses(modules: Iterable[Module], resolver: Resolver) -> Iterator[Reuse]:
     """Every name that is read after its array was donated."""
     for module in modules:
-        if "donate_arg" in module.text:
+        own = "donate_arg" in module.text
+        if own or _imports_donating(module, resolver):
             for call in module.table.calls:
-                for name in _donated(call, module, resolver):
-                    read = _read_again(call, name.id, module)
-                    if read is not None:
-                        yield Reuse(module, call, name.id, read)
+                if not own and not isinstance(call.func, ast.Name):
+                    continue  # objects of other modules are not opened for that
+                for donated in _donated(call, module, resolver):
+                    for name in (donated.id, *_aliases(donated.id, call, module)):
+                        read = _read_again(call, name, module)
+                        if read is not None:
+                            yield Reuse(module, call, name, read)
+
+
+def _imports_donating(module: Module, resolver: Resolver) -> bool:
+    """Whether a module imports one of the project that donates something, which may hand out what does."""
+    project = resolver.project
+    for binding in module.table.imports:
+        path = project.imported_path(binding.node, module) if isinstance(binding.node, ast.alias) else None
+        statement = module.table.parents.get(binding.node)
+        if path is None and isinstance(statement, ast.ImportFrom):
+            path = project.find(module, statement.module or "", statement.level)
+        if path is not None and project.holds(path, ("donate_arg",)):
+            return True
+    return False
 
 
 def _donated(call: ast.Call, module: Module, resolver: Resolver) -> Iterator[ast.Name]:
     """The plain names among the arguments that a call donates."""
-    if not any(isinstance(one, ast.Name) for one in call.args):
+    if not any(isinstance(one, ast.Name | ast.Tuple) for one in call.args):
         return
     if not may_come_from(call.func, module, resolver.project, "donate_arg"):
         return
     value = resolver.value(call.func, module)
+    value = unwrapped(value, resolver) if isinstance(value, Application) else value
     if not isinstance(value, Application) or not isinstance(value.callee, External):
         return
-    if value.callee.name not in JITS | {PMAP}:
+    if value.callee.name not in JITS | PMAPS:
         return
     given = argument(value.arguments, None, "donate_argnums")
     numbers = resolver.argument_values(given) if given is not None else ()
     if len(numbers) != 1 or not isinstance(numbers[0], Constant):
         return
     given_away = numbers[0].value if isinstance(numbers[0].value, tuple) else (numbers[0].value,)
-    wanted = [number for number in given_away if isinstance(number, int) and _gives_back(value, number, resolver)]
     for number, one in enumerate(call.args):
         if isinstance(one, ast.Starred):
             return
-        if number in wanted and isinstance(one, ast.Name) and not _is_numpy(one, module, resolver):
-            yield one
+        if number not in given_away:
+            continue
+        gives = _gives_back(value, number, resolver)
+        for name in one.elts if isinstance(one, ast.Tuple) else [one]:
+            if not isinstance(name, ast.Name) or _is_numpy(name, module, resolver):
+                continue
+            if gives or _is_renewed(call, name.id, module) or _is_rebuilt(value, name, module, resolver):
+                yield name
+
+
+def _is_renewed(call: ast.Call, name: str, module: Module) -> bool:
+    """Whether what a call gives is called the new one of an argument: `new_state, loss = step(state, batch)`."""
+    statement = module.table.parents.get(call)
+    targets = statement.targets if isinstance(statement, ast.Assign) else []
+    names = {n.id for target in targets for n in ast.walk(target) if isinstance(n, ast.Name)}
+    return not names.isdisjoint((f"new_{name}", f"next_{name}", f"{name}_new", f"updated_{name}"))
+
+
+def _is_rebuilt(made: Application, given: ast.Name, module: Module, resolver: Resolver) -> bool:
+    """Whether a function returns an object of the class that an argument is of."""
+    function = _mapped(made, resolver)[0]
+    own = {value.cls.node for value in resolver.values(given, module) if isinstance(value, Instance)}
+    if function is None or not own:
+        return False
+    for returned in returned_by(function.node):
+        for one in returned.elts if isinstance(returned, ast.Tuple) else [returned]:
+            values = resolver.values(one, function.module) if one is not None else ()
+            if any(isinstance(value, Instance) and value.cls.node in own for value in values):
+                return True
+    return False
+
+
+def _mapped(made: Application, resolver: Resolver) -> tuple[Function | None, int]:
+    """The function that is compiled, through maps of it, and how many of its arguments a partial has given."""
+    value: Value = made
+    skip = 0
+    while isinstance(value, Application | Partial):
+        if isinstance(value, Partial):
+            skip += sum(one.keyword is None for one in value.arguments)
+            value = value.callee
+            continue
+        mapped = argument(value.arguments, 0, "fun", "f")
+        values = resolver.argument_values(mapped) if mapped is not None else ()
+        if not isinstance(value.callee, External) or len(values) != 1:
+            return None, 0
+        value = values[0]
+    return (value, skip) if isinstance(value, Function) else (None, 0)
+
+
+def _aliases(name: str, call: ast.Call, module: Module) -> Iterator[str]:
+    """Other names of an array in the statements right before the one of a call: `before = state`."""
+    node: ast.AST = call
+    while not isinstance(node, ast.stmt):
+        node = module.table.parents[node]
+    block = _block_of(node, module.table.parents.get(node)) or []
+    for statement in reversed(block[: block.index(node)] if node in block else []):
+        match statement:
+            case ast.Assign(targets=[ast.Name(id=alias)], value=ast.Name(id=held)) if held == name:
+                yield alias
+        if _binds(statement, name):
+            return
 
 
 def _gives_back(made: Application, number: int, resolver: Resolver) -> bool:
     """Whether a function in sight returns what it makes of a parameter: else no output could take the memory."""
-    mapped = argument(made.arguments, 0, "fun")
-    functions = resolver.argument_values(mapped) if mapped is not None else ()
-    if len(functions) != 1 or not isinstance(functions[0], Function):
+    function, skip = _mapped(made, resolver)
+    if function is None or number + skip >= len(function.passed_names()):
         return False
-    function = functions[0]
-    names = function.passed_names()
-    if number >= len(names):
-        return False
-    made_of = {names[number]}
+    made_of = {function.passed_names()[number + skip]}
     if isinstance(function.node, ast.Lambda):
         return bool(_kept(function.node.body, made_of))
     statements = list(own_statements(function.node))

@@ -6,27 +6,48 @@ import ast
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from jaxmigrate.findings import Finding, Note
-from jaxmigrate.flow.axes import AxisUse, AxisWalk, Step, by_last_name, may_be_mapped, walk_axes
+from jaxmigrate.flow.axes import (
+    AxisUse,
+    AxisWalk,
+    Step,
+    by_last_name,
+    may_be_mapped,
+    shown,
+    walk_axes,
+    walk_jits,
+)
 from jaxmigrate.flow.axis_values import map_axes
+from jaxmigrate.flow.first_devices import Taken, taken_from
 from jaxmigrate.flow.guards import is_within_raises
 from jaxmigrate.flow.leads import Leads
+from jaxmigrate.flow.mapped_calls import JITS
 from jaxmigrate.flow.mapped_methods import MappedMethods
 from jaxmigrate.flow.meshes import MeshCall, mesh_call
 from jaxmigrate.flow.operations import is_device_map
 from jaxmigrate.flow.pipelines import keys_given
 from jaxmigrate.flow.processes import ProcessBranch, process_branches
-from jaxmigrate.flow.readings import DeviceMap, innermost, method_of_made, read_map
+from jaxmigrate.flow.readings import (
+    DeviceMap,
+    along_each_axis,
+    axes_of_one,
+    innermost,
+    method_of_made,
+    read_map,
+)
 from jaxmigrate.flow.replicated import Replicated
 from jaxmigrate.flow.variance import Reading
-from jaxmigrate.program.collectives import PMAP, SHARD_MAPS, VMAP, argument
+from jaxmigrate.flow.wrappers import unwrapped
+from jaxmigrate.program.collectives import ONE_AXIS_MAPS, PMAPS, SHARD_MAPS, VMAP, argument
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.values import Application, External
+from jaxmigrate.records import replace
 
-DEVICE_MAPS = SHARD_MAPS | {PMAP}
+DEVICE_MAPS = SHARD_MAPS | PMAPS | ONE_AXIS_MAPS
+AXES = "{axes}"  # in a message: the axes that it is about
 
 
 class Place(NamedTuple):
@@ -35,6 +56,9 @@ class Place(NamedTuple):
     module: Module
     node: ast.expr
     message: str
+
+
+Find: TypeAlias = Callable[[DeviceMap, Reading], Iterable[Place]]
 
 
 class Facts:
@@ -46,6 +70,8 @@ class Facts:
         self.names = names
         self._confirmed: dict[DeviceMap, Reading] = {}
         self._given: dict[DeviceMap, tuple[frozenset[int], frozenset[str]]] = {}
+        self._taken: dict[Module, dict[ast.Call, list[Taken]]] = {}
+        self._unbound: frozenset[ast.AST] | None = None
         self._by_name: dict[Module, dict[str, list[ast.Call]]] = {}
 
     @cached_property
@@ -62,6 +88,18 @@ class Facts:
     def axis_uses(self) -> list[AxisUse]:
         """Every use of an axis by a collective, once for each environment in which it can run."""
         return self.axes.uses
+
+    @cached_property
+    def unmapped_uses(self) -> list[AxisUse]:
+        """Every use of an axis by a collective that a jit leads to and no map."""
+        return walk_jits(self.modules, self.axes)
+
+    def unbound_in(self, unbound: Callable[[AxisUse], bool]) -> frozenset[ast.AST]:
+        """The maps in which a collective names an axis that is not bound: what it should reduce, is not reduced."""
+        if self._unbound is None:
+            uses = [use for use in self.axis_uses if unbound(use)]
+            self._unbound = frozenset(step.node for use in uses for step in use.way)
+        return self._unbound
 
     @cached_property
     def meshes(self) -> list[MeshCall]:
@@ -101,16 +139,34 @@ class Facts:
         return [found for value in made if value.callee == External(VMAP) for found in self._device_map(value, {VMAP})]
 
     @cached_property
+    def _maps_of_several(self) -> list[DeviceMap]:
+        """Every device map and named vmap, without the axes along which there is one device: nothing differs there."""
+        found = [(one, axes_of_one(one, self.resolver)) for one in (*self.all_maps, *self.named_vmaps)]
+        return [
+            replace(one, axes=(one.axes or frozenset()) - alone) if alone else one
+            for one, alone in found
+            if not alone or one.axes != alone
+        ]
+
+    @cached_property
     def readings(self) -> list[tuple[DeviceMap, Reading]]:
         """What reading the body of each device map, or named vmap, found, taking what is out of sight on trust."""
-        maps = [*self.all_maps, *self.named_vmaps]
-        return [(found, self._read(found, trusting=True)) for found in maps]
+        return [(found, self._read(found, trusting=True)) for found in self._maps_of_several]
+
+    @cached_property
+    def readings_along(self) -> list[list[tuple[DeviceMap, Reading]]]:
+        """The same for the devices along each axis of a map, one axis at a time."""
+        known = dict(self.readings)
+        each = [along_each_axis(found, self.resolver) for found in self._maps_of_several]
+        return [
+            [(one, known[one] if one in known else self._read(one, trusting=True)) for one in ways] for ways in each
+        ]
 
     def _read(self, found: DeviceMap, *, trusting: bool) -> Reading:
         """Reads the body of a map, with arguments equal that its calls replicate, and without those they leave out."""
         if found not in self._given:
             calls = self._replicated
-            mapped = found.name == PMAP
+            mapped = found.name in PMAPS
             self._given[found] = (
                 (calls.arguments(found), calls.omitted(found)) if mapped else (frozenset(), frozenset())
             )
@@ -120,6 +176,18 @@ class Facts:
     @cached_property
     def _replicated(self) -> Replicated:
         return Replicated(self.modules, self.resolver, MappedMethods(self.all_maps, self.resolver))
+
+    def calls_of(self, found: DeviceMap) -> Iterator[tuple[ast.Call, Module]]:
+        """The calls of what a map makes, as far as they are in sight."""
+        return self._replicated.calls(found)
+
+    def taken_from(self, module: Module) -> Mapping[ast.Call, list[Taken]]:
+        """Where a module takes one device's part of what a call gave, by that call."""
+        if module not in self._taken:
+            known = self._taken[module] = {}
+            for taken in taken_from(module):
+                known.setdefault(taken.call, []).append(taken)
+        return self._taken[module]
 
     def shared_keys(self) -> Iterator[tuple[Module, ast.expr]]:
         """Keys, the same for all devices, that are given to what a library maps over devices."""
@@ -138,11 +206,13 @@ class Facts:
                     yield from self._device_map(value)
 
     def _device_map(self, value: Application, wanted: Collection[str] = DEVICE_MAPS) -> Iterator[DeviceMap]:
-        while isinstance(value.callee, External) and value.callee.name == "jax.jit" and value.arguments:
-            inner = value.arguments[0].value
+        value = unwrapped(value, self.resolver)
+        while isinstance(value.callee, External) and value.callee.name in JITS:
+            given = argument(value.arguments, 0, "fun")
+            inner = given.value if given is not None else None
             if not isinstance(inner, Application):
                 return
-            value = inner
+            value = unwrapped(inner, self.resolver)
         if not isinstance(value.callee, External) or not value.arguments:
             return
         name = value.callee.name
@@ -154,17 +224,35 @@ class Facts:
             operand = operands[0] if len(operands) == 1 else None
             function = innermost(operand, self.resolver) if operand is not None else None
             if operand is not None and function is not None:
-                yield DeviceMap(name, value, function, map_axes(name, value.arguments, self.resolver, {}), operand)
+                axes = map_axes(name, value.arguments, self.resolver, {}, (value.node, value.module))
+                yield DeviceMap(name, value, function, axes, operand)
 
-    def in_maps(self, code: str, find: Callable[[DeviceMap, Reading], Iterable[Place]]) -> Iterator[Finding]:
+    def in_maps(self, code: str, find: Find) -> Iterator[Finding]:
         """What a rule finds in readings of maps' bodies, each once, and only if it does without trust as well."""
         reported: set[Place] = set()
         for found, reading in self.readings:
-            if any(True for _ in find(found, reading)):
-                for place in find(found, self.confirmed(found, reading)):
-                    if place not in reported:
-                        reported.add(place)
-                        yield from self.finding(place.module, place.node, code, place.message)
+            for place in self._confirmed_places(find, found, reading):
+                if place not in reported:
+                    reported.add(place)
+                    yield from self.finding(place.module, place.node, code, place.message)
+
+    def along_axes(self, code: str, find: Find) -> Iterator[Finding]:
+        """The same for the devices along each axis of a map; AXES in a message becomes those that it is true of."""
+        reported: set[Place] = set()
+        for ways in self.readings_along:
+            axes: dict[Place, set[str]] = {}
+            for found, reading in ways:
+                for place in self._confirmed_places(find, found, reading):
+                    axes.setdefault(place, set()).update(found.axes or ())
+            for place, names in axes.items():
+                if place not in reported:
+                    reported.add(place)
+                    message = place.message.replace(AXES, shown(frozenset(names)))
+                    yield from self.finding(place.module, place.node, code, message)
+
+    def _confirmed_places(self, find: Find, found: DeviceMap, reading: Reading) -> Iterator[Place]:
+        if any(True for _ in find(found, reading)):
+            yield from find(found, self.confirmed(found, reading))
 
     def confirmed(self, found: DeviceMap, reading: Reading) -> Reading:
         """The reading of a map's body without trust in what is out of sight."""

@@ -54,7 +54,8 @@ def shard_mapped(value: Value, resolver: Resolver) -> tuple[Application, bool] |
     """The shard_map that made a function, and whether a jit stands around it."""
     jitted = False
     while isinstance(value, Application) and isinstance(value.callee, External) and value.callee.name in JITS:
-        inner = resolver.argument_values(value.arguments[0]) if value.arguments else ()
+        given = argument(value.arguments, 0, "fun")
+        inner = resolver.argument_values(given) if given is not None else ()
         if len(inner) != 1:
             return None
         value, jitted = inner[0], True

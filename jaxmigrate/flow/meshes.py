@@ -10,7 +10,7 @@ from jaxmigrate.program.collectives import MAKE_MESH, MESHES, argument
 from jaxmigrate.program.library import named
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver
-from jaxmigrate.program.values import Application, Argument, Constant, External, Value
+from jaxmigrate.program.values import Application, Argument, Constant, External, Function, Value
 
 DEVICES = named("devices")
 ARRAYS = named("array-of")
@@ -120,6 +120,53 @@ def _method_reshape(value: Application, resolver: Resolver) -> Shape:
         return (None, None)
     shape = ast.copy_location(ast.Tuple(list(call.args), ast.Load()), call)
     return ((shape, value.module), len(call.args))
+
+
+def axes_with_one_device(mesh: Argument, resolver: Resolver) -> frozenset[str]:
+    """The axes of a mesh along which there is one device for certain."""
+    values = resolver.argument_values(mesh)
+    value = values[0] if len(values) == 1 else None
+    if isinstance(value, Application) and isinstance(value.callee, Function):
+        made = resolver.returned(value.callee)
+        value = made[0] if len(made) == 1 else None
+    if not isinstance(value, Application) or not isinstance(value.node, ast.Call):
+        return frozenset()
+    call = mesh_call(value.node, value.module, resolver)
+    if call is None or call.axes is None:
+        return frozenset()
+    if call.shape is None:
+        first = argument(value.arguments, 0, "devices")
+        alone = first is not None and first.expression is not None and len(call.axes) == 1
+        if not alone or first is None or first.expression is None:
+            return frozenset()
+        return frozenset(call.axes if length_of_devices(first.expression, first.module, resolver) == 1 else ())
+    node, module = call.shape
+    sizes = node.elts if isinstance(node, ast.Tuple | ast.List) else [node]
+    if len(sizes) != len(call.axes):
+        return frozenset()
+    ones = [isinstance(size, ast.Constant) and resolver.value(size, module) == Constant(1) for size in sizes]
+    return frozenset(axis for axis, one in zip(call.axes, ones, strict=True) if one)
+
+
+def length_of_devices(node: ast.expr, module: Module, resolver: Resolver) -> int | None:
+    """How many devices a list is written to have: `jax.devices()[:1]`, `[jax.devices()[0]]`, or an array of it."""
+    if isinstance(node, ast.List | ast.Tuple):
+        return None if any(isinstance(one, ast.Starred) for one in node.elts) else len(node.elts)
+    if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Slice):
+        upper = node.slice.upper
+        plain = node.slice.lower is None and node.slice.step is None and isinstance(upper, ast.Constant)
+        count = upper.value if plain and isinstance(upper, ast.Constant) else None
+        return (
+            count if isinstance(count, int) and _makes_devices(resolver.value(node.value, module), resolver) else None
+        )
+    value = resolver.value(node, module)
+    if isinstance(value, Application) and isinstance(value.callee, External) and value.callee.name in ARRAYS:
+        first = argument(value.arguments, 0)
+        inner = first.expression if first is not None else None
+        return length_of_devices(inner, first.module, resolver) if first is not None and inner is not None else None
+    named = isinstance(node, ast.Name) and resolver.bindings(node.id, module.table.scope_of[node])
+    bound = named[0] if named and len(named) == 1 and not named[0].path else None
+    return length_of_devices(bound.value, module, resolver) if bound is not None and bound.value is not None else None
 
 
 def _makes_devices(value: Value, resolver: Resolver) -> bool:

@@ -12,7 +12,7 @@ from jaxmigrate.program.callers import callers_of
 from jaxmigrate.program.collectives import (
     COMMUNICATING,
     HOST_SYNCS,
-    PMAP,
+    PMAPS,
     SHARD_MAPS,
     TRANSPARENT,
     argument,
@@ -27,6 +27,7 @@ from jaxmigrate.program.values import (
     Argument,
     External,
     Function,
+    Member,
     Parameter,
     Partial,
     Value,
@@ -35,6 +36,8 @@ from jaxmigrate.program.values import (
 from jaxmigrate.records import record
 
 DEEPEST = 5
+JOINT = named("joint")
+JOINTLY = frozenset({"save", "restore"})
 RUNNERS = named("control-flow", "tree-map")
 LIKE_COLLECTIVES = re.compile("(psum|pmean|pmax|pmin|all_gather|ppermute)_")  # pmean_if_pmap, and its like in libraries
 
@@ -111,6 +114,8 @@ def _of_call(call: ast.Call, module: Module, resolver: Resolver, depth: int) -> 
             yield Operation(f"{name.rpartition('.')[2]}", module, call)
         case External(name=name) if name in HOST_SYNCS:
             yield Operation(name.rpartition(".")[2], module, call)
+        case Member(owner=Application(callee=External(name=maker)), name=name) if maker in JOINT and name in JOINTLY:
+            yield Operation(f"{maker.rpartition('.')[2]}.{name}", module, call)
         case External(name=name) if name in RUNNERS and depth < DEEPEST:
             for given in arguments:
                 yield from _given(given, call, module, resolver, depth)
@@ -145,9 +150,10 @@ def is_device_map(value: Value) -> bool:
     """Whether a value is a function mapped over devices, jitted or not."""
     if not isinstance(value, Application) or not isinstance(value.callee, External):
         return False
-    if value.callee.name == PMAP or value.callee.name in SHARD_MAPS:
+    if value.callee.name in PMAPS or value.callee.name in SHARD_MAPS:
         return True
-    inner = value.arguments[0].value if value.arguments else None
+    given = argument(value.arguments, 0, "fun")
+    inner = given.value if given is not None else None
     return inner is not None and is_device_map(inner)
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ast
+import re
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 
-from jaxmigrate.flow.axes import expression_calls
+from jaxmigrate.flow.axes import expression_calls, last_name
 from jaxmigrate.flow.operations import Operation, operations, same_sequence
 from jaxmigrate.program.library import named
 from jaxmigrate.program.modules import Module
@@ -16,6 +17,15 @@ from jaxmigrate.program.values import Application, External, Function, Value
 from jaxmigrate.records import record, replace
 
 PROCESS_INDEX = named("process-index")
+CLOCK_NAMES = named("clock")
+CLOCKS = ("time.time(", "perf_counter(", "monotonic(", "time()")
+HANDLERS = ("except ", "except:")
+SEVERAL = ("process_index", "process_count", "host_id", "host_count", "distributed.initialize", "multihost_utils")
+# What every process runs into at the same time, as a rule
+EXPECTED = re.compile(
+    "StopIteration|Keyboard|Import|ModuleNotFound|Attribute|Name|Key|Index|FileNotFound|Timeout|Queue|Empty"
+)
+WRAPPING = frozenset({"enumerate", "tqdm", "zip", "reversed", "list", "sorted"})
 PLAIN = (ast.Assign, ast.Expr, ast.Return, ast.AugAssign, ast.AnnAssign, ast.FunctionDef, ast.ClassDef, ast.Import)
 ENDS = ast.Return | ast.Raise | ast.Continue | ast.Break
 
@@ -32,6 +42,8 @@ class ProcessBranch:
 def process_branches(module: Module, resolver: Resolver) -> Iterator[ProcessBranch]:
     """The branches of a module on the process index whose ways differ in their operations."""
     words = ("process_index", "host_id", *_helpers(resolver))
+    if any(word in module.text for word in CLOCKS + HANDLERS) and _has_several(resolver):
+        words = (*words, *CLOCKS, *HANDLERS)
     if not any(word in module.text for word in words):
         return
     statements = _statements(module.tree)
@@ -113,14 +125,56 @@ def _of_body(
         match statement:
             case ast.If(test=test) | ast.While(test=test) if differs(test, way.module, way.resolver):
                 yield from _of_branch(way, statement, rest, inside)
-            case ast.For(iter=iterable) if _is_range(iterable) and differs(iterable, way.module, way.resolver):
+            case ast.For(iter=iterable) if _is_own_part(iterable, way.module, way.resolver):
                 for operation in operations(statement.body, way.module, way.resolver)[:1]:
                     yield ProcessBranch(way.module, iterable, operation)
+            case ast.Try() if way.loop is not None and _has_several(way.resolver):
+                yield from _of_handlers(way, statement, inside, way.resolver)
         inner, is_loop = way, False
         if isinstance(statement, ast.For | ast.AsyncFor | ast.While):
             inner, is_loop = replace(way, loop=tuple(statement.body)), True
         for part in _bodies(statement):
             yield from _of_body(inner, part, rest, [] if is_loop else inside)
+
+
+def _of_handlers(way: _Way, node: ast.Try, inside: Sequence[ast.stmt], resolver: Resolver) -> Iterator[ProcessBranch]:
+    """Where a process that alone could not read its data leaves out what the others do in that round of a loop."""
+    if operations(node.body, way.module, resolver):
+        return  # the others were told of it there
+    for handler in node.handlers:
+        end, kind = _end(handler.body), handler.type
+        if kind is None or not isinstance(end, ast.Continue | ast.Break) or EXPECTED.search(ast.unparse(kind)):
+            continue
+        missed = [*inside, *(way.loop or ())] if isinstance(end, ast.Break) else inside
+        for operation in operations([*node.orelse, *missed], way.module, resolver)[:1]:
+            yield ProcessBranch(way.module, kind, operation)
+
+
+def _is_own_part(iterable: ast.expr, module: Module, resolver: Resolver) -> bool:
+    """Whether a loop is over what each process has its own number of: a range of its index, or every n-th element."""
+    while isinstance(iterable, ast.Call) and last_name(iterable.func) in WRAPPING and iterable.args:
+        iterable = iterable.args[0]
+    if _is_range(iterable):
+        return differs(iterable, module, resolver)
+    if isinstance(iterable, ast.Name):
+        bindings = resolver.bindings(iterable.id, module.table.scope_of[iterable])
+        above = [b for b in bindings if getattr(b.node, "lineno", 0) < iterable.lineno and not b.path]
+        value = max(above, key=lambda b: getattr(b.node, "lineno", 0)).value if above else None
+    else:
+        value = iterable
+    part = value.slice if isinstance(value, ast.Subscript) else None
+    return isinstance(part, ast.Slice) and any(
+        _reads_index(resolver.value(call.func, module), resolver) for call in expression_calls(part)
+    )
+
+
+def _has_several(resolver: Resolver) -> bool:
+    """Whether the program is written for several processes."""
+    found = resolver.remembered.get("several processes")
+    if not isinstance(found, bool):
+        found = any(word in module.text for module in resolver.project.named for word in SEVERAL)
+        resolver.remembered["several processes"] = found
+    return found
 
 
 def _is_range(node: ast.expr) -> bool:
@@ -184,7 +238,10 @@ def differs(test: ast.expr, module: Module, resolver: Resolver) -> bool:
     """Whether a test certainly reads the process index: directly, through a function that does nothing else, or
     through a name or attribute assigned from it.
     """
-    if any(_reads_index(resolver.value(call.func, module), resolver) for call in expression_calls(test)):
+    calls = list(expression_calls(test))
+    if any(_reads_index(resolver.value(call.func, module), resolver) for call in calls):
+        return True
+    if any(_reads_own_file(call, module, resolver) for call in calls) or _reads_clock(test, module, resolver):
         return True
     names = [n for n in walk(test) if isinstance(n, ast.Name | ast.Attribute)]
     return any(_is_index_call(resolver.value(n, module)) or _from_index(n, module, resolver) for n in names)
@@ -195,6 +252,36 @@ def _reads_index(value: Value, resolver: Resolver) -> bool:
         tested = _tested(value.node) if value.node.name in _helpers(resolver) else None
         return tested is not None and differs(tested, value.module, resolver)
     return _is_index(value)
+
+
+def _reads_own_file(call: ast.Call, module: Module, resolver: Resolver) -> bool:
+    """`exists(path)`, where the path holds the index of the process."""
+    if last_name(call.func) not in ("exists", "isfile", "isdir", "is_file", "is_dir"):
+        return False
+    names = [one for one in walk(call) if isinstance(one, ast.Name)]
+    bound = [
+        b.value for one in names for b in resolver.bindings(one.id, module.table.scope_of[one]) if b.value is not None
+    ]
+    inside = [inner for value in bound for inner in expression_calls(value)]
+    return any(_is_index(resolver.value(inner.func, module)) for inner in inside)
+
+
+def _reads_clock(test: ast.expr, module: Module, resolver: Resolver) -> bool:
+    """Whether a test compares times, of which each process has its own."""
+    if not any(word in module.text for word in CLOCKS) or not _has_several(resolver):
+        return False
+    for compared in (one for one in walk(test) if isinstance(one, ast.Compare)):
+        names = [one for one in walk(compared) if isinstance(one, ast.Name)]
+        bound = [b.value for one in names for b in resolver.bindings(one.id, module.table.scope_of[one])]
+        values = [compared, *(value for value in bound if isinstance(value, ast.BinOp))]
+        if any(_is_clock(call, module, resolver) for value in values for call in expression_calls(value)):
+            return True
+    return False
+
+
+def _is_clock(call: ast.Call, module: Module, resolver: Resolver) -> bool:
+    value = resolver.value(call.func, module)
+    return isinstance(value, External) and value.name in CLOCK_NAMES
 
 
 def _is_index(value: Value) -> bool:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Collection, Iterator
 
-from jaxmigrate.flow.specs import out_vars, spec_axes, spec_var
-from jaxmigrate.flow.variance import EQUAL, MAY, Reading, Var, read
-from jaxmigrate.program.collectives import PMAP, TRANSPARENT, VMAP, argument
+from jaxmigrate.flow.meshes import axes_with_one_device, length_of_devices
+from jaxmigrate.flow.specs import out_vars, spec_axes, spec_calls, spec_var
+from jaxmigrate.flow.variance import EQUAL, MAY, Level, Reading, Var, read
+from jaxmigrate.flow.variance.lattice import DATA
+from jaxmigrate.program.collectives import ONE_AXIS_MAPS, PMAPS, SHARD_MAPS, TRANSPARENT, VMAP, argument
+from jaxmigrate.program.library import named
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver, is_classmethod, is_static, returned_by
 from jaxmigrate.program.scopes import positional_names
@@ -23,7 +27,17 @@ from jaxmigrate.program.values import (
     Partial,
     Value,
 )
-from jaxmigrate.records import record
+from jaxmigrate.records import record, replace
+
+DATA_NAMES = re.compile(
+    r"^(x|y|xs|ys|xb|yb|inputs?|images?|imgs?|labels?|targets?|tokens?|input_ids|obs|observations?|features?|examples?)$"
+    "|batch|image|label|data$|dataset|minibatch|sample"
+)
+NO_DATA = re.compile(
+    "param|state|stat|net|size|shape|axis|axes|key|rng|step|idx|index|num|count|meta|mask|weight|norm|fn|sampler"
+)
+
+CHECKING = named("checking")
 
 
 @record(eq=False)
@@ -122,23 +136,59 @@ def read_map(
     """
     values = [EQUAL if n in equal else value for n, value in enumerate(arguments(found, resolver))]
     given = {k: v for k, v in zip(found.parameters(), values, strict=True) if k not in omitted}
-    return read(found.mapped, [], found.axes or frozenset(), resolver, given, trusting=trusting, lenient=True)
+    checked = is_checked(found, resolver)
+    return read(
+        found.mapped, [], found.axes or frozenset(), resolver, given, trusting=trusting, lenient=True, checked=checked
+    )
 
 
 def arguments(found: DeviceMap, resolver: Resolver) -> list[Var]:
-    """pmap's stacked arguments may be equal on all devices, for all that is known; a split block is not."""
-    count = len(found.parameters())
-    if found.name in (PMAP, VMAP):
-        static = _numbers(found.keyword("static_broadcasted_argnums", 3), resolver) if found.name == PMAP else ()
-        shared = _broadcast(found, resolver)
-        return [EQUAL if index in static or index in shared else MAY for index in range(count)]
+    """pmap's stacked arguments may be equal on all devices, for all that is known; a split block is not.
+
+    Nor is what has the name of data.
+    """
+    names = found.parameters()
+    given = (
+        _by_specs(found, len(names), resolver) if found.name in SHARD_MAPS else _by_axes(found, len(names), resolver)
+    )
+    for number, (name, one) in enumerate(zip(names, given, strict=True)):
+        own = one.level == Level.YES or (one == MAY and found.name in PMAPS)
+        if own and one.parts is None and one.fields is None and is_data(name):
+            given[number] = Var(Level.YES, marks=frozenset([DATA]))
+    return given
+
+
+def _by_axes(found: DeviceMap, count: int, resolver: Resolver) -> list[Var]:
+    if found.name in ONE_AXIS_MAPS:
+        return _along_one_axis(found, count, resolver)
+    static = _numbers(found.keyword("static_broadcasted_argnums", 3), resolver) if found.name in PMAPS else ()
+    shared = _broadcast(found, resolver)
+    return [EQUAL if index in static or index in shared else MAY for index in range(count)]
+
+
+def _by_specs(found: DeviceMap, count: int, resolver: Resolver) -> list[Var]:
     specs = found.keyword("in_specs", 2)
     if specs is None or specs.expression is None:
         return [MAY] * count
-    if isinstance(specs.expression, ast.Tuple | ast.List):
-        given = [spec_var(e, specs.module, resolver) for e in specs.expression.elts]
+    listed = resolver.container(specs.expression, specs.module)
+    if listed is not None and isinstance(listed[0], ast.Tuple | ast.List):
+        given = [spec_var(e, listed[1], resolver, found.axes) for e in listed[0].elts]
         return [*given, *[MAY] * count][:count]
-    return [spec_var(specs.expression, specs.module, resolver)] * count
+    return [spec_var(specs.expression, specs.module, resolver, found.axes)] * count
+
+
+def is_data(name: str) -> bool:
+    """Whether a parameter is by its name a device's own part of the data."""
+    return DATA_NAMES.search(name.lower()) is not None and NO_DATA.search(name.lower()) is None
+
+
+def _along_one_axis(found: DeviceMap, count: int, resolver: Resolver) -> list[Var]:
+    """The arguments of a map that splits them along numbered dimensions: blocks, and what has None is one for all."""
+    given = found.keyword("in_axes")
+    axes = resolver.literal(given) if given is not None else ...
+    each = axes if isinstance(axes, tuple) else [axes] * count
+    kinds = [EQUAL if one is None else Var(Level.YES) if isinstance(one, int) else MAY for one in each]
+    return [*kinds, *[MAY] * count][:count]
 
 
 def _numbers(given: Argument | None, resolver: Resolver) -> frozenset[int]:
@@ -164,7 +214,7 @@ def _broadcast(found: DeviceMap, resolver: Resolver) -> frozenset[int]:
 
 def is_unchecked(found: DeviceMap, resolver: Resolver) -> bool:
     """Whether JAX does not check what varies: always under pmap, under shard_map where that is turned off."""
-    if found.name in (PMAP, VMAP):
+    if found.name == VMAP or found.name in PMAPS:
         return True
     off = found.keyword("check_vma") or found.keyword("check_rep")
     return off is not None and resolver.argument_values(off) == (Constant(False),)
@@ -173,9 +223,40 @@ def is_unchecked(found: DeviceMap, resolver: Resolver) -> bool:
 def is_checked(found: DeviceMap, resolver: Resolver) -> bool:
     """Whether JAX checks what varies, for certain: a public shard_map that nothing turns that off for."""
     on = found.keyword("check_vma") or found.keyword("check_rep")
-    if found.name != "jax.shard_map" or any(a.keyword in ("*", "**") for a in found.application.arguments):
+    if found.name not in CHECKING or any(a.keyword in ("*", "**") for a in found.application.arguments):
         return False
     return on is None or resolver.argument_values(on) == (Constant(True),)
+
+
+def along_each_axis(found: DeviceMap, resolver: Resolver) -> list[DeviceMap]:
+    """A map as its devices along one axis see it, for each of its axes: these may hold what those along another do not.
+
+    Of a mesh out of sight, the axes are those that the map's specs name.
+    """
+    axes = found.axes
+    if axes is None and found.name in SHARD_MAPS:
+        axes = _axes_of_specs(found, resolver) - axes_of_one(found, resolver)
+    if axes is None or len(axes) <= 1:
+        return [found if axes == found.axes else replace(found, axes=axes or None)]
+    return [replace(found, axes=frozenset([axis])) for axis in sorted(axes)]
+
+
+def _axes_of_specs(found: DeviceMap, resolver: Resolver) -> frozenset[str]:
+    given = [found.keyword("in_specs", 2), found.keyword("out_specs", 3)]
+    calls = [c for g in given if g and g.expression is not None for c in spec_calls(g.expression, g.module, resolver)]
+    return frozenset().union(*(axes for _, _, axes in calls))
+
+
+def axes_of_one(found: DeviceMap, resolver: Resolver) -> frozenset[str]:
+    """The axes of a map along which there is one device for certain: nothing differs along them."""
+    if found.name in PMAPS:
+        devices, size = found.keyword("devices", 4), found.keyword("axis_size", 6)
+        one = size is not None and resolver.argument_values(size) == (Constant(1),)
+        if devices is not None and devices.expression is not None:
+            one |= length_of_devices(devices.expression, devices.module, resolver) == 1
+        return (found.axes or frozenset()) if one else frozenset()
+    mesh = found.keyword("mesh", 1) if found.name in SHARD_MAPS else None
+    return axes_with_one_device(mesh, resolver) if mesh is not None else frozenset()
 
 
 def unreduced_outputs(found: DeviceMap, reading: Reading, resolver: Resolver) -> Iterator[tuple[Module, ast.expr, str]]:
@@ -185,12 +266,13 @@ def unreduced_outputs(found: DeviceMap, reading: Reading, resolver: Resolver) ->
         return resolver.value(node, module) == Constant(None)
 
     def is_replicated(node: ast.expr, module: Module) -> bool:
-        return spec_axes(node, module, resolver) == frozenset()
+        named = spec_axes(node, module, resolver)
+        return named is not None and not named & (found.axes or frozenset())
 
     given, test = found.keyword("out_specs", 3), is_replicated
-    if found.name == PMAP:
+    if found.name in PMAPS:
         given, test = found.keyword("out_axes"), is_none
-    elif found.name == VMAP or found.axes is None or not is_unchecked(found, resolver):
-        return  # over a mesh out of sight, a reduction may be over all of its axes
+    elif found.name == VMAP or found.axes is None or not (is_unchecked(found, resolver) or is_checked(found, resolver)):
+        return
     if given is not None and given.expression is not None:
-        yield from out_vars(given.expression, given.module, reading.returned, test)
+        yield from out_vars(given.expression, given.module, reading.returned, test, resolver)

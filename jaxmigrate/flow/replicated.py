@@ -10,23 +10,26 @@ import ast
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from jaxmigrate.flow.axes import by_last_name
+from jaxmigrate.flow.axes import by_last_name, last_name
 from jaxmigrate.flow.layout.idioms import BROADCASTS, REPLICATES, STACKS, single_return
 from jaxmigrate.flow.mapped_methods import MappedMethods
 from jaxmigrate.flow.operations import is_device_map
 from jaxmigrate.flow.readings import DeviceMap
 from jaxmigrate.flow.variance.hidden import TELLING
-from jaxmigrate.flow.variance.methods import KEY
+from jaxmigrate.flow.variance.run import KEY
 from jaxmigrate.program.callers import callers_of
+from jaxmigrate.program.library import named
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.passing import passed_by
 from jaxmigrate.program.resolve import Resolver, returned_by
 from jaxmigrate.program.scopes import Binding, FunctionNode, Scope, defaults_of, positional_names
 from jaxmigrate.program.trees import ANY_TREE_MAPS
+from jaxmigrate.program.trust import Trust
 from jaxmigrate.program.values import Application, External, Function, Parameter, Value, Values
 from jaxmigrate.records import made, record, replace
 
 DEEPEST = 5
+TILES = named("tiles")
 
 
 class Call(NamedTuple):
@@ -109,6 +112,22 @@ class Replicated:
     def counts(self, module: Module) -> bool:
         """Whether a module's calls count."""
         return self.tests or not module.is_test
+
+    def calls(self, found: DeviceMap) -> Iterator[tuple[ast.Call, Module]]:
+        """The calls of what a map makes, and of functions that give back what such a call gives."""
+        for call in self._calls(found):
+            yield call.node, call.module
+            around = call.module.table.parents.get(call.node)
+            within = self._function_around(call.node, call.module) if isinstance(around, ast.Return) else None
+            if isinstance(within, ast.FunctionDef):
+                yield from self._named_calls(within)
+
+    @staticmethod
+    def _function_around(node: ast.AST, module: Module) -> ast.AST | None:
+        """The function that a node stands in."""
+        while node in module.table.parents and not isinstance(node, ast.FunctionDef | ast.Lambda):
+            node = module.table.parents[node]
+        return node
 
     def _calls(self, found: DeviceMap) -> Iterator[Call]:
         most, node = len(found.parameters()), found.application.node
@@ -285,6 +304,8 @@ class Replicated:
         if self.methods.is_called(call, module):
             return None
         callee = callees[0] if len(callees) == 1 else None
+        if callee is not None and self._is_declared(callee):
+            return True
         if isinstance(callee, Function):
             returned = _only_return(callee.node)
             return isinstance(returned, ast.Call) and self._made_equal(returned, callee.module, depth) is True
@@ -302,11 +323,18 @@ class Replicated:
         function = operands[0] if len(operands) == 1 else None
         return isinstance(function, Function) and not TELLING.search(ast.unparse(function.node))
 
+    def _is_declared(self, callee: Value) -> bool:
+        """Whether the user declares that a function gives each device the same."""
+        trust = Trust(self.resolver.project.declared)
+        if isinstance(callee, External):
+            return trust.declares("replicates", callee.name)
+        return isinstance(callee, Function) and trust.of_project("replicates", callee)
+
     def _repeats(self, call: ast.Call, module: Module) -> bool:
         """Whether a call puts one thing on a leading axis again and again."""
         callee = self.resolver.value(call.func, module)
         name = callee.name if isinstance(callee, External) else ""
-        if name in REPLICATES or name in BROADCASTS:
+        if name in REPLICATES or name in BROADCASTS or (name in TILES and _repeats_rows(call)):
             return True
         match call.args[:1]:
             case [ast.BinOp(left=ast.List(elts=[_]), op=ast.Mult())] if name in STACKS:
@@ -314,6 +342,18 @@ class Replicated:
             case [ast.ListComp(elt=ast.Name(id=one), generators=[ast.comprehension(target=ast.Name(id=each))])]:
                 return name in STACKS and one != each
         return False
+
+
+def _repeats_rows(call: ast.Call) -> bool:
+    """Whether a call repeats one row: `tile(key[None], (n, 1))`, `tile(key, (n, 1))`, `repeat(key[None], n)`."""
+    match call.args:
+        case [ast.Subscript(slice=ast.Constant(value=None) | ast.Tuple(elts=[ast.Constant(value=None), *_])), *_]:
+            return True
+        case [ast.Call(func=function), *_] if last_name(function) == "expand_dims":
+            return True
+        case [_, ast.Tuple(elts=[_, *ones])] if ones:  # of a key's two numbers
+            return all(isinstance(one, ast.Constant) and one.value == 1 for one in ones)
+    return False
 
 
 def _nearest_before(node: ast.Name, bindings: Sequence[Binding]) -> Sequence[Binding]:

@@ -6,7 +6,8 @@ import ast
 from collections.abc import Callable, Iterator
 
 from jaxmigrate.flow.axis_values import axis_names
-from jaxmigrate.flow.variance import Level, Var
+from jaxmigrate.flow.variance import Level, Var, dict_of, tuple_of
+from jaxmigrate.flow.variance.library import MUTATORS
 from jaxmigrate.program.collectives import SPECS
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver
@@ -27,17 +28,45 @@ def spec_axes(node: ast.expr, module: Module, resolver: Resolver) -> frozenset[s
     return frozenset(names)
 
 
-def spec_var(node: ast.expr, module: Module, resolver: Resolver) -> Var:
+def spec_var(node: ast.expr, module: Module, resolver: Resolver, over: frozenset[str] | None = None) -> Var:
     """What a block with this spec is: equal on all devices under `P()`, different under one that splits it.
 
-    What has None for a spec holds no arrays: it is what an argument is that a jit around takes for static.
+    Asked about the devices along some axes: those that the spec does not name hold equal blocks. What has None for a
+    spec holds no arrays: it is what an argument is that a jit around takes for static.
     """
     if resolver.value(node, module) == Constant(None):
         return Var(Level.NO)
+    listed = resolver.container(node, module)
+    if listed is not None:
+        made = _of_listed(*listed, resolver, over)
+        return made if listed[0] is node or not _is_changed(node, module) else Var(Level.MAY)
     axes = spec_axes(node, module, resolver)
     if axes is None:
         return Var(Level.MAY)
-    return Var(Level.YES if axes else Level.NO)
+    return Var(Level.YES if (axes if over is None else axes & over) else Level.NO)
+
+
+def _is_changed(node: ast.expr, module: Module) -> bool:
+    """Whether something is stored in what a name holds, or a method of it is called that may."""
+    names = [one for one in module.table.parents if isinstance(one, ast.Name) and one.id == getattr(node, "id", "")]
+    above = [module.table.parents[one] for one in names]
+    stored = any(isinstance(one, ast.Subscript) and not isinstance(one.ctx, ast.Load) for one in above)
+    return stored or any(isinstance(one, ast.Attribute) and one.attr in MUTATORS for one in above)
+
+
+def _of_listed(
+    node: ast.Dict | ast.Tuple | ast.List, module: Module, resolver: Resolver, over: frozenset[str] | None
+) -> Var:
+    """What a tuple or dictionary of blocks is."""
+    if isinstance(node, ast.Dict):
+        names = [key.value if isinstance(key, ast.Constant) else None for key in node.keys]
+        if not all(isinstance(name, str) for name in names):
+            return Var(Level.MAY)
+        values = [spec_var(one, module, resolver, over) for one in node.values]
+        return dict_of({str(name): value for name, value in zip(names, values, strict=True)})
+    if any(isinstance(one, ast.Starred) for one in node.elts):
+        return Var(Level.MAY)
+    return tuple_of([spec_var(one, module, resolver, over) for one in node.elts])
 
 
 def spec_calls(node: ast.expr, module: Module, resolver: Resolver) -> Iterator[tuple[Module, ast.expr, frozenset[str]]]:
@@ -56,13 +85,33 @@ def spec_calls(node: ast.expr, module: Module, resolver: Resolver) -> Iterator[t
 
 
 def out_vars(
-    node: ast.expr, module: Module, value: Var, replicated: Callable[[ast.expr, Module], bool]
+    node: ast.expr, module: Module, value: Var, replicated: Callable[[ast.expr, Module], bool], resolver: Resolver
 ) -> Iterator[tuple[Module, ast.expr, str]]:
     """The output declarations that say replicated of a value that certainly varies, and which output each means."""
-    if not isinstance(node, ast.Tuple | ast.List):
+    yield from _out_vars(node, module, value, replicated, resolver, "")
+
+
+def _out_vars(
+    node: ast.expr,
+    module: Module,
+    value: Var,
+    replicated: Callable[[ast.expr, Module], bool],
+    resolver: Resolver,
+    which: str,
+) -> Iterator[tuple[Module, ast.expr, str]]:
+    listed = resolver.container(node, module)
+    if listed is None:
         if value.level == Level.YES and replicated(node, module):
-            yield module, node, "the output"
-    elif value.parts is not None and len(value.parts) == len(node.elts):
-        for index, (element, part) in enumerate(zip(node.elts, value.parts, strict=True)):
-            if part.level == Level.YES and replicated(element, module):
-                yield module, element, f"output {index}"
+            yield module, node, f"output {which}" if which else "the output"
+        return
+    display, home = listed
+    if isinstance(display, ast.Dict):
+        for key, element in zip(display.keys, display.values, strict=True):
+            name = key.value if isinstance(key, ast.Constant) else None
+            if isinstance(name, str) and value.fields is not None and name in value.fields:
+                inner = f"{which}[{name!r}]" if which else repr(name)
+                yield from _out_vars(element, home, value.fields[name], replicated, resolver, inner)
+    elif value.parts is not None and len(value.parts) == len(display.elts):
+        for index, (element, part) in enumerate(zip(display.elts, value.parts, strict=True)):
+            inner = f"{which}[{index}]" if which else str(index)
+            yield from _out_vars(element, home, part, replicated, resolver, inner)

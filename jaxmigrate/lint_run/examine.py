@@ -151,6 +151,7 @@ def _asked(
 
     with without_collector():
         project = Project((), disk.text, common=piece.common)
+        project.declared = piece.declared
         modules, errors = parsed([source for source in sources if _can_matter(source, project)])
         project.adopt(modules)
         findings, failed = _found(modules, lambda asked: ask(asked, project, names, piece.target), names)
@@ -178,7 +179,7 @@ def _found(
             findings += ask([module])
         except Exception as error:  # noqa: BLE001 - the other files are not to suffer
             what = " ".join(f"{type(error).__name__}: {error}".split())
-            told = f"{FAILED} ({what}), so nothing is told of it; please report it"
+            told = f"{FAILED} ({what}), so it was not checked; please report it"
             errors.append(SourceError(names.get(module.path, module.path.as_posix()), told))
     return sorted(findings), errors
 

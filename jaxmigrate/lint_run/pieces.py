@@ -6,6 +6,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from jaxmigrate.program.declarations import NOTHING_DECLARED, Declarations
+
 MOST_FILES = 250
 
 
@@ -17,17 +19,24 @@ class Piece(NamedTuple):
         names: The same for all files of the project: what findings in them are reported under.
         common: The folder that holds all files of the project.
         target: The oldest JAX that the project must run on, None for the newest.
+        declared: What the project declares of functions.
     """
 
     files: tuple[tuple[str, Path], ...]
     common: Path
     target: tuple[int, ...] | None = None
+    declared: Declarations = NOTHING_DECLARED
 
 
-def pieces(files: Sequence[tuple[str, Path]], common: Path, target: tuple[int, ...] | None = None) -> list[Piece]:
+def pieces(
+    files: Sequence[tuple[str, Path]],
+    common: Path,
+    target: tuple[int, ...] | None = None,
+    declared: Declarations = NOTHING_DECLARED,
+) -> list[Piece]:
     """The files in groups that lie together, for they import one another; few pieces change when a file is added."""
     ordered = sorted(files, key=lambda file: file[1].parts)
-    return [Piece(tuple(group), common, target) for group in _merged(_split(ordered, len(common.parts)))]
+    return [Piece(tuple(group), common, target, declared) for group in _merged(_split(ordered, len(common.parts)))]
 
 
 def _split(files: Sequence[tuple[str, Path]], depth: int) -> Iterator[Sequence[tuple[str, Path]]]:

@@ -12,6 +12,7 @@ from jaxmigrate.flow.layout.choices import OpChoice
 from jaxmigrate.flow.layout.idioms import Idioms
 from jaxmigrate.flow.layout.objects import REPLACES
 from jaxmigrate.flow.layout.state import Op
+from jaxmigrate.migrate import placing
 from jaxmigrate.migrate.names import FileNames
 from jaxmigrate.migrate.sharing import Shared
 from jaxmigrate.program.modules import Module
@@ -28,6 +29,7 @@ from jaxmigrate.program.operations import (
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.values import External
 
+ARRAY_METHODS = frozenset({"astype", "dtype", "item", "mean", "sum", "tolist"})
 BROADCAST = "jaxline.utils.bcast_local_devices"
 
 
@@ -37,12 +39,16 @@ class Program:
 
     `unlike`: a map may give an output under `out_axes=None`, or an unchecked shard_map one under `P()`, that is not the
     same on all devices. `own`: where there are several processes, each has an array of its own of such an output.
+    `placed`: some code keeps arrays on one device, beside which what lies on all of them is refused. `gives_up`: some
+    code on the host deletes or donates arrays.
     """
 
     processes: bool
     guarded: bool
     unlike: bool = False
     own: bool = False
+    placed: bool = False
+    gives_up: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -331,15 +337,25 @@ class ArrayWriter:
             yield DropStatement(statement)
         elif one == "{}":
             yield Replace(op.node, code("$x", x=op.operand))
-        elif op.form != "tree":
+        elif op.form != "tree" or self._is_array(op.node):
             yield Replace(op.node, code(one.format("$x"), x=op.operand))
         else:
             yield Replace(op.node, code(f"{self._jax}.tree.map(lambda x: {one.format('x')}, $x)", x=op.operand))
 
+    def _is_array(self, node: ast.expr) -> bool:
+        """Whether what is read of a value shows that it is one array: a method that no class of the project has."""
+        reads = self.module.table.parents.get(node)
+        if not isinstance(reads, ast.Attribute) or reads.attr not in ARRAY_METHODS:
+            return False
+        return not any(f"def {reads.attr}(" in module.text for module in self.resolver.project.named)
+
     def _one_of(self, choice: OpChoice) -> str:
         """What becomes of one array of which device 0's slice was taken."""
         numpy = self._numpy_of(choice.op.operand)
-        local, copied = self.program.guarded and not choice.op.fetched, choice.donated and not choice.op.fetched
+        if choice.op.fetched:
+            return "{}"
+        from_one = self.program.placed and placing.takes_from_one(self.resolver, choice.op.node, self.module)
+        local, copied = self.program.guarded or from_one, choice.donated or self.program.gives_up
         one = "{}.addressable_data(0)" if local and numpy is None else "{}"
         return f"{numpy or self.names.of('jax.numpy')}.copy({one})" if copied else one
 

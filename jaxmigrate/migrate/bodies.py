@@ -9,12 +9,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from jaxmigrate.migrate.maps import Array, MapPlan
+from jaxmigrate.migrate.names import names_in
+from jaxmigrate.migrate.style import style_of
 from jaxmigrate.program.modules import Module
-from jaxmigrate.program.operations import First, Operation, Replace, ReplaceStatement, code
+from jaxmigrate.program.operations import Before, First, Operation, Replace, ReplaceStatement, code
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.scopes import FunctionNode, Scope
-from jaxmigrate.program.sites import mapped_values
-from jaxmigrate.program.values import Function, Partial
+from jaxmigrate.program.sites import mapped_function
+from jaxmigrate.program.values import Function
 
 SPLITS = frozenset({"split", "fold_in", "PRNGKey", "key", "normal", "uniform"})
 Named = ast.FunctionDef | ast.AsyncFunctionDef
@@ -147,7 +149,66 @@ class Body:
             return None
         if any(array.fields and not isinstance(element, ast.Name) for element, array in pairs):
             return self._named_first(function, value, pairs)
+        together = self._together(function, value, pairs)
+        if together is not None:
+            return together
         return [operation for element, array in pairs for operation in self._changed(function, element, array)]
+
+    def _together(
+        self, function: FunctionNode, value: ast.expr, pairs: Sequence[tuple[ast.expr, Array]]
+    ) -> list[Operation] | None:
+        """The mapped axis put into several outputs, or into one of several lines, by a statement above the return."""
+        statement = self._own_statement(function, value)
+        trees = [(e, a) for e, a in pairs if a.drops and not _is_key(function, e)]
+        if statement is None or not trees or len({array.axis for _, array in trees}) > 1:
+            return None
+        axis = trees[0][1].axis
+        if len(pairs) == 1:
+            if self._fits(statement, value, axis):
+                return None
+            out = self._free(function, "out")
+            text = f"{out} = $value\nreturn {expanded(out, axis, self.words, is_array=False)}"
+            return [ReplaceStatement(statement, code(text, value=value))]
+        names = [e.id for e, _ in trees if isinstance(e, ast.Name)]
+        rest = [e for e, _ in pairs if all(e is not tree for tree, _ in trees)]
+        if len(trees) < 2 or not all(isinstance(e, ast.Name | ast.Constant) for e in rest):
+            return None
+        keys = [o for e, a in pairs if e in rest for o in self._changed(function, e, a)]
+        if len(set(names)) == len(trees) and not {n.id for e in rest for n in names_in([e])} & {*names}:
+            every = ", ".join(names)
+            above = f"{every} = {expanded(f'({every})', axis, self.words, is_array=False)}"
+            return [*keys, Before(statement, code(above))]
+        first = next(i for i, (e, _) in enumerate(pairs) if e is trees[0][0])
+        if [e for e, _ in pairs][first : first + len(trees)] != [e for e, _ in trees]:
+            return None
+        out = self._free(function, "out")
+        every = ", ".join(f"$e{i}" for i in range(len(trees)))
+        shown = [f"$r{i}" for i in range(len(rest))]
+        shown.insert(first, f"*{out}")
+        given = f"({', '.join(shown)})" if rest else out
+        text = f"{out} = {expanded(f'({every})', axis, self.words, is_array=False)}\nreturn {given}"
+        parts = {f"e{i}": e for i, (e, _) in enumerate(trees)} | {f"r{i}": e for i, e in enumerate(rest)}
+        return [*keys, ReplaceStatement(statement, code(text, **parts))]
+
+    def _own_statement(self, function: FunctionNode, value: ast.expr) -> ast.Return | None:
+        """The return of a value, where other statements can stand above it."""
+        parents = self.function.module.table.parents
+        statement = parents[value]
+        if isinstance(function, ast.Lambda) or not isinstance(statement, ast.Return):
+            return None
+        return None if getattr(parents[statement], "lineno", 0) == statement.lineno else statement
+
+    def _fits(self, statement: ast.Return, value: ast.expr, axis: int) -> bool:
+        """Whether a returned value has room on one line with what puts the mapped axis into it."""
+        text = expanded(ast.unparse(value), axis, self.words, is_array=False)  # however it is broken into lines
+        return statement.col_offset + len(f"return {text}") <= style_of(self.function.module).width
+
+    def _free(self, function: FunctionNode, name: str) -> str:
+        """A name that a function does not use."""
+        taken = {n.id for n in ast.walk(function) if isinstance(n, ast.Name)} | set(self.function.passed_names())
+        while name in taken:
+            name += "_"
+        return name
 
     def _pairs(self, value: ast.expr) -> list[tuple[ast.expr, Array]] | None:
         """The outputs with what is returned for each, where that shows."""
@@ -178,12 +239,8 @@ class Body:
         self, function: FunctionNode, value: ast.expr, pairs: Sequence[tuple[ast.expr, Array]]
     ) -> list[Operation] | None:
         """`return state.replace(...), loss` in two statements, so that the object has a name."""
-        parents = self.function.module.table.parents
-        statement = parents[value]
-        if isinstance(function, ast.Lambda) or not isinstance(statement, ast.Return):
-            return None
-        above = parents[statement]
-        if getattr(above, "lineno", 0) == statement.lineno:  # on one line with what it stands in
+        statement = self._own_statement(function, value)
+        if statement is None:
             return None
         taken = {n.id for n in ast.walk(function) if isinstance(n, ast.Name)} | set(self.function.passed_names())
         lines: list[str] = []
@@ -214,11 +271,8 @@ def body_function(plan: MapPlan, resolver: Resolver, texts: Mapping[Path, str]) 
     site = plan.site
     if plan.choice is not None and plan.choice.squeezes:
         return plan.choice.squeezes[0].function
-    found = mapped_values(site, resolver)
-    value = found[0] if len(found) == 1 else None
-    if isinstance(value, Partial) and value.is_by_name and isinstance(value.callee, Function):
-        value = value.callee
-    if not isinstance(value, Function) or value.module is not site.module:
+    value, _ = mapped_function(site, resolver)
+    if value is None or value.module is not site.module:
         return None
     if isinstance(value.node, ast.Lambda):
         expression = site.mapped.expression if site.mapped is not None else None

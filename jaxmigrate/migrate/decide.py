@@ -12,6 +12,7 @@ from jaxmigrate.migrate.helper import DEFAULT_AXIS, Needs
 from jaxmigrate.migrate.inside import Inside, inside
 from jaxmigrate.migrate.nesting import InPlace, in_place
 from jaxmigrate.migrate.one_device import is_given_one_device, may_give_one_device
+from jaxmigrate.program.library import mentions
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.sites import MappedSite, Reference, axis_of, is_decorator, references
@@ -31,11 +32,7 @@ KEYWORDS = frozenset(
     }
 )
 IMPORTS_JAXLINE = r"^\s*(from|import)\s+jaxline\b"  # which asks for the process itself
-PROCESS_WORDS = re.compile(
-    r"\b(process_index|process_count|host_id|host_count|local_device_count|local_devices|multihost_utils"
-    rf"|make_array_from_process_local_data|jax\.distributed)\b|{IMPORTS_JAXLINE}",
-    re.MULTILINE,
-)
+PROCESS_WORDS = re.compile("|".join((mentions("of-processes"), IMPORTS_JAXLINE)), re.MULTILINE)
 GUARD_WORDS = re.compile(
     r"\b(process_index|process_count|host_id|host_count|multihost_utils|jax\.distributed)\b"
     rf"|{IMPORTS_JAXLINE}",

@@ -113,12 +113,19 @@ def _reason_around(
                 values = resolver.values(call.args[0], module)
                 if any(m.node in nodes for m in maps_reached(values, resolver)):
                     line = f"{module.path.name}:{call.lineno}"
-                    return f", through which a gradient is taken ({line}); map the gradient's function instead"
+                    return (
+                        f", and a gradient is taken through it ({line}); map a function that takes the gradient instead"
+                    )
     use = _Use(site, around, {m.node for m in maps}, resolver)
     if any(isinstance(node, ast.Try) for function in use.between for node in ast.walk(function)):
-        return " and handles exceptions, by one of which the map inside would ask for its axis; drop the try"
+        return (
+            " in a function with a try, which may catch the exception by which the inner map asks for its axis; "
+            "remove the try"
+        )
     if not all(use.stays(inner) for inner in sites):
-        return ", and what leads there is used elsewhere too; give each use a function of its own and run fix again"
+        return (
+            ", and a function on the way there is also used elsewhere; give each use its own function and run fix again"
+        )
     return ""
 
 

@@ -11,12 +11,14 @@ from pathlib import Path
 from jaxmigrate.flow.layout.choices import Layouts
 from jaxmigrate.flow.layout.decide import layouts
 from jaxmigrate.flow.layout.onlookers import Onlookers
+from jaxmigrate.migrate import placing
 from jaxmigrate.migrate.array_writer import Program
 from jaxmigrate.migrate.decide import Decision, Surroundings, default_axis
 from jaxmigrate.migrate.imports import has_jax_import
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.sites import MappedSite, axis_of
+from jaxmigrate.program.trust import Trust
 from jaxmigrate.program.values import Argument, Constant
 
 
@@ -59,11 +61,13 @@ def choose(
     onlookers: Onlookers,
     outside: Mapping[Module, Sequence[MappedSite]],
     unwritten: Collection[ast.expr] = (),
+    trust: Trust | None = None,
 ) -> Chosen:
     """Follows stacked arrays through a project; what cannot be proven is left to the stacked helper.
 
     `texts` are the files that may be rewritten, `onlookers` those of the project that may join, `outside` the sites of
-    modules that run with them and stay as they are, `unwritten` those that were tried in vain.
+    modules that run with them and stay as they are, `unwritten` those that were tried in vain, `trust` is what counts
+    beside proof.
     """
     program = Program(around.processes, around.guarded)
     left = [d for ds in decisions.values() for d in ds if not d.is_plain or d.around]
@@ -77,10 +81,14 @@ def choose(
     def editable(module: Module) -> bool:
         return module.path in texts and can_hold(module)
 
-    found = layouts(resolver, active, candidates, around.processes, around.guarded, axis, editable, onlookers)
+    trust = trust if trust is not None else Trust()
+    found = layouts(resolver, active, candidates, around.processes, around.guarded, axis, editable, onlookers, trust)
     every = {**sites, **outside}
     own = around.processes and _gives_shared(every, found)
     program = replace(program, unlike=_may_be_unlike(every, found, resolver), own=own)
+    replaced = {c.op.node for c in found.ops if c.layout != "stacked"}
+    placed, gives_up = placing.keeps_on_one(resolver, replaced), placing.gives_up(resolver)
+    program = replace(program, placed=placed, gives_up=gives_up)
     squeezed = {s.function.module for c in found.sites.values() if c.is_global for s in c.squeezes}
     more = {*(c.op.module for c in found.ops), *(c.module for c in found.calls), *squeezed} - set(modules.values())
     return Chosen(found, program, tuple(sorted(more, key=lambda m: m.path)), axis)

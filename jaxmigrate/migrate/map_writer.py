@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from jaxmigrate.migrate.bodies import Body, Words, body_function
+from jaxmigrate.migrate.leading_axis import keeps_leading_axis
 from jaxmigrate.migrate.map_places import MapPlaces
 from jaxmigrate.migrate.maps import STACKED, Array, MapPlan
 from jaxmigrate.migrate.names import FileNames, names_in
@@ -144,7 +145,7 @@ class MapWriter:
         """
         if not (self.processes and any(self._is_local(a) or a.local_fields for a in plan.everything)):
             return ""
-        is_open = any(a.local_fields and a.of is None for a in plan.everything)
+        is_open = any(a.local_fields and a.is_open for a in plan.everything)
         if (plan.devices is not None and not plan.mesh) or is_open or not plan.axis_name:
             return None
         if plan.choice is None and not all(a.split for a in plan.outputs):
@@ -152,13 +153,14 @@ class MapWriter:
         name, more = self.shared.name("host_local"), self._local_specs(plan, named)
         if more:
             scalars = any(a.static or a.own or (plan.choice is None and not a.split) for a in plan.inputs)
-            self.shared.needs_specs(scalars=scalars)
+            inputs, outputs = ("**" in more or f"{one}=" in more for one in ("in_specs", "out_specs"))
+            self.shared.needs_specs(inputs=inputs, outputs=outputs, scalars=scalars)
         if plan.given_by_keyword:
             self.shared.needs_keywords()
+        self.shared.needs_mesh(given=bool(plan.mesh))
         if plan.mesh:
-            self.shared.needs_mesh()
             more = f", mesh={plan.mesh}{more}"
-        if not self.shared.one_axis:
+        if not self.shared.one_axis and not self.shared.gives_meshes:
             more = f", axis_name=$axis{more}"
         if fun:
             return f"{name}({fun}{more})"
@@ -267,7 +269,7 @@ class MapWriter:
         spec, jax = self.names.of("jax.sharding.PartitionSpec"), self.names.of("jax")
         found = []
         for name, array in zip(self._own(plan), plan.inputs, strict=True):
-            if array.fields and array.of is None:
+            if array.is_open:
                 fields = ", ".join(f"{f}={spec}($axis)" for f in array.fields)
                 found.append(
                     f"{name}_specs = {jax}.tree.map(lambda _: {spec}(), {name}).{array.method or 'replace'}({fields})"
@@ -276,7 +278,7 @@ class MapWriter:
 
     def _body(self, plan: MapPlan) -> list[Operation] | None:
         """What changes in the mapped function itself, None where it cannot be changed."""
-        if not plan.drops:
+        if not plan.drops or keeps_leading_axis(plan, self.resolver):
             return []
         squeezes = plan.choice.squeezes if plan.choice is not None else ()
         function = body_function(plan, self.resolver, self.texts)
@@ -300,10 +302,8 @@ class MapWriter:
         plan = self._with_mesh(plan)
         if self._local(plan) is None:
             return False
-        body = self._body(plan)
-        if body is not None and plan.spoken and plan.names is not None:
-            return False
-        if body is None and _has_open_fields(plan):
+        body = self._body(plan) if plan.choice is not None or not plan.by_name else None
+        if body is None and any(a.is_open for a in plan.everything):
             return False
         if not self._placed(plan, mapped, wrapped=body is None):
             return False
@@ -312,17 +312,15 @@ class MapWriter:
 
     def _placed(self, plan: MapPlan, mapped: ast.expr, *, wrapped: bool) -> bool:
         """Writes a map that is no decorator in the form that its place asks for."""
+        if plan.mesh:
+            plan = self._mesh_above(plan)
         if not (self.places.is_deferred(plan) or self._asks(plan)):
             self._direct(plan, mapped, wrapped=wrapped)
             return True
         statement = self.module.table.statement_of(plan.site.node)
-        fields = any(a.fields and a.of is None for a in plan.inputs)
+        fields = any(a.is_open for a in plan.inputs)
         if self.stable.is_stable(plan, [mapped]):
-            if (
-                isinstance(statement, ast.Assign)
-                and self.places.is_named(statement, plan)
-                and not self.places.is_magic(statement)
-            ):
+            if isinstance(statement, ast.Assign) and self.places.is_named(statement, plan):
                 return self._define(plan, mapped, statement, wrapped=wrapped)
             return not fields and self._lambda(plan, mapped, wrapped=wrapped)
         if self._asks(plan):  # what is mapped is taken as it is now
@@ -343,7 +341,7 @@ class MapWriter:
     @staticmethod
     def _asks(plan: MapPlan) -> bool:
         """Whether only a function around a map can say what it needs."""
-        fields = any(a.fields and a.of is None for a in plan.inputs)
+        fields = any(a.is_open for a in plan.inputs)
         return plan.by_rows or fields or plan.given_by_keyword or bool(plan.by_keyword)
 
     def _wrapped(self, plan: MapPlan, mapped: str | ast.expr, named: str = "") -> Code:
@@ -352,9 +350,6 @@ class MapWriter:
         if more:
             self.shared.needs_axes(static=any(a.static for a in plan.inputs))
         axis = self._axis(plan)
-        if plan.spoken and plan.names is not None:  # which the mapped function takes by keyword alone
-            given = ", ".join(f"{n}={n}" for n in plan.names)
-            return code(f"{name}(lambda {', '.join(plan.names)}: $fun({given}){more})", fun=mapped, axis=axis)
         return code(f"{name}($fun{more})", fun=_by_name(plan, mapped), axis=axis)
 
     def _wrapper_specs(self, plan: MapPlan, named: str) -> str:
@@ -373,15 +368,13 @@ class MapWriter:
     def _direct(self, plan: MapPlan, mapped: ast.expr, *, wrapped: bool) -> None:
         """`jax.jit(jax.shard_map(...))` in place; what is said more than once is said above the statement."""
         place = self.places.above(plan)
-        above, specs = self._named_specs(plan, wrapped=wrapped, local=True) if place is not None else ([], "")
+        said, specs = self._named_specs(plan, wrapped=wrapped, local=True) if place is not None else ({}, "")
+        above = [f"{name} = {text}" for name, text in said.items()]
         parts: dict[str, str | Part] = {}
-        if plan.mesh:
-            plan = self._mesh_above(plan)
         made = self._whole(plan, mapped, "", specs, wrapped=wrapped)
         local = self._local(plan, "$made", specs)
-        for line in above if local else ():
-            name, _, text = line.partition(" = ")
-            local = local.replace(text, name) if local else local
+        for name, text in said.items():
+            local = local and local.replace(text, name)
         if local and place is not None and self.places.is_value(plan, place):
             name = self.names.free(f"sharded_{self.places.stem(plan)}")
             above.append(f"{name} = $mapped")
@@ -407,17 +400,16 @@ class MapWriter:
         self.operations.append(Before(place, code(f"{name} = $mesh", mesh=made)))
         return replace(plan, mesh=name)
 
-    def _named_specs(self, plan: MapPlan, *, wrapped: bool, local: bool) -> tuple[list[str], str]:
-        """Statements that name what would stand at a site more than once, and the keywords of shard_map then."""
+    def _named_specs(self, plan: MapPlan, *, wrapped: bool, local: bool) -> tuple[dict[str, str], str]:
+        """Names for what would stand at a site more than once, and the keywords of shard_map then."""
         specs = self._specs(plan)
         texts, names = named([specs.inputs(), specs.outputs()], plan)
         names = {self.names.free(name): text for name, text in names.items()}
-        lines = [f"{name} = {text}" for name, text in names.items()]
         again = wrapped and self._wrapper_specs(plan, "**") == ", **"
         if again or (local and ", **" in (self._local(plan, "$made", "**") or "")):
             stem = self.names.free(f"{self.places.stem(plan)}_specs")
-            return [*lines, f"{stem} = dict(in_specs={texts[0]}, out_specs={texts[1]})"], f"**{stem}"
-        return lines, f"in_specs={texts[0]}, out_specs={texts[1]}" if lines else ""
+            return {**names, stem: f"dict(in_specs={texts[0]}, out_specs={texts[1]})"}, f"**{stem}"
+        return names, f"in_specs={texts[0]}, out_specs={texts[1]}" if names else ""
 
     def _put(self, plan: MapPlan, made: Code, local: str | None) -> None:
         if local:
@@ -433,8 +425,6 @@ class MapWriter:
         """
         if plan.names is None and (plan.given_by_keyword or plan.by_keyword):
             return False
-        if plan.mesh:
-            plan = self._mesh_above(plan)
         named = plan.given_by_keyword or plan.by_keyword
         signature = given = ", ".join(plan.names) if named and plan.names is not None else "*args"
         options, parts = self._options(plan)
@@ -458,18 +448,16 @@ class MapWriter:
         assert isinstance(target, ast.Name)
         if plan.names is None and (plan.given_by_keyword or plan.by_keyword or any(a.fields for a in plan.inputs)):
             return False
-        if plan.mesh:
-            plan = self._mesh_above(plan)
         names = plan.names
         signature = given = ", ".join(names) if names is not None else "*args"
         open_fields = self._field_specs(plan)
-        above, specs = ([], "") if open_fields else self._named_specs(plan, wrapped=wrapped, local=True)
+        said, specs = ({}, "") if open_fields else self._named_specs(plan, wrapped=wrapped, local=True)
         made = self._whole(plan, mapped, self._rows_of(plan, names), specs, wrapped=wrapped)
         inside = "".join(f"    {line}\n" for line in open_fields)
         decorators = self._jit_decorators(plan, self.ids[plan.site.node], specs)
         heads = "".join(f"@$decorator{i}\n" for i in range(len(decorators)))
         parts: dict[str, str | Part] = {f"decorator{i}": d for i, d in enumerate(decorators)}
-        named_first = "".join(f"{line}\n" for line in above)
+        named_first = "".join(f"{name} = {text}\n" for name, text in said.items())
         text = f"{named_first}{heads}def {target.id}({signature}):\n{inside}    return $mapped({given})"
         self.operations.append(ReplaceStatement(statement, code(text, mapped=made, axis=self._axis(plan), **parts)))
         return True
@@ -487,8 +475,3 @@ def _by_name(plan: MapPlan, fun: str | Part) -> str | Part:
 def _without_first(plan: MapPlan) -> MapPlan:
     names = plan.names[1:] if plan.names is not None else None
     return replace(plan, inputs=plan.inputs[1:], names=names)
-
-
-def _has_open_fields(plan: MapPlan) -> bool:
-    """Whether some argument or output has stacked fields of which only the object itself can be asked for the rest."""
-    return any(array.fields and array.of is None for array in plan.everything)

@@ -12,8 +12,8 @@ from jaxmigrate.migrate.one_device import calls_of, hides_arguments
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.scopes import all_parameters
-from jaxmigrate.program.sites import MappedSite, listed, literal_of, mapped_values
-from jaxmigrate.program.values import Argument, Constant, Function, Parameter, Partial
+from jaxmigrate.program.sites import MappedSite, listed, literal_of, mapped_function
+from jaxmigrate.program.values import Argument, Constant, Parameter
 
 UNUSUAL = ("axis_size", "backend")  # what only a mesh that is chosen at each call can say
 ALIKE = 3  # outputs of one spec that are easier to read as one
@@ -39,6 +39,11 @@ class Array:
     aligned: bool = False
     aligned_fields: frozenset[str] = frozenset()
     own: bool = False
+
+    @property
+    def is_open(self) -> bool:
+        """Whether some fields are stacked of an object of which only the object itself can be asked for the rest."""
+        return bool(self.fields) and self.of is None
 
     @property
     def local_fields(self) -> tuple[str, ...]:
@@ -84,7 +89,6 @@ class MapPlan:
     choice: SiteChoice | None = None
     given_by_keyword: bool = False
     mesh: str = ""  # what the mesh of the devices that pmap is given is called above the statement of a site
-    spoken: bool = False  # every argument goes to the mapped function by keyword
 
     @property
     def everything(self) -> tuple[Array, ...]:
@@ -140,7 +144,7 @@ def _in_order(
     names: Sequence[str], keywords: Sequence[str], site: MappedSite, resolver: Resolver
 ) -> tuple[list[int], tuple[str, ...]]:
     """The arguments in the order of the mapped function's parameters, and those that it takes by keyword alone."""
-    function = _function_of(site, resolver)
+    function, _ = mapped_function(site, resolver)
     known = function.passed_names() if function is not None else []
     if set(known[: len(names)]) == set(names):
         return sorted(range(len(names)), key=lambda i: known.index(names[i])), ()
@@ -237,15 +241,14 @@ def of_site(site: MappedSite, resolver: Resolver, default_axis: str, *, all_devi
             return None
         inputs, whole_in = _with_static(inputs * count if whole_in else inputs, static, count), False
     names = required or _names_of(site, resolver, count, (), counts if not opened else set(), by_keyword=by_keyword)
-    spoken = None
+    spoken: tuple[str, ...] = ()
     if by_keyword and required is None:
-        spoken = _spoken(calls) if whole_in else None
+        said = _as_calls_say(site, calls, resolver) if whole_in and not starred else None
         known = names if names is not None and not opened else None
-        if known is not None and counts == {len(known)} and set(known) == set(spoken or ()):
-            spoken = None
-        elif spoken is None and not (known and all(_names_the_rest(c, known, _has_receiver(site, c)) for c in calls)):
-            return None
-    names = spoken or names
+        if not (known and all(_names_the_rest(c, known, _has_receiver(site, c)) for c in calls)):
+            if said is None:
+                return None
+            names, spoken = said
     if by_rows and next((a.axis for a in inputs if a.drops), 1):
         return None  # the size of another axis is read by the map that chooses its mesh
     return MapPlan(
@@ -262,7 +265,7 @@ def of_site(site: MappedSite, resolver: Resolver, default_axis: str, *, all_devi
         by_rows=by_rows,
         names=names,
         given_by_keyword=by_keyword,
-        spoken=spoken is not None,
+        by_name=spoken,
     )
 
 
@@ -306,12 +309,17 @@ def _is_decorated(site: MappedSite) -> bool:
     return isinstance(parent, ast.FunctionDef) and site.node in parent.decorator_list
 
 
-def _spoken(calls: Sequence[ast.Call]) -> tuple[str, ...] | None:
-    """The keywords by which every call gives all that it gives."""
-    found = {tuple(k.arg or "" for k in call.keywords) for call in calls}
-    first = next(iter(found), ())
-    same = len({frozenset(names) for names in found}) == 1 and "" not in first
-    return first if first and same and not any(call.args for call in calls) else None
+def _as_calls_say(
+    site: MappedSite, calls: Sequence[ast.Call], resolver: Resolver
+) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
+    """Names for all arguments, and those given by keyword, where every call gives as many and the same by keyword."""
+    found = {(len(c.args) + _has_receiver(site, c), frozenset(k.arg or "" for k in c.keywords)) for c in calls}
+    if len(found) != 1:
+        return None
+    ((count, keywords),) = found
+    first = _names_of(site, resolver, count, ()) or tuple(f"arg{i}" for i in range(count))
+    spoken = tuple(k.arg or "" for k in calls[0].keywords)
+    return None if "" in keywords or keywords & {*first} else ((*first, *spoken), spoken)
 
 
 def _near_calls(site: MappedSite, resolver: Resolver) -> list[ast.Call]:
@@ -408,24 +416,10 @@ def _devices(site: MappedSite, resolver: Resolver) -> ast.expr | bool | None:
     return argument.expression if usable and not unsure and argument.expression is not None else False
 
 
-def _function_of(site: MappedSite, resolver: Resolver) -> Function | None:
-    """The function that a site maps, where it is one def or lambda of the project, or a partial of one by keyword."""
-    found = mapped_values(site, resolver)
-    value = found[0] if len(found) == 1 else None
-    if isinstance(value, Partial) and value.is_by_name:
-        value = value.callee
-    return value if isinstance(value, Function) else None
-
-
 def _required_names(site: MappedSite, resolver: Resolver) -> tuple[str, ...] | None:
     """The parameters of a mapped function that every call has to give; None where some may be left out."""
-    found = mapped_values(site, resolver)
-    value = found[0] if len(found) == 1 else None
-    bound: set[str | None] = set()
-    if isinstance(value, Partial) and value.is_by_name:
-        bound = {argument.keyword for argument in value.arguments}
-        value = value.callee
-    if not isinstance(value, Function):
+    value, bound = mapped_function(site, resolver)
+    if value is None:
         return None
     arguments, names = value.node.args, value.passed_names()
     if arguments.defaults or arguments.vararg or arguments.kwarg or arguments.kwonlyargs or arguments.posonlyargs:
@@ -444,13 +438,8 @@ def _names_of(
     by_keyword: bool = False,
 ) -> tuple[str, ...] | None:
     """The names of the parameters that calls give something for; None where they cannot be told."""
-    found = mapped_values(site, resolver)
-    value = found[0] if len(found) == 1 else None
-    bound: set[str | None] = set()
-    if isinstance(value, Partial) and value.is_by_name:
-        bound = {argument.keyword for argument in value.arguments}
-        value = value.callee
-    if not isinstance(value, Function):
+    value, bound = mapped_function(site, resolver)
+    if value is None:
         return None
     arguments = value.node.args
     names = value.passed_names()

@@ -15,7 +15,7 @@ Named = ast.FunctionDef | ast.AsyncFunctionDef
 
 def may_be_overridden(function: Named, owner: ast.ClassDef, resolver: Resolver) -> bool:
     """Whether a method may run on objects that have another one of its name, or none: inherited, or borrowed."""
-    for module in resolver.project.named:
+    for module in resolver.project.program:
         if function.name in module.text:
             if _is_read_of_class(function.name, module, resolver):
                 return True
@@ -43,5 +43,5 @@ def _inherit(resolver: Resolver, *owners: ast.ClassDef) -> bool:
     """Whether one of some classes has others of the project above it, or below."""
     above = {last_name(base) for owner in owners for base in owner.bases}
     below = {owner.name for owner in owners}
-    every = (n for m in resolver.project.named for n in m.nodes if isinstance(n, ast.ClassDef))
+    every = (n for m in resolver.project.program for n in m.nodes if isinstance(n, ast.ClassDef))
     return any(n.name in above or not below.isdisjoint(map(last_name, n.bases)) for n in every)

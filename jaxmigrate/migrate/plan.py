@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from jaxmigrate.program.trust import Grade
 from jaxmigrate.sources import shown_path
 
 Layout = Literal["stacked", "broadcast", "static", "split", "replicated", "unknown"]
@@ -16,16 +18,58 @@ Status = Literal["rewritten", "left"]
 class ArrayLayout:
     """The layout of one argument or output of a site: its name, or its position where it has none in sight.
 
-    `reason` says why it stays stacked, where global arrays were asked for.
+    `reason` says why it stays stacked, where global arrays were asked for; `grade` is that of the evidence for any
+    other layout, and empty where it stays as it was. `advice` is what to do about a stacked one, `story` what
+    else is known of it.
     """
 
     name: str
     layout: Layout
     reason: str = ""
+    grade: Grade | Literal[""] = ""
+    advice: str = ""
+    story: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, str]:
         """The layout as `fix --report` writes it."""
-        return {"name": self.name, "layout": self.layout, **({"reason": self.reason} if self.reason else {})}
+        more = {"grade": self.grade, "reason": self.reason, "advice": self.advice}
+        return {"name": self.name, "layout": self.layout, **{key: text for key, text in more.items() if text}}
+
+
+@dataclass(frozen=True, slots=True)
+class Assumed:
+    """What a rewrite leans on beside proof.
+
+    Attributes:
+        grade: `declared` by the user, or `likely`.
+        key: The key of `[tool.jaxmigrate]` under which it can be declared.
+        name: What to declare there.
+        says: The assumption in words.
+        path: The file where it matters.
+        line: The line there, 0 for the whole file.
+    """
+
+    grade: Grade
+    key: str
+    name: str
+    says: str
+    path: Path
+    line: int
+
+    @property
+    def place(self) -> str:
+        """Where it matters, as `path:line`."""
+        shown = os.path.relpath(self.path) if self.path.is_absolute() else str(self.path)
+        return f"{shown}:{self.line}" if self.line else shown
+
+    def __str__(self) -> str:
+        return f"{'declared' if self.grade == 'declared' else 'assumed'}: {self.says} ({self.place})"
+
+    def to_json(self) -> dict[str, Any]:
+        """The assumption as `fix --report` writes it."""
+        path, _, _ = self.place.partition(":")
+        declaration = {"key": self.key, "name": self.name}
+        return {"grade": self.grade, "says": self.says, "path": path, "line": self.line, "declaration": declaration}
 
 
 class Placed:
@@ -68,6 +112,7 @@ class SitePlan(Placed):
         cell: The cell of a notebook that the line is counted in, from 1 among all its cells; 0 elsewhere.
         written: What maps it after the rewrite: `jax.shard_map`, or the function of the project that chooses its mesh
             at each call.
+        assumed: What its layouts lean on beside proof.
     """
 
     id: str
@@ -84,6 +129,7 @@ class SitePlan(Placed):
     outputs: tuple[ArrayLayout, ...] = ()
     cell: int = 0
     written: str = ""
+    assumed: tuple[Assumed, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """The site as `fix --report` writes it."""
@@ -98,6 +144,7 @@ class SitePlan(Placed):
             **({"code": self.code, "reason": self.reason} if self.status == "left" else {}),
             "arguments": [a.to_json() for a in self.arguments],
             "outputs": [o.to_json() for o in self.outputs],
+            "assumptions": [one.to_json() for one in self.assumed],
         }
 
 

@@ -31,6 +31,7 @@ from jaxmigrate.migrate.together import leave_together
 from jaxmigrate.migrate.unhandled import blamed
 from jaxmigrate.migrate.wanted import ALL, Wanted
 from jaxmigrate.migrate.writing import FileWork, NewFile, ProjectWriter
+from jaxmigrate.program.declarations import NOTHING_DECLARED, Declarations, Kind
 from jaxmigrate.program.modules import Module, Project, import_name, parse_module, read_utf8
 from jaxmigrate.program.old_mentions import may_use_old_names
 from jaxmigrate.program.old_names import Era, Release
@@ -38,6 +39,7 @@ from jaxmigrate.program.operations import Mark, Operation
 from jaxmigrate.program.resolve import PARTIALS, Resolver
 from jaxmigrate.program.scopes import Binding
 from jaxmigrate.program.sites import MappedSite, Reference, ReferenceNode, mapped_sites, references
+from jaxmigrate.program.trust import Trust
 from jaxmigrate.program.values import External, ModuleValue
 
 NO_TEXTS: Mapping[Path, str] = MappingProxyType({})
@@ -54,6 +56,8 @@ def plan_sources(
     marks: bool = True,
     beside: Mapping[Path, str] = NO_TEXTS,
     wanted: Wanted = ALL,
+    declared: Declarations = NOTHING_DECLARED,
+    used: set[tuple[Kind, str]] | None = None,
 ) -> tuple[Plan, dict[str, SyntaxError]]:
     """Plans the migration of files given as (name, absolute path, text).
 
@@ -62,7 +66,9 @@ def plan_sources(
     names of JAX give way to those that the release `target`, by default the newest, and all later ones have;
     `era` is what the project says it was written for, where the meaning of its code depends on that. Without `marks`
     the texts for a verification are not made. `beside` are the other files of the project by path: they are read for
-    what they do with the files given, and stay as they are. What is not `wanted` stays, too.
+    what they do with the files given, and stay as they are. What is not `wanted` stays, too. With the layout "likely"
+    assumptions stand in for proofs; what is `declared` counts for any but "stacked", and goes to `used` where
+    something asked for it.
 
     Returns:
         The plan, with a file for each source in the order given, and by name the errors of those that do not parse.
@@ -90,7 +96,9 @@ def plan_sources(
     known = {**beside, **texts}
     project = Project(modules.values(), lambda path: known.get(path) or read_utf8(path), known)
     onlookers = Onlookers(project, known, texts)
-    plan = _plan(sources, modules, project, onlookers, known, layout == "auto", wanted, marks=marks)
+    used = set() if used is None else used
+    trust = Trust(declared, likely=layout == "likely", used=used) if layout != "stacked" else None
+    plan = _plan(sources, modules, project, onlookers, known, trust, wanted, marks=marks)
     paths = {name: path for name, path, _ in sources if name not in errors}
     judged: dict[str, bool] = {}
     leaned_on = _imported_by_others(paths.values(), texts, onlookers, Resolver(project), judged)
@@ -149,7 +157,7 @@ def _plan(
     project: Project,
     onlookers: Onlookers,
     known: Mapping[Path, str],
-    is_auto: bool,
+    trust: Trust | None,
     wanted: Wanted,
     *,
     marks: bool,
@@ -175,7 +183,9 @@ def _plan(
     refused: set[ast.expr] = set()
     while True:
         chosen = (
-            choose(modules, sites, decisions, resolver, around, texts, onlookers, others, refused) if is_auto else None
+            choose(modules, sites, decisions, resolver, around, texts, onlookers, others, refused, trust)
+            if trust is not None
+            else None
         )
         for more in chosen.more if chosen is not None else ():
             modules[more.path], sites[more], decisions[more] = more, [], []
@@ -217,7 +227,8 @@ def _new_file(path: Path, new: NewFile, names: Mapping[Path, str]) -> FilePlan:
 
     beside = next((n for p, n in names.items() if p.parent == path.parent), None)
     name = str(Path(beside).parent / path.name) if beside is not None else _relative(path, names)
-    text = rewritten(f"{HEAD}\n\n{new.imports}\n", new.operations, Style())
+    style = Style(width=style_of(new.users[0]).width)
+    text = rewritten(f"{HEAD}\n\n{new.imports}\n", new.operations, style)
     return FilePlan(name, "", text, "", text, (), users=frozenset(names[user.path] for user in new.users))
 
 

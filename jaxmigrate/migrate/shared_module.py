@@ -7,13 +7,16 @@ functions itself.
 from __future__ import annotations
 
 import ast
+import functools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from jaxmigrate.migrate.names import FileNames
-from jaxmigrate.program.modules import Module, Project
+from jaxmigrate.program.modules import Module, Project, read_utf8
 
+LEVELS = 3  # folders above a script that may say how it is started
+STARTERS = {".md", ".rst", ".sh", ".toml", ".cfg", ".yml", ".yaml", "Makefile", "Dockerfile", "setup.py"}
 NAMES = ("sharding", "device_mesh", "jax_sharding", "jaxmigrate_sharding")
 
 
@@ -38,11 +41,14 @@ class _Home:
 
 
 def locations(
-    users: Sequence[Module], modules: Sequence[Module], project: Project, serves: Callable[[str], bool]
+    users: Sequence[Module],
+    modules: Sequence[Module],
+    project: Project,
+    serves: Callable[[str, Sequence[Module]], bool],
 ) -> dict[Module, Location]:
     """Where each file finds the shared functions; files that can import from one folder have one module there.
 
-    `serves` says whether the text of a module that is there already has all that is wanted of it.
+    `serves` says whether the text of a module that is there already has all that some files want of it.
     """
     found: dict[Module, Location] = {module: Location("") for module in modules}
     groups: dict[Path, list[tuple[Module, str]]] = {}
@@ -52,16 +58,18 @@ def locations(
             groups.setdefault(home.folder, []).append((module, home.prefix))
     for folder, group in groups.items():
         if len(group) > 1:
-            stem = _name_in(folder, project, serves)
+            stem = _name_in(folder, project, [module for module, _ in group], serves)
             found |= {m: Location(f"{prefix}{stem}", folder / f"{stem}.py") for m, prefix in group}
     return found
 
 
-def _name_in(folder: Path, project: Project, serves: Callable[[str], bool]) -> str:
-    """The name of a module that a folder does not have yet, or that serves as it is."""
+def _name_in(
+    folder: Path, project: Project, users: Sequence[Module], serves: Callable[[str, Sequence[Module]], bool]
+) -> str:
+    """The name of a module that a folder does not have yet, or that serves its users as it is."""
     for name in NAMES:
         text = project.text(folder / f"{name}.py")
-        if serves(text) if text is not None else not (folder / name).exists():
+        if serves(text, users) if text is not None else not (folder / name).exists():
             return name
     return NAMES[-1]
 
@@ -74,9 +82,49 @@ def _home(module: Module, modules: Sequence[Module], project: Project) -> _Home 
         if module.path.is_relative_to(root):
             return _Home(root / first, f"{first}.") if is_dotted else _Home(root, "")
     level = max((n.level for n in module.tree.body if isinstance(n, ast.ImportFrom)), default=0)
-    if not level:
-        return None
-    return _Home(module.path.parents[level - 1], "." * level)
+    if level:
+        return _Home(module.path.parents[level - 1], "." * level)
+    if any(_imports_as_part(other, module.path) for other in modules if other is not module):
+        return _Home(module.path.parent, ".")
+    return _Home(module.path.parent, "") if _is_script(module) else None
+
+
+def _imports_as_part(module: Module, target: Path) -> bool:
+    """Whether a file imports another one of its own folder as a part of the package that both are in."""
+    if module.path.parent != target.parent:
+        return False
+    found = [n for n in module.tree.body if isinstance(n, ast.ImportFrom) and n.level == 1]
+    return any(
+        target.stem == n.module or (n.module is None and target.stem in (a.name for a in n.names)) for n in found
+    )
+
+
+def _is_script(module: Module) -> bool:
+    """Whether a file is run by its path, so that it can import what stands beside it.
+
+    It has a part that runs only so, and neither its folder nor one of the files that say how programs are started shows
+    that it is part of a package.
+    """
+    folder = module.path.parent
+    if (folder / "__init__.py").exists() or not any(map(_runs_by_path, module.tree.body)):
+        return False
+    return not any(f"{folder.name}.{module.path.stem}" in text for text in _ways_to_start(folder))
+
+
+def _runs_by_path(statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.If) and "__main__" in ast.unparse(statement.test)
+
+
+@functools.lru_cache(maxsize=256)
+def _ways_to_start(folder: Path) -> tuple[str, ...]:
+    """The texts in a folder and the next ones above it, up to the repository's, that may name a file as a module."""
+    found: list[str | None] = []
+    for above in (folder, *folder.parents[:LEVELS]):
+        if above.is_dir():
+            found += [read_utf8(path) for path in above.iterdir() if {path.suffix, path.name} & STARTERS]
+        if (above / ".git").exists():
+            break
+    return tuple(text for text in found if text is not None)
 
 
 def _roots(module: Module, project: Project, target: Path | None = None) -> Iterator[tuple[Path, str, bool]]:

@@ -8,8 +8,8 @@ from __future__ import annotations
 import ast
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from jaxmigrate.migrate.helper import Names, Needs, helper_lines
@@ -31,13 +31,16 @@ NAMES = {  # in the order in which they are written
     "map_stacked": "shard_map_stacked",
 }
 HEAD = '"""The mesh of this program, and how its maps use it."""'
-USES_MESH = frozenset({"shard", "host_local"})
+FLAGS = (
+    *("any_axis", "keywords", "with_scalars", "with_in_specs", "with_out_specs", "with_mesh", "without_mesh"),
+    *("with_static", "with_axes"),
+)
 FEW = 2  # maps whose meshes are written out where they stand
 
 
 @dataclass(slots=True)
 class Wanted:
-    """What a project's sites ask of the functions that they share."""
+    """What the sites of one file, or of the files that share a module, ask of the functions there."""
 
     axes: set[str] = field(default_factory=set)
     any_axis: bool = False  # some axis is only known at run time
@@ -45,8 +48,10 @@ class Wanted:
     get_mesh: bool = False
     keywords: bool = False  # host_local is given arguments by keyword
     with_scalars: bool = False  # some arguments of host_local may be numbers, or static
-    with_specs: bool = False  # some arrays of host_local are no stacked ones
-    with_mesh: bool = False  # host_local is given the mesh of some devices
+    with_in_specs: bool = False  # some arguments of host_local are no stacked arrays
+    with_out_specs: bool = False  # and some outputs
+    with_mesh: bool = False  # some call of host_local gives the mesh of some devices
+    without_mesh: bool = False  # and some call none
     with_static: bool = False  # some arguments of per_device are static
     with_axes: bool = False  # some axis that is dropped is not the first one
     weak: set[bool] = field(default_factory=set)  # whether Python's numbers keep their weak dtypes, as in jaxline
@@ -57,12 +62,12 @@ class Wanted:
     chosen_needs: Needs | None = None  # what the map that chooses its mesh needs where it is written next
     default_axis: str = "devices"
     users: set[Module] = field(default_factory=set)  # files that make meshes
-    by_module: dict[Module, set[str]] = field(default_factory=dict)
+    all_names: set[str] = field(default_factory=set)  # the functions that some file uses
 
     @property
-    def all_names(self) -> set[str]:
-        """Every function that some file uses."""
-        return set().union(*self.by_module.values()) if self.by_module else set()
+    def gives_meshes(self) -> bool:
+        """Whether every call of host_local gives it the mesh."""
+        return self.with_mesh and not self.without_mesh
 
     @property
     def weakly(self) -> bool:
@@ -70,15 +75,22 @@ class Wanted:
         return self.weak == {True}
 
     @property
-    def sharing(self) -> list[Module]:
-        """The files that use one of the functions."""
-        every = {*(m for m, kinds in self.by_module.items() if kinds), *(self.users if self.get_mesh else ())}
-        return sorted(every, key=lambda module: module.path)
-
-    @property
     def one_axis(self) -> str | None:
         """The axis of all maps, where they have one in common."""
         return next(iter(self.axes)) if len(self.axes) == 1 and not self.any_axis else None
+
+
+def together_wanted(ones: Sequence[Wanted]) -> Wanted:
+    """What several files want of one module; what stands once for the whole program is the same in all."""
+    found = replace(ones[0])
+    for name in ("axes", "weak", "users", "all_names"):
+        setattr(found, name, set().union(*(getattr(one, name) for one in ones)))
+    for name in FLAGS:
+        setattr(found, name, any(getattr(one, name) for one in ones))
+    found.meshes = sum(one.meshes for one in ones)
+    found.needs = {module: needs for one in ones for module, needs in one.needs.items()}
+    completed(found)
+    return found
 
 
 class Shared:
@@ -97,7 +109,7 @@ class Shared:
     def name(self, kind: str) -> str:
         """What the file calls one of the functions."""
         if not self._final:
-            self._wanted.by_module.setdefault(self._module, set()).add(kind)
+            self._wanted.all_names.add(kind)
             return NAMES[kind]
         if kind not in self.called:
             assert self._place is not None
@@ -154,14 +166,21 @@ class Shared:
             self._wanted.weak.add(kept)
         return kept and not self._wanted.weakly
 
-    def needs_specs(self, *, scalars: bool) -> None:
+    def needs_specs(self, *, inputs: bool, outputs: bool, scalars: bool) -> None:
         """Says that host_local is told which arrays are split; with `scalars`, that some arguments may be no arrays."""
-        self._wanted.with_specs = True
+        self._wanted.with_in_specs |= inputs
+        self._wanted.with_out_specs |= outputs
         self._wanted.with_scalars |= scalars
 
-    def needs_mesh(self) -> None:
-        """Says that host_local is given the meshes of some maps."""
-        self._wanted.with_mesh = True
+    def needs_mesh(self, *, given: bool) -> None:
+        """Says whether host_local is given the mesh of a map."""
+        self._wanted.with_mesh |= given
+        self._wanted.without_mesh |= not given
+
+    @property
+    def gives_meshes(self) -> bool:
+        """Whether every call of host_local gives it the mesh."""
+        return self._wanted.gives_meshes
 
     def needs_axes(self, *, static: bool) -> None:
         """Says that per_device is told which axes it drops; with `static`, that some arguments have no spec."""
@@ -179,7 +198,7 @@ def mesh_text(names: FileNames, axis: str, *, ordered: bool) -> str:
 def completed(wanted: Wanted) -> None:
     """Decides whether meshes are made by a function: where others use it, or where many maps would say it."""
     several = wanted.meshes > FEW or len(wanted.users) > 1
-    wanted.get_mesh = bool(wanted.all_names & USES_MESH) or several
+    wanted.get_mesh = "get_mesh" in with_their_own(wanted.all_names, wanted) or several
 
 
 def definitions(kinds: Iterable[str], names: FileNames, wanted: Wanted, called: Mapping[str, str]) -> Iterator[str]:
@@ -194,15 +213,16 @@ def definitions(kinds: Iterable[str], names: FileNames, wanted: Wanted, called: 
             yield text
 
 
-def with_their_own(kinds: Iterable[str]) -> set[str]:
+def with_their_own(kinds: Iterable[str], wanted: Wanted) -> set[str]:
     """Functions with those that they use themselves."""
     every = set(kinds)
-    return every | {"get_mesh"} if every & USES_MESH else every
+    uses_mesh = {"shard"} if wanted.gives_meshes else {"shard", "host_local"}
+    return every | {"get_mesh"} if every & uses_mesh else every
 
 
 def serves(text: str, wanted: Wanted) -> bool:
     """Whether a module that an earlier run wrote has all that is wanted of it now."""
-    kinds = with_their_own({*wanted.all_names, *(("get_mesh",) if wanted.get_mesh else ())})
+    kinds = with_their_own({*wanted.all_names, *(("get_mesh",) if wanted.get_mesh else ())}, wanted)
     defined = all(re.search(rf"^def {NAMES[kind]}\(", text, re.MULTILINE) for kind in kinds)
     over = f'("{wanted.one_axis}",)' if wanted.one_axis is not None else "(axis_name,)"
     return text.startswith(HEAD) and defined and over in text and "map_stacked" not in kinds
@@ -211,7 +231,7 @@ def serves(text: str, wanted: Wanted) -> bool:
 def sharing_module(path: Path, kinds: Iterable[str], wanted: Wanted, *, combined: bool) -> tuple[str, list[Operation]]:
     """The imports of a module of shared functions, and the operations that write these."""
     names = FileNames(Module(path, "", ast.parse("")))
-    texts = list(definitions(with_their_own(kinds), names, wanted, {}))
+    texts = list(definitions(with_their_own(kinds, wanted), names, wanted, {}))
     every = list(names.imports())
     apart = [one.statement for one in every if one.name and one.asname and not combined]
     statements = {*together(one.statement for one in every if one.statement not in apart), *apart}
@@ -330,53 +350,72 @@ def _per_device(names: FileNames, wanted: Wanted) -> Iterator[str]:
 
 
 def _host_local(names: FileNames, wanted: Wanted) -> Iterator[str]:
-    jax, spec = names.of("jax"), names.of("jax.sharding.PartitionSpec")
-    multihost = names.of("jax.experimental.multihost_utils")
-    axis, parameter = _axis(wanted)
-    usual = f"{spec}({axis})"
-    mesh = "get_mesh()" if not parameter else "get_mesh(axis_name)"
-    more = f", {parameter}" if parameter else ""
-    if wanted.with_specs:
-        more += f", in_specs={usual}, out_specs={usual}" if not parameter else ", in_specs=None, out_specs=None"
-    if wanted.with_mesh:
-        more += ", mesh=None"
-    yield f"def host_local(mapped{more}):"
+    """JAX's two conversions between this process's rows and the global arrays of a map.
+
+    What is the same on all devices stays global. A mesh that every call gives says by itself whether it has devices of
+    several processes.
+    """
+    axis, late = _axis(wanted)  # a default of a parameter cannot say what comes by another one
+    given = wanted.gives_meshes
+    usual = f"{names.of('jax.sharding.PartitionSpec')}({'*mesh.axis_names' if given and late else axis})"
+    parameters = ["mapped", *(["mesh"] if given else ["axis_name"] if late else [])]
+    said = {"in_specs": wanted.with_in_specs, "out_specs": wanted.with_out_specs}
+    parameters += [f"{name}={'None' if late else usual}" for name, is_said in said.items() if is_said]
+    parameters += ["mesh=None"] if wanted.with_mesh and not given else []
+    yield f"def host_local({', '.join(parameters)}):"
     yield '    """Gives mapped the rows of this process and takes its rows of the results, where there are several."""'
-    if wanted.with_specs and parameter:
-        yield f"    in_specs, out_specs = in_specs or {usual}, out_specs or {usual}"
-    yield f"    to_global = {multihost}.host_local_array_to_global_array"
-    yield f"    to_local = {multihost}.global_array_to_host_local_array"
+    for name, is_said in said.items():
+        if is_said and late:
+            yield f"    {name} = {name} or {usual}"
+    if given:
+        yield "    if not mesh.is_multi_process:"
+        yield "        return mapped"
+    yield from _host_local_call(names, wanted, usual, given=given)
+
+
+def _host_local_call(names: FileNames, wanted: Wanted, usual: str, *, given: bool) -> Iterator[str]:
+    """The function that host_local returns."""
+    jax, multihost = names.of("jax"), names.of("jax.experimental.multihost_utils")
+    to_global, to_local = (
+        f"{multihost}.host_local_array_to_global_array",
+        f"{multihost}.global_array_to_host_local_array",
+    )
+    mesh = "get_mesh()" if wanted.one_axis is not None else "get_mesh(axis_name)"
+    kwargs = ", **kwargs" if wanted.keywords else ""
     yield ""
     yield f"    @{names.of('functools.wraps')}(mapped)"
-    kwargs = ", **kwargs" if wanted.keywords else ""
-    own = "own" if wanted.with_mesh else "mesh"
-    ins, outs = ("in_specs", "out_specs") if wanted.with_specs else ("spec", "spec")
     yield f"    def call(*args{kwargs}):"
-    if wanted.with_mesh:
+    own = "mesh" if given else "own" if wanted.with_mesh else mesh
+    if wanted.with_mesh and not given:
         yield f"        own = {mesh} if mesh is None else mesh"
-        yield "        if not own.is_multi_process:"
-    else:
-        yield f"        if {jax}.process_count() == 1:"
-    yield f"            return mapped(*args{kwargs})"
-    if not wanted.with_mesh:
-        yield f"        mesh = {mesh}" if wanted.with_specs else f"        mesh, spec = {mesh}, {usual}"
-    elif not wanted.with_specs:
-        yield f"        spec = {usual}"
+    if not given:
+        alone = "not own.is_multi_process" if wanted.with_mesh else f"{jax}.process_count() == 1"
+        yield f"        if {alone}:"
+        yield f"            return mapped(*args{kwargs})"
+    if own == mesh and (wanted.with_out_specs or wanted.with_scalars or kwargs):
+        own = "mesh"
+        yield f"        mesh = {mesh}"
     if kwargs:
-        yield f"        kwargs = to_global(kwargs, {own}, {usual if wanted.with_specs else 'spec'})"
+        yield f"        kwargs = {to_global}(kwargs, {own}, {usual})"
+    ins, outs = (
+        n if w else usual for n, w in (("in_specs", wanted.with_in_specs), ("out_specs", wanted.with_out_specs))
+    )
     if wanted.with_scalars:
+        yield f"        to_global = {to_global}"
+        yield ""
         yield "        def put(spec, part):  # numbers keep their weak dtypes"
         one = f'to_global(x, {own}, spec) if hasattr(x, "shape") else x'
         yield f"            return part if spec is None else {jax}.tree.map(lambda x: {one}, part)"
         yield ""
-        yield f"        args = {jax}.tree.map(put, in_specs, args, is_leaf=lambda spec: spec is None)"
+        yield f"        args = {jax}.tree.map(put, {ins}, args, is_leaf=lambda spec: spec is None)"
     else:
-        yield f"        args = to_global(args, {own}, {ins})"
-    if wanted.with_specs:
-        one = f"to_local(part, {own}, spec) if spec else part"
-        yield f"        return {jax}.tree.map(lambda spec, part: {one}, {outs}, mapped(*args{kwargs}))"
+        yield f"        args = {to_global}(args, {own}, {ins})"
+    yield f"        out = mapped(*args{kwargs})"
+    if wanted.with_out_specs:
+        yield f"        to_local = {to_local}"
+        yield f"        return {jax}.tree.map(lambda s, x: to_local(x, {own}, s) if s else x, {outs}, out)"
     else:
-        yield f"        return to_local(mapped(*args{kwargs}), {own}, {outs})"
+        yield f"        return {to_local}(out, {own}, {outs})"
     yield ""
     yield "    return call"
 

@@ -7,18 +7,20 @@ import itertools
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from jaxmigrate.flow.layout.advice import by_text
 from jaxmigrate.flow.layout.choices import Choice, SiteChoice
 from jaxmigrate.migrate.decide import Decision, Refusal
-from jaxmigrate.migrate.plan import ArrayLayout, Layout, SitePlan
+from jaxmigrate.migrate.plan import ArrayLayout, Assumed, Layout, SitePlan
 from jaxmigrate.migrate.positions import column_of
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver
-from jaxmigrate.program.sites import MappedSite, Reference, axis_of, literal_of, mapped_values
-from jaxmigrate.program.values import Constant, Function, Partial
+from jaxmigrate.program.sites import MappedSite, Reference, axis_of, literal_of, mapped_function
+from jaxmigrate.program.trust import Grade
+from jaxmigrate.program.values import Constant, Function
 
 ELSEWHERE = Refusal(
     "JM406",
-    "reaches pmap by a way that cannot be followed, or through a file that was not among the paths given; "
+    "reaches pmap in a way that fix cannot follow, or through a file that it was not given; "
     "run fix on the whole project, or call jax.pmap by name",
 )
 
@@ -60,7 +62,14 @@ def site_plan(
         reason=refusal.reason if refusal is not None else "",
         arguments=_chosen_arguments(outcome.site, resolver, choice) if outcome.site is not None else (),
         outputs=_chosen_outputs(outcome.site, resolver, choice) if outcome.site is not None else (),
+        assumed=_assumed(choice) if choice is not None and choice.is_global and refusal is None else (),
     )
+
+
+def _assumed(choice: SiteChoice) -> tuple[Assumed, ...]:
+    """What a site leans on beside proof, the same once."""
+    each = (Assumed(one.grade, one.kind, one.name, one.says, one.module.path, one.line) for one in choice.leans)
+    return tuple(dict.fromkeys(each))
 
 
 def _chosen_arguments(site: MappedSite, resolver: Resolver, choice: SiteChoice | None) -> tuple[ArrayLayout, ...]:
@@ -80,7 +89,7 @@ def _chosen_arguments(site: MappedSite, resolver: Resolver, choice: SiteChoice |
 def _chosen_outputs(site: MappedSite, resolver: Resolver, choice: SiteChoice | None) -> tuple[ArrayLayout, ...]:
     if choice is None or choice.blocked or (site.keyword("out_axes") is not None and not choice.is_global):
         reason = choice.blocked if choice is not None else ""
-        return tuple(replace(o, reason=reason) for o in _outputs(site, resolver))
+        return tuple(replace(o, reason=reason, advice=by_text(reason)) for o in _outputs(site, resolver))
     names = [".".join(map(str, place)) or "*" for place in choice.tree.places]
     return tuple(a for n, c in zip(names, choice.outputs, strict=True) for a in _with_fields(n, c))
 
@@ -88,12 +97,14 @@ def _chosen_outputs(site: MappedSite, resolver: Resolver, choice: SiteChoice | N
 def _with_fields(name: str, choice: Choice) -> list[ArrayLayout]:
     """An argument or output, and those of its fields that are laid out in another way."""
     fields = [ArrayLayout(f"{name}.{field}", "stacked", reason) for field, reason in choice.fields]
-    return [ArrayLayout(name, choice.layout, choice.reason), *fields]
+    grade: Grade | Literal[""] = choice.grade if choice.layout in ("replicated", "split") else ""
+    return [ArrayLayout(name, choice.layout, choice.reason, grade, choice.advice, choice.story), *fields]
 
 
 def _with_reason(array: ArrayLayout, choice: Choice | None, blocked: str) -> ArrayLayout:
-    reason = choice.reason if choice is not None else blocked
-    return replace(array, reason=reason if array.layout == "stacked" else "")
+    if array.layout != "stacked" or choice is None:
+        return replace(array, reason=blocked if array.layout == "stacked" else "")
+    return replace(array, reason=choice.reason, advice=choice.advice, story=choice.story)
 
 
 def _axis(site: MappedSite, resolver: Resolver) -> str | None:
@@ -153,12 +164,7 @@ def _outputs(site: MappedSite, resolver: Resolver) -> tuple[ArrayLayout, ...]:
 
 def _parameters(site: MappedSite, resolver: Resolver) -> tuple[str, ...]:
     """The names of the parameters that a call gives by position, as far as they can be seen."""
-    values = mapped_values(site, resolver)
-    value = values[0] if len(values) == 1 else None
-    bound: set[str | None] = set()
-    if isinstance(value, Partial):
-        bound = {argument.keyword for argument in value.arguments}
-        value = value.callee if not bound & {None, "*", "**"} else None
-    if not isinstance(value, Function):
+    function, bound = mapped_function(site, resolver)
+    if function is None:
         return ()
-    return tuple(itertools.takewhile(lambda name: name not in bound, value.passed_names()))
+    return tuple(itertools.takewhile(lambda name: name not in bound, function.passed_names()))

@@ -7,6 +7,7 @@ import io
 import re
 import tokenize
 from collections import Counter
+from collections.abc import Sequence
 from weakref import WeakKeyDictionary
 
 from jaxmigrate.codemod.style import Style
@@ -17,6 +18,7 @@ from jaxmigrate.program.modules import Module
 __all__ = ["Style", "newline_of", "style_of"]
 
 _known: WeakKeyDictionary[Module, Style] = WeakKeyDictionary()
+FEW = 2  # brackets that show how a file is broken into lines
 _LINE_END = re.compile(r"\r\n|\r|\n")
 
 
@@ -24,7 +26,12 @@ def style_of(module: Module) -> Style:
     """The style of a module, looked for once."""
     if module not in _known:
         _known[module] = Style(
-            _indent(module), _quote(module), newline_of(module.text), line_width(module), combines_as(module)
+            _indent(module),
+            _quote(module),
+            newline_of(module.text),
+            line_width(module),
+            combines_as(module),
+            _fills(module),
         )
     return _known[module]
 
@@ -65,3 +72,26 @@ def _quote(module: Module) -> str:
     except (tokenize.TokenError, SyntaxError):
         pass
     return "'" if counts["'"] > counts['"'] else '"'
+
+
+def _fills(module: Module) -> bool:
+    """Whether brackets on several lines have lines with more than one element, which no formatter like Black leaves."""
+    found = 0
+    for node in module.nodes:
+        lines = [element.lineno for element in _elements(node)]
+        found += 1 < len(set(lines)) < len(lines)
+    return found >= FEW
+
+
+def _elements(node: ast.AST) -> Sequence[ast.expr | ast.arg | ast.keyword]:
+    """What stands between the commas of a call, a display or the parameters of a function."""
+    match node:
+        case ast.Call(args=args, keywords=keywords):
+            return [*args, *keywords]
+        case ast.List(elts=elements) | ast.Set(elts=elements) | ast.Tuple(elts=elements):
+            return elements
+        case ast.Dict(keys=keys):
+            return [key for key in keys if key is not None]
+        case ast.arguments(posonlyargs=first, args=args, kwonlyargs=named):
+            return [*first, *args, *named]
+    return ()

@@ -39,7 +39,7 @@ def leave_together(
 
 
 def _inside(refusal: Refusal) -> Refusal:
-    reason = "is called inside of a map that is left; see there"
+    reason = "is called inside a map that is left: see the reason there"
     code = KEPT if refusal.code == KEPT else "JM405"
     return refusal if refusal.reason == reason else Refusal(code, reason)
 

@@ -28,9 +28,9 @@ def shown_width(lines: list[str]) -> int:
     lengths = [len(line.rstrip()) for line in lines if line.strip() and not line.lstrip().startswith("#")]
     for width in USUAL:
         longer = sum(length > width for length in lengths)
-        if longer <= FEW and longer <= 0.02 * len(lengths):
+        if longer <= 0.02 * len(lengths):
             return width
-    return DEFAULT
+    return USUAL[-1]
 
 
 @lru_cache(maxsize=4096)

@@ -30,10 +30,10 @@ from jaxmigrate.migrate.sharing import (
     NAMES,
     Shared,
     Wanted,
-    completed,
     definitions,
     serves,
     sharing_module,
+    together_wanted,
     with_their_own,
 )
 from jaxmigrate.migrate.stable_names import StableNames
@@ -105,10 +105,8 @@ class ProjectWriter:
         self.project = project
         self.run_at_import = _run_at_import(project)
         self.default_axis = chosen.axis if chosen is not None and chosen.axis else self._default_axis()
-        program = chosen.program if chosen is not None else Program(around.processes, around.guarded)
-        self.program = program
-        self.wanted = Wanted(ordered=around.processes and around.guarded, processes=around.processes)
-        self.wanted.unlike, self.wanted.default_axis = program.unlike, self.default_axis
+        self.program = chosen.program if chosen is not None else Program(around.processes, around.guarded)
+        self.wanted = {work.module: self._nothing_yet() for work in works}  # one for those that share a module
         self._everywhere: set[ast.AST] = set()  # arguments that go to all devices
         self._indirect: set[ast.expr] = set()  # sites whose meshes are chosen at each call
         self._plans: dict[ast.expr, MapPlan | None] = {}
@@ -120,11 +118,9 @@ class ProjectWriter:
         self._begin()
         for work in self.works:
             self._write_file(work, None)
-        if any(work.failed for work in self.works):
+        if not self.works or any(work.failed for work in self.works):
             return {}
-        completed(self.wanted)
-        modules = [work.module for work in self.works]
-        places = locations(self.wanted.sharing, modules, self.project, functools.partial(serves, wanted=self.wanted))
+        places = self._places()
         for work in self.works:
             self._indirect |= {s.node for d in work.decisions for s in d.sites} - work.direct
             work.operations, work.direct = [], set()
@@ -150,12 +146,37 @@ class ProjectWriter:
         missing = {path: found for path, found in kinds.items() if self.project.text(path) is None}
         return {path: self._new_file(path, found, users[path]) for path, found in missing.items()}
 
+    def _nothing_yet(self) -> Wanted:
+        around = self.around
+        return Wanted(
+            ordered=around.processes and around.guarded,
+            processes=around.processes,
+            unlike=self.program.unlike,
+            default_axis=self.default_axis,
+        )
+
+    def _places(self) -> dict[Module, Location]:
+        """Where each file finds what it shares with others; files of one place want it together from now on."""
+        every = together_wanted(list(self.wanted.values()))
+        users = [m for m, one in self.wanted.items() if one.all_names or (one.users and every.get_mesh)]
+        places = locations(sorted(users, key=lambda m: m.path), [*self.wanted], self.project, self._serves)
+        groups: dict[Path, list[Module]] = {}
+        for module, place in places.items():
+            groups.setdefault(place.path or module.path, []).append(module)
+        for group in groups.values():
+            wanted = together_wanted([self.wanted[module] for module in group])
+            self.wanted |= dict.fromkeys(group, wanted)
+        return places
+
+    def _serves(self, text: str, users: Sequence[Module]) -> bool:
+        return serves(text, together_wanted([self.wanted[module] for module in users]))
+
     def _new_file(self, path: Path, kinds: Collection[str], users: list[Module]) -> NewFile:
         """The module of what some files share."""
-        needs = [self.wanted.needs[user] for user in users if user in self.wanted.needs]
-        self.wanted.chosen_needs = functools.reduce(merged, needs) if needs else None
+        wanted = self.wanted[users[0]]
+        wanted.chosen_needs = functools.reduce(merged, wanted.needs.values()) if wanted.needs else None
         combined = style_of(users[0]).combine_as
-        return NewFile(*sharing_module(path, kinds, self.wanted, combined=combined), users)
+        return NewFile(*sharing_module(path, kinds, wanted, combined=combined), users)
 
     def _released(self, module: Module) -> dict[str, ast.alias]:
         """The imported functions of a file whose only uses were operations that are no more."""
@@ -197,7 +218,7 @@ class ProjectWriter:
         module = work.module
         names = self._names[module]
         quote = style_of(module).quote
-        shared = Shared(module, names, self.wanted, places)
+        shared = Shared(module, names, self.wanted[module], places)
         processes = self.around.processes
         map_places = MapPlaces(module, self.run_at_import)
         writer = MapWriter(
@@ -232,8 +253,9 @@ class ProjectWriter:
             return
         more = FileNames(work.module, self._released(work.module))
         more.adopt(names)
-        self.wanted.chosen_needs = self.wanted.needs.get(work.module)
-        texts = list(definitions(with_their_own(shared.called), more, self.wanted, shared.called))
+        wanted = self.wanted[work.module]
+        wanted.chosen_needs = wanted.needs.get(work.module)
+        texts = list(definitions(with_their_own(shared.called, wanted), more, wanted, shared.called))
         word = re.compile("|".join(rf"\b{re.escape(name)}\b" for name in shared.called.values()))
         found = (_node(one) for one in work.operations if any(word.search(text) for text in texts_of(one)))
         uses = tuple(node for node in found if node is not None)
@@ -403,7 +425,7 @@ class ProjectWriter:
             text = "\n".join(helper_lines(needs, found.names))
             work.operations.append(Define(text, tuple(d.reference.node for d in plain)))
         else:
-            self.wanted.needs[work.module] = needs
+            self.wanted[work.module].needs[work.module] = needs
             name = shared.name("map_stacked")
         work.operations += [Replace(d.reference.node, code(name)) for d in plain]
 

@@ -19,7 +19,10 @@ HOST_SYNCS = named("host-sync")
 
 PMAP = the("pmap")
 VMAP = the("vmap")
+LIKE_PMAP = named("like-pmap")
+PMAPS = LIKE_PMAP | {PMAP}
 SHARD_MAPS = named("shard-map")
+ONE_AXIS_MAPS = named("one-axis")  # over one axis of the mesh in context, beside those that are bound around it
 OTHER_MAPS = named("other-map")
 MAKE_MESH = "jax.make_mesh"
 MESHES = named("mesh")

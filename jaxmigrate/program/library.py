@@ -7,6 +7,7 @@ variance, and its role in layouts. A name without a row may do anything.
 
 from __future__ import annotations
 
+import re
 from functools import cache
 
 from jaxmigrate.program.tables import table_text
@@ -47,6 +48,12 @@ def the(word: str) -> str:
 def last_names(*words: str) -> frozenset[str]:
     """What stands behind the last dot of these names, for whoever reads texts and does not follow imports."""
     return frozenset([name.rpartition(".")[2] for name in named(*words)])
+
+
+def mentions(word: str) -> str:
+    """The pattern of a text that mentions one of these names; what may be any word is looked for in full."""
+    lasts = [(name.rpartition(".")[2], name) for name in sorted(named(word))]
+    return rf"\b(?:{'|'.join(re.escape(last if '_' in last else name) for last, name in lasts)})\b"
 
 
 def starting(word: str) -> tuple[str, ...]:

@@ -16,6 +16,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from jaxmigrate.program.declarations import NOTHING_DECLARED
 from jaxmigrate.program.depth import too_deep
 from jaxmigrate.program.scopes import ScopeTable, build_scopes, walk
 from jaxmigrate.records import record
@@ -169,6 +170,7 @@ class Project:
         self._modules: dict[Path, Module | None] = {module.path: module for module in modules}
         self._known = frozenset(known) | frozenset(self._modules)
         self.named: tuple[Module, ...] = tuple(m for m in self._modules.values() if m is not None)
+        self.declared = NOTHING_DECLARED  # what the project says of functions
         self.beside: tuple[Module, ...] = ()  # what may be loaded with them, where whoever made the project looked
         self._reader = reader
         self._given_common = common

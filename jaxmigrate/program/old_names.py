@@ -55,7 +55,9 @@ class OldName(NamedTuple):
         state = gone or (f"is deprecated since jax {self.since}" if self.since else "")
         parts = [f"use {self.replacement}" if self.replacement else "", self.note]
         advice = "; ".join(part for part in parts if part)
-        return f"{self.name} {state}; {advice}" if state and advice else f"{self.name} {state}{advice}".rstrip()
+        if not state:
+            return f"{self.name}: {advice}" if advice else self.name
+        return f"{self.name} {state}; {advice}" if advice else f"{self.name} {state}"
 
 
 @cache

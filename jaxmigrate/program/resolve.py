@@ -33,6 +33,7 @@ from jaxmigrate.program.values import (
 )
 
 PARTIALS = named("partial", "partial-method")
+CURRIED = named("curried")
 HOMES = (
     ("jax._src.api.", "jax."),
     ("jax.api.", "jax."),
@@ -126,7 +127,7 @@ class Resolver:
         key = self.value(node.slice, module)
         if not isinstance(key, Constant):
             return (UNKNOWN,)
-        container = self._literal(node.value, module)
+        container = self.container(node.value, module)
         if container is None:
             return (UNKNOWN,)
         holder, where = container
@@ -137,7 +138,7 @@ class Resolver:
             return self.values(holder.elts[key.value], where)
         return (UNKNOWN,)
 
-    def _literal(self, node: ast.expr, module: Module) -> tuple[ast.Dict | ast.Tuple | ast.List, Module] | None:
+    def container(self, node: ast.expr, module: Module) -> tuple[ast.Dict | ast.Tuple | ast.List, Module] | None:
         """The display that `node` is, or that its single assignment holds."""
         if isinstance(node, ast.Dict | ast.Tuple | ast.List):
             return node, module
@@ -293,6 +294,11 @@ class Resolver:
             return self.values(value, module)
         if isinstance(value, ast.Tuple | ast.List) and isinstance(path[0], int) and path[0] < len(value.elts):
             return self._assigned(value.elts[path[0]], path[1:], module)
+        if isinstance(value, ast.Name):  # `setup = make()`, then `model, state = setup`
+            bindings = self.bindings_at(value, module)
+            one = bindings[0] if len(bindings) == 1 else None
+            if one is not None and one.kind == "assign" and isinstance(one.value, ast.Call | ast.Tuple):
+                return self._assigned(one.value, (*one.path, *path), module)
         if isinstance(value, ast.Call) and len(path) == 1 and isinstance(path[0], int):
             return self._returned_element(value, path[0], module)
         return (UNKNOWN,)
@@ -434,6 +440,8 @@ class Resolver:
                 )
             case Partial(callee=inner, arguments=bound):
                 return self.apply(inner, (*bound, *arguments), node, module)
+            case External(name=name) if name in CURRIED and arguments and not _gives_function(arguments):
+                return (Partial(callee, arguments, node, module),)
             case Class():
                 return (Instance(callee, Application(callee, arguments, node, module)),)
             case Unknown():
@@ -501,6 +509,11 @@ def partial_of(callee: Value, arguments: tuple[Argument, ...], node: ast.expr, m
     if isinstance(callee, Partial):
         return Partial(callee.callee, (*callee.arguments, *arguments), node, module)
     return Partial(callee, arguments, node, module)
+
+
+def _gives_function(arguments: tuple[Argument, ...]) -> bool:
+    """Whether some arguments of a transformation hold, or may hold, the function to transform."""
+    return any(one.keyword in (None, "*", "fun", "f") for one in arguments)
 
 
 def is_transparent(decorator: Value) -> bool:

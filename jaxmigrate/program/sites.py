@@ -288,6 +288,17 @@ def mapped_values(site: MappedSite, resolver: Resolver) -> Values:
     return resolver.argument_values(site.mapped) if site.mapped is not None else (UNKNOWN,)
 
 
+def mapped_function(site: MappedSite, resolver: Resolver) -> tuple[Function | None, frozenset[str]]:
+    """The one def or lambda of the project that a site maps, and the parameters that a partial binds by keyword."""
+    found = mapped_values(site, resolver)
+    value = found[0] if len(found) == 1 else None
+    bound: frozenset[str] = frozenset()
+    if isinstance(value, Partial) and value.is_by_name:
+        bound = frozenset(argument.keyword for argument in value.arguments if argument.keyword is not None)
+        value = value.callee
+    return (value, bound) if isinstance(value, Function) else (None, bound)
+
+
 def position(node: ast.expr) -> tuple[int, int]:
     """Where an expression starts: line from 1, column in UTF-8 bytes from 0, as in `ast`."""
     return node.lineno, node.col_offset

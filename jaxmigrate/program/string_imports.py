@@ -13,6 +13,33 @@ _ITEM = re.compile(r"\bsys\.modules\[\s*(?:([rbfRBF]*)([\"'])([^\"'\n]*)\2)?")
 _DOTTED = re.compile(r"[\"']((?:\w+\.)+\w+)[\"']")
 
 
+_RUNS = re.compile(r"\b(exec|execfile|run_path|spec_from_file_location|SourceFileLoader|load_source)[ \t]*\(")
+_FILE = re.compile(r"[\"']([^\"'\n]*\.py)[\"']")
+
+
+def may_run(text: str, source: Path) -> bool:
+    """Whether a text may run the file at a path: by its name as a module, or by its path.
+
+    Where it runs files and says no path, it may be any.
+    """
+    if may_load(text, source) or loads_anything(text):
+        return True
+    if _RUNS.search(text) is None:
+        return False
+    said = [Path(one).parts for one in _FILE.findall(text)]
+    return not said or any(source.parts[-len(parts) :] == parts for parts in said)
+
+
+def loads_anything(text: str) -> bool:
+    """Whether a text imports by a string that it does not say any part of."""
+    return any(call[3] is None for call in _CALL.finditer(text)) and _DOTTED.search(text) is None
+
+
+def runs_others(text: str) -> bool:
+    """Whether a text may run files that it does not import by a statement."""
+    return BY_STRING.search(text) is not None or _RUNS.search(text) is not None
+
+
 def may_load(text: str, source: Path) -> bool:
     """Whether a text says the name of the module at a path where it imports by strings.
 

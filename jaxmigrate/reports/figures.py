@@ -34,9 +34,13 @@ def seconds(number: float) -> str:
 
 def effort(evidence: Evidence) -> str:
     """How long it took, and on what: `2 runs in 9.8 s on 2 processes of 4 devices`."""
-    devices = plural(evidence.devices, "device")
-    where = f"{evidence.processes} processes of {devices}" if evidence.processes > 1 else devices
-    return f"{plural(len(evidence.runs), 'run')} in {seconds(evidence.seconds)} on {where}"
+    where = dict.fromkeys(_where(part.devices, part.processes) for part in evidence.parts or (evidence,))
+    return f"{plural(len(evidence.runs), 'run')} in {seconds(evidence.seconds)} on {' and '.join(where)}"
+
+
+def _where(devices: int, processes: int) -> str:
+    each = plural(devices, "device")
+    return f"{processes} processes of {each}" if processes > 1 else each
 
 
 def shell_line(environment: Mapping[str, str], command: str) -> str:

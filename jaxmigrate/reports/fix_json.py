@@ -9,7 +9,7 @@ from jaxmigrate.verify.model import to_json
 
 
 def write(result: FixResult) -> str:
-    """One JSON object: `summary`, `sites`, `names`, `files`, `callers`, `errors`, `notebooks` and `verification`."""
+    """One JSON object: `summary`, `sites`, `names`, `files`, `assumptions`, `callers`, `errors`, and so on."""
     document = {
         "version": 1,
         "summary": {
@@ -18,10 +18,12 @@ def write(result: FixResult) -> str:
             "left": len(result.left),
             "kept": len(result.sites) - len(result.rewritten) - len(result.left),
             "files_changed": len(result.changed),
+            "grade": result.grade,
         },
         "sites": [site.to_json() for site in result.sites],
         "names": [name.to_json() for name in result.names],
         "files": [{"path": file.path, "outcome": file.outcome, "diff": file.diff_text} for file in result.files],
+        "assumptions": [one.to_json() for one in result.assumed],
         "callers": list(result.callers),
         "errors": [error.to_json() for error in result.errors],
         "notebooks": list(result.notebooks),

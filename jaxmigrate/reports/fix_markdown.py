@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from jaxmigrate.migrate.plan import NamePlan, SitePlan
 from jaxmigrate.reports.fix_result import FixResult
 from jaxmigrate.reports.markdown import escaped, fenced, section, table
-from jaxmigrate.reports.site_layouts import is_global, reasons, summary
+from jaxmigrate.reports.site_layouts import grades, is_global, reasons, summary
 from jaxmigrate.verify.model import Evidence
 
 
@@ -19,8 +19,10 @@ def write(result: FixResult) -> str:
         *_verification(result.evidence),
         *section("Sites", table(("Place", "Axis", "Mapped", "Status"), map(_row, result.sites))),
         *section(
-            "Layouts", table(("Place", "Layouts", "Stays stacked"), map(_layout_row, filter(is_global, result.sites)))
+            "Layouts",
+            table(("Place", "Layouts", "Evidence", "Stays stacked"), map(_layout_row, filter(is_global, result.sites))),
         ),
+        *section("Not proven", [f"- {escaped(str(one))}" for one in result.assumed]),
         *section("Left", table(("Place", "Code", "Reason"), map(_left_row, result.all_left))),
         *section("Kept", table(("Place", "Code", "Reason"), map(_left_row, result.kept))),
         *section("Not worked on", [f"- {escaped(str(error))}" for error in result.errors]),
@@ -44,8 +46,8 @@ def _global_sites(result: FixResult) -> Iterator[SitePlan]:
     return (site for site in result.sites if site.status == "rewritten" and is_global(site))
 
 
-def _layout_row(site: SitePlan) -> tuple[str, str, str]:
-    return site.place, summary(site), "; ".join(reasons(site))
+def _layout_row(site: SitePlan) -> tuple[str, str, str, str]:
+    return site.place, summary(site), grades(site), "; ".join(reasons(site))
 
 
 def _left_row(site: SitePlan | NamePlan) -> tuple[str, str, str]:

@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from jaxmigrate.migrate.plan import NamePlan, SitePlan
+from jaxmigrate.migrate.plan import Assumed, NamePlan, SitePlan
 from jaxmigrate.program.kept import KEPT
+from jaxmigrate.program.trust import GRADES, Grade
+from jaxmigrate.reports.site_layouts import grade_of
 from jaxmigrate.sources import STDIN, SourceError
 from jaxmigrate.terminal import plural
 from jaxmigrate.verify.model import Evidence
@@ -53,12 +55,14 @@ class FixResult:
         errors: What could not be read, parsed or written.
         notebooks: Remarks on notebooks: which were skipped, and what else their authors have to know.
         evidence: The last verification, where one was asked for.
+        unused: Declarations that nothing used, in words.
     """
 
     files: Sequence[FixedFile]
     errors: Sequence[SourceError] = ()
     notebooks: Sequence[str] = ()
     evidence: Evidence | None = None
+    unused: Sequence[str] = ()
 
     @property
     def sites(self) -> tuple[SitePlan, ...]:
@@ -80,6 +84,17 @@ class FixResult:
     def rewritten(self) -> tuple[SitePlan, ...]:
         """The sites that become shard_map."""
         return tuple(site for site in self.sites if site.status == "rewritten")
+
+    @property
+    def grade(self) -> Grade:
+        """The weakest evidence that the rewrite rests on."""
+        return max((grade_of(site) for site in self.rewritten), key=GRADES.index, default="proven")
+
+    @property
+    def assumed(self) -> tuple[Assumed, ...]:
+        """What the rewrite leans on beside proof, in the order of files and lines."""
+        every = dict.fromkeys(one for site in self.rewritten for one in site.assumed)
+        return tuple(sorted(every, key=lambda one: (one.place.rpartition(":")[0], one.line, one.says)))
 
     @property
     def names(self) -> tuple[NamePlan, ...]:
@@ -113,7 +128,16 @@ class FixResult:
             return self._names().removeprefix("; ")
         files = sum(1 for file in self.files if file.sites)
         counts = f"{len(self.rewritten)} {self._would}rewritten, {len(self.left)} left{self._kept(self.sites)}"
-        return f"{plural(len(self.sites), 'site')} in {plural(files, 'file')}: {counts}{self._names()}"
+        return f"{plural(len(self.sites), 'site')} in {plural(files, 'file')}: {counts}{self._names()}{self._leaning()}"
+
+    def _leaning(self) -> str:
+        """That something is not proven."""
+        told = [
+            plural(count, word)
+            for grade, word in (("declared", "declaration"), ("likely", "assumption"))
+            if (count := sum(one.grade == grade for one in self.assumed))
+        ]
+        return f"; not proven: rests on {' and '.join(told)}" if self.grade != "proven" else ""
 
     @property
     def _would(self) -> str:

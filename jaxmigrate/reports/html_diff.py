@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 _HUNK = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@(.*)")
 _WORDS = re.compile(r"\w+|\s+|.")
+_OLD_NUMBER = re.compile(r'<tr><td( class="at[^"]*")>(\d+)<')
 # Below this similarity two lines are better read as one that went and one that came.
 _ALIKE = 0.4
 # So many unchanged lines part two changes.
@@ -23,9 +24,14 @@ class _Line:
     text: str
 
 
-def side_by_side(diff: str) -> str:
-    """The table for one file's diff; empty for an empty diff."""
+def side_by_side(diff: str, at: str = "") -> str:
+    """The table for one file's diff; empty for an empty diff.
+
+    Links lead to `at` and the number of a line as it was, where that is given.
+    """
     rows = "\n".join(_rows(_hunks(diff)))
+    if at:
+        rows = _OLD_NUMBER.sub(lambda found: f'<tr><td id="{at}{found[2]}"{found[1]}>{found[2]}<', rows)
     if not rows:
         return ""
     columns = '<colgroup><col class="at"><col><col class="at"><col></colgroup>'

@@ -15,6 +15,11 @@ def anchor(row: SiteRow) -> str:
     return "site-" + "".join(character if character.isalnum() else "-" for character in row.id)
 
 
+def at_line(path: str) -> str:
+    """What stands before the number of a line where the page has it in a file's diff."""
+    return "line-" + "".join(character if character.isalnum() else "-" for character in path) + "-"
+
+
 @dataclass
 class Changes:
     """The diff of each site by its id, the site that shows a change which two share, and what is left of each file."""
@@ -26,7 +31,7 @@ class Changes:
     def of_site(self, row: SiteRow) -> str:
         """A site's change as HTML, or where it is shown."""
         if row.id in self.own:
-            return side_by_side(self.own[row.id])
+            return side_by_side(self.own[row.id], at_line(row.path))
         other = self.shared.get(row.id)
         return f'<p>Its change is shown at <a href="#{anchor(other)}">{code(other.place)}</a>.</p>' if other else ""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Self
 
 
 def section(title: str, lines: Sequence[str]) -> list[str]:
@@ -10,10 +11,27 @@ def section(title: str, lines: Sequence[str]) -> list[str]:
     return [f"## {title}\n", "\n".join(lines) + "\n"] if lines else []
 
 
+class Link(str):
+    """A cell that leads somewhere."""
+
+    __slots__ = ("target",)
+    target: str
+
+    def __new__(cls, text: str, target: str) -> Self:
+        """The text with its target, which is no part of it."""
+        link = super().__new__(cls, text)
+        link.target = target
+        return link
+
+
 def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
     """A table of plain text, or nothing where there are no rows."""
-    lines = [f"| {' | '.join(escaped(cell) for cell in row)} |" for row in rows]
+    lines = [f"| {' | '.join(map(_cell, row))} |" for row in rows]
     return [f"| {' | '.join(header)} |", f"|{' --- |' * len(header)}", *lines] if lines else []
+
+
+def _cell(text: str) -> str:
+    return f"[{escaped(text)}](<{text.target}>)" if isinstance(text, Link) else escaped(text)
 
 
 def escaped(text: str) -> str:

@@ -15,8 +15,9 @@ from jaxmigrate.reports.fix_result import FixedFile
 from jaxmigrate.reports.html_causes import causes, stacked
 from jaxmigrate.reports.html_diff import counts, side_by_side
 from jaxmigrate.reports.html_plot import error_plots
-from jaxmigrate.reports.html_sites import Changes, anchor, site_changes
+from jaxmigrate.reports.html_sites import Changes, anchor, at_line, site_changes
 from jaxmigrate.reports.html_text import code, pairs, preformatted, prose, section, table
+from jaxmigrate.reports.limits import untouched
 from jaxmigrate.reports.report import Report, SiteRow
 from jaxmigrate.terminal import plural
 from jaxmigrate.verify.model import CallDifference, Evidence, RunSummary, SeenLayout, SiteEvidence, Verdict
@@ -39,7 +40,7 @@ def write(report: Report) -> str:
         _header(report),
         _figures(report),
         _coverage(report.rows),
-        section("Assumptions", [_list(list(assumptions(report)))]),
+        section("Assumptions", [_list(list(assumptions(report))), _untouched(report.evidence)]),
         section("Sites", [table(_SITE_HEADER, map(_site_row, report.rows), numbers=(5, 6, 7, 8))]),
         section("Site by site", (_details(row, changes) for row in report.rows)),
         section("Other changes", (_change(file, changes) for file in report.files if changes.rest.get(file.path))),
@@ -60,6 +61,14 @@ def document(title: str, parts: Iterable[str]) -> str:
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f"<title>{escape(title)}</title>\n<style>\n{style}</style>\n</head>\n<body>\n<main>\n{body}\n</main>\n</body>\n</html>\n"
     )
+
+
+def _untouched(evidence: Evidence | None) -> str:
+    """The sites that do not count, folded."""
+    if evidence is None or not evidence.untouched:
+        return ""
+    names = "".join(f"<li>{code(name)}</li>" for name in evidence.untouched)
+    return f"<details><summary>{escape(untouched(evidence))}</summary><ul>{names}</ul></details>"
 
 
 def _header(report: Report) -> str:
@@ -134,7 +143,7 @@ def _details(row: SiteRow, changes: Changes) -> str:
     opened = " open" if change or (found is not None and found.verdict not in _SILENT) else ""
     summary = f"{code(row.place)} {code(row.name)} {_chip(row.verdict, found)}"
     inside = "\n".join(
-        part for part in (*_facts(row), *(_findings(found) if found is not None else ()), change) if part
+        part for part in (*_facts(row, change), *(_findings(found) if found is not None else ()), change) if part
     )
     return (
         f'<details class="{tone}" id="{anchor(row)}"{opened}><summary>{summary}</summary>\n'
@@ -142,18 +151,21 @@ def _details(row: SiteRow, changes: Changes) -> str:
     )
 
 
-def _facts(row: SiteRow) -> Iterator[str]:
+def _facts(row: SiteRow, change: str) -> Iterator[str]:
     if row.status == "left":
         yield f"<p>Left as it was: {prose(row.reason)} {code(row.code)}</p>"
     if row.evidence is not None:
         yield f"<p>{prose(row.evidence.message)}</p>"
     found = row.evidence
     seen = (found.arguments, found.results) if found is not None and found.calls else ((), ())
+    place = f"{at_line(row.path)}{row.line}"
     yield pairs(
         [
+            ("In the diff", f'<a href="#{place}">line {row.line}</a>' if f'id="{place}"' in change else ""),
             ("In the migration", code(found.site.counterpart) if found is not None else ""),
             *_planned_and_seen("Arguments", row.arguments, seen[0]),
             *_planned_and_seen("Results", row.outputs, seen[1]),
+            ("Not proven", "<br>".join(prose(str(one)) for one in row.assumed)),
             ("Stacked", "<br>".join(stacked(row))),
         ]
     )
@@ -170,10 +182,17 @@ def _planned_and_seen(
 
 def _layouts(arrays: Iterable[ArrayLayout | SeenLayout]) -> str:
     names = (
-        f'<span class="array">{code("all" if array.name == "*" else array.name or "result")}{_tag(array.layout)}</span>'
+        f'<span class="array">{code("all" if array.name == "*" else array.name or "result")}{_tag(array.layout)}'
+        f"{_graded(array)}</span>"
         for array in arrays
     )
     return " ".join(names)
+
+
+def _graded(array: ArrayLayout | SeenLayout) -> str:
+    """The grade of the evidence for what was planned."""
+    grade = getattr(array, "grade", "")
+    return f'<span class="grade {grade}">{grade}</span>' if grade else ""
 
 
 def _tag(layout: str, text: str = "") -> str:
@@ -249,7 +268,7 @@ def _change(file: FixedFile, changes: Changes) -> str:
     changed = f'<span class="equal tone">+{added}</span> <span class="different tone">−{cut}</span>'
     outcome = f'<span class="soft">{escape(file.outcome)}</span> ' if file.outcome != "shown" else ""
     summary = f"{code(file.path)} {outcome}{changed}"
-    return f"<details open><summary>{summary}</summary>\n{side_by_side(rest)}</details>"
+    return f"<details open><summary>{summary}</summary>\n{side_by_side(rest, at_line(file.path))}</details>"
 
 
 def _how_it_was_run(evidence: Evidence) -> Iterator[str]:
@@ -270,6 +289,7 @@ def _how_it_was_run(evidence: Evidence) -> Iterator[str]:
                 [
                     *shown,
                     ("folder", code(evidence.cwd)),
+                    *((side, code(told)) for side, told in evidence.revisions.items()),
                     ("processes", str(evidence.processes) if evidence.processes > 1 else ""),
                     ("relative tolerances", escape(tolerances)),
                     ("printed and written", escape(_printed(evidence))),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from jaxmigrate.migrate.plan import ArrayLayout, SitePlan
+from jaxmigrate.migrate.plan import ArrayLayout, Assumed, SitePlan
 from jaxmigrate.reports.fix_result import FixedFile, FixResult
 from jaxmigrate.sources import shown_path
 from jaxmigrate.terminal import plural
@@ -23,6 +23,7 @@ class Report:
         errors: What could not be read, parsed or written.
         notebooks: Remarks on notebooks.
         evidence: What the runs of both programs showed.
+        links: Where the project's files can be read, without the path; empty where nobody has said.
     """
 
     title: str
@@ -31,6 +32,7 @@ class Report:
     errors: Sequence[str] = ()
     notebooks: Sequence[str] = ()
     evidence: Evidence | None = None
+    links: str = ""
 
     @property
     def rows(self) -> tuple[SiteRow, ...]:
@@ -69,6 +71,7 @@ class SiteRow:
     outputs: tuple[ArrayLayout, ...] = ()
     evidence: SiteEvidence | None = None
     cell: int = 0
+    assumed: tuple[Assumed, ...] = ()
 
     @property
     def place(self) -> str:
@@ -97,6 +100,7 @@ def _row_of_plan(plan: SitePlan, evidence: SiteEvidence | None) -> SiteRow:
         outputs=plan.outputs,
         evidence=evidence,
         cell=plan.cell,
+        assumed=plan.assumed,
     )
 
 

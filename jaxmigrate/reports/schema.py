@@ -14,6 +14,7 @@ from dataclasses import fields, is_dataclass
 from enum import Enum
 from typing import Any
 
+from jaxmigrate.program.trust import GRADES
 from jaxmigrate.verify.model import SCHEMA_VERSION, Evidence, Verdict
 
 _PLAIN: dict[type, dict[str, Any]] = {
@@ -47,11 +48,19 @@ def schema() -> dict[str, Any]:
                 "files": {"type": "array", "items": _object(dict.fromkeys(("path", "outcome", "diff"), _PLAIN[str]))},
                 "errors": {"type": "array", "items": _PLAIN[str]},
                 "notebooks": {"type": "array", "items": _PLAIN[str]},
+                "not_covered": {"type": "array", "items": _PLAIN[str]},
                 "verification": _optional(verification),
             }
         ),
-        "$defs": {"site": _site(), "layout": _object({"name": _PLAIN[str], "layout": _PLAIN[str]}), **found},
+        "$defs": {"site": _site(), "layout": _layout(), **found},
     }
+
+
+def _layout() -> dict[str, Any]:
+    """The evidence is told of global arrays alone."""
+    layout = _object({"name": _PLAIN[str], "layout": _PLAIN[str]})
+    layout["properties"]["grade"] = {"enum": [*GRADES]}
+    return layout
 
 
 def _site() -> dict[str, Any]:

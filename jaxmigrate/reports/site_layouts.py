@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Protocol
 
 from jaxmigrate.migrate.plan import ArrayLayout
+from jaxmigrate.program.trust import GRADES, Grade
 
 RESULT = "result"
 
@@ -22,6 +23,21 @@ class Arrays(Protocol):
     def outputs(self) -> tuple[ArrayLayout, ...]:
         """Those that it gives."""
         ...
+
+
+def grade_of(site: Arrays) -> Grade:
+    """The weakest evidence that some layout of a site rests on."""
+    found = {array.grade for array in (*site.arguments, *site.outputs) if array.grade}
+    return max(found, key=GRADES.index, default="proven")
+
+
+def grades(site: Arrays) -> str:
+    """The evidence for all layouts of a site: `proven`, or `proven: batch; likely: state, result 0`."""
+    if grade_of(site) == "proven":
+        return "proven"
+    both = (("", site.arguments), ("result ", site.outputs))
+    pairs = [(_name(array, kind), array.grade) for kind, arrays in both for array in arrays if array.grade]
+    return grouped((name, grade) for one in GRADES for name, grade in pairs if grade == one)
 
 
 def is_global(site: Arrays) -> bool:
@@ -68,7 +84,13 @@ def grouped(arrays: Iterable[tuple[str, str]]) -> str:
 
 
 def _planned(arrays: Sequence[ArrayLayout], whole: str) -> str:
-    return grouped((whole if array.name == "*" else array.name, array.layout) for array in arrays) or "nothing"
+    names = ((whole if array.name == "*" else array.name, array) for array in arrays)
+    return grouped((f"{name}{_weak(array)}", array.layout) for name, array in names) or "nothing"
+
+
+def _weak(array: ArrayLayout) -> str:
+    """The grade of the evidence where it is not proof."""
+    return f" ({array.grade})" if array.grade not in ("", "proven") else ""
 
 
 def _name(array: ArrayLayout, kind: str) -> str:

@@ -6,6 +6,8 @@ import json
 from typing import Any
 
 from jaxmigrate import __version__
+from jaxmigrate.migrate.plan import ArrayLayout
+from jaxmigrate.reports.limits import limits
 from jaxmigrate.reports.report import Report, as_report
 from jaxmigrate.verify.model import SCHEMA_VERSION, Evidence, SiteEvidence, to_json
 
@@ -24,6 +26,7 @@ def write(told: Report | Evidence) -> str:
         "files": [{"path": file.path, "outcome": file.outcome, "diff": file.diff_text} for file in report.files],
         "errors": list(report.errors),
         "notebooks": list(report.notebooks),
+        "not_covered": list(limits(report.evidence)) if report.evidence is not None else [],
         "verification": to_json(report.evidence),
     }
     return json.dumps(document, indent=2, allow_nan=False) + "\n"
@@ -40,13 +43,18 @@ def _sites(report: Report) -> list[dict[str, Any]]:
             "mapped": row.name,
             "status": row.status,
             **({"code": row.code, "reason": row.reason} if row.status == "left" else {}),
-            "arguments": [{"name": array.name, "layout": array.layout} for array in row.arguments],
-            "outputs": [{"name": array.name, "layout": array.layout} for array in row.outputs],
+            "arguments": [_array(array) for array in row.arguments],
+            "outputs": [_array(array) for array in row.outputs],
             "verdict": row.evidence.verdict.value if row.evidence is not None else None,
             "in_the_runs": _in_the_runs(row.evidence),
         }
         for row in report.rows
     ]
+
+
+def _array(array: ArrayLayout) -> dict[str, str]:
+    grade = {"grade": array.grade} if array.grade else {}
+    return {"name": array.name, "layout": array.layout, **grade}
 
 
 def _in_the_runs(found: SiteEvidence | None) -> dict[str, Any] | None:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
+from html import escape
 
 from jaxmigrate.reports.figures import effort, largest_errors, layouts_line, seconds, shell_line
-from jaxmigrate.reports.markdown import escaped, fenced, section, table
+from jaxmigrate.reports.limits import limits, revisions_line, untouched
+from jaxmigrate.reports.markdown import Link, escaped, fenced, section, table
 from jaxmigrate.reports.report import Report, SiteRow, as_report
 from jaxmigrate.terminal import plural
 from jaxmigrate.verify.model import Evidence
 
+_HEADER = ("Site", "Function", "Verdict", "Calls", "Max abs", "Max rel", "Max ulp")
 _SIGNS = {
     "bitwise equal": "✅",
     "equal within rounding": "🟰",
@@ -28,10 +31,14 @@ def write(told: Report | Evidence) -> str:
         *_verdict(report),
         *section(
             "Sites",
-            table(("Site", "Function", "Verdict", "Calls", "Max abs", "Max rel", "Max ulp"), map(_row, report.rows)),
+            table(
+                ("Site", "Function", "Verdict", "Calls", "Max abs", "Max rel", "Max ulp"),
+                [_row(row, report.links) for row in report.rows],
+            ),
         ),
         *section("Layouts", table(("Site", "Arguments", "Results"), _layouts(report))),
         *section("Differences", _differences(report)),
+        *section("Not covered", _limits(report.evidence)),
         *section("Left", table(("Site", "Code", "Reason"), _left(report))),
         *section("Not worked on", [f"- {escaped(text)}" for text in (*report.errors, *report.notebooks)]),
         *section("Diff", fenced("".join(file.diff_text for file in report.files), "diff")),
@@ -51,17 +58,19 @@ def _verdict(report: Report) -> list[str]:
         f"# {_SIGNS[evidence.verdict.value]} {report.headline}\n",
         f"{escaped(evidence.message)}\n",
         f"{covered}; {effort(evidence)}.\n",
+        *([f"Compared: {escaped(revisions_line(evidence))}.\n"] if evidence.revisions else []),
         *(["\n".join(notes) + "\n"] if notes else []),
     ]
 
 
-def _row(row: SiteRow) -> Sequence[str]:
+def _row(row: SiteRow, links: str) -> Sequence[str]:
     found = row.evidence
     sign = _SIGNS.get(row.verdict, "")
     verdict = f"{sign} {row.verdict}".strip()
+    place = Link(row.place, f"{links}/{row.path}#L{row.line}") if links and row.path and not row.cell else row.place
     if found is None:
-        return row.place, row.name, verdict, "", "", "", ""
-    return row.place, row.name, verdict, str(found.calls), *largest_errors(found)
+        return place, row.name, verdict, "", "", "", ""
+    return place, row.name, verdict, str(found.calls), *largest_errors(found)
 
 
 def _differences(report: Report) -> list[str]:
@@ -80,6 +89,16 @@ def _layouts(report: Report) -> list[Sequence[str]]:
     """How each site's arrays were held in the runs."""
     found = [(row.place, row.evidence) for row in report.rows if row.evidence is not None and row.evidence.calls]
     return [(place, layouts_line(one.arguments), layouts_line(one.results)) for place, one in found]
+
+
+def _limits(evidence: Evidence | None) -> list[str]:
+    """What green does not say, with the sites that do not count in a fold."""
+    if evidence is None:
+        return []
+    lines = [f"- {escaped(text.replace('`', ''))}" for text in limits(evidence)]
+    names = "".join(f"<li>{escape(name)}</li>" for name in evidence.untouched)
+    fold = f"<details><summary>{escape(untouched(evidence))}</summary><ul>{names}</ul></details>"
+    return [*lines, "", fold] if names else lines
 
 
 def _left(report: Report) -> list[Sequence[str]]:

@@ -6,6 +6,7 @@ import textwrap
 from collections.abc import Iterator
 
 from jaxmigrate.reports.figures import effort, held_differently, layouts_line, short
+from jaxmigrate.reports.limits import briefly, revisions_line
 from jaxmigrate.reports.report import Report, SiteRow, as_report
 from jaxmigrate.terminal import BOLD, CYAN, DIM, GREEN, RED, YELLOW, paint, plural, printable
 from jaxmigrate.verify.model import Evidence, SiteEvidence, Verdict
@@ -69,7 +70,9 @@ def _explained(row: SiteRow, width: int) -> Iterator[str]:
         yield from _wrapped(f"{row.code} {row.reason}".strip(), width)
     elif row.evidence.follows:
         yield from _wrapped(f"after {row.evidence.follows}, from other arguments", width)
-    elif not row.evidence.verdict.ok:
+    elif row.evidence.verdict.ok:
+        yield from _wrapped(row.evidence.message.partition("; ")[2], width)
+    else:
         yield from _wrapped(row.evidence.message, width)
         if row.evidence.first is not None and row.evidence.first.hint:
             yield from _wrapped(f"hint: {row.evidence.first.hint}", width)
@@ -86,6 +89,10 @@ def _ending(evidence: Evidence, colour: bool, width: int) -> Iterator[str]:
             yield from textwrap.wrap(printable(told), width)
     for note in evidence.notes:
         yield from textwrap.wrap(printable(f"note: {note}"), width)
+    if evidence.ok and (told := briefly(evidence)):
+        yield from (paint(line, DIM, on=colour) for line in textwrap.wrap(told, width))
+    if evidence.revisions:
+        yield from (paint(line, DIM, on=colour) for line in textwrap.wrap(printable(revisions_line(evidence)), width))
     for run in evidence.runs:
         if run.outcome in ("exited", "signal"):
             margin = paint("| ", DIM, on=colour)

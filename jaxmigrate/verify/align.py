@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from functools import lru_cache
+from itertools import takewhile
 from typing import NamedTuple
 
 from jaxmigrate.verify.layouts import Layout, layout_of
-from jaxmigrate.verify.recording import Leaf, Signature
+from jaxmigrate.verify.recording import Leaf, Signature, Values
 
 NUMBERS = ("array", "local shards")
 _KEYWORD = re.compile(r"\[1\]\['(\w+)'\]")
@@ -37,6 +38,11 @@ class Alignment(NamedTuple):
     only_ours: tuple[str, ...] = ()
     only_theirs: tuple[str, ...] = ()
 
+    @property
+    def of_one_form(self) -> bool:
+        """Whether every leaf stands for one of the other side."""
+        return self.structure is None and not self.only_ours and not self.only_theirs
+
 
 @lru_cache(maxsize=1 << 10)
 def align(
@@ -53,21 +59,22 @@ def align(
     """
     paths = [plain_path(where, leaf.path, parameters) for leaf in original.leaves]
     others = [plain_path(where, leaf.path, parameters_rewritten) for leaf in rewritten.leaves]
-    places = _places(where, paths, others, original, rewritten)
+    places = _places(where, paths, others, original, rewritten, lenient=lenient)
     if places is None:
         names = [named_path(where, path, parameters) for path in paths]
         names_rewritten = [named_path(where, path, parameters_rewritten) for path in others]
-        found = _common(original, rewritten, names, names_rewritten)
+        found = _common(original, rewritten, names, names_rewritten, lenient=lenient)
         is_other = not lenient or (where == "output" and not found.pairs)
         return found._replace(structure=_missing(paths, others)) if is_other else found
-    pairs = tuple(_pair(n, places[n], leaf, rewritten.leaves[places[n]]) for n, leaf in enumerate(original.leaves))
+    leaves = enumerate(original.leaves)
+    pairs = tuple(pair_of(n, places[n], leaf, rewritten.leaves[places[n]], lenient=lenient) for n, leaf in leaves)
     if where == "output" and original.nodes != rewritten.nodes and not lenient:
         return Alignment(pairs, ("", original.nodes, rewritten.nodes))
     return Alignment(pairs)
 
 
 def _places(
-    where: str, paths: list[str], others: list[str], original: Signature, rewritten: Signature
+    where: str, paths: list[str], others: list[str], original: Signature, rewritten: Signature, *, lenient: bool
 ) -> list[int] | None:
     """For each leaf of the original the position of its counterpart; None if there is not one for each."""
     if len(paths) != len(others):
@@ -77,28 +84,38 @@ def _places(
         return [position[path] for path in paths]
     if paths == others:
         return [*range(len(paths))]
-    pairs = [_pair(n, n, *leaves) for n, leaves in enumerate(zip(original.leaves, rewritten.leaves, strict=True))]
+    both = enumerate(zip(original.leaves, rewritten.leaves, strict=True))
+    pairs = [pair_of(n, n, *leaves, lenient=lenient) for n, leaves in both]
     return None if where == "output" or any(pair.problem for pair in pairs) else [*range(len(paths))]
 
 
-def _common(original: Signature, rewritten: Signature, names: Sequence[str], others: Sequence[str]) -> Alignment:
+def _common(
+    original: Signature, rewritten: Signature, names: Sequence[str], others: Sequence[str], *, lenient: bool
+) -> Alignment:
     """The leaves that both sides have, by name; a field of an object is also that of a dictionary."""
-    position = {_steps(name): number for number, name in enumerate(others)}
+    position = {name_steps(name): number for number, name in enumerate(others)}
     pairs = tuple(
-        _pair(n, position[_steps(name)], original.leaves[n], rewritten.leaves[position[_steps(name)]])
+        pair_of(
+            n,
+            position[name_steps(name)],
+            original.leaves[n],
+            rewritten.leaves[position[name_steps(name)]],
+            lenient=lenient,
+        )
         for n, name in enumerate(names)
-        if _steps(name) in position
+        if name_steps(name) in position
     )
     paired = {pair.theirs for pair in pairs}
     return Alignment(
         pairs,
         None,
-        tuple(name for name in names if _steps(name) not in position),
+        tuple(name for name in names if name_steps(name) not in position),
         tuple(name for number, name in enumerate(others) if number not in paired),
     )
 
 
-def _steps(path: str) -> tuple[str, ...]:
+def name_steps(path: str) -> tuple[str, ...]:
+    """What a path leads through, whether by fields, keys or positions."""
     return tuple(_STEP.findall(path))
 
 
@@ -132,8 +149,9 @@ def _leaves_with(count: int, path: str) -> str:
     return f"{leaves} with {path}" if path else leaves
 
 
-def _pair(ours: int, theirs: int, leaf: Leaf, other: Leaf) -> LeafPair:
-    layout = layout_of(leaf.shape, other.shape)
+def pair_of(ours: int, theirs: int, leaf: Leaf, other: Leaf, *, lenient: bool) -> LeafPair:
+    """Two leaves as a pair; only in a lenient comparison may other axes be merged, which `fix` never does."""
+    layout = layout_of(leaf.shape, other.shape, merged=lenient)
     return LeafPair(ours, theirs, layout, _problem(leaf, other, layout))
 
 
@@ -147,3 +165,30 @@ def _problem(leaf: Leaf, other: Leaf, layout: Layout | None) -> str:
     if layout is None:
         return "shape"
     return "dtype" if leaf.dtype != other.dtype and "scalar" not in kinds else ""
+
+
+@lru_cache(maxsize=1 << 14)
+def _replaced_by(result: Leaf, signature: Signature) -> int | None:
+    found: list[tuple[int, int]] = []
+    for number, leaf in enumerate(signature.leaves):
+        if (leaf.kind, leaf.dtype, leaf.shape) == (result.kind, result.dtype, result.shape):
+            found.append((_common_end(leaf.path, result.path), -number))
+    if not found:
+        return None
+    alike, number = max(found)
+    return -number if alike or len(found) == 1 else None
+
+
+def replaced_by(result: Leaf, given: Values) -> int | None:
+    """The argument that a result replaces: of the same shape, and named alike from the end, as parameters are."""
+    return _replaced_by(result, given.signature)
+
+
+def _common_end(one: str, other: str) -> int:
+    """How many of the last steps of two paths are the same."""
+    steps = ([*reversed(_WORD.findall(path))] for path in (one, other))
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(*steps, strict=False)))
+
+
+# `.params`, `['params']` and `[0]`, of which the first two are one field, of an object or of a dictionary.
+_WORD = re.compile(r"\w+")

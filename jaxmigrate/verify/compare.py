@@ -5,14 +5,15 @@ How large a difference is takes the arrays themselves, which `measure` reads; th
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import zip_longest
 from typing import NamedTuple
 
-from jaxmigrate.verify.align import NUMBERS, Alignment, LeafPair, align
+from jaxmigrate.verify.align import NUMBERS, Alignment, LeafPair, align, replaced_by
 from jaxmigrate.verify.layouts import Digests, Layout, agrees, explain, is_split
+from jaxmigrate.verify.pairing import CALLS_LOOKED_AT, Sides, paired
 from jaxmigrate.verify.recording import Call, Leaf, Recording, Signature, StreamKey, Values, is_enclosing, streams
 
 # The kinds of difference whose size takes the arrays themselves.
@@ -89,13 +90,19 @@ class SiteComparison:
     calls_rewritten: int = 0
     parameters: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
     lenient: bool = False
+    pairings: dict[tuple[str, Signature, Signature], Alignment] = field(default_factory=dict)
+
+    def align(self, where: str, original: Signature, rewritten: Signature) -> Alignment:
+        """The leaves of two calls side by side."""
+        found = self.pairings.get((where, original, rewritten))
+        return found if found is not None else align(where, original, rewritten, *self.parameters, self.lenient)
 
     @property
     def on_one_side(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """The results that only the original has, and those that only the rewritten side has, by path."""
         ours, theirs = dict[str, None](), dict[str, None]()
         for original, rewritten in self.signatures["output"]:
-            found = align("output", original, rewritten, *self.parameters, self.lenient)
+            found = self.align("output", original, rewritten)
             ours |= dict.fromkeys(found.only_ours)
             theirs |= dict.fromkeys(found.only_theirs)
         return tuple(ours), tuple(theirs)
@@ -147,12 +154,53 @@ def _compare_stream(key: StreamKey, ours: list[Call], theirs: list[Call], found:
         calls, calls_rewritten = by_site.get(site, []), by_site_rewritten.get(site, [])
         comparison.calls_original += len(calls)
         comparison.calls_rewritten += len(calls_rewritten)
+        if comparison.lenient:
+            _pair_leaves([*zip(calls, calls_rewritten, strict=False)], comparison)
         for call, rewritten in zip(calls, calls_rewritten, strict=False):
             if not (call.ended and rewritten.ended):
                 break
             comparison.pairs.append(_compare_call(CallKey(key, site, call.number), call, rewritten, comparison))
     for divergence in _divergences(ours, theirs):
         found[divergence.site].divergences.append(divergence)
+
+
+def _pair_leaves(calls: Sequence[tuple[Call, Call]], site: SiteComparison) -> None:
+    """Find out what stands for what in calls whose trees are not of one form: first the arguments, then the results."""
+    for where in ("input", "output"):
+        kinds: dict[tuple[Signature, Signature], list[tuple[int, Values, Values]]] = {}
+        for number, (call, rewritten) in enumerate(calls):
+            ours, theirs = _values(call, where), _values(rewritten, where)
+            if ours is not None and theirs is not None:
+                of_kind = kinds.setdefault((ours.signature, theirs.signature), [])
+                if len(of_kind) < CALLS_LOOKED_AT:
+                    of_kind.append((number, ours, theirs))
+        for (ours_, theirs_), found in kinds.items():
+            key = (where, ours_, theirs_)
+            if key in site.pairings or align(*key, *site.parameters, lenient=True).of_one_form:
+                continue
+            sides = Sides(where, [(one, other) for _, one, other in found], site.parameters)
+            replaced = _replaced(calls[found[0][0]], site) if where == "output" else {}
+            site.pairings[key] = paired(sides, replaced)
+
+
+def _values(call: Call, where: str) -> Values | None:
+    return call.inputs if where == "input" else call.outputs
+
+
+def _replaced(calls: tuple[Call, Call], site: SiteComparison) -> dict[int, int]:
+    """For results of the original the ones of the other side that replace the same argument."""
+    given = [call.inputs for call in calls]
+    results = [call.outputs for call in calls]
+    if given[0] is None or given[1] is None or results[0] is None or results[1] is None:
+        return {}
+    same = {pair.ours: pair.theirs for pair in site.align("input", given[0].signature, given[1].signature).pairs}
+    of_argument = {replaced_by(leaf, given[1]): number for number, leaf in enumerate(results[1].signature.leaves)}
+    found = {number: replaced_by(leaf, given[0]) for number, leaf in enumerate(results[0].signature.leaves)}
+    return {
+        number: of_argument[same[argument]]
+        for number, argument in found.items()
+        if argument in same and same[argument] in of_argument
+    }
 
 
 def _by_site(calls: list[Call]) -> dict[str, list[Call]]:
@@ -202,7 +250,7 @@ def _inputs_equal(
     kinds = {delta.kind for delta in deltas if delta.where == "input"}
     if kinds - set(_HELD_OTHERWISE):
         return False
-    alignment = align("input", original.signature, rewritten.signature, *site.parameters, site.lenient)
+    alignment = site.align("input", original.signature, rewritten.signature)
     return None if kinds or alignment.only_ours or alignment.only_theirs else True
 
 
@@ -232,7 +280,7 @@ def _compare_values(where: str, original: Values, rewritten: Values, site: SiteC
     same_signature = original.signature == rewritten.signature
     if same_signature and original.digest == rewritten.digest:
         return []
-    alignment = align(where, original.signature, rewritten.signature, *site.parameters, site.lenient)
+    alignment = site.align(where, original.signature, rewritten.signature)
     other_structure = [Delta(where, "structure", None, *alignment.structure)] if alignment.structure is not None else []
     ours, theirs = original.leaves, rewritten.leaves
     if ours is None or theirs is None:

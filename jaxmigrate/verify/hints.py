@@ -10,8 +10,8 @@ from jaxmigrate.verify.model import LeafError
 _PATTERNS = {
     "first": "every slice is the original's first one: an output that varies over the axis was declared replicated "
     "(`P()` in out_specs, or out_axes=None), which keeps device 0's value",
-    "mean": "every slice is the mean of the original's slices: a pmean too many",
-    "sum": "every slice is the sum of the original's slices: a psum too many",
+    "mean": "every slice is the mean of the original's slices: one pmean too many",
+    "sum": "every slice is the sum of the original's slices: one psum too many",
     "mean lost": "the original's slices are the mean of the rewritten ones: a pmean was lost",
     "sum lost": "the original's slices are the sum of the rewritten ones: a psum was lost",
     "permuted": "the slices are the original's in another order: the devices of the mesh are in another order, or "
@@ -38,8 +38,8 @@ _PRECISIONS = {
     "like bfloat16": "the numbers are as far apart as bfloat16 rounds: some of it is computed in another precision",
 }
 _COPIES = (
-    "a result that varies over the axis was declared replicated (`P()` in out_specs under check_vma=False): every "
-    "device keeps its own, and who reads the array sees the first one's; reduce it, or give it the axis"
+    "a result that varies over the axis was declared replicated (`P()` in out_specs under check_vma=False): each "
+    "device keeps its own value, and a reader sees only the first; reduce it, or name the axis in its spec"
 )
 
 
@@ -74,7 +74,7 @@ def _number_hint(delta: Delta, error: LeafError, devices: int) -> str:
         return "the call adds nothing to the argument: what it computes is thrown away, or the argument is returned"
     if error.bias:
         what = "the step" if error.bias == "step" else "the argument"
-        return f"together the numbers are off by a part of {what}, which no rounding does: some constant is another one"
+        return f"together the numbers are off by a part of {what}, which rounding does not do: some constant differs"
     if error.update_factor is not None:
         return factor_hint("the step away from the argument", error.update_factor, devices)
     if delta.where == "input":

@@ -36,7 +36,7 @@ class Case:
     `unstable` and `unstable_rewritten` hold the first call at which a side differs from itself, by site; `failure` is
     how the rewritten run failed, empty if it did not; `flying` are the calls during which it did. `precisions` say for
     either side and each site in which ones its operations are done. `outputs_agree` says that both programs print the
-    same numbers.
+    same numbers. `others` are jits that are sites themselves.
     """
 
     comparisons: Mapping[str, SiteComparison]
@@ -50,6 +50,7 @@ class Case:
     failure: str = ""
     flying: tuple[InFlight, ...] = ()
     outputs_agree: bool = False
+    others: frozenset[str] = frozenset()
     precisions: tuple[Mapping[str, Mapping[str, Sequence[str]]], Mapping[str, Mapping[str, Sequence[str]]]] = ({}, {})
 
     def parameters(self, site: str) -> tuple[str, ...]:
@@ -60,7 +61,8 @@ class Case:
 def judge(case: Case) -> tuple[SiteEvidence, ...]:
     """The evidence for each site, in the order of the sites."""
     found = {id_: judge_site(info, case) for id_, info in case.sites.items()}
-    covered = [_covered(evidence, found, case) for id_, evidence in found.items() if not is_enclosing(id_)]
+    own = {id_: one for id_, one in found.items() if id_ in case.others or not is_enclosing(id_)}
+    covered = [_covered(evidence, found, case) for evidence in own.values()]
     sites = [one for one in covered if one.site.changed or one.verdict is not Verdict.NOT_EXERCISED]
     cause = cause_of(sites)
     return tuple(_after(site, cause) for site in sites)
@@ -116,8 +118,7 @@ def judge_site(info: SiteInfo, case: Case) -> SiteEvidence:
     found = [one for one in every if one.delta.leaf not in reduced or one.delta.where != "output"]
     verdict, message = _verdict(info, comparison, found, case)
     if reduced and verdict.ok:
-        names = ", ".join(sorted({f"`{one.delta.path}`" for one in every if one.delta.leaf in reduced}))
-        verdict, message = Verdict.WITHIN, f"{message}; {names} come out for each device, and are reduced outside"
+        verdict, message = Verdict.WITHIN, f"{message}; {_told_of_reduced(every, reduced)}"
     measured = _measured_calls(found)
     errors = [one.error for one in found if one.error is not None]
     worst = max((one for one in found if one.error is not None), key=lambda one: one.gravity, default=None)
@@ -146,6 +147,7 @@ def judge_site(info: SiteInfo, case: Case) -> SiteEvidence:
         results=seen_layouts(comparison, "output", case.devices // case.processes),
         only_original=comparison.on_one_side[0],
         only_rewritten=comparison.on_one_side[1],
+        inputs=len({pair.original.inputs.digest for pair in comparison.pairs if pair.original.inputs is not None}),
     )
 
 
@@ -155,17 +157,37 @@ def _found(comparison: SiteComparison, errors: Errors) -> list[Found]:
     return [Found(pair, delta, _error_of(pair, delta, errors)) for pair in pairs for delta in pair.deltas]
 
 
-def _reduced_outside(found: Sequence[Found], comparison: SiteComparison, case: Case) -> frozenset[int]:
-    """The results that come out for each device where the original reduces them, and that the program then reduces.
+def _told_of_reduced(found: Sequence[Found], reduced: frozenset[int]) -> str:
+    """Which results one of the two programs reduces in the mapped function and the other one behind it."""
+    sides: dict[bool, set[str]] = {}
+    for one in found:
+        if one.delta.leaf in reduced and one.error is not None and one.error.reduced:
+            sides.setdefault(one.error.reduced.endswith("inside"), set()).add(f"`{one.delta.path}`")
+    texts = {
+        False: "are returned per device, and reduced outside the map",
+        True: "are reduced inside the map, where the original returns one per device",
+    }
+    return "; ".join(f"{', '.join(sorted(names))} {texts[inside]}" for inside, names in sorted(sides.items()))
 
-    That it does is known by what it prints. What takes the place of an argument is none of them.
+
+def _reduced_outside(found: Sequence[Found], comparison: SiteComparison, case: Case) -> frozenset[int]:
+    """The results that come out for each device on one side, which reduces them behind the call, and not on the other.
+
+    That it does is known by what it prints. What takes the place of an argument is none of them, nor is an array whose
+    copies differ.
     """
     if not (comparison.lenient and case.outputs_agree):
         return frozenset()
     own = [one for one in found if one.delta.where == "output" and one.delta.leaf is not None]
     told = {one.delta.leaf for one in own if one.error is not None and one.error.reduced and not one.error.step}
-    others = {one.delta.leaf for one in own if one.error is not None and not (one.error.reduced or one.error.within)}
-    sure = any(one.error is not None and one.error.reduced in ("sum", "mean") for one in own if one.delta.leaf in told)
+    others = {
+        one.delta.leaf
+        for one in own
+        if one.delta.kind != "value" or (one.error is not None and not (one.error.reduced or one.error.within))
+    }
+    sure = any(
+        one.error is not None and one.error.reduced not in ("", "unsure") for one in own if one.delta.leaf in told
+    )
     return frozenset(leaf for leaf in told - others if leaf is not None) if sure else frozenset()
 
 
@@ -215,7 +237,8 @@ def _first(differences: Sequence[CallDifference]) -> CallDifference | None:
     if not differences:
         return None
     first = differences[0]
-    others = (one for one in differences if one.call == first.call and one.where == first.where and one.hint)
+    same = (first.call, first.where, first.inputs_equal)
+    others = (one for one in differences if (one.call, one.where, one.inputs_equal) == same and one.hint)
     other = next(others, None)
     if first.hint or other is None:
         return first

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
+from jaxmigrate.verify.align import replaced_by
 from jaxmigrate.verify.compare import MEASURED, CallPair, SiteComparison
-from jaxmigrate.verify.measure import replaced_by
 from jaxmigrate.verify.recording import Values
 
 MAX_CALLS = 400

@@ -4,12 +4,13 @@ With n devices, a stacked array of shape (n, b, ...) stays as it is, becomes one
 or one array of shape (n*b, ...) that is split over the devices. The three have different shapes, so the shapes of
 both sides say which one it is, whatever the rewrite says about itself. Migrations made by hand also split another axis,
 which makes (b, n*c) of (n, b, c), and what every device has gathered loses its axis of devices: (n*b, ...) of
-(n, n, b, ...).
+(n, n, b, ...). And they merge more axes than two, (n*b*c,) of (n, b, c), or split the first of those that were merged.
 """
 
 from __future__ import annotations
 
 from enum import StrEnum
+from math import prod
 from typing import NamedTuple
 
 # Characters of a digest by which the recorder tells slices apart.
@@ -24,6 +25,7 @@ class Layout(StrEnum):
     SPLIT = "split"
     MOVED = "split along another axis"
     GATHERED = "split, where the original has gathered it"
+    MERGED = "split, with other axes merged"
 
 
 class Digests(NamedTuple):
@@ -49,8 +51,11 @@ class Digests(NamedTuple):
 Shape = tuple[int, ...]
 
 
-def layout_of(original: Shape, rewritten: Shape) -> Layout | None:
-    """The layout of the rewritten array; None if it cannot hold what the original one does."""
+def layout_of(original: Shape, rewritten: Shape, *, merged: bool = False) -> Layout | None:
+    """The layout of the rewritten array; None if it cannot hold what the original one does.
+
+    Only where axes may be `merged` is another array of as many numbers one that holds the same.
+    """
     if original == rewritten:
         return Layout.SAME
     if original and rewritten == original[1:]:
@@ -59,7 +64,31 @@ def layout_of(original: Shape, rewritten: Shape) -> Layout | None:
         return Layout.SPLIT
     if len(original) > 2 and original[0] == original[1] and rewritten == _merged_first(original[1:]):
         return Layout.GATHERED
-    return Layout.MOVED if original and rewritten in _moved(original) else None
+    if original and rewritten in _moved(original):
+        return Layout.MOVED
+    return Layout.MERGED if merged and original and _regroups(original[1:], rewritten, original[0]) else None
+
+
+def _regroups(inner: Shape, rewritten: Shape, devices: int) -> bool:
+    """Whether an array holds the slices of this shape one after the other, in the order of their numbers.
+
+    Only neighbouring axes are merged, or only the ones that were: everything else is another array of as many numbers.
+    """
+    if not rewritten or rewritten[0] % devices or prod(rewritten) != devices * prod(inner):
+        return False
+    return _merges(inner, block := (rewritten[0] // devices, *rewritten[1:])) or _merges(block, inner)
+
+
+def _merges(fine: Shape, coarse: Shape) -> bool:
+    """Whether some neighbouring axes of the one shape make each axis of the other."""
+    left = [length for length in fine if length != 1]
+    for length in coarse:
+        size = 1
+        while size < length and left:
+            size *= left.pop(0)
+        if size != length:
+            return False
+    return not left
 
 
 def _merged_first(shape: Shape) -> Shape:

@@ -8,19 +8,17 @@ from __future__ import annotations
 import json
 import math
 import os
-import re
 import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import lru_cache
-from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
+from jaxmigrate.verify.align import replaced_by
 from jaxmigrate.verify.compare import MEASURED, CallPair, Delta
 from jaxmigrate.verify.layouts import layout_of
 from jaxmigrate.verify.model import DEFAULT_TOLERANCES, LeafError, Tolerance, VerifyError
-from jaxmigrate.verify.recording import Call, Leaf, Signature, Values
+from jaxmigrate.verify.recording import Call, Leaf
 
 
 @dataclass(frozen=True)
@@ -109,7 +107,7 @@ def _with_before(found: ArrayPair, pair: CallPair, delta: Delta, nudged: Call | 
         return found
     theirs = replaced_by(pair.rewritten.outputs.signature.leaves[delta.other], others)
     leaf = others.signature.leaves[theirs] if theirs is not None else None
-    layout = layout_of(found.shape, leaf.shape) if leaf is not None else None
+    layout = layout_of(found.shape, leaf.shape, merged=True) if leaf is not None else None
     if theirs is None or leaf is None or layout is None or others.array(theirs) is None:
         return replace(found, before=None, nudged_before=None)
     return replace(
@@ -118,33 +116,6 @@ def _with_before(found: ArrayPair, pair: CallPair, delta: Delta, nudged: Call | 
         before_layout=layout.value,
         rewritten_before_shape=leaf.shape,
     )
-
-
-@lru_cache(maxsize=1 << 14)
-def _replaced_by(result: Leaf, signature: Signature) -> int | None:
-    found: list[tuple[int, int]] = []
-    for number, leaf in enumerate(signature.leaves):
-        if (leaf.kind, leaf.dtype, leaf.shape) == (result.kind, result.dtype, result.shape):
-            found.append((_common_end(leaf.path, result.path), -number))
-    if not found:
-        return None
-    alike, number = max(found)
-    return -number if alike or len(found) == 1 else None
-
-
-def replaced_by(result: Leaf, given: Values) -> int | None:
-    """The argument that a result replaces: of the same shape, and named alike from the end, as parameters are."""
-    return _replaced_by(result, given.signature)
-
-
-def _common_end(one: str, other: str) -> int:
-    """How many of the last steps of two paths are the same."""
-    steps = ([*reversed(_STEP.findall(path))] for path in (one, other))
-    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(*steps, strict=False)))
-
-
-# `.params`, `['params']` and `[0]`, of which the first two are one field, of an object or of a dictionary.
-_STEP = re.compile(r"\w+")
 
 
 def is_given(dtype: str, tolerances: Mapping[str, Tolerance]) -> bool:

@@ -9,6 +9,8 @@ from jaxmigrate.verify.judge import gravest
 from jaxmigrate.verify.model import Coverage, Evidence, Part, SiteEvidence, Verdict
 
 _NAMED = 5
+# What a command is called, or its name ends in, that was run with one process and then with two.
+ONE, TWO = "1 process", "2 processes"
 NO_CALL = "the command made no mapped call at all"
 
 
@@ -35,6 +37,7 @@ def merge(found: Mapping[str, Evidence]) -> Evidence:
         outputs_equal=_all([evidence.outputs_equal for evidence in evidences]),
         outputs=tuple(f"{name}: {told}" for name, evidence in found.items() for told in evidence.outputs),
         notes=_notes(found),
+        untouched=tuple(name for name in evidences[0].untouched if all(name in one.untouched for one in evidences)),
         parts=tuple(
             Part(
                 name,
@@ -68,6 +71,7 @@ def merge_site(told: Sequence[tuple[str, SiteEvidence]]) -> SiteEvidence:
         differing=sum(site.differing for site in sites),
         measured=sum(site.measured for site in sites),
         unrecorded=sum(site.unrecorded for site in sites),
+        inputs=sum(site.inputs for site in sites),
         weak_types=sum(site.weak_types for site in sites),
         max_absolute=max(site.max_absolute for site in sites),
         max_relative=max(site.max_relative for site in sites),
@@ -95,7 +99,7 @@ def not_compared(sites: Iterable[SiteEvidence]) -> str:
 
 def _message(found: Mapping[str, Evidence], sites: Sequence[SiteEvidence], verdict: Verdict) -> str:
     told = coverage(sites)
-    reached = f"{told.exercised} of {told.sites} sites exercised by {len(found)} commands"
+    reached = f"{told.exercised} of {told.sites} sites exercised{_how_often(found)}"
     if verdict is Verdict.NOT_EXERCISED:
         return f"{reached}; {not_compared(sites)}"
     if not verdict.ok:
@@ -103,6 +107,13 @@ def _message(found: Mapping[str, Evidence], sites: Sequence[SiteEvidence], verdi
         name, worst = max(found.items(), key=lambda one: one[1].verdict.severity)
         return f"{site.site}: {site.message}" if site is not None else f"{name}: {worst.message}"
     return f"{reached}, {sum(site.calls for site in sites)} calls compared: all {verdict.value}"
+
+
+def _how_often(found: Mapping[str, Evidence]) -> str:
+    """By how many commands and, where one was run in both ways, with how many processes."""
+    twice = sum(name.endswith(TWO) for name in found)
+    by = f" by {len(found) - twice} commands" if len(found) - twice > 1 else ""
+    return f"{by}, with one process and with two" if twice else by
 
 
 def _notes(found: Mapping[str, Evidence]) -> tuple[str, ...]:

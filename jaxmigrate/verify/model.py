@@ -121,6 +121,8 @@ class VerifyRequest:
     bounds by the names of dtypes, or the beginnings of these, in place of what the program's own rounding allows.
     `as_compiled` lets XLA optimise, as it does when the program runs by itself. `unmarked` says that the original has
     no marks either, as a program that maps with shard_map or jit alone: whatever its files map or compile is a site.
+    `others` are the changed files that map with shard_map, or compile with shardings, beside marked sites: what is
+    called of that is a site too.
     """
 
     root: Path
@@ -145,6 +147,7 @@ class VerifyRequest:
     platform: str = CPU
     as_compiled: bool = False
     unmarked: bool = False
+    others: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -168,7 +171,8 @@ class LeafError:
     said of one element. `bias` is `step` or `argument` where all elements together are off by a part of that. `own` is
     how far the original itself moves by one rounding, as a part of its result; `step` says that it was the step from an
     argument to the result in its place that was compared. `reduced` is `mean` or `sum` where the original has that of
-    the rewritten slices, or `unsure`. `ulp` counts representable numbers between the two. `factor`
+    the rewritten slices, or `unsure`, and `mean inside` or `sum inside` where the rewritten one has that of the
+    original's. `ulp` counts representable numbers between the two. `factor`
     is the constant by which the rewritten leaf is larger, where there is one; `update_factor` is the same for what the
     call added to the argument that the leaf replaces, as a step of training does to its parameters.
     """
@@ -254,7 +258,8 @@ class SiteEvidence:
     number, and of `unrecorded` ones the logs do not tell. `traced` calls ran inside another transformation, where
     there are no values to compare. `covered_by` names the sites whose compared calls contained every call of this one.
     `only_original` and `only_rewritten` are results that one side has and the other has not. `follows` names the site
-    that was the first to differ, where this one does so later and from other arguments.
+    that was the first to differ, where this one does so later and from other arguments. The calls had so many different
+    `inputs`.
     """
 
     site: SiteInfo
@@ -282,6 +287,7 @@ class SiteEvidence:
     only_original: tuple[str, ...] = ()
     only_rewritten: tuple[str, ...] = ()
     follows: str = ""
+    inputs: int = 0
 
 
 @dataclass(frozen=True)
@@ -308,7 +314,7 @@ class RunSummary:
     `outcome` is finished, exited, signal, timeout, deadlock or unstarted; `message` says it to a person. `seconds` is
     wall-clock time. `versions` holds python, jax, jaxlib, numpy and platform of the process that made mapped calls.
     `command` names the command where there are several. `nudged` says that the arguments of mapped calls were moved by
-    one rounding.
+    one rounding. `files` are those of the project that it loaded.
     """
 
     side: str
@@ -329,6 +335,7 @@ class RunSummary:
     stack: str = ""
     command: str = ""
     nudged: bool = False
+    files: tuple[str, ...] = ()
 
     @property
     def ok(self) -> bool:
@@ -378,7 +385,8 @@ class Evidence:
     `parts` are the commands where there are several; `command`, `cwd`, `devices`, `processes` and `environment` are
     then those of the first. `outputs` says what the rewritten program prints, logs or writes in another way, and
     `outputs_equal` whether nothing is, None where that was not compared. `renewed` says that the original ran with its
-    old names replaced.
+    old names replaced. `untouched` are sites that were not reached, in files that are the same on both sides: they do
+    not count. `revisions` says by side what is compared, where a repository names it.
     """
 
     verdict: Verdict
@@ -398,6 +406,8 @@ class Evidence:
     notes: tuple[str, ...] = ()
     parts: tuple[Part, ...] = ()
     renewed: bool = False
+    untouched: tuple[str, ...] = ()
+    revisions: Mapping[str, str] = field(default_factory=dict)
     schema_version: int = SCHEMA_VERSION
 
     @property

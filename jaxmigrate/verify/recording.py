@@ -115,6 +115,8 @@ class ProcessLog:
     traced: list[tuple[str, tuple[str, ...]]] = field(default_factory=list)
     precisions: dict[tuple[str, str], dict[str, list[str]]] = field(default_factory=dict)
     donated: dict[tuple[str, str], tuple[tuple[str, str], ...]] = field(default_factory=dict)
+    files: set[str] = field(default_factory=set)
+    sharded: set[str] = field(default_factory=set)
     open_calls: dict[int, Call] = field(default_factory=dict)
     signatures: dict[int, Signature] = field(default_factory=dict)
     position: int = 0
@@ -143,6 +145,10 @@ class ProcessLog:
         elif kind == "made":
             self.made[record["site"]] = record["name"]
             self.parameters[record["site"]] = tuple(record.get("parameters", ()))
+            if record.get("sharded"):
+                self.sharded.add(record["site"])
+        elif kind == "files":
+            self.files.update(record["files"])
         elif kind == "sig":
             leaves = tuple(
                 Leaf(path, what, dtype, tuple(shape), weak) for path, what, dtype, shape, weak in record["leaves"]
@@ -237,6 +243,14 @@ class Recording:
         """In which precisions a site computes, by kind of operation, as far as it is known."""
         found = (of for log in self.processes.values() for (own, _), of in log.precisions.items() if own == site)
         return next(found, {})
+
+    def sharded(self) -> frozenset[str]:
+        """The jits, as recorded, that map over devices or are given shardings."""
+        return frozenset(site for log in self.processes.values() for site in log.sharded if is_enclosing(site))
+
+    def files(self) -> tuple[str, ...]:
+        """The project's files that were loaded."""
+        return tuple(sorted({name for log in self.processes.values() for name in log.files}))
 
     def stack(self) -> str:
         """What the program was doing when its time ran out, where it could still tell."""

@@ -41,7 +41,7 @@ from jaxmigrate.verify.model import (
     VerifyRequest,
 )
 from jaxmigrate.verify.outputs import output_differences
-from jaxmigrate.verify.recording import Call, Recording, is_enclosing, streams
+from jaxmigrate.verify.recording import ENCLOSING, Call, Recording, is_enclosing, streams
 from jaxmigrate.verify.seen import against_plan
 from jaxmigrate.verify.workshop import How, ProgressCallback, Run, Workshop, open_workshop
 
@@ -138,18 +138,37 @@ class _Session:
             expected = None
         run = self.workshop.run(side, attempt, expected, How(wanted, self.enclosing, nudge, self._names()))
         if side == ORIGINAL:
-            seen = only(run.recording, enclosing_sites(run.recording))
-            return replace(self, runs=(*self.runs, _with_recording(run, seen)))
+            seen = only(run.recording, enclosing_sites(run.recording) | _sharded(run.recording, self.workshop.request))
+            whole = replace(_with_recording(run, seen), everything=run.recording)
+            return replace(self, runs=(*self.runs, whole))
         if not by_hand and not self.enclosing:
             return replace(self, runs=(*self.runs, run))
-        ours = self.of(ORIGINAL)[0].recording
-        places = self.places or (match if by_hand else match_enclosing)(ours, run.recording)
+        ours = self.of(ORIGINAL)[0]
+        places = self.places or _places(ours, run.recording, by_hand=by_hand)
         seen = (renamed if by_hand else with_enclosing)(run.recording, places)
         return replace(self, runs=(*self.runs, _with_recording(run, seen)), places=places)
 
     @property
     def failed(self) -> RunSummary | None:
         return next((run.summary for run in self.runs if not run.summary.ok and not run.summary.nudged), None)
+
+
+def _places(original: Run, rewritten: Recording, *, by_hand: bool) -> dict[Callee, str]:
+    """What stands for which site; what is no site takes part, so that nothing of one is taken for another."""
+    everything = original.everything if original.everything is not None else original.recording
+    found = (match if by_hand else match_enclosing)(everything, rewritten)
+    sites = {call.site for call in original.recording.calls()}
+    return {place: site for place, site in found.items() if site in sites}
+
+
+def _sharded(recording: Recording, request: VerifyRequest) -> frozenset[str]:
+    """What a run maps or compiles with shardings in files that the rewrite changes."""
+    return frozenset(site for site in recording.sharded() if _file_of(site) in request.others)
+
+
+def _file_of(site: str) -> str:
+    """The file of a place that no mark names."""
+    return site.removeprefix(ENCLOSING).partition(",")[0].rpartition(":")[0]
 
 
 def _with_recording(run: Run, recording: Recording) -> Run:
@@ -161,8 +180,12 @@ def _with_recording(run: Run, recording: Recording) -> Run:
 def _verify(session: _Session, originals: Originals) -> Evidence:
     request = session.workshop.request
     if not session.runs:
-        session = session.plus(ORIGINAL)
-        if not session.failed and hides(session.runs[0].recording, {site.id for site in request.sites}):
+        session = replace(session, enclosing=bool(request.others)).plus(ORIGINAL)
+        if (
+            not session.failed
+            and not session.enclosing
+            and hides(session.runs[0].recording, {site.id for site in request.sites})
+        ):
             session = replace(session, enclosing=True).plus(ORIGINAL)
         if request.twice and not session.failed:
             session = session.plus(ORIGINAL)
@@ -206,7 +229,7 @@ def _differing_outputs(session: _Session, sites: tuple[SiteEvidence, ...], *, ro
     rounded = rounded or any(site.verdict is not Verdict.EQUAL for site in sites if site.calls)
     again = originals[1] if len(originals) > 1 else None
     again = session.nudged if rounded and session.nudged is not None else again
-    boot, known = session.workshop.boot, {site.id: site for site in session.workshop.request.sites}
+    boot, known = session.workshop.boot, _sites(session, [call.site for call in originals[0].recording.calls()])
     return output_differences(originals[0], rewritten[0], again, boot, known, rounded=rounded)
 
 
@@ -251,13 +274,24 @@ def _placeholders(site: SiteComparison) -> dict[tuple[CallKey, str, int], LeafEr
 
 # A program that moves by more than this part of what it computes may also differ from itself.
 _CALM = 1e-3
+# What is computed in a few bits moves by more.
+_CALM_COARSE = 6e-2
+_COARSE = {"bf16", "f16"}
+
+
+def _is_coarse(run: Run, site: str) -> bool:
+    """Whether a site computes in a precision of few bits."""
+    return not _COARSE.isdisjoint(name for names in run.recording.precisions(site).values() for name in names)
 
 
 def _may_not_repeat_itself(session: _Session, errors: Errors) -> bool:
     """Whether something else than rounding may tell two runs of the original apart."""
     if session.nudged is None:
         return True
-    if any(error.within and error.own > _CALM for error in errors.values()):
+    limits = {
+        site: _CALM_COARSE if _is_coarse(session.nudged, site) else _CALM for site in {key.site for key, *_ in errors}
+    }
+    if any(error.within and error.own > limits[key.site] for (key, *_), error in errors.items()):
         return True
     found = compare(session.of(ORIGINAL)[0].recording, session.nudged.recording)
     return any(
@@ -323,6 +357,7 @@ def _case(session: _Session, comparison: Mapping[str, SiteComparison], errors: E
     failed = rewritten[0].summary if not rewritten[0].summary.ok else None
     return Case(
         comparisons=comparison,
+        others=_sharded(originals[0].recording, session.workshop.request),
         sites=_sites(session, comparison),
         devices=rewritten[0].summary.devices or session.workshop.request.devices,
         processes=session.workshop.request.processes,
@@ -342,18 +377,23 @@ def _precisions(run: Run | None, sites: Iterable[str]) -> dict[str, dict[str, li
 
 def _sites(session: _Session, seen: Iterable[str]) -> dict[str, SiteInfo]:
     """The sites that were asked for, and those that marks name besides."""
-    known = {site.id: site for site in session.workshop.request.sites}
-    unmarked = session.workshop.request.unmarked
-    calls = session.of(ORIGINAL)[0].recording.calls()
-    names = {call.site: call.function for call in calls if unmarked or is_enclosing(call.site)}
-    found = known | {id_: _unmarked_site(id_, names.get(id_, "")) for id_ in seen if id_ not in known}
+    request, recording = session.workshop.request, session.of(ORIGINAL)[0].recording
+    known = {site.id: site for site in request.sites}
+    names = {call.site: call.function for call in recording.calls() if request.unmarked or is_enclosing(call.site)}
+    others = _sharded(recording, request)
+    names |= {site: name for log in recording.ordered() for site, name in log.made.items() if site in others}
+    traced = {site for log in recording.ordered() for site, _ in log.traced} & others
+    found = known | {
+        id_: _unmarked_site(id_, names.get(id_, ""), id_ in others) for id_ in (*seen, *traced) if id_ not in known
+    }
     return with_counterparts(found, session.places) if session.workshop.request.by_hand and session.places else found
 
 
-def _unmarked_site(id_: str, name: str) -> SiteInfo:
+def _unmarked_site(id_: str, name: str, sharded: bool) -> SiteInfo:
     """A site that no mark names; what is called in place of one is named after its place, as `path:line`."""
-    path, _, line = id_.partition(",")[0].rpartition(":")
-    if is_enclosing(id_) or not line.isdigit():
+    place = id_.removeprefix(ENCLOSING) if sharded else id_
+    path, _, line = place.partition(",")[0].rpartition(":")
+    if is_enclosing(place) or not line.isdigit():
         return SiteInfo(id_, name=name)
     return SiteInfo(id_, path, int(line), name=name)
 
@@ -417,7 +457,14 @@ def _evidence(session: _Session, sites: tuple[SiteEvidence, ...]) -> Evidence:
         outputs_equal=not outputs if compared else None,
         outputs=outputs,
         notes=_notes(session, sites),
+        untouched=tuple(str(site) for site in _untouched(session, sites)),
     )
+
+
+def _untouched(session: _Session, sites: tuple[SiteEvidence, ...]) -> list[SiteInfo]:
+    """The sites that were not reached, in files that are the same on both sides."""
+    told = {site.site.id for site in sites}
+    return [site for site in session.workshop.request.sites if not site.changed and site.id not in told]
 
 
 def _message(session: _Session, sites: tuple[SiteEvidence, ...], verdict: Verdict, outputs: tuple[str, ...]) -> str:
@@ -461,10 +508,9 @@ def _notes(session: _Session, sites: tuple[SiteEvidence, ...]) -> tuple[str, ...
     versions = {run.summary.side: run.summary.versions.get("jax") for run in session.runs if run.summary.versions}
     if len({*versions.values()}) > 1:
         notes.append("; ".join(f"the {side} program ran on jax {version}" for side, version in versions.items()))
-    told = {site.site.id for site in sites}
-    alone = sum(not site.changed and site.id not in told for site in session.workshop.request.sites)
+    alone = _untouched(session, sites)
     if alone:
-        notes.append(f"not reached, in files that are the same on both sides: {alone} of the sites")
+        notes.append(f"not reached, in files that are the same on both sides: {len(alone)} of the sites")
     weak = sum(site.weak_types for site in sites)
     if weak:
         notes.append(f"{weak} results have another weak type than in the original; their values were compared")

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from jaxmigrate.verify.align import NUMBERS, align, named_path, plain_path
+from jaxmigrate.verify.align import NUMBERS, named_path, plain_path
 from jaxmigrate.verify.compare import SiteComparison
 from jaxmigrate.verify.layouts import Layout
 from jaxmigrate.verify.model import SeenLayout, SiteInfo
@@ -45,7 +45,7 @@ def _leaves(
 ) -> Iterator[tuple[str, str, str]]:
     pairs = [
         (original.leaves[pair.ours], rewritten.leaves[pair.theirs], pair.layout)
-        for pair in align(where, original, rewritten, *site.parameters, site.lenient).pairs
+        for pair in site.align(where, original, rewritten).pairs
     ]
     pairs = [pair for pair in pairs if pair[0].kind in (*NUMBERS, "scalar")]
     mapped = _mapped_size(pairs, devices)

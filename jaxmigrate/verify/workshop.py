@@ -43,7 +43,10 @@ ProgressCallback = Callable[[Progress], None]
 
 @dataclass(frozen=True)
 class Run:
-    """One finished run: how it went, what it recorded, what it printed, the files that it wrote."""
+    """One finished run: how it went, what it recorded, what it printed, the files that it wrote.
+
+    `everything` is the recording with what is compared with nothing.
+    """
 
     summary: RunSummary
     recording: Recording
@@ -51,6 +54,7 @@ class Run:
     stderr: Path
     files: Path
     enclosing: bool = False
+    everything: Recording | None = None
 
 
 @dataclass(frozen=True)
@@ -104,7 +108,8 @@ class Workshop:
         marked = self.request.original if side == ORIGINAL else self.request.migrated
         links = copy_tree(places.root, places.copy, marked).links
         everything = self.request.unmarked or (self.request.by_hand and side != ORIGINAL)
-        watch = "all" if everything else "jit" if how.enclosing else ""
+        enclosing = "sharded" if self.request.others else "jit"
+        watch = "all" if everything else enclosing if how.enclosing else ""
         config = self._config(side, folder, places, how.wanted, [str(link) for link in links])
         places.config.write_text(json.dumps({**config, "watch": watch, "nudge": how.nudge, "names": how.names}))
         before = stamps(places.copy)
@@ -241,6 +246,7 @@ def summarise(
         traced=sum(len(log.traced) for log in recording.ordered()),
         devices=next((log.jax["devices"] for log in recording.ordered() if log.jax), None),
         versions=_versions(recording),
+        files=recording.files(),
         in_flight=tuple(call.in_flight() for _, call in recording.in_flight()),
         last_call=last.in_flight() if last is not None else None,
         stdout_tail=tail(stdout),

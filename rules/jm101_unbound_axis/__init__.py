@@ -8,16 +8,20 @@ from collections.abc import Collection, Iterator, Sequence
 from jaxmigrate.findings import Finding
 from jaxmigrate.flow.axes import AxisUse, Step, shown
 from jaxmigrate.flow.facts import Facts
-from jaxmigrate.flow.guards import is_expected_to_fail, is_guarded
+from jaxmigrate.flow.guards import is_expected_to_fail, is_guarded, is_tried
+from jaxmigrate.flow.known_axes import is_misspelt, known_axes
 from jaxmigrate.flow.near import near_miss
 
 CODE = "JM101"
+OF_HOST = "the host calls it back"
+OF_JIT = "jit compiles it, and binds no axis"
 
 
 def check(facts: Facts) -> Iterator[Finding]:
     """Collectives that are certain to run where their axis is not bound."""
     reported: set[tuple[ast.AST, str]] = set()
-    for use in facts.axis_uses:
+    compiled = (use for use in facts.unmapped_uses if not any(is_tried(s.node, s.module) for s in use.way))
+    for use in (*facts.axis_uses, *compiled):
         if is_unbound(use, facts) and (use.call, use.axis) not in reported:
             reported.add((use.call, use.axis))
             yield from _at_collective(use, facts)
@@ -26,8 +30,11 @@ def check(facts: Facts) -> Iterator[Finding]:
 def is_unbound(use: AxisUse, facts: Facts) -> bool:
     """Whether the axis is certainly missing; a guard that may keep the collective from running speaks against it."""
     environment = use.environment
-    if not environment.complete or use.axis in environment.axes or is_expected_to_fail(use):
+    if use.axis in environment.axes or is_expected_to_fail(use):
         return False
+    if not environment.complete:
+        foreign = use.axis not in known_axes(facts.resolver).names and is_misspelt(use.axis, facts.resolver)
+        return bool(foreign) and not is_guarded(use, facts.resolver)
     if near_miss(use.axis, environment.axes):
         return True
     if environment.by_key and _is_named_elsewhere(use, facts):
@@ -49,12 +56,23 @@ def unbound(axis: str, axes: Collection[str], who: str) -> str:
 
 
 def _at_collective(use: AxisUse, facts: Facts) -> Iterator[Finding]:
-    message = f"{use.name.rpartition('.')[2]}: " + unbound(use.axis, use.environment.axes, "what is bound is")
+    message = f"{use.name.rpartition('.')[2]}: {_told(use, facts)}"
     yield from facts.finding(use.module, use.call, CODE, message + _chain(use.way), use.way)
+
+
+def _told(use: AxisUse, facts: Facts) -> str:
+    if not use.environment.complete:
+        return unbound(use.axis, known_axes(facts.resolver).names, "the project's maps and meshes have only")
+    if not use.environment.axes and use.way and " maps it over " not in use.way[-1].what:
+        outside = [step for step in use.way if step.what in (OF_HOST, OF_JIT)]
+        if outside:
+            return f"axis {use.axis!r} is not bound here: {outside[-1].what}"
+    return unbound(use.axis, use.environment.axes, "the maps around it bind")
 
 
 def _chain(way: Sequence[Step]) -> str:
     """The calls from the innermost map to the collective; their places are in the notes."""
     maps = [number for number, step in enumerate(way) if " maps it over " in step.what]
-    names = [step.what.removeprefix("calls ") for step in way[maps[-1] + 1 :]] if maps else []
+    steps = [step.what for step in way[maps[-1] + 1 :]] if maps else []
+    names = [what.removeprefix("calls ") for what in steps if what.startswith("calls ")]
     return f" (reached through {' -> '.join(names)})" if names else ""

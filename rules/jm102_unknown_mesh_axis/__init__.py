@@ -2,28 +2,45 @@
 
 from __future__ import annotations
 
+import ast
+import re
 from collections.abc import Iterator
 
-from jaxmigrate.findings import Finding
+from jaxmigrate.findings import Finding, Note
 from jaxmigrate.flow.axes import shown
-from jaxmigrate.flow.axis_values import mesh_axes
+from jaxmigrate.flow.axis_values import axis_names, mesh_axes
+from jaxmigrate.flow.context_meshes import mesh_in_context
 from jaxmigrate.flow.facts import Facts
 from jaxmigrate.flow.guards import is_within_raises
+from jaxmigrate.flow.known_axes import is_misspelt, is_of_project, known_axes
+from jaxmigrate.flow.mapped_calls import JITS
 from jaxmigrate.flow.near import near_miss
 from jaxmigrate.flow.readings import DeviceMap
 from jaxmigrate.flow.specs import spec_calls
 from jaxmigrate.program.collectives import SHARD_MAPS, argument
+from jaxmigrate.program.library import valued
+from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import call_arguments
 from jaxmigrate.program.values import Argument, External
+from jaxmigrate.records import replace
 
 CODE = "JM102"
+SHARDED = {name: int(position) for name, position in valued("shards").items()}  # by a spec at that position
+LAST_SHARDED = frozenset(name.rpartition(".")[2] for name in SHARDED)
+PARTITIONED = {name: int(position) for name, position in valued("partitions").items()}  # by names at that position
+LAST_PARTITIONED = frozenset(name.rpartition(".")[2] for name in PARTITIONED)
+RULES = re.compile(r"rules|logical", re.IGNORECASE)
+SHARDINGS = ("in_shardings", "out_shardings")
+ENTERED = "whether a mesh is entered by itself"
+_ENTERS = re.compile(r"\bwith [\w.]*[mM]esh\w*(\(\))?\s*[,:]")
+OF_PROJECT = "no map and no mesh of the project has an axis"
 
 
 def check(facts: Facts) -> Iterator[Finding]:
-    """Specs of a shard_map or of a NamedSharding with an axis that the mesh, where it is in sight, does not have."""
+    """Specs with an axis that the mesh does not have on which they are used, or, if that is not in sight, none has."""
     for found in facts.device_maps:
-        if found.name in SHARD_MAPS and found.axes is not None:
-            yield from _in_map(found, found.axes, facts)
+        if found.name in SHARD_MAPS:
+            yield from _in_map(found, facts)
     for module, call in facts.calls("NamedSharding"):
         named = External("jax.sharding.NamedSharding")
         if facts.resolver.value(call.func, module) != named or is_within_raises(call, module):
@@ -31,22 +48,116 @@ def check(facts: Facts) -> Iterator[Finding]:
         arguments = call_arguments(call, module)
         mesh, spec = argument(arguments, 0, "mesh"), argument(arguments, 1, "spec")
         axes = mesh_axes(mesh, facts.resolver, {}) if mesh is not None else None
-        if axes is not None and spec is not None:
-            yield from _in_spec(spec, axes, "NamedSharding", facts)
+        if spec is not None:
+            yield from _in_spec(spec, axes, "NamedSharding", facts, of_project=is_of_project(mesh, facts.resolver))
+    yield from _in_context(facts)
+    yield from _manual(facts)
+    yield from _partitioned(facts)
 
 
-def _in_map(found: DeviceMap, axes: frozenset[str], facts: Facts) -> Iterator[Finding]:
+def _manual(facts: Facts) -> Iterator[Finding]:
+    """Constraints within a shard_map on an axis that it has made manual."""
+    reported: set[ast.AST] = set()
+    for found in facts.axes.constraints:
+        if found.spec.expression is None:
+            continue
+        for module, node, named in spec_calls(found.spec.expression, found.spec.module, facts.resolver):
+            manual = sorted(named & found.axes)
+            if manual and node not in reported:
+                reported.add(node)
+                message = (
+                    f"{found.name}: shard_map maps over {manual[0]!r} here, so that a constraint may not name it; "
+                    "it may name the axes that axis_names leaves out"
+                )
+                yield from facts.finding(module, node, CODE, message)
+
+
+def _partitioned(facts: Facts) -> Iterator[Finding]:
+    """Names of axes that flax puts on parameters, where no rules translate them."""
+    known = known_axes(facts.resolver)
+    for module, call in facts.calls(*LAST_PARTITIONED):
+        callee = facts.resolver.value(call.func, module)
+        if not isinstance(callee, External) or callee.name not in PARTITIONED or not known.complete:
+            continue
+        if any(RULES.search(one.text) for one in facts.resolver.project.program):
+            return
+        given = argument(call_arguments(call, module), PARTITIONED[callee.name], "sharding", "names")
+        names = axis_names(given.expression, module, facts.resolver, {}) if given is not None else None
+        for axis in sorted({*(names or ())} - known.names):
+            near = near_miss(axis, known.names)
+            hint = f"; did you mean {near!r}?" if near else f", only {shown(known.names)}"
+            message = f"{callee.name.rpartition('.')[2]}: {OF_PROJECT} {axis!r}{hint}"
+            yield from facts.finding(module, call, CODE, message)
+
+
+def _in_map(found: DeviceMap, facts: Facts) -> Iterator[Finding]:
+    """Without a mesh in sight also what is declared manual may be an axis."""
+    told: dict[str, Finding] = {}
+    own = is_of_project(found.keyword("mesh", 1), facts.resolver)
     for keyword, position in (("in_specs", 2), ("out_specs", 3)):
         given = found.keyword(keyword, position)
-        if given is not None:
-            yield from _in_spec(given, axes, keyword, facts)
+        found_in = () if given is None else _in_spec(given, found.axes, keyword, facts, of_project=own)
+        for one in found_in:
+            what = one.message.partition(": ")[2]
+            first = told.setdefault(what, one)
+            if first is not one:
+                again = Note(one.path, one.line, one.column, f"{keyword} here, too")
+                told[what] = replace(first, notes=(*first.notes, again))
+    yield from told.values()
 
 
-def _in_spec(given: Argument, axes: frozenset[str], where: str, facts: Facts) -> Iterator[Finding]:
+def _in_context(facts: Facts) -> Iterator[Finding]:
+    """Specs without a mesh beside them: that of `jax.set_mesh` is meant."""
+    for module, call in facts.calls(*LAST_SHARDED):
+        callee = facts.resolver.value(call.func, module)
+        if isinstance(callee, External) and callee.name in SHARDED:
+            position = SHARDED[callee.name]
+            given = argument(call_arguments(call, module), position, "shardings", "out_shardings", "device")
+            if given is not None:
+                yield from _on_context_mesh(given, call, module, facts, callee.name.rpartition(".")[2])
+    for module in facts.modules:
+        if "_shardings" in module.text or "out_sharding" in module.text:
+            for call in module.table.calls:
+                for keyword in call.keywords:
+                    if keyword.arg in (*SHARDINGS, "out_sharding"):
+                        callee = facts.resolver.value(call.func, module)
+                        jits = isinstance(callee, External) and (callee.name in JITS or callee.name.startswith("jax."))
+                        if jits or keyword.arg in SHARDINGS:
+                            given = Argument(keyword.arg, keyword.value, module)
+                            yield from _on_context_mesh(given, call, module, facts, str(keyword.arg))
+
+
+def _on_context_mesh(given: Argument, call: ast.Call, module: Module, facts: Facts, where: str) -> Iterator[Finding]:
+    if is_within_raises(call, module):
+        return
+    axes = mesh_in_context(call, module, facts.resolver, lambda mesh: mesh_axes(mesh, facts.resolver, {}))
+    remembered = facts.resolver.remembered
+    if ENTERED not in remembered:
+        texts = (one.text for one in facts.resolver.project.program)
+        remembered[ENTERED] = any("esh" in text and _ENTERS.search(text) for text in texts)
+    if remembered[ENTERED]:
+        axes = None  # a mesh that is entered by itself may be the one in context, too
+    yield from _in_spec(given, axes, where, facts, of_project=is_of_project(None, facts.resolver))
+
+
+def _in_spec(
+    given: Argument, axes: frozenset[str] | None, where: str, facts: Facts, *, of_project: bool
+) -> Iterator[Finding]:
     if given.expression is None:
         return
     for module, node, named in spec_calls(given.expression, given.module, facts.resolver):
-        for axis in sorted(named - axes):
-            near = near_miss(axis, axes)
-            hint = f"; did you mean {near!r}?" if near else f", which has {shown(axes)}"
-            yield from facts.finding(module, node, CODE, f"{where}: the mesh has no axis {axis!r}{hint}")
+        if not named or (axes is not None and named <= axes):
+            continue
+        known = known_axes(facts.resolver) if axes is None else None
+        had = known.names if known is not None else axes or frozenset()
+        for axis in sorted(named - had):
+            sure = known is None or (known.complete and of_project)
+            if not sure and not is_misspelt(axis, facts.resolver):
+                continue
+            near = near_miss(axis, had)
+            hint = f"; did you mean {near!r}?" if near else f", which has {shown(had)}"
+            message = f"{where}: the mesh has no axis {axis!r}{hint}"
+            if known is not None:
+                hint = f"; did you mean {near!r}?" if near else f", only {shown(had)}"
+                message = f"{where}: {OF_PROJECT} {axis!r}{hint}"
+            yield from facts.finding(module, node, CODE, message)

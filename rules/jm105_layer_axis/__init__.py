@@ -30,7 +30,7 @@ def check(facts: Facts) -> Iterator[Finding]:
 
 def _finding(layer: Layer, bound: frozenset[str], facts: Facts) -> Iterator[Finding]:
     near = near_miss(layer.axis, bound)
-    hint = f"; did you mean {near!r}?" if near else f" (what is bound is {shown(bound)})"
+    hint = f"; did you mean {near!r}?" if near else f" (the maps bind {shown(bound)})"
     message = f"{layer.name} reduces over the axis {layer.axis!r}, which no map binds{hint}"
     yield from facts.finding(layer.module, layer.node, CODE, message)
 

@@ -1,52 +1,150 @@
-"""JM107: in_specs or in_axes of another length than the arguments."""
+"""JM107: specs, axes or shardings for another number of arguments or results than a function has."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from jaxmigrate.findings import Finding
+from jaxmigrate.flow.counts import entries, keys, parameters_without, results, taken
 from jaxmigrate.flow.facts import Facts
-from jaxmigrate.flow.readings import DeviceMap
-from jaxmigrate.program.collectives import PMAP
+from jaxmigrate.flow.mapped_calls import JITS
+from jaxmigrate.flow.readings import DeviceMap, is_scan
+from jaxmigrate.program.collectives import ONE_AXIS_MAPS, PMAPS, argument
+from jaxmigrate.program.modules import Module
+from jaxmigrate.program.resolve import returned_by
 from jaxmigrate.program.scopes import defaults_of
+from jaxmigrate.program.values import Application, Argument, External, Function, Partial, Value
 from jaxmigrate.terminal import plural
 
 CODE = "JM107"
+RANGE = tuple[int, int]
 
 
 def check(facts: Facts) -> Iterator[Finding]:
-    """Tuples of specs or axes that no call of the mapped function can match, or that a call in sight does not."""
-    for found in facts.device_maps:
-        keyword = "in_axes" if found.name == PMAP else "in_specs"
-        given = found.keyword(keyword, None if found.name == PMAP else 2)
-        if given is None or not isinstance(given.expression, ast.Tuple):
-            continue
-        if found.keyword("static_broadcasted_argnums") is not None:
-            continue  # axes of static arguments may be left out at the end
-        if any(isinstance(element, ast.Starred) for element in given.expression.elts):
-            continue
-        count = len(given.expression.elts)
-        taken = positional(found)
-        if taken is None or taken[0] <= count <= taken[1]:
-            continue
-        message = f"{keyword} is for {plural(count, 'argument')}, but {_name(found)} takes {_shown(*taken)}"
+    """Tuples that no call of the function can match, be they for its arguments or for its results."""
+    arrays = {id(found): reading.returned.kind == "array" for found, reading in facts.readings}
+    for found in facts.all_maps:
+        by_axes = found.name in PMAPS or found.name in ONE_AXIS_MAPS
+        keyword = "in_axes" if by_axes else "in_specs"
+        given = found.keyword(keyword, None if by_axes else 2)
+        if given is not None and found.keyword("static_broadcasted_argnums") is None:
+            yield from _of_arguments(given, keyword, found.function, positional(found), facts)
+        keyword = "out_axes" if by_axes else "out_specs"
+        given = found.keyword(keyword, None if by_axes else 3)
+        if given is not None and not is_scan(found.mapped):
+            one = arrays.get(id(found), False)
+            yield from _of_results(given, keyword, found.mapped, facts, one_array=one)
+    yield from _of_jits(facts)
+
+
+def _of_jits(facts: Facts) -> Iterator[Finding]:
+    for module in facts.modules:
+        if "in_shardings" in module.text or "out_shardings" in module.text:
+            for made in _jitted(module, facts):
+                yield from _of_jit(made, facts)
+
+
+def _jitted(module: Module, facts: Facts) -> Iterator[Application]:
+    """What some jit makes of a function."""
+    for call in module.table.calls:
+        if any(k.arg in ("in_shardings", "out_shardings") for k in call.keywords):
+            value = facts.resolver.value(call, module)
+            if isinstance(value, Application) and value.node is call:
+                yield value
+    for node in module.table.own_scope:
+        if isinstance(node, ast.FunctionDef) and node.decorator_list:
+            value = facts.resolver.decorated(node, module)
+            if isinstance(value, Application):
+                yield value
+
+
+def _of_jit(made: Application, facts: Facts) -> Iterator[Finding]:
+    if not isinstance(made.callee, External) or made.callee.name not in JITS:
+        return
+    mapped = argument(made.arguments, 0, "fun")
+    values = facts.resolver.argument_values(mapped) if mapped is not None else ()
+    value = values[0] if len(values) == 1 else None
+    inner = value.callee if isinstance(value, Partial) else value
+    if value is None or not isinstance(inner, Function):
+        return
+    counts = taken(value)
+    given = argument(made.arguments, None, "in_shardings")
+    if given is not None and counts is not None:
+        static = _static(made, inner, value is inner, facts)
+        if static is not None:
+            counts = (counts[0] - static, counts[1] - static)
+            yield from _of_arguments(given, "in_shardings", inner, counts, facts)
+    given = argument(made.arguments, None, "out_shardings")
+    if given is not None:
+        yield from _of_results(given, "out_shardings", value, facts)
+
+
+def _static(made: Application, function: Function, whole: bool, facts: Facts) -> int | None:
+    """How many parameters a jit takes for static, which have no shardings; None where that is not known."""
+    numbers, names = argument(made.arguments, None, "static_argnums"), argument(made.arguments, None, "static_argnames")
+    if numbers is None and names is None:
+        return 0
+    read = [() if one is None else facts.resolver.literal(one) for one in (numbers, names)]
+    return parameters_without(function, *read) if whole and ... not in read else None
+
+
+def _of_arguments(
+    given: Argument, keyword: str, function: Function, counts: RANGE | None, facts: Facts
+) -> Iterator[Finding]:
+    count = entries(given.expression, given.module, facts.resolver) if given.expression is not None else None
+    if given.expression is None or count is None or counts is None or counts[0] <= count <= counts[1]:
+        return
+    message = f"{keyword} is for {plural(count, 'argument')}, but {_name(function)} takes {_shown(*counts)}"
+    yield from facts.finding(given.module, given.expression, CODE, message)
+
+
+def _of_results(
+    given: Argument, keyword: str, mapped: Value, facts: Facts, *, one_array: bool = False
+) -> Iterator[Finding]:
+    function = mapped.callee if isinstance(mapped, Partial) else mapped
+    if given.expression is None or not isinstance(function, Function):
+        return
+    for spec, returned_one in _dictionaries(given.expression, returned_by(function.node)):
+        said, made = keys(spec), keys(returned_one)
+        if said is not None and made is not None and said != made:
+            which = ", ".join(sorted(repr(key) for key in said ^ made))
+            message = f"{keyword} and what {_name(function)} returns have different keys: only one of them has {which}"
+            yield from facts.finding(given.module, spec, CODE, message)
+    count = entries(given.expression, given.module, facts.resolver)
+    returned = results(function)
+    if count is None or (returned is None and not one_array):
+        return
+    if returned is None:
+        message = f"{keyword} is a tuple, but {_name(function)} returns one array; leave out the parentheses"
+        yield from facts.finding(given.module, given.expression, CODE, message)
+    elif len(returned.elts) != count:
+        message = f"{keyword} is for {plural(count, 'result')}, but {_name(function)} returns {len(returned.elts)}"
         yield from facts.finding(given.module, given.expression, CODE, message)
 
 
-def positional(found: DeviceMap) -> tuple[int, int] | None:
+def _dictionaries(spec: ast.expr, returned: Sequence[ast.expr | None]) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """The dictionaries in a spec with those that stand in their places in what is returned."""
+    one = returned[0] if len(returned) == 1 else None
+    if isinstance(spec, ast.Tuple) and isinstance(one, ast.Tuple) and len(spec.elts) == len(one.elts):
+        for inner, part in zip(spec.elts, one.elts, strict=True):
+            yield from _dictionaries(inner, [part])
+    elif isinstance(spec, ast.Dict) and isinstance(one, ast.Dict):
+        yield spec, one
+
+
+def positional(found: DeviceMap) -> RANGE | None:
     """How many positional arguments a mapped function takes, at least and at most; None where it takes any number."""
     spec = found.function.node.args
     if spec.vararg is not None:
         return None
     names = found.parameters()
-    optional = {name for name, _ in defaults_of(spec)}
+    optional = {name for name, _ in defaults_of(spec)} if not is_scan(found.mapped) else set[str]()
     return len([name for name in names if name not in optional]), len(names)
 
 
-def _name(found: DeviceMap) -> str:
-    node = found.function.node
-    return "the lambda" if isinstance(node, ast.Lambda) else node.name
+def _name(function: Function) -> str:
+    return "the lambda" if isinstance(function.node, ast.Lambda) else function.node.name
 
 
 def _shown(least: int, most: int) -> str:

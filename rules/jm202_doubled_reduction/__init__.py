@@ -7,10 +7,10 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from jaxmigrate.findings import Finding
-from jaxmigrate.flow.axes import shown
-from jaxmigrate.flow.facts import Facts, Place
+from jaxmigrate.flow.facts import AXES, Facts, Place
 from jaxmigrate.flow.readings import DeviceMap
 from jaxmigrate.flow.variance import Level, Reading, Reduction
+from jaxmigrate.flow.variance.lattice import SCATTERED
 from jaxmigrate.program.collectives import REDUCTIONS, axis_argument
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import call_arguments
@@ -26,15 +26,22 @@ EFFECTS = {
 def check(facts: Facts) -> Iterator[Finding]:
     """Reductions whose operand is, every time they are reached, the result of another one over the same axis."""
 
-    def find(found: DeviceMap, reading: Reading) -> Iterator[Place]:
+    def find(_found: DeviceMap, reading: Reading) -> Iterator[Place]:
         by_place: dict[object, list[Reduction]] = defaultdict(list)
         for reduction in reading.reductions:
             by_place[reduction.node].append(reduction)
         for same in by_place.values():
+            name = same[0].name.rpartition(".")[2]
             if all(is_doubled(one) for one in same):
-                yield Place(same[0].module, same[0].node, _told(same[0].name, shown(found.axes)))
+                yield Place(same[0].module, same[0].node, _told(same[0].name, AXES))
+            elif name in EFFECTS and all(SCATTERED in one.operand.marks for one in same):
+                message = (
+                    f"{name} over {AXES} of the gradient of a shard that the loss gathers: JAX has already reduced "
+                    "it, so this adds up different shards; leave it out, and divide by the number of devices"
+                )
+                yield Place(same[0].module, same[0].node, message)
 
-    yield from facts.in_maps(CODE, find)
+    yield from facts.along_axes(CODE, find)
     yield from _written_out(facts)
 
 
@@ -45,7 +52,8 @@ def _told(reduction: str, axis: str) -> str:
 
 def _written_out(facts: Facts) -> Iterator[Finding]:
     """`pmean(pmean(x, a), a)` in code that no map in sight leads to; what is read under one has been told."""
-    read = {reduction.node for _, reading in facts.readings for reduction in reading.reductions}
+    each = [reading for ways in facts.readings_along for _, reading in ways]
+    read = {reduction.node for reading in each for reduction in reading.reductions}
     for module, call in facts.calls(*(name.rpartition(".")[2] for name in REDUCTIONS)):
         outer, inner = reduction_of(call, module, facts), call.args[0] if call.args else None
         if call in read or outer is None or not isinstance(inner, ast.Call):

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from jaxmigrate.findings import Finding
-from jaxmigrate.flow.axes import shown
-from jaxmigrate.flow.facts import Facts, Place
+from jaxmigrate.flow.facts import AXES, Facts, Place
 from jaxmigrate.flow.readings import DeviceMap, is_unchecked
 from jaxmigrate.flow.variance import Reading
 
@@ -20,9 +19,9 @@ def check(facts: Facts) -> Iterator[Finding]:
         for reduction in reading.reductions:
             if reduction.name == "jax.lax.psum" and reduction.operand.inner and is_unchecked(found, facts.resolver):
                 message = (
-                    f"psum of the gradient of a loss that is reduced over {shown(found.axes)} itself: "
+                    f"psum of the gradient of a loss that is reduced over {AXES} itself: "
                     "too large by the number of devices; pmean gives the gradient of that loss"
                 )
                 yield Place(reduction.module, reduction.node, message)
 
-    return facts.in_maps(CODE, find)
+    return facts.along_axes(CODE, find)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from jaxmigrate.findings import Finding
-from jaxmigrate.flow.axes import shown
-from jaxmigrate.flow.facts import Facts, Place
+from jaxmigrate.flow.facts import AXES, Facts, Place
 from jaxmigrate.flow.readings import DeviceMap, is_checked
 from jaxmigrate.flow.variance import Reading
 from jaxmigrate.flow.variance.lattice import OF_EQUAL
@@ -24,9 +23,9 @@ def check(facts: Facts) -> Iterator[Finding]:
             summed = name in ("psum", "pmean") and operand.gradient and OF_EQUAL in operand.marks and not operand.inner
             if summed and is_checked(found, facts.resolver):
                 message = (
-                    f"{name} of gradients that shard_map has already summed over {shown(found.axes)}, for what they "
-                    "are taken of is equal on all devices: too large by the number of devices"
+                    f"{name} of gradients with respect to replicated values: shard_map has already summed them over "
+                    f"{AXES}, so they become too large by the number of devices"
                 )
                 yield Place(reduction.module, reduction.node, message)
 
-    return facts.in_maps(CODE, find)
+    return facts.along_axes(CODE, find)

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import ast
+import re
 from collections.abc import Iterator
 
 from jaxmigrate.findings import Finding
 from jaxmigrate.flow.axes import shown
 from jaxmigrate.flow.facts import Facts, Place
-from jaxmigrate.flow.readings import DeviceMap
+from jaxmigrate.flow.readings import DeviceMap, arguments
+from jaxmigrate.flow.specs import spec_axes
 from jaxmigrate.flow.variance import Draw, Level, Reading
 from jaxmigrate.flow.variance.lattice import GIVEN
+from jaxmigrate.program.collectives import SHARD_MAPS
 from jaxmigrate.program.imports import reached
 from jaxmigrate.program.modules import Project
 
 CODE = "JM205"
 DRAWING = ("ropout", "next_rng", "make_rng")
 MAKING = "hk.transform"
+PARAMETERS = re.compile("param|theta|weight")
 DRAWS = "every device draws the same random bits: the key is the same"
 
 
@@ -27,8 +32,10 @@ def check(facts: Facts) -> Iterator[Finding]:
             return
         if not reading.reductions and reading.returned.level == Level.NO:
             return  # all devices do the same, and had better draw the same
+        if _makes_replicated(found, reading, facts):
+            return
         for draw in reading.draws:
-            if is_shared(draw) and not _is_unused(draw, facts):
+            if is_shared(draw) and not _is_unused(draw, facts) and not _is_of_parameters(draw):
                 whose = f"for all of {shown(found.axes)}; fold axis_index into it"
                 if not found.axes:
                     whose = "for all of them; give each its own"
@@ -39,6 +46,23 @@ def check(facts: Facts) -> Iterator[Finding]:
         yield from facts.finding(module, key, CODE, f"{DRAWS} for all of them; give each its own")
 
 
+def _makes_replicated(found: DeviceMap, reading: Reading, facts: Facts) -> bool:
+    """Whether a map takes nothing that is split, and gives as split only what differs: it makes parameters."""
+    specs = found.keyword("out_specs", 3) if found.name in SHARD_MAPS else None
+    if specs is None or specs.expression is None or reading.reductions:
+        return False
+    if any(one.level != Level.NO for one in arguments(found, facts.resolver)):
+        return False
+    listed = facts.resolver.container(specs.expression, specs.module)
+    parts = reading.returned.parts
+    if listed is None or not isinstance(listed[0], ast.Tuple) or parts is None or len(parts) != len(listed[0].elts):
+        return False
+    named = [spec_axes(element, listed[1], facts.resolver) for element in listed[0].elts]
+    return all(
+        axes is not None and (not axes or part.level != Level.NO) for axes, part in zip(named, parts, strict=True)
+    )
+
+
 def _is_unused(draw: Draw, facts: Facts) -> bool:
     """Whether haiku's `apply` is given a key that no network can use: of a test, or of a program that makes its own."""
     if draw.name != "apply":
@@ -46,6 +70,13 @@ def _is_unused(draw: Draw, facts: Facts) -> bool:
     texts = [draw.module.text] if draw.module.is_test else _texts(facts.resolver.project)
     makes = draw.module.is_test or any(MAKING in text for text in texts)
     return makes and not any(word in text for text in texts for word in DRAWING)
+
+
+def _is_of_parameters(draw: Draw) -> bool:
+    """Whether what is drawn has the shape of parameters, which are to be the same everywhere, by their name."""
+    given = [*draw.node.args[1:], *(k.value for k in draw.node.keywords)] if isinstance(draw.node, ast.Call) else []
+    shapes = [one.value for one in given if isinstance(one, ast.Attribute) and one.attr == "shape"]
+    return any(PARAMETERS.search(ast.unparse(one).lower()) for one in shapes)
 
 
 def _texts(project: Project) -> list[str]:

@@ -44,7 +44,7 @@ def _devices(facts: Facts) -> Iterator[Finding]:
 
 
 def _hangs(kind: str) -> str:
-    return f"devices can take different branches here, and only some of them do {kind}: it hangs"
+    return f"devices can take different branches here, and only some of them run {kind}: the program hangs"
 
 
 def _written_out(facts: Facts) -> Iterator[Finding]:

@@ -1,4 +1,4 @@
-"""JM414: mesh in context by an old way."""
+"""JM414: old way to set a mesh."""
 
 from __future__ import annotations
 

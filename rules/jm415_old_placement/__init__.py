@@ -1,4 +1,4 @@
-"""JM415: arrays placed on devices by an old way."""
+"""JM415: old way to place arrays on devices."""
 
 from __future__ import annotations
 

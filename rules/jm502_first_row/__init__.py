@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from jaxmigrate.findings import Finding
@@ -19,6 +20,11 @@ from jaxmigrate.program.values import Application, Argument, External, Function
 
 CODE = "JM502"
 KEYS = ("key", "rng", "seed")  # one a device, which are stacked on purpose
+# What there is one of for each device as often as not: the weights of an expert or a stage, a member of a population.
+OWN = re.compile(
+    r"^[wb]\d*$|^[wb]_|_[wb]\d*$|weight|kernel|bias|param|state|stage|layer|expert|member|agent|device|rank|idx|id$"
+)
+OWN_AXES = re.compile(r"expert|stage|pipe|layer|pop|member|ensemble|agent|island|replica|device|rank|^(ep|pp|tp)$")
 TO_SCALARS = frozenset({"mean", "sum", "max", "min", "all", "any"})
 
 
@@ -37,11 +43,16 @@ def _of_blocks(found: DeviceMap, facts: Facts) -> Iterator[Finding]:
     for name, spec in _parameters(found):
         first = first_dimension(spec, facts.resolver)
         axes = axis_names(first, spec.module, facts.resolver, {}) if first is not None else None
-        if not axes or any(part in name.lower() for part in KEYS):
+        if not axes or any(part in name.lower() for part in KEYS) or _is_own(name, axes):
             continue
         for node in _first_rows(function, name):
             message = f"{name}[0] is one row of this device's block of {name}, which is split over {axes[0]!r}"
             yield from facts.finding(function.module, node, CODE, f"{message}; the other rows are dropped")
+
+
+def _is_own(name: str, axes: tuple[str, ...]) -> bool:
+    """Whether each device may have one of what a parameter holds, so that its block is one row."""
+    return OWN.search(name.lower()) is not None or any(OWN_AXES.search(axis.lower()) for axis in axes)
 
 
 def _is_stacked(returned: ast.expr | None) -> bool:
@@ -105,7 +116,7 @@ def _of_scalars(module: Module, facts: Facts) -> Iterator[Finding]:
         value = facts.resolver.value(node.value, module) if isinstance(node.value, ast.Name | ast.Call) else None
         made = shard_mapped(value.callee, facts.resolver) if isinstance(value, Application) else None
         if made is not None and _gives_scalar(made[0], facts):
-            message = f"{ast.unparse(node.value)[:40]} is one scalar for all devices, and no longer has an element 0"
+            message = f"{ast.unparse(node.value)[:40]} is one scalar for all devices and cannot be indexed by [0]"
             yield from facts.finding(module, node, CODE, message)
 
 

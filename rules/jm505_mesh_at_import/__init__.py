@@ -23,7 +23,7 @@ def check(facts: Facts) -> Iterator[Finding]:
             continue
         if mesh.module.is_test or not _is_imported(mesh.module, facts):
             continue
-        message = "the mesh is built on import, which starts the backend before the program could set it up"
+        message = "the mesh is built on import, which starts the backend before the program can configure it"
         yield from facts.finding(mesh.module, mesh.call, CODE, message)
 
 

@@ -16,7 +16,7 @@ def check(facts: Facts) -> Iterator[Finding]:
     """Names that are read again after a call that was allowed to reuse their arrays' memory."""
     for found in reuses(facts.modules, facts.resolver):
         inside = any(found.read is one for one in found.call.args)
-        where = "by the round of the loop before" if inside else "above"
+        where = "in the loop's previous iteration" if inside else "above"
         message = f"{found.name} was donated {where}, and its array is deleted"
         way = () if inside else (Step(found.module, found.call, "donated here"),)
         yield from facts.finding(found.module, found.read, CODE, message, way)

@@ -6,7 +6,8 @@ largest of its programs took. On a machine with other work to do, the seconds of
 
     python tests/bench/verify_cost.py --fixture language_model -- python run_clm_flax.py --steps=2000
 
-does the same with a program of fixtures/, by its command.
+does the same with a program of fixtures/, by its command; with one process, as the plain runs: two more runs with two
+processes follow where a program is written for several, and cost as much again.
 """
 
 from __future__ import annotations
@@ -117,7 +118,7 @@ def _fixture(name: str, command: list[str]) -> None:
         (Path(folder) / "before" / "pyproject.toml").touch()
         whole: list[Spent] = []
         with spent(whole):
-            verified = [sys.executable, "-m", "jaxmigrate", "verify", ".", "--", *command]
+            verified = [sys.executable, "-m", "jaxmigrate", "verify", ".", "--processes", "1", "--", *command]
             told = subprocess.run(verified, cwd=Path(folder) / "before", capture_output=True, text=True, check=False)
     _tell(told.stdout.splitlines()[-1], plain, whole[0])
 

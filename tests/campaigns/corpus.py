@@ -3,16 +3,16 @@
     python tests/campaigns/corpus.py FOLDER [--layout stacked] [--only NAME...] [--limit 300]
                                      [--json FILE] [--against FILE]
 
-For each repository: files, mapped sites, how many are rewritten, show `jax.shard_map` with mesh and specs, and are left
-(with the codes of why), how many take or give a global array and how many take nothing but such, the lines that files
-with maps gain (renames in them too), how many of these are functions that sites share, and in how many files of the
-repository such functions stand, output that does not parse, files that a second run would
-change again, crashes, processor seconds of fix, milliseconds of fix a file, MiB of memory at most, findings of lint
-and processor seconds of lint. Below the table: findings by rule, what is left and why, and why sites take and give no
-global array, by how often. Each repository is a process of its own; one that takes longer than the limit counts as a
-crash. Nothing is written to the repositories. With `--against` the rows that another commit wrote by `--json` are
-compared with, and the exit status is 1 where fewer sites are rewritten or hold global arrays, findings differ, or fix
-takes twice as long.
+For each repository: files, mapped sites, how many are rewritten, show `jax.shard_map` with mesh and specs, and are
+left (with the codes of why), how many take or give a global array and how many take nothing but such, the lines that
+files with maps gain (renames in them too), and gain over the same files with only their old names replaced, how many
+of these are functions that sites share, and in how many files of the repository such functions stand, output that does
+not parse, files that a second run would change again, crashes, processor seconds of fix, milliseconds of fix a file,
+MiB of memory at most, findings of lint and processor seconds of lint. Below the table: findings by rule, what is left
+and why, and why sites take and give no global array, by how often. Each repository is a process of its own; one that
+takes longer than the limit counts as a crash. Nothing is written to the repositories. With `--against` the rows that
+another commit wrote by `--json` are compared with, and the exit status is 1 where fewer sites are rewritten or hold
+global arrays, findings differ, or fix takes twice as long.
 """
 
 from __future__ import annotations
@@ -34,15 +34,17 @@ from pathlib import Path
 from typing import Any
 
 from jaxmigrate.migrate import Plan, SitePlan, plan_sources, sharing
+from jaxmigrate.migrate.wanted import ALL
 from jaxmigrate.sources import SourceError, read_source
 
 COLUMNS = (
     *("files", "sites", "rewritten", "jax.shard_map", "left", "some global", "all arguments global"),
-    *("lines added", "of helpers", "files with helpers"),
+    *("lines added", "without renames", "of helpers", "files with helpers"),
     *("unparsable", "changed again", "crashes", "seconds", "ms a file", "MiB", "findings", "lint seconds"),
 )
 GLOBAL = ("replicated", "split")
 SHARED = frozenset(sharing.NAMES.values())
+ONLY_NAMES = ALL._replace(codes=tuple(f"JM4{digit}" for digit in range(1, 10)))  # all of JM4 but the maps
 PLACES = re.compile(r" \([^()]*:?\d+\)|\([^()]*\)")
 Row = dict[str, Any]
 
@@ -65,13 +67,14 @@ def measure(repository: Path, layout: str) -> Row:
         row["MiB"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
         after = [(file.path, repository / file.path, file.after) for file in plan.files]  # new files too
         again, _ = plan_sources(after, layout=layout)
+        renames, _ = plan_sources(sources, layout=layout, marks=False, wanted=ONLY_NAMES)
     except Exception:  # noqa: BLE001 - a crash is a row's figure, and must not end the campaign
         traceback.print_exc()
         return row | {"crashes": 1}
     status = Counter(site.status for site in plan.sites)
     return row | {
         "jax.shard_map": sum(site.written == "jax.shard_map" for site in plan.sites),
-        **lines_added(plan),
+        **lines_added(plan, {file.path: file.after for file in renames.files}),
         "sites": len(plan.sites),
         "rewritten": status["rewritten"],
         "left": status["left"],
@@ -84,19 +87,28 @@ def measure(repository: Path, layout: str) -> Row:
     }
 
 
-def lines_added(plan: Plan) -> Row:
-    """How many lines files with maps gain, how many of these are shared functions, and how many files have some."""
-    added = helpers = files = 0
+def lines_added(plan: Plan, renamed: dict[str, str]) -> Row:
+    """How many lines files with maps gain, how many of these are shared functions, and how many files have some.
+
+    `renamed` has by name the texts of the files with only their old names replaced.
+    """
+    added = alone = helpers = files = 0
     for file in plan.files:
         if not file.changed or not (file.sites or file.new or file.together) or not parses(file.after):
             continue
-        diff = difflib.unified_diff(file.before.splitlines(), file.after.splitlines(), n=0, lineterm="")
-        added += sum(line.startswith("+") for line in itertools.islice(diff, 2, None))
+        added += gained(file.before, file.after)
+        alone += gained(renamed.get(file.path, file.before), file.after)
         before = {node.name for node in functions(file.before)} if parses(file.before) else set()
         own = [node for node in functions(file.after) if node.name.strip("_") in SHARED and node.name not in before]
         helpers += sum((n.end_lineno or n.lineno) - n.lineno + 1 + len(n.decorator_list) for n in own)
         files += bool(own)
-    return {"lines added": added, "of helpers": helpers, "files with helpers": files}
+    return {"lines added": added, "without renames": alone, "of helpers": helpers, "files with helpers": files}
+
+
+def gained(before: str, after: str) -> int:
+    """How many lines a text has that another one does not."""
+    diff = difflib.unified_diff(before.splitlines(), after.splitlines(), n=0, lineterm="")
+    return sum(line.startswith("+") for line in itertools.islice(diff, 2, None))
 
 
 def functions(text: str) -> list[ast.FunctionDef]:

@@ -1,12 +1,13 @@
 """Verifies a gallery of migrations, right and wrong ones, and prints by kind how many were judged rightly.
 
-    python tests/campaigns/gallery.py FOLDER [--half A] [--only PROGRAM[/MIGRATION]] [--results FILE] [--version FOLDER]
+    python tests/campaigns/gallery.py [FOLDER] [--half A] [--only PROGRAM[/CASE]] [--results FILE] [--version FOLDER]
     python tests/campaigns/gallery.py FOLDER --results NEW --beside OLD
 
 FOLDER holds cases.json and, for each program, `before` and `migrations/NAME`. A case says whether the migration is
 right, of which kind a mistake is, and its site: `main.py:step`, or `host main.py:step` where it is in what is done with
 that one's results. With --results, what was verified already is taken from FILE; --version runs jaxmigrate as it is in
-another checkout; with --beside nothing is run, and the tables of two files of results stand side by side.
+another checkout; with --beside nothing is run, and the tables of two files of results stand side by side. Without
+FOLDER it is the gallery of tests/verify, every case of it.
 """
 
 from __future__ import annotations
@@ -22,6 +23,11 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # a script's own folder is all that Python would look in
+
+from tests.verify.galleries import GALLERY, text_of
+from tests.verify.gallery_cases import CASES
 
 CORRECT = "correct"
 
@@ -136,7 +142,7 @@ def _tell(case: Mapping[str, Any], judged: Judged) -> str:
 def main() -> int:
     """Prints a line for each case and the table; 1 if any was judged wrongly."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("folder", type=Path)
+    parser.add_argument("folder", type=Path, nargs="?")
     parser.add_argument("--half", default="")
     parser.add_argument("--only", action="append", default=[])
     parser.add_argument("--results", type=Path)
@@ -145,7 +151,38 @@ def main() -> int:
     parser.add_argument("--again", action="store_true", help="verify anew what is in the results")
     parser.add_argument("--timeout", type=int, default=600)
     options = parser.parse_args()
-    folder = options.folder.resolve()
+    if options.folder is None:
+        with tempfile.TemporaryDirectory() as own:
+            _lay_out(Path(own))
+            return _run(Path(own).resolve(), options)
+    return _run(options.folder.resolve(), options)
+
+
+def _lay_out(folder: Path) -> None:
+    """The repository's own gallery, in this form."""
+    cases = []
+    for number, case in enumerate(CASES):
+        before = folder / case.program / "before"
+        name = f"{number:02}-{case.migration}-{case.kind or CORRECT}".replace(" ", "-")
+        place = folder / case.program / "migrations" / name
+        for one, text in ((before, (GALLERY / case.program / "before.py").read_text()), (place, text_of(case))):
+            one.mkdir(parents=True, exist_ok=True)
+            (one / "main.py").write_text(text)
+        site = f"main.py:{case.site}" if case.site != "host" else "host"
+        cases.append(
+            {
+                "program": case.program,
+                "migration": name,
+                "right": case.right,
+                "kind": case.kind or CORRECT,
+                "site": site,
+                "command": [sys.executable, "main.py"],
+            }
+        )
+    (folder / "cases.json").write_text(json.dumps(cases))
+
+
+def _run(folder: Path, options: argparse.Namespace) -> int:
     cases = [case for case in json.loads((folder / "cases.json").read_text()) if options.half in ("", case.get("half"))]
     if options.only:
         cases = [case for case in cases if key(case) in options.only or case["program"] in options.only]

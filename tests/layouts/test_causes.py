@@ -33,7 +33,12 @@ def reasons() -> Iterator[tuple[str, str]]:
         inner = {part for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values}
         prose = {node.value for node in ast.walk(tree) if isinstance(node, ast.Expr)}
         for node in ast.walk(tree):
-            if not isinstance(node, ast.expr) or node in inner or node in prose or path.name == "reasons.py":
+            if (
+                not isinstance(node, ast.expr)
+                or node in inner
+                or node in prose
+                or path.name in ("advice.py", "reasons.py")
+            ):
                 continue
             text = ""
             if isinstance(node, ast.Constant) and isinstance(node.value, str):

@@ -123,7 +123,7 @@ LEFT = {
     "a use by a method": (INNER + "class A:\n    call = f\np = jax.pmap(f, 'i')\n", "elsewhere"),
     "a try": (
         "def f(x):\n    try: return jax.pmap(abs, 'j')(x)\n    except Exception: return x\np = jax.pmap(f, 'i')\n",
-        "exceptions",
+        "in a function with a try",
     ),
     "processes": (INNER + "p = jax.pmap(f, 'i')\nrank = jax.process_index()\n", "processes"),
     "processes, in place": (

@@ -346,7 +346,7 @@ def test_requirements(tmp_path: Path, file: str, text: str, required: Release | 
     [
         ("step = eqx.filter_pmap(f, in_axes=(None, 1))\n", "other axes"),
         ("step = eqx.filter_pmap(f, devices=jax.devices())\n", "do not take"),
-        ("run(eqx.filter_pmap)\n", "handed on"),
+        ("run(eqx.filter_pmap)\n", "passed as a value"),
         ("step = eqx.filter_pmap(lambda x: jax.lax.ppermute(x, 'i', p))\n", "ppermute"),
         ("i = jax.process_index()\nstep = eqx.filter_pmap(f)\n", "own rows"),
     ],

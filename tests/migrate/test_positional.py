@@ -45,18 +45,18 @@ def test_what_is_made_of_one_is_followed(before: str, after: str) -> None:
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("s = PositionalSharding(jax.devices())\nrun(s)\n", "is handed on"),
-        ("def f():\n    return PositionalSharding(jax.devices())\n", "is handed on"),
-        ("self.s = PositionalSharding(jax.devices())\n", "is handed on"),
-        ("s = PositionalSharding(jax.devices())\ns = s.reshape(4, 2)\n", "is bound again"),
-        ("s = PositionalSharding(jax.devices())\nprint(s.shape)\n", "no PartitionSpec in sight"),
-        ("s = PositionalSharding(jax.devices())\nprint(s.reshape(shape))\n", "no PartitionSpec in sight"),
+        ("s = PositionalSharding(jax.devices())\nrun(s)\n", "is passed to code"),
+        ("def f():\n    return PositionalSharding(jax.devices())\n", "is passed to code"),
+        ("self.s = PositionalSharding(jax.devices())\n", "is passed to code"),
+        ("s = PositionalSharding(jax.devices())\ns = s.reshape(4, 2)\n", "is assigned again"),
+        ("s = PositionalSharding(jax.devices())\nprint(s.shape)\n", "cannot write as a PartitionSpec"),
+        ("s = PositionalSharding(jax.devices())\nprint(s.reshape(shape))\n", "cannot write as a PartitionSpec"),
         (
             "s = PositionalSharding(jax.devices())\nprint(s.reshape(4, 2).T.reshape(2, 4))\n",
-            "no PartitionSpec in sight",
+            "cannot write as a PartitionSpec",
         ),
-        ("s = PositionalSharding(jax.devices())\nprint(s.replicate(axis))\n", "no PartitionSpec in sight"),
-        ("def f(x, devices):\n    return jax.device_put(x, PositionalSharding(devices))\n", "is handed on"),
+        ("s = PositionalSharding(jax.devices())\nprint(s.replicate(axis))\n", "cannot write as a PartitionSpec"),
+        ("def f(x, devices):\n    return jax.device_put(x, PositionalSharding(devices))\n", "is passed to code"),
         ("s = PositionalSharding(jax.devices(), memory_kind='device')\n", "a plain call"),
     ],
 )

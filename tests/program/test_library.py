@@ -52,12 +52,12 @@ def test_each_word_is_of_one_column_explained_there_and_asked_for() -> None:
 
 def test_the_words_of_maps() -> None:
     """These are written out, so that a text without one of them is passed over before the table is read."""
-    assert library.last_names("pmap", "shard-map", "other-map") == set(MAPS)
+    assert library.last_names("pmap", "like-pmap", "shard-map", "one-axis", "other-map") == set(MAPS)
 
 
 def test_what_is_asked() -> None:
     assert library.the("unreplicates") == "flax.jax_utils.unreplicate"
-    assert library.named("gradient") == {"jax.grad", "jax.value_and_grad"}
+    assert library.named("gradient") >= {"jax.grad", "jax.value_and_grad"}
     assert "jax.lax.psum" in library.named("no-wait", "reduction")
     assert "optax." in library.starting("pure")
     assert library.valued("axis")["jax.lax.axis_index"] == "0"

@@ -149,7 +149,7 @@ def test_page_is_whole_and_loads_nothing() -> None:
     page = verify_html.write(full_report())
     checked = _Checked(page)
     assert all(reference.startswith("#") and reference[1:] in checked.ids for reference in checked.references)
-    assert len(checked.references) == 4
+    assert len(checked.references) == 5
     assert "@import" not in page
     assert "url(" not in page
     assert "<script" not in page

@@ -148,6 +148,32 @@ def test_mesh_ranks(text: str, expected: list[str]) -> None:
     ("text", "expected"),
     [
         ("p = jax.pmap(lambda x, y: x, in_axes=(0,))", ["JM107"]),
+        ("p = jax.pmap(lambda x: (x, x), out_axes=(0, 0, None))", ["JM107"]),
+        ("p = jax.pmap(lambda x: (x, x), out_axes=(0, 0))", []),
+        ("p = jax.pmap(lambda x: (x, x), out_axes=0)", []),
+        ("p = jax.pmap(lambda x: other(x), out_axes=(0, 0))", []),
+        ("p = jax.pmap(lambda x: (*x, x), out_axes=(0, 0))", []),
+        ("p = jax.pmap(lambda x: jnp.sum(x) * 2, out_axes=(0,))", ["JM107"]),
+        ("def f(x):\n    if x.ndim: return x, x\n    return g(x)\np = jax.pmap(f, out_axes=(0,))", []),
+        ("p = jax.pmap(lambda x: {'a': x, 'b': x}, out_axes={'a': 0})", ["JM107"]),
+        ("p = jax.pmap(lambda x: {'a': x, 'b': x}, out_axes={'b': 0, 'a': 0})", []),
+        ("p = jax.pmap(lambda x: ({'a': x, 'b': x}, x), out_axes=({'a': 0}, 0))", ["JM107"]),
+        ("p = jax.pmap(lambda x: ({'a': x}, x), out_axes=({'a': 0}, 0))", []),
+        ("A = (0, 0)\np = jax.pmap(lambda x: x, in_axes=A)", ["JM107"]),
+        ("A = (0, 0)\np = jax.pmap(lambda x: x, in_axes=A[:-1])", []),
+        ("A = (0, 0)\nA += (None,)\np = jax.pmap(lambda x: x, in_axes=A)", []),
+        ("p = jax.pmap(lambda x, y: x, in_axes=(0,) * 3)", ["JM107"]),
+        ("p = jax.pmap(partial(lambda c, x: x, 1), in_axes=(0,))", []),
+        ("p = jax.pmap(partial(lambda c, x: x, 1), in_axes=(0, 0))", ["JM107"]),
+        ("j = jax.jit(lambda x, y: x, in_shardings=(S,))", ["JM107"]),
+        ("j = jax.jit(lambda x, y: x, in_shardings=(S, S), out_shardings=S)", []),
+        ("j = jax.jit(lambda x, y: x, in_shardings=S)", []),
+        ("j = jax.jit(lambda x, n: x, in_shardings=(S,), static_argnums=1)", []),
+        ("j = jax.jit(lambda x, n: x, in_shardings=(S,), static_argnames='n')", []),
+        ("j = jax.jit(lambda x, n: x, in_shardings=(S,), static_argnums=NUMBERS())", []),
+        ("j = jax.jit(partial(lambda c, x, y: (x, y), 1), in_shardings=(S, S), out_shardings=(S,))", ["JM107"]),
+        ("@partial(jax.jit, out_shardings=(S, S, S))\ndef f(x): return x, x", ["JM107"]),
+        ("@partial(jax.jit, out_shardings=(S, S))\ndef f(x):\n    def g(): return 1\n    return x, x", []),
         ("p = jax.pmap(lambda x: x, in_axes=(0, None))", ["JM107"]),
         ("p = jax.pmap(lambda x, y=1: x, in_axes=(0,))", []),
         ("p = jax.pmap(lambda *xs: xs, in_axes=(0, 0, 0))", []),
@@ -177,3 +203,151 @@ def test_the_axis_that_a_method_is_given(method: str, called: str) -> None:
     text = f"class Net:\n    {method}\n\nstep = jax.pmap(lambda x: {called}(x, %r), axis_name='batch')"
     assert [c for c in codes(text % "device") if c == "JM101"] == ["JM101"]
     assert [c for c in codes(text % "batch") if c == "JM101"] == []
+
+
+CONTEXT = """
+mesh = jax.make_mesh((jax.device_count(),), ("data",))
+jax.set_mesh(mesh)
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("x = lax.with_sharding_constraint(x, P('modle'))", ["JM102"]),
+        ("x = lax.with_sharding_constraint(x, P('data'))", []),
+        ("x = jax.sharding.reshard(x, P('modle'))", ["JM102"]),
+        ("x = jax.device_put(x, P('modle'))", ["JM102"]),
+        ("f = jax.jit(g, in_shardings=(P('modle'), P('data')))", ["JM102"]),
+        ("f = jax.jit(g, in_shardings=P('data'), out_shardings=P('modle'))", ["JM102"]),
+        ("y = jnp.einsum('ab,bc->ac', a, b, out_sharding=P('modle'))", ["JM102"]),
+        ("y = other(a, b, out_sharding=P('modle'))", []),
+        ("with pytest.raises(ValueError):\n    x = lax.with_sharding_constraint(x, P('modle'))", []),
+    ],
+)
+def test_specs_on_the_mesh_in_context(text: str, expected: list[str]) -> None:
+    assert codes(CONTEXT + text) == expected
+
+
+OUT_OF_SIGHT = """
+def f(mesh, x, y):
+    return NamedSharding(mesh, P({!r})), jax.shard_map(lambda x: x, mesh=mesh, in_specs=P({!r}))
+"""
+
+
+@pytest.mark.parametrize(
+    ("known", "axis", "expected"),
+    [
+        ("m = Mesh(jax.devices(), 'data')", "batch", ["JM102", "JM102"]),
+        ("m = Mesh(jax.devices(), 'data')", "data", []),
+        ("m = Mesh(jax.devices(), 'data')\np = jax.pmap(g, axis_name='batch')", "batch", []),
+        ("m = Mesh(jax.devices(), names())", "batch", []),
+        ("def make(names='batch'): return Mesh(jax.devices(), names)\nm = make('data')", "batch", ["JM102", "JM102"]),
+        ("def make(names='batch'): return Mesh(jax.devices(), names)\nm = make()", "batch", []),
+        ("", "batch", []),
+    ],
+)
+def test_meshes_out_of_sight(known: str, axis: str, expected: list[str]) -> None:
+    text = OUT_OF_SIGHT.format(axis, axis)
+    assert codes(f"{text}\n{known}") == expected
+
+
+UNSEEN = "m = Mesh(jax.devices(), names())\nn = Mesh(jax.devices(), 'data')\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("s = NamedSharding(m, P('dta'))", ["JM102"]),
+        ("s = NamedSharding(m, P('dat'))", ["JM102"]),
+        ("s = NamedSharding(m, P('adta'))", ["JM102"]),
+        ("s = NamedSharding(m, P('data1'))", []),
+        ("s = NamedSharding(m, P('model'))", []),
+        ("s = NamedSharding(m, P('dta'))\nnames = ('dta',)", []),
+    ],
+)
+def test_slips_where_other_names_may_be_bound(text: str, expected: list[str]) -> None:
+    assert codes(UNSEEN + text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("init = nnx.with_partitioning(g, (None, 'tp'))", ["JM102"]),
+        ("init = nnx.with_partitioning(g, (None, 'data'))", []),
+        ("init = nnx.with_partitioning(g, (None, 'embed'))\nsharding_rules = [('embed', 'data')]", []),
+    ],
+)
+def test_names_on_parameters(text: str, expected: list[str]) -> None:
+    assert codes("from flax import nnx\n" + CONTEXT + text) == expected
+
+
+@pytest.mark.parametrize(
+    ("spec", "names", "expected"),
+    [("'data'", "{'data'}", ["JM102"]), ("'model'", "{'data'}", []), ("None", "{'data'}", [])],
+)
+def test_constraints_within_a_shard_map(spec: str, names: str, expected: list[str]) -> None:
+    text = f"""
+    def f(x):
+        m = jax.make_mesh((2, jax.device_count() // 2), ('data', 'model'))
+        body = lambda x: lax.with_sharding_constraint(x, P({spec}))
+        return jax.jit(jax.shard_map(body, mesh=m, in_specs=P('data'), out_specs=P('data'), axis_names={names}))(x)
+    """
+    assert codes(text) == expected
+
+
+JITTED = """
+def step(x):
+    return helper(x)
+def helper(x):
+    return lax.psum(x, 'data')
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("f = jax.jit(step, donate_argnums=0)", ["JM101"]),
+        ("f = jax.jit(step)\ndef main(x): return f(x)", ["JM101"]),
+        ("def main(x): return jax.jit(step)(x)", ["JM101"]),
+        ("f = jax.jit(step)", []),  # it may be for others to map
+        ("f = jax.jit(step, donate_argnums=0)\np = jax.pmap(f, axis_name='data')", []),
+        ("f = jax.jit(step)\ndef g(x): return f(x)\np = jax.pmap(g, axis_name='data')", []),
+        ("def main(x):\n    try:\n        return jax.jit(step)(x)\n    except NameError:\n        return x", []),
+    ],
+)
+def test_collectives_that_nothing_maps(text: str, expected: list[str]) -> None:
+    assert [code for code in codes(JITTED + text) if code == "JM101"] == expected
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "jax.debug.callback(log, x)",
+        "jax.pure_callback(log, x, x)",
+        "jax.experimental.io_callback(log, x, x)",
+        "jax.debug.callback(lambda v: print(lax.psum(v, 'i')), x)",
+    ],
+)
+def test_collectives_on_the_host(call: str) -> None:
+    text = "def log(v): print(lax.psum(v, 'i'))\ndef f(x):\n    {}\n    return {}\np = jax.pmap(f, axis_name='i')"
+    assert codes(text.format(call, "x")) == ["JM101"]
+    assert codes(text.format("v = lax.psum(x, 'i')", "v").replace("print(lax.psum(v, 'i'))", "print(v)")) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("f = jax.shard_map(g, mesh=m, in_specs=P(), out_specs=P(), check_rep=False)", ["JM412"]),
+        (
+            "@partial(jax.shard_map, mesh=m, in_specs=P(), out_specs=P(), check_rep=False)\ndef f(x): return x",
+            ["JM412"],
+        ),
+        ("f = jax.shard_map(g, mesh=m, in_specs=P(), out_specs=P(), auto=frozenset({'i'}))", ["JM412"]),
+        ("f = jax.shard_map(g, mesh=m, in_specs=P(), out_specs=P(), check_vma=False)", []),
+        ("f = other(g, check_rep=False)", []),
+        ("try:\n    f = jax.shard_map(g, mesh=m, in_specs=P(), check_rep=False)\nexcept TypeError:\n    f = g", []),
+    ],
+)
+def test_arguments_of_the_old_shard_map(text: str, expected: list[str]) -> None:
+    assert codes(text) == expected

@@ -409,10 +409,10 @@ def apart(s, g): return s.apply_gradients(grads=g)
 
 NUMBER = """
 opt = optax.adam(1.)
-def step(p, s, x):
-    slope = jax.grad(lambda v: jnp.mean(p * v))(x)
+def step(p, s, q):
+    slope = jax.grad(lambda v: jnp.mean(p * v))(q)
     penalty = {penalty}
-    g = lax.pmean(jax.grad(lambda p: jnp.mean(p * x))(p), 'i')
+    g = lax.pmean(jax.grad(lambda p: jnp.mean(p * q))(p), 'i')
     u, s = opt.update(s.prepare(g, penalty), s, p)
     return optax.apply_updates(p, u), s
 p = jax.pmap(step, axis_name='i')

@@ -189,8 +189,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-CODE = "import jax\n\nf = jax.pmap(lambda x: x)\n"
-DOCTEST = ">>> import jax\n>>> f = jax.pmap(lambda x: x)\n"
+CODE = "import jax\n\nf = jax.pmap(lambda x: -x)\n"
+DOCTEST = ">>> import jax\n>>> f = jax.pmap(lambda x: -x)\n"
 
 
 def test_fix(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -211,7 +211,7 @@ def test_fix(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert markdown.startswith(
         "# A\n\n```python\nimport functools\n\nimport jax\nfrom jax.sharding import Mesh, PartitionSpec as P\n"
     )
-    assert markdown.count("per_device(lambda x: x),\n") == 2
+    assert markdown.count("per_device(lambda x: -x),\n") == 2
     assert markdown.endswith("...     )(x)\n```\nend")
     assert docstrings.count("    >>> def per_device(fun):\n") == 2  # each docstring runs by itself
     assert docstrings.endswith("import jax\njax.pmap(f)\n")

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as st_numpy
 
-from jaxmigrate.verify.child.errors import compare, compare_files, load
+from jaxmigrate.verify.child.errors import Beside, compare, compare_files, load
 
 
 def errors(a: Any, b: Any, rtol: float = 1e-5, atol: float = 0.0, devices: int = 8) -> dict[str, Any]:
@@ -194,3 +194,52 @@ def test_a_changed_number_is_found_where_it_is(a: Any, data: Any) -> None:
     found = errors(a, b)
     assert found["different_elements"] == 1
     assert tuple(found["index"]) == np.unravel_index(position, a.shape)
+
+
+def test_a_step_in_another_precision_is_measured_from_its_own_argument(tmp_path: Path) -> None:
+    """The argument that a float32 result replaces is float32 too, whatever the original's is."""
+    before, after = np.linspace(1, 2, 12), np.linspace(1, 2, 12) - 0.125
+    files: dict[str, np.ndarray[Any, Any]] = {
+        "original": np.stack([after] * 2),
+        "before": np.stack([before] * 2),
+        "rewritten": after.astype(np.float32),
+        "rewritten_before": before.astype(np.float32),
+    }
+    for name, array in files.items():
+        (tmp_path / name).write_bytes(array.tobytes())
+    pair = {
+        **{name: str(tmp_path / name) for name in files},
+        "original_dtype": "float64",
+        "rewritten_dtype": "float32",
+        "shape": [2, 12],
+        "rewritten_shape": [12],
+        "rewritten_before_shape": [12],
+        "layout": "replicated",
+        "before_layout": "replicated",
+        "rtol": 1e-12,
+        "atol": 0.0,
+    }
+    found = compare_files(pair, 2)
+    assert not found["within"]
+    assert found["update_factor"] is None  # the step is as long, to float32's last places
+    assert found["absolute"] < 1e-7
+
+
+def test_a_reduction_may_have_moved_to_the_other_side_of_the_call() -> None:
+    each = np.random.RandomState(0).randn(8, 3).astype(np.float32)
+    mean, total = (np.broadcast_to(reduced, each.shape) for reduced in (each.mean(0), each.sum(0)))
+    for reduced, name in ((mean, "mean"), (total, "sum")):
+        assert errors(reduced, each)["reduced"] == name
+        assert errors(each, reduced)["reduced"] == f"{name} inside"
+    assert errors(each, 2 * mean)["reduced"] == ""
+    assert errors(each, each[:1] + 0 * each)["reduced"] == ""
+
+
+@pytest.mark.parametrize(("places", "within"), [(3, True), (16, False)])
+def test_some_last_places_of_what_a_step_ends_in_are_rounding(places: int, within: bool) -> None:
+    """A step whose own rounding does not show where arguments move by one, as that of a normalised gradient."""
+    before = np.linspace(0.6, 0.72, 40)
+    after = before - 0.01
+    other = after + np.resize([places, -places], 40) * np.spacing(after)
+    beside = Beside(before, before, after, before)
+    assert compare(after, other, 1e-12, 0.0, 8, beside)["within"] is within

@@ -129,6 +129,14 @@ class TestDigests:
         assert layout_of((), ()) is Layout.SAME
         assert layout_of((), (1,)) is None
 
+    def test_merged_axes(self) -> None:
+        assert layout_of((8, 16, 2), (256,)) is None
+        for shape in ((256,), (8, 32), (32, 8)):
+            assert layout_of((8, 16, 2), shape, merged=True) is (Layout.MERGED if shape != (32, 8) else None)
+        assert layout_of((8, 6, 5), (8, 2, 3, 5), merged=True) is Layout.MERGED
+        assert layout_of((8, 6, 5), (6, 40), merged=True) is Layout.MOVED
+        assert layout_of((8, 6, 5), (240, 2), merged=True) is None
+
     def test_copies_that_differ_never_agree(self) -> None:
         array = NUMBERS[0]
         ours = digests(np.stack([array] * DEVICES), True)

@@ -26,6 +26,7 @@ from jaxmigrate.flow.layout import (
     pieces,
     reading,
     replaced,
+    trusting,
 )
 from jaxmigrate.flow.layout.idioms import Idiom, is_none
 from jaxmigrate.flow.layout.state import Given
@@ -88,7 +89,7 @@ def call(it: Interpreter, node: ast.Call, frame: Frame) -> Abstract:
     idiom = it.idioms.of_array(node, frame.module)
     if idiom is not None:
         it.mark_loads(node.func)
-        return operations.apply(it, idiom, expressions.evaluate(it, idiom.operand, frame), node, frame)
+        return trusting.apply(it, idiom, expressions.evaluate(it, idiom.operand, frame), node, frame)
     callee = expressions.evaluate(it, node.func, frame)
     given = arguments(it, node, frame)
     return call_value(it, callee, given, node, frame)
@@ -139,6 +140,7 @@ def call_value(it: Interpreter, callee: Abstract, given: Given, node: ast.expr, 
     if isinstance(callee, Obj):
         return _call_object(it, callee, given, node, frame)
     if not isinstance(callee, Func):
+        given = trusting.given_to_method(it, given, node, frame)
         it.pin_all([callee, *given.everything()], "is passed to a function that fix cannot see", node, frame.module)
         return PLAIN
     if not all(isinstance(item, Site | MethodSite) for item in callee.items):
@@ -222,6 +224,10 @@ def call_function(it: Interpreter, function: Function, given: Given, node: ast.e
         it.join_module(function.module)
         whole = Idiom(idiom.kind, operand, idiom.form or "tree")
         return operations.apply(it, whole, given.positional[0], node, frame)
+    declared = it.idioms.declared(node, function) if isinstance(node, ast.Call) and given.positional else None
+    if declared is not None:
+        it.join_module(function.module)
+        return trusting.apply(it, declared, given.positional[0], node, frame)
     it.join_module(function.module)
     it.reach(function)
     it.store(("called", function.node), PLAIN, node, frame.module)
@@ -273,7 +279,8 @@ def _bind(
     def give(name: str, value: Abstract, place: int | str | None = None) -> None:
         value = PLAIN if name in waited_for else value
         if place is not None and isinstance(value, Ref):
-            value = loans.lend_to(it, value, given.places.get(place), reading.reads_only(it, function, name), frame)
+            when = trusting.reads_only(it, function, value, node, frame) or reading.reads_only(it, function, name)
+            value = loans.lend_to(it, value, given.places.get(place), when, frame)
         it.store(("parameter", function.node, name, context), value, node, frame.module)
 
     if given.open:
@@ -406,8 +413,9 @@ def call_external(it: Interpreter, name: str, given: Given, node: ast.expr, fram
     result = library.call(it, name, given, node, frame)
     if result is not None:
         return result
-    if reading.is_reader(name):
-        given = _lent(it, given, frame)
+    given = (
+        trusting.lent(it, given, frame) if reading.is_reader(name) else trusting.given_to(it, name, given, node, frame)
+    )
     if library.runs_on_devices(name):
         for value in given.everything():
             devices.on_device(it, value)
@@ -474,13 +482,6 @@ def _note_reflection(it: Interpreter, name: str, node: ast.expr, frame: Frame) -
             it.pin_all((frame.env or {}).values(), f"can be reached through {name}()", node, frame.module)
 
 
-def _lent(it: Interpreter, given: Given, frame: Frame) -> Given:
-    """The arguments of a call as a function that only reads them gets them."""
-    positional = [loans.lend(it, value, given.places.get(i), frame) for i, value in enumerate(given.positional)]
-    named = {name: loans.lend(it, value, given.places.get(name), frame) for name, value in given.named.items()}
-    return replace(given, positional=tuple(positional), named=named)
-
-
 def _either_bound(
     it: Interpreter, one: tuple[Abstract, Given], other: tuple[Abstract, Given], node: ast.expr, frame: Frame
 ) -> tuple[Abstract, Given]:
@@ -488,7 +489,12 @@ def _either_bound(
     inner = it.join(one[0], other[0], node, frame.module)
     first, second = one[1], other[1]
     if len(first.positional) != len(second.positional) or first.named.keys() != second.named.keys():
-        it.pin_all([*first.everything(), *second.everything()], "is bound in several ways", node, frame.module)
+        it.pin_all(
+            [*first.everything(), *second.everything()],
+            "is bound by partials with different arguments",
+            node,
+            frame.module,
+        )
         return inner, Given(first.positional, first.named, open=True)
     pairs = zip(first.positional, second.positional, strict=True)
     positional = tuple(it.join(a, b, node, frame.module) for a, b in pairs)

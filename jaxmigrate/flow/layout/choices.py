@@ -12,6 +12,7 @@ from jaxmigrate.flow.layout.results import Place
 from jaxmigrate.flow.layout.state import Op, SiteCall
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.sites import MappedSite
+from jaxmigrate.program.trust import Assumption, Grade
 from jaxmigrate.program.values import Function
 
 Name = Literal["replicated", "split", "stacked", "broadcast", "static"]
@@ -33,6 +34,9 @@ class Choice:
     `fields` are those of a replicated object that stay stacked, by name with the reason, and `aligned_fields` those of
     them that lie over all processes; `method` copies such an object with other fields, and `like` is the argument whose
     fields such an output has. `of` is the object's class where its specs can be an object of that class as well.
+    `grade` is that of the evidence for a global layout, and `leans` is what it rests on beside proof;
+    `ops` are the operations on its arrays, with their kinds. Of a stacked one `advice` is what to do about that, and
+    `story` all else that is known of it.
     """
 
     layout: Name
@@ -43,6 +47,11 @@ class Choice:
     like: int = 0
     of: NamedTuple | None = None
     aligned_fields: frozenset[str] = frozenset()
+    grade: Grade = "proven"
+    leans: tuple[Assumption, ...] = ()
+    ops: frozenset[tuple[ast.expr, str]] = frozenset()
+    advice: str = ""
+    story: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +79,7 @@ class SiteChoice:
     why the site cannot be a shard_map over global arrays at all. `squeezes` are the stacked arguments whose first axis
     the mapped function can drop itself. `keywords` are the names of the last arguments where they are given by keyword.
     `by_rows`: its arguments may hold slices for fewer devices than there are, which show only when it is called.
-    `tree` says where its outputs stand in what it returns.
+    `tree` says where its outputs stand in what it returns, `leans` what its global arrays rest on beside proof.
     """
 
     site: MappedSite
@@ -83,6 +92,7 @@ class SiteChoice:
     keywords: tuple[str, ...] = ()
     by_rows: bool = False
     tree: Outputs = field(default_factory=Outputs)
+    leans: tuple[Assumption, ...] = ()
 
     @property
     def may_have_trees(self) -> bool:

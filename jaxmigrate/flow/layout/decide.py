@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Sequence
 
 from jaxmigrate.flow.layout import buffers, loans
 from jaxmigrate.flow.layout.choices import Layouts, all_stacked
+from jaxmigrate.flow.layout.grades import graded
 from jaxmigrate.flow.layout.idioms import Idioms
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.loans import Loan
@@ -21,6 +22,7 @@ from jaxmigrate.flow.layout.values import Cell, Groups
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.sites import MappedSite
+from jaxmigrate.program.trust import Trust
 
 TOO_LARGE = "the program is too large to be followed as a whole; run fix on the part of it that belongs together"
 
@@ -34,18 +36,25 @@ def layouts(
     axis: str,
     editable: Callable[[Module], bool],
     onlookers: Onlookers,
+    trust: Trust,
 ) -> Layouts:
     """Follows stacked arrays through the host code of modules.
 
     `processes`: there may be several; `guarded`: the program asks which it is. `axis` names the axes that have no name;
     `editable` says which modules may change; `onlookers` are those that join where they name something that leads to
     stacked arrays.
+    What is trusted counts where a proof is missing.
     """
-    interpreter = Interpreter(resolver, modules, sites, Idioms(resolver), editable, onlookers)
-    try:
+
+    def found(trust: Trust) -> tuple[Layouts, bool]:
+        interpreter = Interpreter(resolver, modules, sites, Idioms(resolver, trust), editable, onlookers)
         if not interpreter.run():
-            return all_stacked(sites, TOO_LARGE)
-        return _decided(interpreter, lambda: Solver(interpreter, axis, processes, guarded))
+            return all_stacked(sites, TOO_LARGE), False
+        decided = _decided(interpreter, lambda: Solver(interpreter, axis, processes, guarded))
+        return decided, interpreter.leans
+
+    try:
+        return graded(found, trust)
     except Exception as error:  # noqa: BLE001 - a fault of ours must not keep the rest of a project from its rewrite
         return all_stacked(sites, f"following the program failed ({type(error).__name__}: {error}); please report it")
 

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 
 from jaxmigrate.flow.layout import module_names
 from jaxmigrate.flow.layout.state import Env, Key
-from jaxmigrate.flow.layout.values import NOTHING, PLAIN, Abstract, Ext, func, same
+from jaxmigrate.flow.layout.values import NOTHING, PLAIN, Abstract, Ext, cells_in, func, same
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.scopes import Scope
+from jaxmigrate.program.trust import Assumption
 from jaxmigrate.program.values import External, Function
 
 if TYPE_CHECKING:
@@ -42,6 +43,8 @@ class Frame:
 def assign_name(it: Interpreter, name: str, value: Abstract, node: ast.AST, frame: Frame) -> None:
     """Binds a name in a frame."""
     holder = _holder(name, frame)
+    if it.trust.declarations.equal:
+        _note_equal(it, name, value, node, frame)
     key = ("variable", holder.node, name)
     if holder.kind == "module":
         held = it.globals.setdefault(holder.node, {}).setdefault(name, [])
@@ -56,6 +59,17 @@ def assign_name(it: Interpreter, name: str, value: Abstract, node: ast.AST, fram
         it.store(key, value, node, frame.module)
     if holder.node is frame.scope.node and frame.env is not None and not _is_rebound(it, key):
         frame.env[name] = value
+
+
+def _note_equal(it: Interpreter, name: str, value: Abstract, node: ast.AST, frame: Frame) -> None:
+    """What a variable holds that the user declares equal on all devices is so where a mapped function gives it."""
+    owners: list[Function | Module] = [frame.module, *([frame.function] if frame.function is not None else [])]
+    if any(it.trust.of_project("equal", owner, name) for owner in owners):
+        says = f"`{name}` is equal on all devices"
+        why = Assumption("declared", "equal", name, says, frame.module, node)
+        it.leans = True
+        for cell in cells_in(value):
+            it.equal.setdefault(cell, why)
 
 
 def _is_rebound(it: Interpreter, key: tuple[object, ...]) -> bool:

@@ -6,6 +6,7 @@ import ast
 from typing import Literal, cast
 
 from jaxmigrate.flow.layout import classes, experiments, mapped, objects, operations, results
+from jaxmigrate.flow.layout.advice import NOT_ONE
 from jaxmigrate.flow.layout.buffers import is_result_written
 from jaxmigrate.flow.layout.choices import Choice, Name, NamedTuple, SiteChoice
 from jaxmigrate.flow.layout.interpreter import Interpreter
@@ -22,7 +23,6 @@ PARAMETERS = frozenset({"model", "optimizer", "parameters", "params", "target", 
 SLICED = ("handed over", "padded")  # by libraries, with one slice for each device
 REPLICABLE = {"replicate", "output", "argument", "first", "inner", "metrics", "numpy", "written", "stack", "checkpoint"}
 SPLIT_FIELD = "is split over the devices, in an object of which the rest is replicated"
-NOT_ONE = "may not hold one slice per device"
 
 
 class Groups:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import ast
 from typing import Literal
 
+from jaxmigrate.program.declarations import Kind as Declared
 from jaxmigrate.program.library import named, the
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.scopes import FunctionNode, is_docstring, positional_names
 from jaxmigrate.program.trees import ANY_TREE_MAPS
+from jaxmigrate.program.trust import Trust
 from jaxmigrate.program.values import Application, External, Function, Value
 from jaxmigrate.records import record
 
@@ -40,6 +42,7 @@ ARRAYS = frozenset(
 KEYS = frozenset({"PRNGKey", "bernoulli", "fold_in", "key", "normal", "randint", "split", "uniform"})
 OF_OTHER_SIZES = frozenset({"sizes", "product", "same", "wider"})  # shapes that do not come from the array itself
 RESHAPES = named("reshapes")
+DECLARED: dict[Declared, Kind] = {"replicates": "replicate", "splits": "split", "unreplicates": "first"}
 FLAX_FILES = {"flax/jax_utils.py": "flax.jax_utils", "flax/training/common_utils.py": "flax.training.common_utils"}
 
 
@@ -48,11 +51,15 @@ STRONG = named("strong")
 
 @record
 class Idiom:
-    """What an expression does to the leading axis of `operand`; `form` is how it says it."""
+    """What an expression does to the leading axis of `operand`; `form` is how it says it.
+
+    `declared` is what the user's declaration says it of, where it is not known otherwise.
+    """
 
     kind: Kind
     operand: ast.expr
     form: str = ""
+    declared: str = ""
 
 
 class Idioms:
@@ -61,8 +68,9 @@ class Idioms:
     All devices count as pmap's own: where there are several processes, pmap takes no array with a slice for each.
     """
 
-    def __init__(self, resolver: Resolver) -> None:
+    def __init__(self, resolver: Resolver, trust: Trust | None = None) -> None:
         self.resolver = resolver
+        self.trust = trust if trust is not None else Trust()
         self.counts = COUNTS
         self.devices = DEVICES
 
@@ -150,6 +158,20 @@ class Idioms:
             return self._broadcast(node.args[0], node.args[1], name, module)
         if name in REPLICATES | SPLITS | FIRSTS:
             return self.of_library(node, name, module)
+        return self.declared(node, name)
+
+    def declared(self, node: ast.Call, called: str | Function) -> Idiom | None:
+        """What declarations say of a call, which replicates, splits or takes one slice of its first argument."""
+        if not called or not self.trust.declarations or not node.args or isinstance(node.args[0], ast.Starred):
+            return None
+        for declared, kind in DECLARED.items():
+            if isinstance(called, Function):
+                found = self.trust.of_project(declared, called)
+            else:
+                found = self.trust.declares(declared, called)
+            if found:
+                name = called if isinstance(called, str) else self.trust.names_of(called)[0]
+                return Idiom(kind, node.args[0], "tree", name)
         return None
 
     def of_library(self, node: ast.Call, name: str, module: Module) -> Idiom | None:

@@ -179,6 +179,8 @@ class Interpreter(State):
         self.store(key, value, where, frame.module)
         if ("returns pinned", node) in self.variables and not isinstance(value, Nothing):
             self.pin(self.load(key), Pin("is returned to callers that fix cannot see", frame.module, where))
+        if node in self.uncalled:
+            self.lean([self.load(key)], self.uncalled[node])
 
     def assign(self, target: ast.expr, value: Abstract, node: ast.AST, frame: Frame) -> None:
         """Binds a target to a value; that of a comprehension can be any, too."""

@@ -223,7 +223,7 @@ def _sweep_objects(it: Interpreter) -> None:
             holder = module.table.scope_of[name].lookup(name.id)
             value = held.get((holder.node, name.id)) if holder is not None else None
             if value is not None and not _is_read_by_name(it, name, module):
-                it.pin(value, Pin("is named by code that runs on devices", module, name))
+                it.pin(value, Pin("is used by code that runs on devices", module, name))
         for node, scope in module.table.own_scope.items():
             if node not in it.device or not isinstance(node, Def) or scope.parent is None:
                 continue

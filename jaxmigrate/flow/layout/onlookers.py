@@ -33,7 +33,7 @@ from jaxmigrate.program.imports import imported_files
 from jaxmigrate.program.modules import Module, Project, import_name
 from jaxmigrate.program.newer import may_be_newer
 from jaxmigrate.program.sites import mapped_values
-from jaxmigrate.program.string_imports import BY_STRING, may_load
+from jaxmigrate.program.string_imports import BY_STRING, loads_anything, may_load, may_run, runs_others
 from jaxmigrate.program.values import Class, Function, Partial
 
 if TYPE_CHECKING:
@@ -43,6 +43,7 @@ ROUND_NAMES = frozenset(
     {"globals", "locals", "vars", "eval", "exec", "getmembers", "__dict__", "__getattribute__", "attrgetter"}
     | {"methodcaller", "import_module", "__import__", "modules", "currentframe", "get_objects", "_getframe"}
 )
+TELLING = re.compile(r"axis_index|ppermute|all_to_all|pshuffle|pswapaxes|psum_scatter|callback|process_index")
 STRING_IMPORTS = frozenset({"import_module", "__import__", "modules"})
 _WORD = re.compile(r"[^\W\d]\w*")
 _COMPUTED = re.compile(r"\b(?:getattr|setattr)\(\s*([\w.]+)\s*,\s*(?![rbf]?[\"'])")
@@ -156,7 +157,17 @@ class Onlookers:
             if path not in together:
                 together.add(path)
                 pending += imported_files(path, self._text(path), self._project)
+                pending += self._run_by(path)
         return together
+
+    def _run_by(self, path: Path) -> list[Path]:
+        """The files that one may run although no statement of it imports them."""
+        text = self._text(path)
+        if not runs_others(text):
+            return []
+        if loads_anything(text):  # of which only those matter that tell devices apart
+            return [other for other in self._texts if TELLING.search(self._texts[other])]
+        return [other for other in self._texts if may_run(text, other)]
 
     def defining(self, joined: Collection[Path], name: str) -> list[Module]:
         """The modules imported by those that take part, directly or not, in which a class has a method of a name."""

@@ -28,6 +28,7 @@ from jaxmigrate.flow.layout.values import (
 )
 from jaxmigrate.program.library import named
 from jaxmigrate.program.modules import Module
+from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.scopes import Binding
 from jaxmigrate.program.trees import ANY_TREE_MAPS
 from jaxmigrate.program.values import Class, External, Function
@@ -93,12 +94,12 @@ def _is_scalar_here(it: Interpreter, node: ast.expr, frame: Frame) -> bool:
     return False
 
 
-def is_fetched(it: Interpreter, node: ast.expr, module: Module) -> bool:
+def is_fetched(resolver: Resolver, node: ast.expr, module: Module) -> bool:
     """Whether a value is copied to the host where it stands."""
     parent = module.table.parents.get(node)
     match parent:
         case ast.Call(func=func, args=[argument, *_]) if argument is node:
-            value = it.resolver.value(func, module)
+            value = resolver.value(func, module)
             return isinstance(value, External) and value.name in FETCHES
         case ast.Attribute(attr="item"):
             return True
@@ -113,7 +114,7 @@ def record(it: Interpreter, kind: Kind, node: ast.expr, operand: ast.expr, cell:
     if known is not None:
         it.changed |= known.cell.unify(cell)
     else:
-        it.ops[node] = Op(kind, frame.module, node, operand, cell, form, is_fetched(it, node, frame.module))
+        it.ops[node] = Op(kind, frame.module, node, operand, cell, form, is_fetched(it.resolver, node, frame.module))
         it.changed = True
     if frame.function is not None and frame.function.node in it.device:
         reason = "is stacked or unstacked in a function that also runs inside a map"

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from jaxmigrate.flow.layout.frames import Frame
     from jaxmigrate.flow.layout.interpreter import Interpreter
 
-MIXED_TREE = "is part of a tree whose other arrays may not be stacked"
+MIXED_TREE = "is part of a tree whose other arrays might not be stacked"
 
 
 def element(it: Interpreter, value: Abstract, node: ast.AST, frame: Frame) -> Abstract:
@@ -151,7 +151,7 @@ def with_fields(it: Interpreter, cell: Cell, fields: Mapping[str, Abstract], nod
         if not is_tracked(value) or leaves_plain(value):
             it.pin_all([value], MIXED_TREE, node, frame.module)
             if not isinstance(value, Nothing):
-                it.changed |= field.pin(Pin("may not hold one slice per device", frame.module, node))
+                it.changed |= field.pin(Pin("might not hold one slice per device", frame.module, node))
         elif (group := it.cell_of(value)) is not None:
             it.changed |= field.unify(group)
     return Ref(cell)

@@ -83,7 +83,7 @@ CAUSES = (
             "is bound to the mapped function",
             "is a method",
             "is stacked or unstacked in a function that also",
-            "is (named|passed on) by code that runs on devices",
+            "is (used|passed on) by code that runs on devices",
         ),
         "The array is an argument of a map whose arrays must stay stacked. The text behind the colon says why: axes"
         " that are computed at run time, a method that is mapped in an unusual way, calls with different arguments.",
@@ -125,7 +125,7 @@ CAUSES = (
             "is spread into",
             "is returned by an asynchronous function",
             "is bound to a function that escapes",
-            "is bound (again and again|in several ways)",
+            "is bound (again and again|by partials)",
             "is a parameter's default",
             "is a base",
             "is yielded outside",
@@ -145,7 +145,7 @@ CAUSES = (
             "is stacked or unstacked in a file that was not",
             "is kept in an object of",
             "fix sees no call of it",
-            "its arguments may not hold",
+            "its arguments might not hold",
         ),
         "The array leaves the files that `fix` was given, or is made by a function that nothing there calls.",
         "Run `fix` on the whole project, with its entry point. For a library without one, use `--layout stacked`.",
@@ -174,14 +174,14 @@ CAUSES = (
             "is a container in one place",
             "is used as stacked",
             "is split over the devices in one place",
-            "may not hold one slice",
+            "might not hold one slice",
             "is part of",
             "is mapped over together",
             "is unstacked together",
             "is stacked in some",
             "is a stacked array under",
         ),
-        "Arrays that share a variable, a container or an argument must have one layout, and one of them may not be"
+        "Arrays that share a variable, a container or an argument must have one layout, and one of them might not be"
         " stacked.",
         "Give the stacked array a name of its own, or replicate on every way: `params = jax_utils.replicate(params)`"
         " in both branches.",

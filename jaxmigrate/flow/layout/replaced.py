@@ -154,4 +154,4 @@ def _in_library(it: Interpreter, item: object, name: str, node: ast.AST, frame: 
 
 
 def _note(it: Interpreter, name: str, node: ast.AST, module: Module) -> None:
-    it.replaced.setdefault(node, Pin(f"may depend on {name}, which is replaced", module, node))
+    it.replaced.setdefault(node, (name, Pin(f"may depend on {name}, which is replaced", module, node)))

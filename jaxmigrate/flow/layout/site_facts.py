@@ -10,6 +10,7 @@ from jaxmigrate.flow.layout.values import Pin, describe
 from jaxmigrate.flow.variance import loaded_beside
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.sites import axis_of, listed, literal_of
+from jaxmigrate.program.trust import Assumption
 from jaxmigrate.program.values import Argument, Constant
 
 
@@ -20,6 +21,7 @@ class SiteFacts:
         self.it = it
         self.default_axis = default_axis
         self.counts = self._counts()
+        self.leans: dict[ast.expr, dict[Assumption, None]] = {}  # what a site's global arrays rest on
         self._listed: dict[tuple[ast.expr, str], tuple[int, ...] | None] = {}
 
     def _counts(self) -> dict[ast.expr, int]:
@@ -33,7 +35,7 @@ class SiteFacts:
     def blocked(self, node: ast.expr) -> str:
         """Why a site cannot be a shard_map over global arrays at all; empty where it may."""
         site = self.it.sites[node]
-        pin = self.it.escaped.get(node) or self._replaced_beside(site.module)
+        pin = self.it.escaped.get(node) or self._replaced_beside(node, site.module)
         if pin is not None:
             return f"the mapped function {describe(pin, site.module)}"
         if self.counts.get(node, 0) == -1:
@@ -64,12 +66,19 @@ class SiteFacts:
         known = literal_of(self.it.sites[node], keyword, 0, self.it.resolver) is not ...
         return f"its {keyword} are {'not all 0 or None' if known else 'only known at run time'}"
 
-    def _replaced_beside(self, module: Module) -> Pin | None:
-        """Where a process that runs the functions of a module replaces functions of the project."""
+    def _replaced_beside(self, node: ast.expr, module: Module) -> Pin | None:
+        """Where a process that runs the functions of a module replaces functions of the project that may matter."""
         if not self.it.replaced:
             return None
         beside = loaded_beside(self.it.resolver, module)
-        return next((pin for pin in self.it.replaced.values() if pin.module in beside), None)
+        for name, pin in [one for one in self.it.replaced.values() if one[1].module in beside]:
+            says = f"replacing `{name}` does not affect this map"
+            granted = self.it.trust.grants("never-replaced", name, says, pin.module, pin.node)
+            if granted is None:
+                return pin
+            self.it.leans = True
+            self.leans.setdefault(node, {})[granted] = None
+        return None
 
     def _has_usual_outputs(self, node: ast.expr) -> bool:
         """Whether each output has its device axis in front, or none."""

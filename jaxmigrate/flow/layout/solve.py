@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from typing import cast
 
-from jaxmigrate.flow.layout import bodies, mapped, operations, results
+from jaxmigrate.flow.layout import advice, bodies, mapped, operations, results
+from jaxmigrate.flow.layout.advice import NOT_ONE
 from jaxmigrate.flow.layout.aligned import aligned, marked
 from jaxmigrate.flow.layout.choices import Choice, Layouts, Name, OpChoice, Outputs, SiteChoice, Squeeze
-from jaxmigrate.flow.layout.groups import NOT_ONE, REPLICABLE, SLICED, SPLIT_FIELD, Groups, parts_of
+from jaxmigrate.flow.layout.groups import REPLICABLE, SLICED, SPLIT_FIELD, Groups, parts_of
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.numbers import gives_number
 from jaxmigrate.flow.layout.results import Place
@@ -20,6 +22,8 @@ from jaxmigrate.flow.variance.lattice import OTHERS, Cause, field_of
 from jaxmigrate.flow.variance.lattice import replace as replace_var
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.sites import mapped_values
+from jaxmigrate.program.trust import Assumption
+from jaxmigrate.program.values import Function
 
 RESULTS = {"output", "first", "metrics"}
 
@@ -31,6 +35,8 @@ class Solver(Groups):
         super().__init__(it, axis, processes)
         self.guarded = guarded
         self.blocked = {site: self.facts.blocked(site) for site in it.sites}
+        self.assumed: dict[tuple[ast.expr, int], Assumption] = {}  # why outputs may be taken for equal
+        self.result_of: dict[str | Pin, str] = {}  # what a declaration calls the output that a reason is about
         self.by_rows: set[ast.expr] = set()  # sites that may be called with slices for fewer devices than there are
         tests = (
             self._block,
@@ -193,8 +199,56 @@ class Solver(Groups):
                 if part is None:
                     changed |= self._drop(cell, "comes from a mapped function whose code fix cannot see")
                 elif part.level != Level.NO and self._layout(cell) == "replicated":
-                    changed |= self._drop_parts(cell, part, node, index)
+                    changed |= not self._is_assumed(part, node, index) and self._drop_parts(cell, part, node, index)
         return changed
+
+    def _is_assumed(self, part: Var, node: ast.expr, index: int) -> bool:
+        """Whether an output may be taken for equal on all devices although that is not proven."""
+        self.assumed.pop((node, index), None)
+        why = self._declared_equal(node, index)
+        if why is None and self.it.trust.likely and part.level != Level.YES:
+            shape = mapped.returned(self.it, node, self._given(node), trusting=True)
+            trusted = results.parts_at(shape, self.places[node], self.named[node])[index]
+            if trusted is not None and trusted.level == Level.NO:
+                why = self._stored(part.cause, node, index)
+        if why is not None:
+            self.it.leans = True
+            self.assumed[node, index] = why
+        return why is not None
+
+    def _declared_equal(self, node: ast.expr, index: int) -> Assumption | None:
+        """Whether the user declares that an output is equal on all devices: by a variable, or by the function."""
+        if not self.it.trust.declarations.equal:
+            return None
+        cell, name = self._outputs(node)[index], self._result_name(node, index)
+        if cell in self.it.equal:
+            return self.it.equal[cell]
+        function = mapped.only_value(self.it, node)
+        if not isinstance(function, Function) or not name:
+            return None
+        names = self.it.trust.names_of(function)
+        whole = [f"{one}{_index(self.places[node][index])}" for one in names]
+        if not self.it.trust.declares("equal", *names, *whole):
+            return None
+        says, module = f"`{name}` is equal on all devices", self.it.sites[node].module
+        return Assumption("declared", "equal", name, says, module, node)
+
+    def _result_name(self, node: ast.expr, index: int) -> str:
+        """What a declaration calls an output: `train.step[0]`; empty where the function has no name."""
+        function = mapped.only_value(self.it, node)
+        if not isinstance(function, Function) or isinstance(function.node, ast.Lambda):
+            return ""
+        return f"{self.it.trust.names_of(function)[0]}{_index(self.places[node][index])}"
+
+    def _stored(self, cause: Cause, node: ast.expr, index: int) -> Assumption:
+        """That what a function calls which was stored somewhere tells no devices apart."""
+        module = cause.module or self.it.sites[node].module
+        called = cause.node.func if isinstance(cause.node, ast.Call) else cause.node
+        name = (
+            ast.unparse(called) if isinstance(called, ast.expr) else cause.name or "a function that is stored elsewhere"
+        )
+        says = f"`{name}` gives the same on every device"
+        return Assumption("likely", "equal", self._result_name(node, index), says, module, cause.node or node)
 
     def _forget_classes(self, cells: Sequence[Cell | None], parts: Sequence[Var | None]) -> bool:
         """Forgets the classes of groups of which an output may be of another; says whether there are such."""
@@ -248,7 +302,9 @@ class Solver(Groups):
         if part.level == Level.YES:
             return Pin("differs between devices when the mapped function returns it", module, node)
         said = "cannot be proven replicated when the mapped function returns it"
-        return Pin(said, module, node, _depends(part.cause, module))
+        pin = Pin(said, module, node, _depends(part.cause, module))
+        self.result_of[pin] = self._result_name(node, index)
+        return pin
 
     def _behind(self, node: ast.expr, index: int, name: str) -> str | Pin:
         """Why an argument stays stacked without which an output would not: it would be replicated for all else."""
@@ -338,8 +394,9 @@ class Solver(Groups):
         keywords, axis = self.it.by_keyword.get(node, ()), self.facts.axis(node) or ""
         whole, blocked = places == ((),), self.blocked[node]
         gives = {place: made for place, cls in self.named[node].items() if (made := self._named_tuple(cls, node))}
-        tree = Outputs(places, gives)
-        return SiteChoice(site, arguments, outputs, whole, axis, blocked, squeezes, keywords, by_rows, tree)
+        apart = (why for assumed in self.it.apart.values() for why in assumed)
+        tree, leans = Outputs(places, gives), tuple(dict.fromkeys((*self.facts.leans.get(node, ()), *apart)))
+        return SiteChoice(site, arguments, outputs, whole, axis, blocked, squeezes, keywords, by_rows, tree, leans)
 
     def _squeezes(self, node: ast.expr, arguments: Sequence[Choice]) -> tuple[Squeeze, ...]:
         stacked = [i for i, c in enumerate(arguments) if c.layout == "stacked"]
@@ -357,11 +414,12 @@ class Solver(Groups):
         cell = self._argument(node, index)
         layout = self._layout(cell)
         if layout is None:
-            return self._stacked(cell, module)
+            return self._stacked(cell, module, advice.of_plain(self.it, node, index) if cell is None else None)
         fields = self._stacked_fields(cell, module)
+        choice = Choice(layout, leans=self._leans_of(cell), ops=self._ops_of(cell))
         if cell is None or not fields:
-            return Choice(layout)
-        return Choice(layout, fields=fields, method=self._method(cell.find()), of=self._of(cell, node))
+            return choice
+        return replace(choice, fields=fields, method=self._method(cell.find()), of=self._of(cell, node))
 
     def _output_choice(self, node: ast.expr, place: Place, module: Module) -> Choice:
         if mapped.axis_of_output(self.it, node, place) is None:
@@ -369,21 +427,48 @@ class Solver(Groups):
         cell = self.it.cells.get(("output", node, place))
         layout = self._layout(cell)
         if layout is None:
-            return self._stacked(cell, module)
+            return self._stacked(cell, module, None)
         fields = self._stacked_fields(cell, module)
         alike = (i for i in range(self.facts.counts[node]) if fields and self._is_one(self._argument(node, i), cell))
-        return Choice(layout, fields=fields, like=next(alike, 0), of=self._of(cell, node) if fields else None)
+        of = self._of(cell, node) if fields else None
+        leans, ops = self._leans_of(cell), self._ops_of(cell)
+        return Choice(layout, fields=fields, like=next(alike, 0), of=of, leans=leans, ops=ops)
 
     @staticmethod
     def _is_one(one: Cell | None, other: Cell | None) -> bool:
         return one is not None and other is not None and one.find() is other.find()
 
-    def _stacked(self, cell: Cell | None, module: Module) -> Choice:
-        return Choice("stacked", self._reason(cell, module))
+    def _ops_of(self, cell: Cell | None) -> frozenset[tuple[ast.expr, str]]:
+        """The operations on the arrays of a group, and on the objects that these are in."""
+        family = self.family_of(cell.find()) if cell is not None else []
+        return frozenset((op.node, op.kind) for op in self.it.ops.values() if op.cell.find() in family)
+
+    def _leans_of(self, cell: Cell | None) -> tuple[Assumption, ...]:
+        """What the layout of a group, its fields and the objects that it is in rest on beside proof."""
+        if cell is None:
+            return ()
+        family = self.family_of(cell.find())
+        every = [*family, *(field.find() for one in family for field in one.fields.values())]
+        keys = {(key[1], key[2]) for one in every for key in self.touching.get(one, ()) if key[0] == "output"}
+        own = [self.assumed[site, i] for site, i in self.assumed if (site, self.places[site][i]) in keys]
+        return tuple(dict.fromkeys((*(why for one in every for why in one.leans), *own)))
+
+    def _stacked(self, cell: Cell | None, module: Module, plain: Pin | None) -> Choice:
+        """An array that stays stacked, with what to do about that."""
+        family = self.family_of(cell.find()) if cell is not None else []
+        why: str | Pin = plain or next((w for one in family if (w := self._held_by(one))), "")
+        story = tuple(advice.story(self.it, cell, why, family, module))
+        reason = describe(plain, module) if plain is not None else self._reason(cell, module)
+        return Choice("stacked", reason, advice=advice.advice(self.it, why, self.result_of.get(why, "")), story=story)
+
+
+def _index(place: Place) -> str:
+    """An output in the words of a declaration: `[0]`."""
+    return "".join(f"[{part}]" for part in place)
 
 
 LONGEST_NAME = 40  # of what stands in a reason
-NOT_FULL = "its arguments may not hold one slice per device"
+NOT_FULL = "its arguments might not hold one slice per device"
 
 
 def _depends(cause: Cause, module: Module) -> str:

@@ -42,6 +42,7 @@ from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.scopes import FunctionNode
 from jaxmigrate.program.sites import MappedSite
+from jaxmigrate.program.trust import Assumption
 from jaxmigrate.program.values import Class, Function
 
 if TYPE_CHECKING:
@@ -120,6 +121,7 @@ class State:
 
     def __init__(self, resolver: Resolver, sites: Mapping[ast.expr, MappedSite], idioms: Idioms) -> None:
         self.resolver = resolver
+        self.trust = idioms.trust
         self.sites = sites
         self.idioms = idioms
         self.variables: dict[Key, Abstract] = {}
@@ -145,7 +147,7 @@ class State:
         ] = {}  # attributes that hold what they are given for a moment alone
         self.gone: set[object] = set()
         self._let_go: dict[Method, Abstract] = {}
-        self.replaced: dict[ast.AST, Pin] = {}  # functions of the project, where they are
+        self.replaced: dict[ast.AST, tuple[str, Pin]] = {}  # functions of the project by their names, where they are
         self.of_modules: set[ast.expr] = set()
         self.twice: set[ast.expr] = set()
         self.made_whole: set[ast.expr] = set()  # what makes stacked arrays of more than tuples, whose parts may differ
@@ -166,6 +168,10 @@ class State:
         self.contexts: dict[FunctionNode, dict[ast.Call | None, bool]] = {}
         self.pinned_classes: dict[ast.ClassDef, Pin] = {}
         self.mentioned: dict[Module, list[tuple[Module, ast.AST, str]]] = {}  # by `experiments`
+        self.equal: dict[Cell, Assumption] = {}  # outputs that are declared equal on all devices
+        self.apart: dict[Module, dict[Assumption, None]] = {}  # what is assumed of those who could use modules
+        self.uncalled: dict[FunctionNode, Assumption] = {}  # why nobody gets what functions return
+        self.leans = False  # whether anything was taken for granted
         self.changed = False
         self.reads: set[object] = set()
         self.dirty: set[object] = set()
@@ -347,10 +353,10 @@ class State:
                 self.bound_sites.add(item.node)
                 self.touch(("site", item.node))
 
-    def call_unseen(self, function: Function, pin: Pin, handed: Mapping[str, Abstract] | None = None) -> None:
+    def call_unseen(self, function: Function, pin: Pin | None, handed: Mapping[str, Abstract] | None = None) -> None:
         """A function that anything may call with anything that is the same in both programs.
 
-        `handed` are parameters of which more is known.
+        `pin` is for what it returns, if anybody may get that; `handed` are parameters of which more is known.
         """
         self.reach(function)
         unseen = ("unseen", function.node)
@@ -365,8 +371,9 @@ class State:
                     key = ("parameter", function.node, parameter.arg, None)
                     self.store(key, (handed or {}).get(parameter.arg, PLAIN), function.node, function.module)
         self.contexts.setdefault(function.node, {})[None] = True
-        self.store(("returns pinned", function.node), PLAIN, function.node, function.module)
-        self.pin(self.load(("return", function.node, None)), pin)
+        if pin is not None:
+            self.store(("returns pinned", function.node), PLAIN, function.node, function.module)
+            self.pin(self.load(("return", function.node, None)), pin)
 
     def is_followed_once(self, function: Function) -> bool:
         """Whether all calls of a function are one: of a lambda, and of what runs on after its call has returned."""
@@ -420,7 +427,7 @@ class State:
         both = (one, other)
         cell = self.group(both)
         if cell is None or any(map(leaves_plain, both)):
-            pin = Pin("is mixed with a value that may not be stacked", module, node)
+            pin = Pin("is mixed with a value that might not be stacked", module, node)
             called = [value.items for value in both if isinstance(value, Func)]
             for value in both:
                 if not isinstance(value, Func):
@@ -482,6 +489,13 @@ class State:
         for one in value.values:
             result = self.join(result, one, node, module)
         return result
+
+    def lean(self, values: Iterable[Abstract], why: Assumption) -> None:
+        """Has all arrays in some values rest on an assumption, as far as they become global ones."""
+        self.leans = True
+        for cell in [cell.find() for value in values for cell in cells_in(value)]:
+            self.changed |= why not in cell.leans
+            cell.leans[why] = None
 
     def pin_all(self, values: Iterable[Abstract], reason: str, node: ast.AST, module: Module) -> None:
         """Pins several values for one reason."""

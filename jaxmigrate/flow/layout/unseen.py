@@ -40,14 +40,24 @@ def start_uncalled(it: Interpreter, names: set[str]) -> None:
     if _join_callers(it, chosen):
         return
     for function in chosen:
-        reason = "is returned by a function without a visible call"
-        it.call_unseen(function, Pin(reason, function.module, function.node))
+        _call_unseen(it, function, "is returned by a function without a visible call")
     if waiting:
         return
     for function in [*it.functions.values()]:
         if ("unseen", function.node) not in it.variables and _never_given(it, function):
-            pin = Pin("comes from a function that is not called", function.module, function.node)
-            it.call_unseen(function, pin)
+            _call_unseen(it, function, "comes from a function that is not called")
+
+
+def _call_unseen(it: Interpreter, function: Function, reason: str) -> None:
+    """A function that nothing in sight calls runs with anything; who gets what it returns is not known, if anybody."""
+    module, node = function.module, function.node
+    says = f"no code out of sight calls `{_name_of(function)}`"
+    apart = None if _is_hook(function) else it.trust.leaves_apart(module.path, says, module, node)
+    if apart is None:
+        it.call_unseen(function, Pin(reason, module, node))
+        return
+    it.call_unseen(function, None)
+    it.uncalled[node] = apart
 
 
 def _join_callers(it: Interpreter, functions: Iterable[Function]) -> bool:
@@ -69,7 +79,13 @@ def use_from_unread(it: Interpreter) -> None:
         reason = f"may be used in {path.name}, {it.onlookers.why_unread(path)}"
         for source, names in used.items():
             if source in modules and names:
-                _use_names(it, modules[source], frozenset(names), reason)
+                module, says = modules[source], f"{path.name} does not reach into {source.name}"
+                apart = it.trust.leaves_apart(path, says, module, module.tree)
+                if apart is None:
+                    _use_names(it, module, frozenset(names), reason)
+                else:
+                    it.apart.setdefault(module, {})[apart] = None
+                    it.leans = True
 
 
 def _use_names(it: Interpreter, module: Module, names: frozenset[str], reason: str) -> None:

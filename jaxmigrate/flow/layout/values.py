@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from jaxmigrate.program.modules import Module
+from jaxmigrate.program.trust import Assumption
 from jaxmigrate.program.values import Class, Function
 
 if TYPE_CHECKING:
@@ -50,13 +51,14 @@ class Cell:
     of fields have no cells, and what treats an object as a mere tree of arrays makes it `flat`: one cell for all of it.
     """
 
-    __slots__ = ("_parent", "fields", "flat", "key", "methods", "pins")
+    __slots__ = ("_parent", "fields", "flat", "key", "leans", "methods", "pins")
 
     def __init__(self, key: object, flat: bool = False) -> None:
         self.key = key
         self.flat = flat
         self._parent: Cell | None = None
         self.pins: Pins = {}
+        self.leans: dict[Assumption, None] = {}  # what its layout leans on, if it is a global one
         self.fields: dict[str, Cell] = {}
         self.methods: set[str] = set()
 
@@ -76,6 +78,7 @@ class Cell:
             return False
         two._parent = one  # noqa: SLF001 - the same class
         one.pins |= two.pins
+        one.leans |= two.leans
         one.methods |= two.methods
         flat = one.flat or two.flat
         for name, cell in two.fields.items():
@@ -118,6 +121,7 @@ class _Known(NamedTuple):
     fields: dict[str, Cell]
     pins: Pins
     methods: set[str]
+    leans: dict[Assumption, None]
 
 
 class Groups:
@@ -130,7 +134,8 @@ class Groups:
             cell = pending.pop()
             if cell not in self._known:
                 parent = cell._parent  # noqa: SLF001 - the same subject
-                self._known[cell] = _Known(parent, cell.flat, {**cell.fields}, {**cell.pins}, {*cell.methods})
+                own = {**cell.fields}, {**cell.pins}, {*cell.methods}, {**cell.leans}
+                self._known[cell] = _Known(parent, cell.flat, *own)
                 pending += [*cell.fields.values(), *([parent] if parent is not None else [])]
 
     def restore(self) -> None:
@@ -138,6 +143,7 @@ class Groups:
         for cell, known in self._known.items():
             cell._parent, cell.flat = known.parent, known.flat  # noqa: SLF001
             cell.fields, cell.pins, cell.methods = {**known.fields}, {**known.pins}, {*known.methods}
+            cell.leans = {**known.leans}
 
 
 @dataclass(slots=True, eq=False)

@@ -125,6 +125,7 @@ def apply(run: Run, function: Var, arguments: Arguments, node: ast.Call | None, 
     if (function.host and not run.agrees) or _has_functions(run, arguments):
         return _anything(run, function, arguments, node)
     methods.note_keys(run, arguments, node, frame)
+    methods.note_update_by(run, _label(node), arguments, node, frame)
     run.change_given(_label(node), arguments)
     return fresh(run.hidden(_label(node), union([*arguments.all(), at_rest(function)]), node), node, arguments)
 
@@ -140,10 +141,12 @@ def _label(node: ast.Call | None) -> str:
     return node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
 
 
-def _anything(run: Run, function: Var, arguments: Arguments, node: ast.Call | None = None) -> Var:
-    """Calls something unknown, which may also change whatever it is given."""
+def _anything(
+    run: Run, function: Var, arguments: Arguments, node: ast.Call | None = None, *, keeps_gradients: bool = False
+) -> Var:
+    """Calls something unknown, which may also change whatever it is given, and reduce it."""
     cause = run.cause(_label(node), node)
-    everything = replace(union([*arguments.all(), replace(function, callee=None)]), gradient=False)  # may reduce it
+    everything = replace(union([*arguments.all(), replace(function, callee=None)]), gradient=keeps_gradients)
     for one in arguments.all():
         if one.places:
             run.change(one, unsure(everything, cause))
@@ -282,7 +285,10 @@ def enter(run: Run, closure: Closure, arguments: Arguments) -> Var:
     """Calls a function of the project: reads its body, or remembers what that gave."""
     node = closure.function.node
     if len(run.active) > DEEPEST or node in run.active or run.work > MOST_WORK:
-        return _anything(run, EQUAL if closure.receiver is None else closure.receiver, arguments)
+        # what calls itself on a part of gradients gives gradients back, unless it is what reduces them
+        again = run.lenient and node in run.active and any(one.gradient for one in arguments.all())
+        kept = again and not run.reduces(getattr(node, "name", ""))
+        return _anything(run, EQUAL if closure.receiver is None else closure.receiver, arguments, keeps_gradients=kept)
     key = (
         closure,
         arguments.given,

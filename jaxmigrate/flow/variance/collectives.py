@@ -5,8 +5,21 @@ from __future__ import annotations
 import ast
 
 from jaxmigrate.flow.axis_values import axis_names
+from jaxmigrate.flow.variance import means
 from jaxmigrate.flow.variance.frames import Arguments, Frame
-from jaxmigrate.flow.variance.lattice import EQUAL, GIVEN, Level, Var, mapped, replace, union, unsure
+from jaxmigrate.flow.variance.lattice import (
+    EQUAL,
+    GIVEN,
+    INDEXED,
+    MEAN,
+    VARYING,
+    Level,
+    Var,
+    mapped,
+    replace,
+    union,
+    unsure,
+)
 from jaxmigrate.flow.variance.library import SHARED
 from jaxmigrate.flow.variance.reading import Reduction
 from jaxmigrate.flow.variance.run import Run
@@ -36,15 +49,24 @@ def axes_of(
     run: Run, name: str, arguments: Arguments, node: ast.Call | None, frame: Frame | None
 ) -> frozenset[str] | None:
     """The mapped axes that a collective names, those that an inner vmap binds left out; None where not known."""
-    given = arguments.find(AXIS_POSITIONS[name], "axis_name")
+    position = AXIS_POSITIONS.get(name, 1)
+    given = arguments.find(position, "axis_name", "axis")
     names: tuple[str, ...] | None = None
     if given is not None:
         names = _names(given)
     if names is None and isinstance(node, ast.Call) and frame is not None:
-        position = AXIS_POSITIONS[name]
         found = [k.value for k in node.keywords if k.arg == "axis_name"] or node.args[position : position + 1]
         names = axis_names(found[0], frame.module, run.resolver, {}) if found else None
     return None if names is None else frozenset(names) - run.shadowed
+
+
+def varying(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> Var:
+    """`pcast` and `pvary`: a value as equal as it was, of which JAX takes each device's as one of its own."""
+    operand = arguments.find(0, "x") or EQUAL
+    over = axes_of(run, "jax.lax.pcast", arguments, node, frame)
+    if over is not None and not over & run.axes:
+        return mapped(operand, lambda v: replace(v, static=None))
+    return mapped(operand, lambda v: replace(v, static=None, marks=v.marks | {VARYING}))
 
 
 def _names(value: Var) -> tuple[str, ...] | None:
@@ -66,7 +88,7 @@ def _index(run: Run, over: frozenset[str] | None) -> Var:
     if over is not None and None not in run.shadowed and not (over & run.axes):
         return Var(kind="array")  # of a vmap's axis, or of one that does not matter here
     sure = over is not None and None not in run.shadowed
-    return Var(Level.YES if sure else Level.MAY, kind="array")
+    return Var(Level.YES if sure else Level.MAY, kind="array", marks=frozenset([INDEXED]))
 
 
 def _reduced(
@@ -75,12 +97,17 @@ def _reduced(
     if full and run.axes and node is not None and frame is not None and not run.quiet() and name in REDUCTIONS:
         run.reading.reductions.append(Reduction(frame.module, node, name, operand))
     run.cleared += 1
+    run.gathered += name in SHARED and full and operand.level == Level.YES and GIVEN in operand.marks
+    run.reading.changed &= not operand.updated
     if not run.clearing:
         return mapped(operand, lambda v: replace(v, static=None, places=frozenset()))
     if apart:
         return mapped(operand, lambda v: replace(v, static=None, places=frozenset()))
     if not full or not run.axes:
         return mapped(operand, _partly)
+    if name == "jax.lax.psum" and node is not None and run.lenient:
+        mark = means.sum_of_means(node)
+        return mapped(operand, lambda v: replace(_cleared(v), marks=_marks_of_sum(v, mark)))
     return mapped(operand, _cleared)
 
 
@@ -94,6 +121,11 @@ def _cleared(value: Var) -> Var:
         host=value.host,
         level=Level.MAY if value.host else Level.NO,
     )
+
+
+def _marks_of_sum(value: Var, mark: str) -> frozenset[str]:
+    told = MEAN in value.marks or (value.level == Level.NO and GIVEN in value.marks)
+    return frozenset([mark]) if told else frozenset()
 
 
 def _partly(value: Var) -> Var:

@@ -30,6 +30,7 @@ def read(
     trusting: bool = False,
     lenient: bool = False,
     local: bool = False,
+    checked: bool = False,
 ) -> Reading:
     """Reads a function called with these arguments on every device of a map over `axes`.
 
@@ -40,14 +41,15 @@ def read(
     saves the look at the whole program that calls of stored functions need, and proves nothing where it says `assumed`.
     A `lenient` one is for rules, which tell of what is wrong rather than prove what is right: processes agree on all
     that Python tests, and an error on one of several ways is one. A `local` one is about the devices of one process:
-    what Python tests, draws or reads from a file while the function is traced is one thing for all of those.
+    what Python tests, draws or reads from a file while the function is traced is one thing for all of those. Under a
+    map that is `checked`, with `check_vma=True`, gradients with respect to what is equal are summed over the devices.
     """
     shared = _share(resolver)
     given = Arguments(
         tuple(_argument(value, index) for index, value in enumerate(arguments)),
         Fields({name: _argument(value, name) for name, value in named.items()}),
     )
-    modes = {"trusting": trusting, "lenient": lenient, "local": local}
+    modes = {"trusting": trusting, "lenient": lenient, "local": local, "checked": checked}
     spilled: Level | None = None
     while True:
         run = _read(function, given, axes, resolver, shared, spilled=spilled, **modes)
@@ -87,8 +89,9 @@ def _read(
     trusting: bool,
     lenient: bool,
     local: bool,
+    checked: bool,
 ) -> Run:
-    run = Run(axes, resolver, shared, spilled, trusting, lenient, local, _home(function))
+    run = Run(axes, resolver, shared, spilled, trusting, lenient, local, _home(function), checked)
     try:
         run.reading.returned = calls.apply(run, Var(static=function), given, None)
     except RecursionError:

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from jaxmigrate.flow.variance import calls, objects
+from jaxmigrate.flow.variance import calls, means, objects
 from jaxmigrate.flow.variance.callees import Closure
 from jaxmigrate.flow.variance.frames import Frame
 from jaxmigrate.flow.variance.lattice import (
@@ -279,8 +279,8 @@ def operated(run: Run, node: ast.expr, op: ast.operator, left: Var, right: Var, 
     if isinstance(op, ast.Sub) and right.gradient and not left.gradient:
         if not run.quiet():
             run.reading.updates.append((frame.module, node))
-        return replace(result, updated=True)
-    return result
+        result = replace(result, updated=True)
+    return means.of_operation(run, op, node, left, right, result) if run.lenient and result.marks else result
 
 
 def _is_array(value: Var) -> bool:

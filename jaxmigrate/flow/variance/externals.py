@@ -6,13 +6,14 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 
-from jaxmigrate.flow.variance import callbacks, calls, collectives, handed, library, loops, methods, transforms
+from jaxmigrate.flow.variance import callbacks, calls, collectives, handed, library, loops, means, methods, transforms
 from jaxmigrate.flow.variance.callees import Bound, Pure, Transformed
 from jaxmigrate.flow.variance.frames import Arguments, Frame
 from jaxmigrate.flow.variance.lattice import (
     EQUAL,
     GIVEN,
     OTHERS,
+    SHAPED,
     STARTED,
     Level,
     Var,
@@ -101,6 +102,7 @@ def _transformed(name: str, arguments: Arguments) -> Var:
 ANY_NAME = named("any-name")
 SQUEEZES = named("squeeze")
 SEEDS = named("seed")
+ORDERS = named("order")  # of rows, which may be one for unlike rows
 
 
 def _structural(name: str, arguments: Arguments) -> Var:
@@ -157,7 +159,9 @@ def _pure(run: Run, name: str, arguments: Arguments, node: ast.Call | None, fram
         reduced = name in library.NUMBERS and not is_first_axis(arguments.find(1, "axis"))
         if name in SQUEEZES and is_first_axis(arguments.find(1, "axis", "dimensions")):
             result = row_of_block(result)
-        return replace(result, kind="array", gradient=result.gradient and not reduced)  # of gradients, but none itself
+        result = replace(result, kind="array", gradient=result.gradient and not reduced)  # none itself
+        whole_array = reduced and arguments.find(1, "axis") is None
+        return means.of_function(run, name.rpartition(".")[2], result, whole_array) if run.lenient else result
     if name.startswith(("numpy.", "jax.numpy.", "jax.lax.")):
         return calls.fresh(certainly(result), node, arguments)
     return calls.fresh(replace(result, callee=Pure(result.level, hidden=_holds_code(arguments))), node, arguments)
@@ -172,6 +176,7 @@ def _holds_code(arguments: Arguments) -> bool:
 def _draw(run: Run, name: str, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> None:
     key = arguments.find(0, "key")
     one = not run.batched and _is_one_number(name, arguments)  # for the whole batch, as on a single device
+    one |= name in ORDERS or _is_in_shape_of_equal(name, arguments)
     if key is not None and node is not None and frame is not None and not run.quiet() and not one:
         run.reading.draws.append(Draw(frame.module, node, name, key))
 
@@ -188,6 +193,13 @@ def _is_one_number(name: str, arguments: Arguments) -> bool:
     if shape is not None and shape.static != Constant(None):
         return shape.parts is not None and all(part.static == Constant(1) for part in shape.parts)
     return position > 1 and all(GIVEN not in one.marks for one in list(arguments.all())[1:])
+
+
+def _is_in_shape_of_equal(name: str, arguments: Arguments) -> bool:
+    """Whether a draw has the shape of what is equal everywhere: noise on parameters, which is to be so as well."""
+    position = library.DRAWN_SHAPES.get(name.rpartition(".")[2])
+    shape = arguments.find(position, "shape") if position is not None else None
+    return shape is not None and SHAPED in shape.marks
 
 
 # Classes of the project that libraries know
@@ -412,6 +424,8 @@ def _split(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame |
 def _apply_updates(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> Var:
     """`optax.apply_updates(params, updates)`."""
     params, updates = arguments.find(0, "params") or EQUAL, arguments.find(1, "updates") or EQUAL
+    if run.lenient:
+        means.apply(run, updates)
     started = STARTED in updates.marks
     if updates.gradient and not started and not run.quiet() and node is not None and frame is not None:
         run.reading.updates.append((frame.module, node))
@@ -449,6 +463,7 @@ TRANSFERS: dict[str, Case] = {
     "stop": _stop,
     "sum": _sum,
     "switch": loops.switch,
+    "varying": collectives.varying,
     "vjp": _vjp,
     "while-loop": loops.while_loop,
     "zip": _zip,

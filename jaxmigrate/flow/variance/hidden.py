@@ -19,7 +19,7 @@ from jaxmigrate.flow import always
 from jaxmigrate.flow.axes import last_name
 from jaxmigrate.flow.axis_values import axis_names
 from jaxmigrate.flow.leads import MAPS
-from jaxmigrate.flow.variance import decorators, reflection
+from jaxmigrate.flow.variance import decorators, disguised, reflection
 from jaxmigrate.flow.variance.callbacks import PURE_CALLBACK, is_pure_callback
 from jaxmigrate.flow.variance.changing import Changes, changes_of, passed_on
 from jaxmigrate.flow.variance.implicit import keeps_elsewhere
@@ -40,6 +40,7 @@ INTRODUCERS = frozenset(
         "call_tf", "pallas_call",
     }
 )  # fmt: skip
+TELLING_NAMES = INTRODUCERS - {"axis_index_groups", "process_index", "host_id"}  # by which code may ask for them
 GROUPED = frozenset({"all_gather", "BatchNorm", "pmax", "pmean", "pmin"})  # which keep equal values equal in groups too
 REDUCERS = frozenset(
     {"psum", "pmean", "pmax", "pmin", "all_gather", "axis_name", "cross_replica_axis", "pmap_axis_name", "bn_axis_name"}
@@ -53,6 +54,7 @@ RUNNERS = last_names("control-flow", "tree-map", "path-map", "tree-reduce", "lin
 WRAPPERS = last_names("partial", "jit", "vmap", "gradient", "jacobian", "same-call") | {"wraps"}
 PARTIALS = last_names("partial")
 CONSTRUCTOR = "__init__"
+MOST_NAMESAKES, DEEPEST = 4, 4
 CALLED = frozenset({CONSTRUCTOR, "__call__", "__new__", "__post_init__"})  # of all methods with such names
 PROPERTIES = last_names("property")
 LOOKERS = frozenset({"super", "isinstance", "issubclass"})  # what they are given they only look at
@@ -95,6 +97,7 @@ class Unit:
     is_implicit: bool = False  # it runs without being called: a property, an operator
     keeps: bool = False  # that, and it stores what it is given somewhere else
     is_host: bool = False  # it uses what only the host can, whatever else it mentions
+    is_told: bool = False  # it may be a function of JAX's that tells devices apart, under whatever name
 
 
 @record(eq=False)
@@ -130,6 +133,7 @@ class Hidden:
         self._quiet: dict[Unit, bool] = {}
         self._changes: dict[Unit, Changes] = {}
         self._changed: dict[frozenset[Module], dict[str, frozenset[int | str]]] = {}
+        self._of_name: dict[tuple[str, Module | None], list[Unit]] = {}
         self._made = False
 
     def introduces_variance(self, name: str, axes: frozenset[str], home: Module | None = None) -> bool:
@@ -142,6 +146,33 @@ class Hidden:
     def reduces(self, name: str, axes: frozenset[str], home: Module | None = None) -> bool:
         """Whether calling something called `name` could make unlike arguments equal."""
         return self._answer(name, axes, home)[1]
+
+    def reduces_itself(self, name: str, home: Module | None = None) -> bool:
+        """Whether a function or method of the program that is called so may reduce, by itself or by what it calls.
+
+        For rules: what is stored somewhere under another name, and may be called too, does not count.
+        """
+        return any(unit.reducing for unit in self._own(name, home))
+
+    def introduces_variance_itself(self, name: str, axes: frozenset[str], home: Module | None = None) -> bool:
+        """The same about telling devices apart over the axes."""
+        return self._introduce(self._own(name, home), axes)
+
+    def _own(self, name: str, home: Module | None) -> list[Unit]:
+        """The functions and methods of a name, and what they call, but for names that much of the program has.
+
+        For rules, and so not all that may run, but what is likely to: a few calls deep.
+        """
+        if (name, home) not in self._of_name:
+            units, beside, seen = self.units(), self._beside(home), {name}
+            found, names = list[Unit](), {name}
+            for _ in range(DEEPEST):
+                new = [unit for one in sorted(names) for unit in _on_devices(units.get(one, ()), beside)]
+                found += new
+                names = {m for unit in new for m in unit.mentions if len(units.get(m, ())) <= MOST_NAMESAKES} - seen
+                seen |= names
+            self._of_name[name, home] = found
+        return self._of_name[name, home]
 
     def acts_unseen(self, axes: frozenset[str], home: Module | None = None) -> bool:
         """Whether reading an attribute of an object, or an operator on it, could tell devices apart over the axes."""
@@ -217,7 +248,7 @@ class Hidden:
 
     def _introduce(self, units: Iterable[Unit], axes: frozenset[str]) -> bool:
         """Whether some of the units tells devices apart over the axes."""
-        return any(self._over(node, module, axes) for unit in units for node, module in unit.introducing)
+        return any(u.is_told or any(self._over(node, module, axes) for node, module in u.introducing) for u in units)
 
     def _beside(self, home: Module | None) -> frozenset[Module]:
         """The modules of a process that runs a function of one, or of any process."""
@@ -346,7 +377,10 @@ class Hidden:
                 self._bases[node.name] |= bases
         for alias, _ in aliases(module) if " as " in module.text else ():
             if alias.asname:
-                self._unit(alias.asname, alias, module).mentions.add(alias.name.rpartition(".")[2])
+                name = alias.name.rpartition(".")[2]
+                self._unit(alias.asname, alias, module).mentions.add(name)
+                if name in INTRODUCERS:
+                    self._told(name, module)
 
     def _line(self, name: str) -> set[str]:
         """The names of a class and of everything that it derives from."""
@@ -424,10 +458,12 @@ class Hidden:
                 continue  # the call that takes it says what it is for
             if name in INTRODUCERS and not self._is_quiet(owner, name, table.scope_of.get(node), module):
                 owner.introducing.append((node, module))
-                if (within := _lambda_of(table.scope_of.get(node))) is not None:
+                for within in _lambdas_of(table.scope_of.get(node)):
                     unit = self._unit(f"<lambda of {owner.name}>", within, module)
                     unit.introducing.append((node, module))
                     self._mentions.append(_Mention(unit.name, within, module, owner))
+                if not _is_called(node, module):
+                    self._rename(name, node, module, owner)
             owner.reducing |= name in REDUCERS
             if name == CONSTRUCTOR and isinstance(node, ast.Attribute) and _is_super(node.value):
                 continue  # that of a class before it in line, which each class mentions itself
@@ -437,6 +473,7 @@ class Hidden:
             if isinstance(node, ast.Attribute) or _is_function(node, module):
                 owner.mentions.add(name)
                 self._mentions.append(_Mention(name, node, module, owner))
+        self._index_disguised(module)
         for call in table.calls:
             words = {k.arg for k in call.keywords if k.arg and not is_none(k.value)}
             if not words.isdisjoint(REDUCERS) or "axis_index_groups" in words:
@@ -444,6 +481,25 @@ class Hidden:
                 unit.reducing |= not words.isdisjoint(REDUCERS)
                 if "axis_index_groups" in words and _last(_called_later(call)) not in GROUPED:
                     unit.introducing.append((call, module))
+
+    def _index_disguised(self, module: Module) -> None:
+        """Takes what may be one of JAX's functions by a string for one that is kept somewhere."""
+        for node in disguised.introducers(module, self.resolver, TELLING_NAMES):
+            owner = self._owner(module.table.scope_of.get(node), module)
+            owner.is_told = True
+            self._rename("axis_index", node, module, owner)
+            self._stored["axis_index"].add(module)
+
+    def _rename(self, name: str, node: ast.expr, module: Module, owner: Unit) -> None:
+        """Follows what tells devices apart to other names, and to where it is kept, as any function."""
+        self._told(name, module)
+        owner.mentions.add(name)
+        self._mentions.append(_Mention(name, node, module, owner))
+
+    def _told(self, name: str, module: Module) -> None:
+        """One of JAX's functions that tell devices apart as a unit, which others may mention by other names."""
+        if not any(unit.is_told and unit.module is module for unit in self._units.get(name, ())):
+            self._units.setdefault(name, []).append(Unit(name, module, module.tree, is_told=True))
 
     def _tells_host(self, node: ast.expr, name: str, module: Module) -> bool:
         """Whether a mention says that a function runs on the host: of a library's function, not of the project's."""
@@ -465,8 +521,9 @@ class Hidden:
             return True
         if not called:
             self._follow(mention.node, mention)
-        elif (within := _lambda_of(mention.module.table.scope_of.get(mention.node))) is not None:
-            self._follow(within, mention)  # whoever keeps the lambda calls what it calls
+        for within in _lambdas_of(mention.module.table.scope_of.get(mention.node)):
+            if within is not mention.node:
+                self._follow(within, mention)  # whoever keeps the lambda calls what it calls, or has it run
         return True
 
     def _follow(self, node: ast.expr, mention: _Mention) -> None:
@@ -491,7 +548,7 @@ class Hidden:
                 node = parent
             elif isinstance(parent, ast.IfExp):
                 node, is_chosen = parent, True
-            elif isinstance(parent, ast.Return | ast.Lambda):
+            elif isinstance(parent, ast.Return) or (isinstance(parent, ast.Lambda) and node is parent.body):
                 self._factories.add(self._owner(table.scope_of.get(node), mention.module).name)
                 return
             elif isinstance(parent, ast.Assign) and all(
@@ -500,8 +557,8 @@ class Hidden:
                 self._name(parent.targets, mention)
                 return
             else:
-                if is_chosen and isinstance(parent, ast.Call):
-                    break  # what is called there has no name
+                if (is_chosen and isinstance(parent, ast.Call)) or _is_default(node, parent):
+                    break  # what is called there has no name, or that of a parameter
                 if isinstance(parent, ast.Call | ast.Expr | ast.Compare | ast.ClassDef | ast.FunctionDef | ast.arg):
                     return
                 break
@@ -670,11 +727,25 @@ def _is_open(call: ast.Call) -> bool:
     return any(isinstance(a, ast.Starred) for a in call.args) or any(k.arg is None for k in call.keywords)
 
 
-def _lambda_of(scope: Scope | None) -> ast.Lambda | None:
-    """The lambda that a scope is of, or a comprehension in it."""
-    while scope is not None and scope.kind == "comprehension":
+def _lambdas_of(scope: Scope | None) -> Iterator[ast.Lambda]:
+    """The lambda that a scope is of, or a comprehension in it, and the lambdas that it stands in."""
+    while scope is not None and (scope.kind == "comprehension" or isinstance(scope.node, ast.Lambda)):
+        if isinstance(scope.node, ast.Lambda):
+            yield scope.node
         scope = scope.parent
-    return scope.node if scope is not None and isinstance(scope.node, ast.Lambda) else None
+
+
+def _is_default(node: ast.expr, parent: ast.AST | None) -> bool:
+    """Whether an expression is what a parameter holds where a call leaves it out."""
+    if not isinstance(parent, ast.FunctionDef | ast.AsyncFunctionDef):
+        return False
+    return node in parent.args.defaults or node in parent.args.kw_defaults
+
+
+def _is_called(node: ast.expr, module: Module) -> bool:
+    """Whether an expression is called right there."""
+    call = module.table.parents.get(node)
+    return isinstance(call, ast.Call) and call.func is node
 
 
 def _is_handed_on(node: ast.expr, module: Module) -> bool:

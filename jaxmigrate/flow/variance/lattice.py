@@ -17,9 +17,17 @@ from jaxmigrate.program.values import Constant, Instance, Value
 
 Kind: TypeAlias = Literal["array", "tree", "dict", "unknown"]
 MOST_CHOICES = 4
+DATA = "data, by its name"
+UNREDUCED = "made of gradients that nothing has reduced"
 GIVEN = "given"  # to the map, and no constant of its body
 OF_EQUAL = "gradient with respect to a value that is equal everywhere"
 STATISTICS = "statistics of a device's own batch"
+VARYING = "cast to one value for each device"  # by `pcast`: equal, and JAX sums no gradient of it
+SCATTERED = "the gradient of a shard of a device's own that the loss gathers"
+INDEXED = "chosen by the index of the device"
+MEAN = "a mean, or the gradient of one"
+SUMMED = "a sum of means"  # and where
+SHAPED = "the shape of a value that is equal everywhere"
 STARTED = "an optimizer's state that the body itself starts from"
 OTHERS = "*"  # the entries of an object that are not listed by name
 EACH = "[]"  # what an iterator gives each time
@@ -81,8 +89,8 @@ class Var(NamedTuple):
     where it itself may have been, None for any of them: whatever changes an object made in one of `own` changes all
     that have that among their `places`. `host`: even what is known while tracing, a shape or a flag, may differ between
     processes.
-    `marks` say where it comes from: GIVEN, OF_EQUAL, STATISTICS, STARTED. `cause` is why it may differ, where that is
-    known; nothing is decided by it.
+    `marks` say where it comes from, in the words of this module's constants.
+    `cause` is why it may differ, where that is known; nothing is decided by it.
     """
 
     level: Level = Level.NO
@@ -129,6 +137,7 @@ def constant(value: object) -> Var:
 
 def union(values: Iterable[Var]) -> Var:
     """The value of an operation on several."""
+    values = tuple(values)
     level, gradient, updated, inner, reduced, host = Level.NO, False, False, False, False, False
     marks: frozenset[str] = frozenset()
     cause = NO_CAUSE
@@ -143,6 +152,8 @@ def union(values: Iterable[Var]) -> Var:
         host |= value.host
         if value.marks:
             marks |= value.marks
+    if MEAN in marks and any(MEAN not in value.marks and value.level == level != Level.NO for value in values):
+        marks -= {MEAN}
     reduced = reduced and level == Level.NO
     none = frozenset[object]()
     made = (level, gradient, updated, inner, None, None, "unknown", reduced, host, None, None, none, None, marks, cause)
@@ -356,9 +367,17 @@ def is_first_axis(axis: Var | None) -> bool:
 
 
 def row_of_block(value: Var) -> Var:
-    """The one row of a block: of arrays that are split into rows, devices may hold equal ones, as under pmap."""
-    given = GIVEN in value.marks and value.level == Level.YES
+    """The one row of a block: of arrays that are split into rows, devices may hold equal ones, as under pmap.
+
+    Of what is data by its name they do not.
+    """
+    given = GIVEN in value.marks and value.level == Level.YES and DATA not in value.marks
     return replace(value, level=Level.MAY) if given else value
+
+
+def differs(value: Var) -> bool:
+    """Whether devices hold different values for certain, or as surely as their gradients differ."""
+    return value.level == Level.YES or (value.level == Level.MAY and UNREDUCED in value.marks)
 
 
 def mapped(value: Var, change: Callable[[Var], Var]) -> Var:

@@ -13,6 +13,7 @@ from collections.abc import Collection, Iterable, Iterator
 from jaxmigrate.flow.axes import last_name
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver
+from jaxmigrate.program.string_imports import may_run, runs_others
 
 IMPORTERS = frozenset({"import_module", "__import__", "run_path", "run_module", "exec_module", "load_module"})
 
@@ -100,6 +101,8 @@ class Loaded:
         """What is imported by a name that the program computes: whatever its module has strings for, or anything."""
         dotted = {module: ".".join(module.path.with_suffix("").parts) for module in self._imports}
         for module, found in self._imports.items():
+            if runs_others(module.text):
+                found += [m for m in self._imports if m is not module and may_run(module.text, m.path)]
             calls = [c for c in module.table.calls if last_name(c.func) in IMPORTERS]
             if not calls:
                 continue

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from jaxmigrate.flow.operations import function_operations, same_sequence
 from jaxmigrate.flow.variance import calls
 from jaxmigrate.flow.variance.callees import Closure
+from jaxmigrate.flow.variance.carries import noting
 from jaxmigrate.flow.variance.frames import Arguments, Frame
 from jaxmigrate.flow.variance.lattice import (
     ARRAY,
@@ -17,6 +18,7 @@ from jaxmigrate.flow.variance.lattice import (
     Level,
     Var,
     dict_of,
+    differs,
     element,
     join,
     join_all,
@@ -71,7 +73,7 @@ def scan(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | N
         last = calls.apply(run, function, Arguments((carry, rows)), node, frame)
         return _part(last, 0)
 
-    fixpoint(run, start, around)
+    fixpoint(run, start, noting(run, node, frame, around))
     return tuple_of([carried(start, _part(last, 0)), _part(last, 1)])
 
 
@@ -80,8 +82,9 @@ def fori_loop(run: Run, arguments: Arguments, node: ast.Call | None, frame: Fram
     bounds = union([arguments.find(0, "lower") or EQUAL, arguments.find(1, "upper") or EQUAL])
     body, start = arguments.find(2, "body_fun") or EQUAL, arguments.find(3, "init_val") or EQUAL
     index = replace(bounds, kind="array")
-    _, given = fixpoint(run, start, lambda c: calls.apply(run, body, Arguments((index, c)), node, frame))
-    if bounds.level == Level.YES and node is not None and frame is not None:
+    around = noting(run, node, frame, lambda c: calls.apply(run, body, Arguments((index, c)), node, frame))
+    _, given = fixpoint(run, start, around)
+    if differs(bounds) and node is not None and frame is not None:
         _diverging(run, _written(node, slice(2, 3), "body_fun"), node, frame, [body], alone=True)
     return at_least(carried(start, given), bounds.level)
 
@@ -90,9 +93,10 @@ def while_loop(run: Run, arguments: Arguments, node: ast.Call | None, frame: Fra
     """`while_loop(cond, body, init)`: devices may go round it unlike numbers of times."""
     test, body = arguments.find(0, "cond_fun") or EQUAL, arguments.find(1, "body_fun") or EQUAL
     start = arguments.find(2, "init_val") or EQUAL
-    carry, given = fixpoint(run, start, lambda c: calls.apply(run, body, Arguments((c,)), node, frame))
+    around = noting(run, node, frame, lambda c: calls.apply(run, body, Arguments((c,)), node, frame))
+    carry, given = fixpoint(run, start, around)
     again = calls.apply(run, test, Arguments((carry,)), node, frame)
-    if again.level == Level.YES and node is not None and frame is not None:
+    if differs(again) and node is not None and frame is not None:
         _diverging(run, _written(node, slice(0, 2), "cond_fun", "body_fun"), node, frame, [test, body], alone=True)
     return at_least(join(start, given), again.level)
 
@@ -109,20 +113,23 @@ def cond(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | N
         operands = [(arguments.named["operand"],)] * 2
     if len(rest) == 4 and calls.known_callee(run, rest[3]) is not None:
         ways, operands = [rest[1], rest[3]], [(rest[0],), (rest[2],)]
-    elif predicate.level == Level.YES and node is not None and frame is not None:
+    elif differs(predicate) and node is not None and frame is not None:
         _diverging(run, _written(node, slice(1, 3), "true_fun", "false_fun"), node, frame, ways)
     found = [
         calls.apply(run, way, Arguments(given, rest=arguments.rest), node, frame)
         for way, given in zip(ways, operands, strict=True)
     ]
-    return at_least(join_all(found), min(predicate.level, Level.MAY))
+    result = at_least(join_all(found), min(predicate.level, Level.MAY))
+    if any(one.reduced and not one.updated for one in found):  # devices that train apart, and are averaged at times
+        return mapped(result, lambda v: replace(v, updated=False))
+    return result
 
 
 def switch(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> Var:
     """`switch(index, branches, *operands)`."""
     index, branches = arguments.find(0, "index") or EQUAL, arguments.find(1, "branches") or EQUAL
     ways = branches.parts if branches.parts is not None else (element(branches),)
-    if index.level == Level.YES and node is not None and frame is not None and len(node.args) > 1:
+    if differs(index) and node is not None and frame is not None and len(node.args) > 1:
         listed = node.args[1].elts if isinstance(node.args[1], ast.Tuple | ast.List) else [node.args[1]] * len(ways)
         _diverging(run, listed, node, frame, ways)
     operands = Arguments(arguments.given[2:], rest=arguments.rest)

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable
 
 from jaxmigrate.flow.axes import last_name
-from jaxmigrate.flow.variance import calls, externals, handed, objects, transforms
+from jaxmigrate.flow.variance import calls, externals, handed, means, objects, transforms
 from jaxmigrate.flow.variance.callees import Method, Pure, Transformed
 from jaxmigrate.flow.variance.frames import Arguments, Frame
 from jaxmigrate.flow.variance.hidden import DEFINERS
@@ -40,7 +40,7 @@ from jaxmigrate.flow.variance.lattice import (
 )
 from jaxmigrate.flow.variance.library import ARRAY_METHODS, IMPURE_METHODS, MUTATORS
 from jaxmigrate.flow.variance.reading import Draw
-from jaxmigrate.flow.variance.run import Run, at_least, weaker
+from jaxmigrate.flow.variance.run import KEY, Run, at_least, weaker
 from jaxmigrate.program.library import starting
 from jaxmigrate.program.values import Application, Class, Constant, External, Instance, Member, ModuleValue, Value
 
@@ -53,11 +53,12 @@ LOOKS = frozenset(  # methods of strings and sequences, which change neither
 )
 STILL = (("train", False), ("training", False), ("is_training", False), ("deterministic", True))
 APPLY = frozenset({"apply", "apply_fn"})
-KEY = re.compile("(^|_)(rng|key|prng)s?(_|$)")
 NO_DRAW = re.compile(
     "init|replace|update|append|(?<!re)set|put|save|log|print|key|rng|fold|split|bind|shard|device|host|index",
     re.IGNORECASE,
 )
+UPDATE = re.compile(r"(^|_)update(_fn|_fun)?$")
+OPTIMIZER = re.compile(r"opt(im|$|s$|_)|(^|_)tx$", re.IGNORECASE)
 REDUCING = re.compile("pmean|psum|reduce|sync|average|replica", re.IGNORECASE)
 Method_ = Callable[[Run, Var, Arguments, "ast.Call | None", "Frame | None"], Var]
 
@@ -77,11 +78,18 @@ def call(run: Run, receiver: Var, name: str, arguments: Arguments, node: ast.Cal
         return calls.apply(run, receiver.fields[name], arguments, node, frame)
     _note_update(run, name, receiver, arguments, node, frame)
     run.derived |= name in DEFINERS and any(one.level != Level.NO for one in arguments.all())
-    if name in CASES and not (run.defines(name) and name in OVERRIDABLE):
+    if name in CASES and not (name in OVERRIDABLE and _is_overridden(run, name)):
         return CASES[name](run, receiver, arguments, node, frame)
     if name in MUTATORS and _is_container(receiver, name, arguments):
         return _mutate(run, receiver, name, arguments, node, frame)
     return _unseen(run, receiver, name, arguments, node, frame)
+
+
+def _is_overridden(run: Run, name: str) -> bool:
+    """Whether a method may be the program's own; for rules, one of flax's name that reduces nothing does as flax's."""
+    if run.lenient and name == "apply_gradients":
+        return run.reduces(name)
+    return run.defines(name)
 
 
 def _unseen(
@@ -92,6 +100,7 @@ def _unseen(
     handed.run_all(run, held)
     run.change_given(name, arguments, receiver.static)
     everything = replace(union(held), callee=None)
+    everything = replace(everything, updated=everything.updated or _applies_in_place(name, everything, node, frame))
     note_keys(run, arguments, node, frame)
     if isinstance(receiver.static, Constant) and hasattr(receiver.static.value, name) and not receiver.host:
         return replace(everything, kind="unknown")  # a string's, a number's or a tuple's, which cannot change
@@ -102,15 +111,14 @@ def _unseen(
                 run.change(one, unsure(everything, run.cause(name, node)))
         return unsure(everything, run.cause(name, node))
     if name in ARRAY_METHODS and not run.defines(name):
-        result = replace(everything, kind="array")
-        return row_of_block(result) if name == "squeeze" and is_first_axis(arguments.find(0, "axis")) else result
+        return _of_array(run, name, everything, arguments)
     if isinstance(receiver.callee, Pure) and not receiver.callee.hidden and not _has_functions(run, arguments):
         result = replace(everything, kind="unknown")
     else:
         around = replace(receiver, level=min(receiver.level, Level.MAY), callee=None, static=None)
         result = run.hidden(name, union([around, *arguments.all()]), node)
         result = replace(result, gradient=result.gradient and not REDUCING.search(name))
-        everything = result
+        everything = result = _scaled(run, name, result, arguments)
     if name == "init":
         result = replace(result, marks=result.marks | {STARTED})
     if name == "apply_gradient" and any(a.gradient for a in arguments.all()):
@@ -123,6 +131,19 @@ def _unseen(
             run.reading.statistics.append((frame.module, node))
         result = tuple_of([result, statistics])
     return calls.fresh(result, node, Arguments((receiver, *arguments.given), arguments.named, arguments.rest))
+
+
+def _scaled(run: Run, name: str, result: Var, arguments: Arguments) -> Var:
+    """What a method of anything gives that has no arguments: distributions have a `mean`, too."""
+    return means.of_function(run, name, result, True) if run.lenient and not [*arguments.all()] else result
+
+
+def _of_array(run: Run, name: str, everything: Var, arguments: Arguments) -> Var:
+    """What a method of an array gives."""
+    result = replace(everything, kind="array")
+    if run.lenient:
+        result = means.of_function(run, name, result, not arguments.given and "axis" not in arguments.named)
+    return row_of_block(result) if name == "squeeze" and is_first_axis(arguments.find(0, "axis")) else result
 
 
 def _statistics(result: Var, arguments: Arguments) -> Var:
@@ -166,16 +187,38 @@ def _class_method(run: Run, name: str, arguments: Arguments, node: ast.Call | No
     return calls.fresh(run.hidden(name, union(arguments.all()), node), node, arguments)
 
 
+def note_update_by(run: Run, name: str, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> None:
+    """A call of an optimizer's `update` by itself, under a name that says so: `actor_update_fn(grads, state)`."""
+    if run.lenient and UPDATE.search(name) and len(arguments.given) > 1 and not run.reduces(name):
+        _note_update(run, "update", EQUAL, arguments, node, frame)
+
+
 def _note_update(
     run: Run, name: str, receiver: Var, arguments: Arguments, node: ast.Call | None, frame: Frame | None
 ) -> None:
     """A call that applies gradients that nothing has reduced."""
     everything = list(arguments.all())
+    if name in UPDATES and run.lenient:
+        means.apply(run, union(everything))
     applied = [*arguments.given[:1], *(arguments.named[n] for n in GRADIENTS if n in arguments.named)]
-    applies = name in UPDATES and any(v.gradient for v in applied) and len(everything) >= 1 + (name == "update")
+    in_place = _applies_in_place(name, union(everything), node, frame)
+    if in_place:
+        applied = everything  # the network, and its gradients
+    applies = name in UPDATES and any(v.gradient for v in applied)
+    applies &= in_place or len(everything) >= 1 + (name == "update")
     applies &= not any(STARTED in v.marks for v in everything)  # what a step solves on its way is each device's own
     if applies and node is not None and frame is not None and not run.quiet():
         run.reading.updates.append((frame.module, node))
+        run.reading.changed |= in_place
+
+
+def _applies_in_place(name: str, given: Var, node: ast.Call | None, frame: Frame | None) -> bool:
+    """Whether an optimizer changes a network itself: `optimizer.update(model, grads)`, whose result nobody takes."""
+    if name != "update" or not given.gradient or node is None or frame is None:
+        return False
+    owner = node.func.value if isinstance(node.func, ast.Attribute) else node
+    alone = isinstance(frame.module.table.parents.get(node), ast.Expr)
+    return alone and len(node.args) + len(node.keywords) <= 2 and OPTIMIZER.search(last_name(owner)) is not None
 
 
 def note_keys(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> None:
@@ -210,8 +253,20 @@ def _note_passed_keys(run: Run, arguments: Arguments, node: ast.Call, frame: Fra
         if KEY.search(word) and key.level == Level.NO and GIVEN in key.marks:
             run.reading.assumed |= run.trusting
             nameless = not run.axes  # nothing can ask for the index along an axis without a name
-            if run.trusting or nameless or not run.shared.hidden.introduces_variance(name, run.axes, run.home):
+            hidden = run.shared.hidden
+            near = run.lenient and not _is_parameter(node.func, frame)
+            asked = hidden.introduces_variance_itself if near else hidden.introduces_variance
+            if run.trusting or nameless or not asked(name, run.axes, run.home):
                 run.reading.draws.append(Draw(frame.module, node, name, key))
+
+
+def _is_parameter(callee: ast.expr, frame: Frame) -> bool:
+    """Whether what is called came as an argument, so that it may be any function of the program."""
+    if not isinstance(callee, ast.Name):
+        return False
+    scope = frame.module.table.scope_of.get(callee)
+    holder = scope.lookup(callee.id) if scope is not None else None
+    return holder is not None and any(b.kind == "param" for b in holder.bindings.get(callee.id, ()))
 
 
 # Containers

@@ -12,7 +12,10 @@ from jaxmigrate.flow.variance.callees import Closure, Method
 from jaxmigrate.flow.variance.frames import Arguments, Frame
 from jaxmigrate.flow.variance.lattice import (
     EQUAL,
+    GIVEN,
     OTHERS,
+    SHAPED,
+    Kind,
     Level,
     Var,
     element,
@@ -90,7 +93,10 @@ def attribute(run: Run, value: Var, name: str) -> Var:
     if value.fields is not None and name in value.fields:
         return value.fields[name]
     if name in SHAPES and not _is_instance(value):
-        return replace(EQUAL if not value.host else unsure(EQUAL), kind="array" if name == "ndim" else "unknown")
+        kind: Kind = "array" if name == "ndim" else "unknown"
+        shared = name == "shape" and value.level == Level.NO and GIVEN in value.marks
+        marks = frozenset([SHAPED]) if shared else frozenset()
+        return replace(EQUAL if not value.host else unsure(EQUAL), kind=kind, marks=marks)
     if name == "__class__":
         return run.kept(EQUAL, name)
     if name == "at":

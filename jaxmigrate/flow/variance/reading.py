@@ -44,7 +44,9 @@ class Reading:
     """What reading a mapped function's body found.
 
     `updates` apply gradients that nothing has reduced; `statistics` are calls of networks that give back statistics of
-    their batch; `assumed`: some of it was found without looking at the rest of the program.
+    their batch; `carries` are new arrays that loops start from and make different; `changed`: an optimizer has changed
+    a network in place by such gradients; `applied` has the marks of sums of means that change parameters, `scaled` of
+    those that something divides, or may; `assumed`: some of it was found without looking at the rest of the program.
     """
 
     returned: Var = EQUAL
@@ -53,4 +55,8 @@ class Reading:
     divergences: list[Divergence] = made(factory=list)
     draws: list[Draw] = made(factory=list)
     statistics: list[tuple[Module, ast.expr]] = made(factory=list)
+    carries: list[tuple[Module, ast.expr]] = made(factory=list)
+    changed: bool = False
+    applied: set[str] = made(factory=set)
+    scaled: set[str] = made(factory=set)
     assumed: bool = False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable
 
 from jaxmigrate.flow.variance.callees import Callee, Choice
@@ -12,9 +13,12 @@ from jaxmigrate.flow.variance.hidden import Hidden
 from jaxmigrate.flow.variance.hosts import Hosts
 from jaxmigrate.flow.variance.lattice import (
     ARRAY,
+    DATA,
     EQUAL,
+    GIVEN,
     MOST_CHOICES,
     NO_CAUSE,
+    SUMMED,
     Cause,
     Level,
     Var,
@@ -48,7 +52,9 @@ from jaxmigrate.program.values import (
 )
 from jaxmigrate.records import made, record
 
+KEY = re.compile("(^|_)(rng|key|prng)s?(_|$)", re.IGNORECASE)
 APPLIED = frozenset({"apply", "init", "init_with_output"})  # what runs a network's methods
+APPLYING = frozenset({"update", "apply_gradients", "apply_gradient", "replace", "append", "init"})  # dividing nothing
 DEEPEST = 24
 MOST_WORK = 20_000  # expressions evaluated in one reading, after which every call is unknown
 ALL_WORK = 50_000  # after which it is given up, and nothing is known of its result
@@ -90,6 +96,7 @@ class Run:
     lenient: bool = False
     local: bool = False
     home: Module | None = None
+    checked: bool = False  # JAX sums the gradients with respect to what is equal by itself
     reading: Reading = made(factory=Reading)
     active: list[ast.AST] = made(factory=list)
     frames: list[Frame] = made(factory=list)
@@ -104,6 +111,7 @@ class Run:
     customs: int = 0
     cleared: int = 0
     hosted: int = 0
+    gathered: int = 0  # how many values of a device's own that all others were given, too
     work: int = 0
     modules: list[Module] = made(factory=list)  # of the functions that are being read
     untold: Cause = NO_CAUSE  # of the last test that processes may not agree on
@@ -134,6 +142,10 @@ class Run:
         if node not in self.outside:
             self.outside[node] = unsure(EQUAL)  # for `step = partial(step, rng)`, which leads back to itself
             found = self._captured(node, module)
+            if self.lenient and found.level == Level.NO and found.callee is None and KEY.search(node.id):
+                found = replace(
+                    found, marks=found.marks | {GIVEN}
+                )  # a key from outside is given as well as a parameter
             self.outside[node] = replace(found, host=False) if self.agrees else found
         return self.outside[node]
 
@@ -202,6 +214,8 @@ class Run:
         """The result of a function of its inputs whose code is somewhere in the program, or in a library."""
         if inputs.host and not self.agrees:
             return unsure(inputs)
+        if inputs.marks and name not in APPLYING:
+            self.reading.scaled.update(mark for mark in inputs.marks if mark.startswith(SUMMED))
         level = inputs.level
         if self.trusting:
             self.reading.assumed = True
@@ -210,8 +224,8 @@ class Run:
         elif level == Level.YES and self.shared.hidden.reduces(name, self.axes, self.home):
             level = Level.MAY
             inputs = replace(inputs, cause=self.cause(name, node))
-        if inputs.gradient and self.defines(name) and self.shared.hidden.reduces(name, self.axes, self.home):
-            inputs = replace(inputs, gradient=False)
+        if (inputs.gradient or DATA in inputs.marks) and self.reduces(name):
+            inputs = replace(inputs, gradient=False, marks=inputs.marks - {DATA})
         return replace(inputs, level=level, parts=None, fields=None, kind="unknown", callee=None, static=None)
 
     def change_given(self, name: str, arguments: Arguments, owner: Value | None = None) -> None:
@@ -243,6 +257,13 @@ class Run:
         """Whether the program has a function or method of its own of this name."""
         self.reading.assumed |= self.trusting
         return not self.trusting and self.shared.hidden.is_defined(name)
+
+    def reduces(self, name: str) -> bool:
+        """Whether a function or method of the program's own of this name may reduce what it is given."""
+        if not self.defines(name):
+            return False
+        hidden = self.shared.hidden
+        return hidden.reduces_itself(name, self.home) if self.lenient else hidden.reduces(name, self.axes, self.home)
 
     def overrides(self, owner: Instance, name: str) -> bool:
         """Whether the object may be of a class that has its own method of this name."""
@@ -298,7 +319,14 @@ def weaker(value: Var, stored: Var) -> Var:
     level = value.level if inside(value) == inside(stored) == value.level else Level.MAY
     flat = replace(value, parts=None, fields=None, static=None, callee=None, kind="unknown", reduced=False)
     both = union([flat, stored])
-    return replace(flat, level=level, gradient=both.gradient, host=both.host, places=value.places | stored.places)
+    return replace(
+        flat,
+        level=level,
+        gradient=both.gradient,
+        updated=both.updated,
+        host=both.host,
+        places=value.places | stored.places,
+    )
 
 
 def certain(value: Var, level: Level) -> Var:

@@ -230,6 +230,7 @@ def _after(run: Run, node: ast.For | ast.AsyncFor | ast.While, frame: Frame, dou
 def _rounds(run: Run, around: Callable[[], bool], frame: Frame, doubt: bool, test: ast.expr | None = None) -> None:
     """Goes round a loop until what the names hold no longer changes."""
     before, changes = frame.names, run.changes
+    start, ends = before, list[Names]()
     for count in range(MOST_ROUNDS):
         loop = Loop()
         frame.loops.append(loop)
@@ -248,7 +249,7 @@ def _rounds(run: Run, around: Callable[[], bool], frame: Frame, doubt: bool, tes
         doubt = doubt or (test is not None and uncertain(run, test, frame))
         if settled:
             break
-    frame.names = before
+    frame.names = suspicion.suspected(start, ends, before) if run.lenient else before
 
 
 EXITING = frozenset({"__enter__", "__exit__"})

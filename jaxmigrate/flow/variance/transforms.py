@@ -10,10 +10,16 @@ from jaxmigrate.flow.variance.frames import Arguments, Frame
 from jaxmigrate.flow.variance.hidden import DERIVATIVES
 from jaxmigrate.flow.variance.lattice import (
     EQUAL,
+    GIVEN,
+    MEAN,
     OF_EQUAL,
+    SCATTERED,
+    UNREDUCED,
+    VARYING,
     Level,
     Var,
     element,
+    inside,
     rebuilt,
     replace,
     tuple_of,
@@ -25,6 +31,7 @@ from jaxmigrate.flow.variance.run import Run, certain
 from jaxmigrate.program.collectives import GRADIENTS
 from jaxmigrate.program.values import Constant
 
+GRADIENTS_ALONE = ("jax.grad", "flax.nnx.grad")
 ARGUMENT = Var(static=Constant(0))
 SCALED, SCALE = "flax.training.dynamic_scale.DynamicScale.value_and_grad", "the scale"
 
@@ -83,6 +90,7 @@ def _gradient(run: Run, made: Transformed, arguments: Arguments, node: ast.Call 
     options = dict(made.options)
     has_aux = _is_true(options.get("has_aux", _nth(made.given, 1)))
     count, before = len(run.reading.reductions), (run.cleared, run.customs, run.changes)
+    gathered = run.gathered
     out = calls.apply(run, made.callee, arguments, node, frame)
     reduces = len(run.reading.reductions) > count
     plain = before == (run.cleared, run.customs, run.changes)  # nothing reduced on the way, nothing changed
@@ -94,17 +102,23 @@ def _gradient(run: Run, made: Transformed, arguments: Arguments, node: ast.Call 
     # A loss with a reduction in it may be of parameters that are divided among the devices, unless they are replicated;
     # a derivative of its own may then reduce, too.
     suspect = not reduces or (of_equal and run.customs == before[1])
+    suspect &= not _of_own(options.get("argnums", _nth(made.given, 0)), arguments)
+    summed = run.checked and of_equal and not source.host
     one = Var(
-        source.level,
+        Level.NO if summed else source.level,
         gradient=in_sight and source.level != Level.NO and suspect and _is_own(run, made, arguments, node, frame),
-        inner=loss.reduced and loss.level == Level.NO,
+        inner=loss.reduced and loss.level == Level.NO and run.customs == before[1],
         host=source.host,
         kind="tree",
-        marks=frozenset([OF_EQUAL]) if of_equal else frozenset(),
+        marks=frozenset([OF_EQUAL] if of_equal else []) | (loss.marks & {MEAN}),
     )
+    if run.gathered > gathered and _of_own(options.get("argnums", _nth(made.given, 0)), arguments):
+        one = replace(one, marks=one.marks | {SCATTERED})
+    if one.gradient and run.lenient:
+        one = replace(one, marks=one.marks | {UNREDUCED})
     grads = _by_argument(one, options.get("argnums", _nth(made.given, 0)), arguments)
     loss = replace(loss, kind="array", parts=None, fields=None)
-    if made.name == "jax.grad":
+    if not made.name.endswith("value_and_grad"):
         return tuple_of([grads, aux]) if aux is not None else grads
     return tuple_of([tuple_of([loss, aux]) if aux is not None else loss, grads])
 
@@ -144,11 +158,21 @@ def _is_own(run: Run, made: Transformed, arguments: Arguments, node: ast.Call | 
 
 def _of_equal(argnums: Var | None, arguments: Arguments) -> bool:
     """Whether all differentiated arguments are equal on all devices."""
+    given = _differentiated(argnums, arguments)
+    return all(g is not None and g.level == Level.NO and not g.host and VARYING not in g.marks for g in given)
+
+
+def _of_own(argnums: Var | None, arguments: Arguments) -> bool:
+    """Whether each device differentiates by values of its own: its stage, its shard, its member of an ensemble."""
+    given = _differentiated(argnums, arguments)
+    return all(g is not None and inside(g) == Level.YES and GIVEN in g.marks for g in given)
+
+
+def _differentiated(argnums: Var | None, arguments: Arguments) -> list[Var | None]:
     static = argnums.static if argnums is not None else Constant(0)
     numbers = static.value if isinstance(static, Constant) else None
     numbers = numbers if isinstance(numbers, tuple) else (numbers,)
-    given = [arguments.find(n) if isinstance(n, int) else None for n in numbers]
-    return all(g is not None and g.level == Level.NO and not g.host for g in given)
+    return [arguments.find(n) if isinstance(n, int) else None for n in numbers]
 
 
 def _by_argument(one: Var, argnums: Var | None, arguments: Arguments) -> Var:

@@ -146,7 +146,7 @@ def name_bounds(desk: Desk) -> None:
             continue
         named = [k for k in call.keywords if k.arg == "a"]
         if named and ordered(call)[0] is not named[0]:
-            desk.leave(call.func, row, "gives what is clipped by keyword, behind the bounds; give it first, by place")
+            desk.leave(call.func, row, "passes the array by keyword, after the bounds; pass it first, by position")
             continue
         drop_name(desk, call, "a")
         for old, new in BOUNDS.items():

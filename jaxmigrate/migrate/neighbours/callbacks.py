@@ -26,16 +26,16 @@ def reason(use: OldReference, texts: Texts) -> str:
     """Why a use is left."""
     call = called(use)
     if call is None or is_open(call):
-        return f"{use.row.told}; this one is handed on, or given arguments by a star"
+        return f"{use.row.told}; this one is passed as a value, or called with *args or **kwargs"
     given = {keyword.arg or "" for keyword in call.keywords}
     options = OPTIONS[use.row.name]
     if given & SELDOM or (options and given - options - {"arg", "tap_func", "callback_func"}):
-        return f"{use.row.told}; this one asks for what no callback gives: {', '.join(sorted(given - options))}"
+        return f"{use.row.told}; this one has arguments that no callback takes: {', '.join(sorted(given - options))}"
     if use.row.name == f"{HOME}.call":
         shape = next((k.value for k in call.keywords if k.arg == "result_shape"), None)
         return f"{use.row.told}, with a jax.ShapeDtypeStruct" if _is_constant_number(shape) else ""
     if any(texts.mention(word) for word in BATCHED):
-        return f"{use.row.told}; under vmap it is called for each row, where a tap got all of them at once"
+        return f"{use.row.told}; under vmap it is called once per row; a tap was called once for all rows"
     return ""
 
 

@@ -55,7 +55,7 @@ def context_reason(
     if is_kept(context.mesh, row, module, wanted):
         return KEPT_HERE
     if not row.holds_for(target):
-        return f"{row.told}, which jax {row.needs} is the first to have: later than what must run"
+        return f"{row.told}, which needs jax {row.needs}, but the code must run on an older one"
     if context.by_hand:
         return f"{row.told}; to enter it without a with statement, call jax.set_mesh(mesh)"
     if context.target is not None and not isinstance(context.target, ast.Name):

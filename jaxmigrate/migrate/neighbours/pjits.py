@@ -27,16 +27,16 @@ def reason(use: OldReference, resolver: Resolver, texts: Texts, stays: bool) -> 
     call, first = call_of(use, resolver)
     if call is None:
         old = any(texts.mention(name) for name in RENAMED)
-        return "is handed on as a value, and called with in_axis_resources somewhere; call it by name" if old else ""
+        return "is passed as a value, and some call has in_axis_resources; call it by name" if old else ""
     if any(isinstance(a, ast.Starred) for a in call.args):
-        return "is given arguments by a star; write them out and run fix again"
+        return "is called with *args; write the arguments out and run fix again"
     if is_open(call) and any(texts.mention(name) for name in RENAMED):
-        return "is given keywords by **, which may bring in_axis_resources; write them out and run fix again"
+        return "is called with **kwargs, which may hold in_axis_resources; write them out and run fix again"
     if len(call.args) - first > len(POSITIONAL):
-        return "is given more than its shardings by position; write keywords and run fix again"
+        return "has more than its shardings by position; pass the rest by keyword and run fix again"
     arguments = ordered(call)
     if any(k.arg == "fun" and arguments.index(k) > first for k in call.keywords):
-        return "is given fun behind other arguments; put the function first and run fix again"
+        return "has fun after other arguments; put the function first and run fix again"
     return ""
 
 

@@ -33,7 +33,7 @@ from jaxmigrate.program.sites import denotes
 NAME = "jax.sharding.PositionalSharding"
 SAME = ("device_set", "is_fully_replicated", "is_fully_addressable", "addressable_devices", "memory_kind")
 Variable: TypeAlias = tuple[Scope, str]
-HANDED_ON = "is handed on to where it cannot be followed"
+HANDED_ON = "is passed to code that fix cannot follow"
 
 
 class Chain(NamedTuple):
@@ -62,7 +62,7 @@ def family_of(use: OldReference, resolver: Resolver, texts: Texts) -> Family:
     while pending:
         chain = pending.pop()
         if chain.layout is None:
-            return Family("is reshaped or replicated in a way that no PartitionSpec in sight says", own)
+            return Family("is reshaped or replicated in a way that fix cannot write as a PartitionSpec", own)
         variable = _bound(chain.whole, use.module)
         if variable is None:
             if not _is_handed_to_jax(chain, use.module, resolver):
@@ -74,7 +74,7 @@ def family_of(use: OldReference, resolver: Resolver, texts: Texts) -> Family:
             or scope.kind == "class"
             or (scope.parent is None and _is_read_elsewhere(name, use.module, texts))
         ):
-            return Family(f"is held by {name}, which is bound again or elsewhere", own)
+            return Family(f"is held by {name}, which is assigned again or used in another module", own)
         for node in _reads(variable, use.module):
             found.append((node, _chain(node, chain.layout._replace(reshaped=()), use.module)))
             pending.append(found[-1][1])

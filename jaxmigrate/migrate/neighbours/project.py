@@ -168,7 +168,7 @@ def _due(desk: Desk, uses: Sequence[OldImport] | Sequence[OldReference]) -> list
             due.append(use)
         else:
             node = use.alias if isinstance(use, OldImport) else use.node
-            reason = f"{use.row.told}, which jax {use.row.needs} is the first to have: later than what must run"
+            reason = f"{use.row.told}, which needs jax {use.row.needs}, but the code must run on an older one"
             desk.leave(node, use.row, reason)
     return due
 

@@ -34,9 +34,9 @@ from jaxmigrate.program.values import Application, Argument, Partial
 OLD = "jax.experimental.shard_map.shard_map"
 PARAMETERS = ("f", "mesh", "in_specs", "out_specs", "check_rep", "auto")
 GRADIENTS = (
-    "takes gradients inside, or calls what may: up to jax 0.5 each device got its own, since 0.6 those of replicated "
-    "values are summed over the devices; write check_rep=False for the former, or call jax.shard_map for the latter, "
-    "and run fix again"
+    "takes gradients inside, or calls functions that may: up to jax 0.5 each device got its own; since 0.6 gradients "
+    "with respect to replicated values are summed over the devices; write check_rep=False for the former, or call "
+    "jax.shard_map for the latter, and run fix again"
 )
 Check = Literal["keep", "off"]
 
@@ -52,9 +52,11 @@ def plan(reference: Reference, sites: Sequence[MappedSite], resolver: Resolver, 
     """Decides about a reference; `sites` are those that it maps, also by a name that a partial of it was given."""
     call = reference.call
     if call is None or reference.use not in ("call", "partial"):
-        return Plan("is handed on as a value, so that its calls are out of sight; call it by name and run fix again")
+        return Plan("is passed as a value, so fix cannot see its calls; call it by name and run fix again")
     if any(site.module is not reference.module and _needs_edits(site.node) for site in sites):
-        return Plan("is called, by a name of another module, with arguments that change; call it by its own name there")
+        return Plan(
+            "is called through another module's name, with arguments that must change; call it by its own name there"
+        )
     reason = next((r for c in _calls(reference, sites) if (r := _unreadable(c, reference, texts, resolver))), "")
     if reason:
         return Plan(reason)
@@ -83,17 +85,17 @@ def _needs_edits(node: ast.expr) -> bool:
 
 def _unreadable(call: ast.Call, reference: Reference, texts: Texts, resolver: Resolver) -> str:
     if any(isinstance(a, ast.Starred) for a in call.args):
-        return "is given arguments by a star; write them out and run fix again"
+        return "is called with *args; write the arguments out and run fix again"
     if is_open(call) and texts.mention("check_rep"):
-        return "is given keywords by **, which may bring check_rep; write them out and run fix again"
+        return "is called with **kwargs, which may hold check_rep; write them out and run fix again"
     arguments = ordered(call)
     if any(k.arg == "f" and arguments.index(k) > 0 for k in call.keywords):
-        return "is given f behind other arguments; put the function first and run fix again"
+        return "has f after other arguments; put the function first and run fix again"
     first = _first(call, reference, resolver)
     auto = given(call, "auto", PARAMETERS.index("auto") + first)
     mesh = given(call, "mesh", PARAMETERS.index("mesh") + first)
     if auto is not None and not _is_empty(auto) and not isinstance(mesh, ast.Name | ast.Attribute):
-        return "leaves axes to the compiler by auto, for a mesh without a name; name the mesh and run fix again"
+        return "has auto with a mesh that is not a variable; assign the mesh to one and run fix again"
     return ""
 
 

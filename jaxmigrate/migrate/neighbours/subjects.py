@@ -104,7 +104,7 @@ def _shard_map(modules: Sequence[Module], resolver: Resolver, era: Era, texts: T
 
     def reason(use: OldReference) -> str:
         known = found.get(use.node)
-        return known[2].reason if known is not None else "is reached by a way that cannot be followed"
+        return known[2].reason if known is not None else "is reached in a way that fix cannot follow"
 
     def apply(desk: Desk, use: OldReference) -> None:
         shard_maps.apply(desk, *found[use.node])

@@ -28,10 +28,10 @@ def reason(use: OldReference, resolver: Resolver, texts: Texts) -> str:
     call, first = call_of(use, resolver)
     if call is None:
         plain = is_decorator(use.node, use.module)
-        return "" if plain and not _has_processes(texts) else f"{use.row.told}; this one is handed on"
+        return "" if plain and not _has_processes(texts) else f"{use.row.told}; this one is passed as a value"
     given = {keyword.arg: keyword.value for keyword in call.keywords}
     if is_open(call) or len(call.args) - first > 1 or not set(given) <= KEYWORDS:
-        return f"{use.row.told}; this one is given what filter_vmap and filter_jit do not take"
+        return f"{use.row.told}; this one has arguments that filter_vmap and filter_jit do not take"
     axes = given.get("in_axes")
     if axes is not None and not _is_plain(axes, use, resolver):
         return f"{use.row.told}; this one maps over other axes than the first"

@@ -60,7 +60,7 @@ def compare_files(pair: dict[str, Any], devices: int) -> dict[str, Any]:
     )
     before_b = before
     if pair.get("rewritten_before"):
-        theirs = load(pair["rewritten_before"], dtype, pair["rewritten_before_shape"])
+        theirs = load(pair["rewritten_before"], pair["rewritten_dtype"], pair["rewritten_before_shape"])
         before_b = _wide(_laid_out(theirs, pair["before_layout"], a))
     same = before is not None and before_b is not None and bool(np.array_equal(before, before_b, equal_nan=True))
     beside = Beside(before, before_b, nudged, nudged_before, inputs_equal=pair.get("inputs_equal", False) or same)
@@ -323,19 +323,30 @@ def _is_coarse(array: Array) -> bool:
 
 
 def _reduced(pair: Pair) -> str:
-    """`mean` or `sum` where the original has that of the rewritten slices in every one of its own, but for rounding.
+    """`mean` or `sum` where one side has that of the other's slices in every one of its own, but for rounding.
 
-    Of slices that are all the same a sum is `unsure`: the original may have any multiple of them.
+    It is the rewritten slices that are so reduced; `mean inside` and `sum inside` where it is the original's. Of slices
+    that are all the same a sum is `unsure`: the other side may have any multiple of them.
     """
     a, b = pair.a, pair.b
     if a.ndim == 0 or a.shape[0] < 2 or a.dtype.kind == "c" or not (np.isfinite(a).all() and np.isfinite(b).all()):
         return ""
-    if _varies(a) or pair.raw_a.dtype != pair.raw_b.dtype:
+    if pair.raw_a.dtype != pair.raw_b.dtype:
         return ""
     eps = 0.0 if _is_exact(pair.raw_a) else _eps(pair.raw_a.dtype)
-    for name, whole, size in (("sum", b.sum(0), np.abs(b).sum(0)), ("mean", b.mean(0), np.abs(b).mean(0))):
-        if np.all(np.abs(a[0] - whole) <= _REDUCING_ROUNDINGS * eps * size):
-            return name if _varies(b) else "unsure"
+    if not _varies(a):
+        name = _reduction(a[0], b, eps)
+        return name if _varies(b) or not name else "unsure"
+    name = "" if _varies(b) else _reduction(b[0], a, eps)
+    return f"{name} inside" if name else ""
+
+
+def _reduction(reduced: Array, slices: Array, eps: float) -> str:
+    """Whether numbers are the sum or the mean of slices."""
+    sizes = np.abs(slices)
+    for name, whole, size in (("sum", slices.sum(0), sizes.sum(0)), ("mean", slices.mean(0), sizes.mean(0))):
+        if np.all(np.abs(reduced - whole) <= _REDUCING_ROUNDINGS * eps * size):
+            return name
     return ""
 
 

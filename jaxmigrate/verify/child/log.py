@@ -102,6 +102,11 @@ def current() -> _Log:
         return _log
 
 
+def is_open() -> bool:
+    """Whether this process has had something to say."""
+    return _log is not None
+
+
 def _describe_process() -> dict[str, Any]:
     """The facts by which a reader tells this process from the others of the same run."""
     return {

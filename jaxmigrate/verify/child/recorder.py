@@ -15,7 +15,7 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-from . import digest, flags, log, nudge, operations
+from . import digest, flags, loaded, log, nudge, operations
 from .values import hold_tracer, is_array
 
 _active = threading.local()
@@ -29,15 +29,20 @@ ENCLOSING = "jit "
 
 
 class Place(str):
-    """Where something is mapped, for programs without marks; `outer` also says on whose behalf."""
+    """Where something is mapped, for programs without marks; `outer` also says on whose behalf.
 
-    __slots__ = ("outer",)
+    It is `sharded` if it is mapped over devices, or compiled with shardings, and not only compiled.
+    """
+
+    __slots__ = ("outer", "sharded")
     outer: str
+    sharded: bool
 
     def __new__(cls, text: str, outer: str = "") -> Place:  # noqa: PYI034 - Python 3.9 has no Self
         """The place as text."""
         place = super().__new__(cls, text)
         place.outer = outer
+        place.sharded = False
         return place
 
 
@@ -88,18 +93,22 @@ def mapped(site: str, *original: Any) -> Any:
         name = _known_name(original[0], name)
     if isinstance(site, Place) and name == "<lambda>":
         # The lambdas that go through a helper have nothing but its caller to tell them apart.
-        site = Place(site.outer, site.outer)
+        sharded, site = site.sharded, Place(site.outer, site.outer)
+        site.sharded = sharded
     _say_made(site, original[0], name)
     return Recorded(site, original[0], name)
 
 
 def _say_made(site: str, original: Any, name: str) -> None:
     """Log what is mapped at a site, once for each process: some programs map the same function in every step."""
-    record = {"k": "made", "site": site, "name": name, "parameters": _parameters(original)}
+    record: dict[str, Any] = {"k": "made", "site": site, "name": name, "parameters": _parameters(original)}
+    if getattr(site, "sharded", False):
+        record["sharded"] = True
     key = (os.getpid(), str(record))
     if key not in _made:
         _made.add(key)
         log.current().write(record)
+        loaded.say()
 
 
 def _name(function: Any) -> str:
@@ -231,6 +240,8 @@ def _call(site: str, name: str, function: Any, args: Any, kwargs: Any) -> Any:
     given = digest.flatten((args, kwargs))
     traced = hold_tracer(given.values)
     if (traced or _stack()) and site.startswith(ENCLOSING):
+        if getattr(site, "sharded", False):
+            _say_traced(site)
         return function(*args, **kwargs)
     if traced:
         _say_traced(site)

@@ -22,7 +22,7 @@ _FEW = 16
 # Roundings in the last place that are always allowed: of a result, of one of few numbers, of the sum that ends a step.
 _LAST_PLACES = 4.0
 _LAST_PLACES_FEW = 16.0
-_LAST_PLACES_OF_STEP = 2.0
+_LAST_PLACES_OF_STEP = 4.0
 # A common factor may be off by so many roundings, and what adds up to more is no chance beyond so many deviations.
 _COMMON_ROUNDINGS = 2.0
 _DEVIATIONS = 6.0
@@ -112,12 +112,18 @@ def _once(known: Known) -> Known:
 
 def _own(known: Known) -> float:
     """How far the program moves by itself, as a part of the size of what it computes; of a step, of the step."""
-    reference, moved = known.a, known.nudged - known.a
+    reference, moved, rounding = known.a, known.nudged - known.a, 0.0
     if known.before is not None and known.nudged_before is not None:
         reference, moved = known.a - known.before, (known.nudged - known.nudged_before) - (known.a - known.before)
-    size = float(np.sqrt(np.mean(np.square(np.abs(reference))))) if reference.size else 0.0
-    far = float(np.sqrt(np.mean(np.square(np.abs(moved))))) if moved.size else 0.0
+        # A small step has no more digits than the sum that it ends in.
+        rounding = _LAST_PLACES_OF_STEP * known.eps * _size(known.a)
+    size, far = _size(reference), max(0.0, _size(moved) - rounding)
     return far / size if size and np.isfinite(far / size) else 0.0
+
+
+def _size(numbers: Array) -> float:
+    """How large numbers are, as the root of their mean square."""
+    return float(np.sqrt(np.mean(np.square(np.abs(numbers))))) if numbers.size else 0.0
 
 
 def _spread(apart: Array, moved: Array, floor: Array, times: float) -> Answer:

@@ -10,7 +10,7 @@ import random
 import time
 from typing import Any
 
-from . import compiled, flags, log, overlay, processes, recorder, seeds, watch
+from . import compiled, flags, loaded, log, overlay, processes, recorder, seeds, watch
 
 CONFIG = "JAXMIGRATE_VERIFY"
 
@@ -25,6 +25,7 @@ def start() -> None:
     compiled.keep_compiled(config["compiled"])
     overlay.redirect_imports(config["root"], config["copy"], config["marked"])
     overlay.protect(config["links"])
+    loaded.tell_of(config["copy"])
     _seed(config["seed"])
     if config["watch"]:
         watch.watch(config["copy"], config["watch"])

@@ -1,0 +1,139 @@
+"""All axis names that a program's maps and meshes bind, for places of which it is not known what runs around them."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from jaxmigrate.flow.axis_values import axis_names
+from jaxmigrate.flow.context_meshes import entered
+from jaxmigrate.flow.meshes import mesh_call
+from jaxmigrate.program.callers import callers_of
+from jaxmigrate.program.library import last_names, named
+from jaxmigrate.program.modules import Module
+from jaxmigrate.program.resolve import Resolver
+from jaxmigrate.program.values import (
+    UNKNOWN,
+    Application,
+    Argument,
+    Constant,
+    External,
+    Member,
+    Parameter,
+    Value,
+)
+
+MESHES = last_names("mesh") | {"AbstractMesh"}
+NAMED_MESHES = named("mesh")
+MAPS = last_names("pmap", "like-pmap", "vmap", "one-axis", "other-map")
+_KEY = "known axes"
+
+
+class KnownAxes(NamedTuple):
+    """The names, and whether there can be no others: each mesh and named map of the program says what its own are."""
+
+    names: frozenset[str]
+    complete: bool
+
+
+def known_axes(resolver: Resolver) -> KnownAxes:
+    """The axes that a program binds anywhere, worked out when first asked for."""
+    known = resolver.remembered.get(_KEY)
+    if not isinstance(known, KnownAxes):
+        found = [one for module in resolver.project.program for one in _bound(module, resolver)]
+        names = frozenset(name for one in found for name in one or ())
+        known = resolver.remembered[_KEY] = KnownAxes(names, bool(names) and None not in found)
+    return known
+
+
+def is_of_project(mesh: Argument | None, resolver: Resolver) -> bool:
+    """Whether a mesh whose axes are out of sight is one of those that the program makes, as far as can be told.
+
+    That is what a function or an object is given; what a library's function makes, or unknown code, may have any axes.
+    """
+    if mesh is None:  # that in context
+        found = [one.mesh for module in resolver.project.program for one in entered(module, resolver)]
+        return bool(found) and all(is_of_project(one, resolver) for one in found)
+    if not isinstance(mesh.expression, ast.Name | ast.Attribute):
+        return False
+    values = resolver.argument_values(mesh)
+    given = [p for v in values if isinstance(v, Parameter) for p in callers_of(resolver).passed(v) if p != UNKNOWN]
+    return all(isinstance(value, Parameter | Member) or _is_mesh(value) for value in (*values, *given))
+
+
+def _is_mesh(value: Value) -> bool:
+    callee = value.callee if isinstance(value, Application) else None
+    return isinstance(callee, External) and callee.name in NAMED_MESHES
+
+
+def is_misspelt(axis: str, resolver: Resolver) -> str:
+    """The axis that a name is a slip of, which nothing else in the program has; empty where it may be a name."""
+    known = known_axes(resolver)
+    slip = next((name for name in sorted(known.names) if _is_slip(axis, name)), "")
+    texts = (module.text for module in resolver.project.program)
+    if not slip or sum(text.count(f"'{axis}'") + text.count(f'"{axis}"') for text in texts) > 1:
+        return ""
+    return slip
+
+
+def _is_slip(one: str, other: str) -> bool:
+    """Whether two words differ by one letter, or by two that changed places; numbers at the end are meant."""
+    if len(one) < 3 or len(other) < 4 or one.rstrip("0123456789") == other.rstrip("0123456789"):
+        return False
+    if len(one) == len(other):
+        pairs = [(n, a, b) for n, (a, b) in enumerate(zip(one, other, strict=True)) if a != b]
+        swapped = len(pairs) == 2 and pairs[1][0] == pairs[0][0] + 1 and pairs[0][1:] == pairs[1][:0:-1]
+        return len(pairs) == 1 or swapped
+    short, long = sorted((one, other), key=len)
+    return len(long) == len(short) + 1 and any(long[:n] + long[n + 1 :] == short for n in range(len(long)))
+
+
+def _bound(module: Module, resolver: Resolver) -> Iterator[frozenset[str] | None]:
+    """The names that each mesh and map of a module binds, None where they are not known."""
+    if not any(word in module.text for word in (*MESHES, *MAPS)):
+        return
+    for name in MESHES:
+        for node in module.table.named.get(name, ()):
+            call = module.table.parents.get(node)
+            if isinstance(call, ast.Call) and call.func is node:
+                mesh = mesh_call(call, module, resolver)
+                names = None if mesh is None or mesh.axes is None else frozenset(mesh.axes)
+                yield names if names is not None else _names_in(call, module, resolver)
+    for name in MAPS:
+        for node in module.table.named.get(name, ()):
+            call = module.table.parents.get(node)
+            if isinstance(call, ast.Call):
+                yield from _of_map(call, node, module, resolver)
+
+
+def _names_in(call: ast.Call, module: Module, resolver: Resolver) -> frozenset[str] | None:
+    """The names that a mesh is given by its second argument or by name."""
+    given = [k.value for k in call.keywords if k.arg == "axis_names"] or call.args[1:2]
+    return _names(given[0], module, resolver) if given else None
+
+
+def _of_map(call: ast.Call, node: ast.expr, module: Module, resolver: Resolver) -> Iterator[frozenset[str] | None]:
+    given = [k.value for k in call.keywords if k.arg in ("axis_name", "axis_names")]
+    if call.func is node and not isinstance(node, ast.Constant):
+        given += call.args[1:2] if not given and getattr(node, "attr", getattr(node, "id", "")) == "pmap" else []
+    for one in given:
+        yield _names(one, module, resolver)
+
+
+def _names(node: ast.expr, module: Module, resolver: Resolver) -> frozenset[str] | None:
+    if isinstance(node, ast.Tuple | ast.List):
+        parts = [_names(one, module, resolver) for one in node.elts]
+        return None if None in parts else frozenset(name for part in parts for name in part or ())
+    names = axis_names(node, module, resolver, {})
+    if names is not None:
+        return frozenset(names)
+    found: set[str] = set()
+    for value in resolver.values(node, module):
+        for one in callers_of(resolver).passed(value) if isinstance(value, Parameter) else (value,):
+            items = one.value if isinstance(one, Constant) and isinstance(one.value, tuple) else (one,)
+            plain = [item.value if isinstance(item, Constant) else item for item in items]
+            if not all(isinstance(item, str | None) for item in plain):
+                return None
+            found.update(item for item in plain if isinstance(item, str))
+    return frozenset(found)

@@ -1,0 +1,135 @@
+"""What a user can do about an array that stays stacked, the declaration or the command, and what else is known of it.
+
+A reason is about one place. What to do depends on what stands there: a reader can be declared, a value said to be
+equal, a file given.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from jaxmigrate.flow.layout.values import Cell, Pin, describe
+from jaxmigrate.program.modules import Module
+from jaxmigrate.program.values import Application, External, Function
+
+if TYPE_CHECKING:
+    from jaxmigrate.flow.layout.interpreter import Interpreter
+
+NOT_ONE = "might not hold one slice per device"
+MIXED = ("is mixed with a value that", "is passed in the same position", "is one argument together")
+LIKELY = "or run `fix --layout likely`"
+MOST = 8  # reasons that a story tells
+LONGEST = 48  # of what stands in a reason
+_PASSED = re.compile(r"is passed to ([A-Za-z_][\w.]*\.[\w.]+)$")
+_REPLACED = re.compile(r"may depend on (\S+), which is replaced")
+_UNREAD = re.compile(r"may be used in (\S+),")
+DOES = {
+    "replicate": "is replicated",
+    "split": "is split",
+    "first": "has one slice taken",
+    "rows": "is made with one row per device",
+    "stack": "is lent with its device axis",
+    "merge": "has its first two axes joined",
+}
+
+
+def of_plain(it: Interpreter, site: ast.expr, index: int) -> Pin | None:
+    """Where an argument comes from that is not known to be stacked."""
+    for call in it.calls.values():
+        if call.site is site and index < len(call.node.args):
+            given = call.node.args[index]
+            return Pin(NOT_ONE, call.module, given, _origin(it, given, call.module))
+    return None
+
+
+def _origin(it: Interpreter, given: ast.expr, module: Module) -> str:
+    """What an argument is, and the line that gave its name a value."""
+    if not isinstance(given, ast.Name):
+        return f": `{_short(given)}` is nothing that fix knows to be stacked"
+    bindings = [(getattr(b.node, "lineno", 0), b) for b in it.resolver.bindings_at(given, module)]
+    above = [one for one in bindings if one[0] <= given.lineno] or bindings
+    if not above:
+        return f": `{given.id}` is not bound in sight"
+    line, binding = max(above, key=lambda one: one[0])
+    if binding.value is None:
+        return f": `{given.id}` gets its value in line {line}"
+    return f": `{given.id}` {'comes from' if binding.path else 'is'} `{_short(binding.value)}` (line {line})"
+
+
+def _short(node: ast.expr) -> str:
+    text = " ".join(ast.unparse(node).split())
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..."
+
+
+def advice(it: Interpreter, pin: str | Pin, result: str = "") -> str:
+    """What to do about one reason; empty where its cause says all that there is. `result` is what to declare equal."""
+    if isinstance(pin, str):
+        return by_text(pin)
+    if found := _PASSED.match(pin.reason):
+        return f'if it only reads, declare `readers = ["{found[1]}"]`, {LIKELY}'
+    if pin.reason.startswith(("is passed to a function", "is passed to an object")) and isinstance(pin.node, ast.Call):
+        name = it.trust.names_of(pin.module, ast.unparse(pin.node.func))[-1]
+        return f'if it only reads, declare `readers = ["{name}"]`'
+    if pin.reason.startswith(("is returned by a function without", "is returned to callers", "comes from a function")):
+        return f"give `fix` the file that calls it, {LIKELY}"
+    if pin.reason.startswith("cannot be proven replicated") and result:
+        declared = f'if it is equal on all devices, declare `equal = ["{result}"]`'
+        return f"reduce it with `jax.lax.pmean`; {declared}, {LIKELY}"
+    if pin.reason == NOT_ONE:
+        return _of_maker(it, pin.node, pin.module)
+    if pin.reason.startswith(MIXED):
+        made = (_of_maker(it, value, pin.module) for _, _, value in _others(it, pin))
+        return next(made, "")
+    return by_text(pin.reason)
+
+
+def by_text(reason: str) -> str:
+    """The same of a reason of which the words say all that matters."""
+    if found := _REPLACED.search(reason):
+        return f'if that does not matter here, declare `never-replaced = ["{found[1]}"]`, {LIKELY}'
+    if found := _UNREAD.search(reason):
+        return f'if that file takes no part, declare `apart = ["{found[1]}"]`, {LIKELY}'
+    return ""
+
+
+def _others(it: Interpreter, pin: Pin) -> Iterator[tuple[str, Pin, ast.expr]]:
+    """What else the names hold that a call is given, but for maps' results: by name, with its place and its value."""
+    calls = {call.node for call in it.calls.values()}
+    for given in pin.node.args if isinstance(pin.node, ast.Call) else ():
+        if not isinstance(given, ast.Name):
+            continue
+        for binding in it.resolver.bindings_at(given, pin.module):
+            value = binding.value
+            if value is not None and not binding.path and value not in it.ops and value not in calls:
+                yield given.id, Pin(f"`{given.id}` is `{_short(value)}` too", pin.module, binding.node), value
+
+
+def _of_maker(it: Interpreter, node: ast.AST, module: Module) -> str:
+    """What to declare of a function that made an argument."""
+    values = it.resolver.values(node, module) if isinstance(node, ast.expr) else ()
+    for value in values:
+        callee = value.callee if isinstance(value, Application) else None
+        name = it.trust.names_of(callee)[0] if isinstance(callee, Function) else getattr(callee, "name", "")
+        if isinstance(callee, Function | External) and name:
+            return f'if it does so, declare `replicates = ["{name}"]` or `splits = ["{name}"]`'
+    return "make it in sight by `jax_utils.replicate` or `common_utils.shard`"
+
+
+def story(it: Interpreter, cell: Cell | None, why: str | Pin, family: Sequence[Cell], module: Module) -> Iterator[str]:
+    """What else is known of an array that stays stacked: what keeps it so, too, what makes it and what uses it."""
+    pins = [pin for one in family for pin in one.pins.values()]
+    first = describe(why, module) if isinstance(why, Pin) else why
+    told = [one for one in dict.fromkeys(describe(pin, module) for pin in pins) if one != first]
+    yield from (f"also: {one}" for one in told[:MOST])
+    if told[MOST:]:
+        yield f"and {len(told) - MOST} more"
+    mixed = (one for pin in pins[:MOST] if pin.reason.startswith(MIXED) for one in _others(it, pin))
+    yield from dict.fromkeys(describe(place, module) for _, place, _ in mixed)
+    if cell is not None:
+        ops = [op for op in it.ops.values() if op.cell.find() in family]
+        for op in sorted(ops, key=lambda op: (op.module.path, op.node.lineno)):
+            if op.kind in DOES:
+                yield describe(Pin(DOES[op.kind], op.module, op.node), module)

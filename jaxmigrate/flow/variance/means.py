@@ -1,0 +1,95 @@
+"""Means that are summed over devices: such a sum is too large by their number, unless something divides it later.
+
+For rules alone. A mean, or the gradient of one, has the mark MEAN for as long as nothing but constants scales it; the
+sum over devices of one has a mark of its own, by which `Reading.scaled` says that it was divided, or may have been.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from jaxmigrate.flow.variance.lattice import INDEXED, MEAN, SUMMED, Level, Var, replace
+from jaxmigrate.flow.variance.run import Run
+from jaxmigrate.program.values import Constant
+
+SCALING = frozenset(
+    {"divide", "true_divide", "div", "multiply", "mul", "average", "mean", "nanmean", "where", "select"}
+)
+ROUNDS = re.compile("micro|accum")
+COUNTS = re.compile(r"/|num|count|size|scale|inv|dev|world|len|shape|total|norm|(^|\W|_)n(_|\W|$)")
+RATES = re.compile(r"\b(lr|learning_rate|alpha|eta|step_size|rate)\b")
+
+
+def sum_of_means(node: ast.AST) -> str:
+    """The mark of what one call sums."""
+    return f"{SUMMED} {getattr(node, 'lineno', 0)}:{getattr(node, 'col_offset', 0)}"
+
+
+def of_function(run: Run, name: str, result: Var, is_whole: bool) -> Var:
+    """What a function of JAX gives, by its last name; `is_whole`: of all axes of an array."""
+    if name in ("mean", "nanmean") and is_whole and result.level != Level.NO and INDEXED not in result.marks:
+        note(run, result)
+        return replace(result, marks=_without(result) | {MEAN})
+    if name in SCALING:
+        note(run, result)
+        return replace(result, marks=_without(result))
+    if name in ("sum", "nansum", "dot", "matmul", "einsum", "tensordot", "vdot") and MEAN in result.marks:
+        return replace(result, marks=result.marks - {MEAN})
+    return result
+
+
+def of_operation(run: Run, op: ast.operator, node: ast.expr, left: Var, right: Var, result: Var) -> Var:
+    """What an operator makes of means and their sums."""
+    if not any(mark == MEAN or mark.startswith(SUMMED) for mark in result.marks):
+        return result
+    if isinstance(op, ast.Add) or (isinstance(op, ast.Div) and _is_of_rounds(node)):
+        return result
+    if isinstance(op, ast.Mult) and (_is_number(left) or _is_number(right) or _has_rate(node)):
+        return result
+    if isinstance(op, ast.Mult) and isinstance(node, ast.BinOp) and _is_weight(node, left, right):
+        return result
+    if isinstance(op, ast.Sub):
+        apply(run, right)
+        return replace(result, marks=_without(result) | (result.marks & {MEAN}))
+    if isinstance(op, ast.Div | ast.Mult):
+        note(run, result)
+    return replace(result, marks=_without(result))
+
+
+def _is_number(value: Var) -> bool:
+    return isinstance(value.static, Constant) and isinstance(value.static.value, int | float)
+
+
+def _is_weight(node: ast.BinOp, left: Var, right: Var) -> bool:
+    """Whether one side is a number from outside, such as a term's weight, and no count by its name."""
+    sides = ((node.left, left), (node.right, right))
+    return any(
+        value.level == Level.NO and not value.marks and not COUNTS.search(ast.unparse(side).lower())
+        for side, value in sides
+    )
+
+
+def _is_of_rounds(node: ast.expr) -> bool:
+    """Whether what is divided by is the number of parts of a batch that come one after the other."""
+    if not isinstance(node, ast.BinOp) or isinstance(node.right, ast.BinOp):  # a product may count the devices as well
+        return False
+    return ROUNDS.search(ast.unparse(node.right).lower()) is not None
+
+
+def _has_rate(node: ast.expr) -> bool:
+    return isinstance(node, ast.BinOp) and any(RATES.search(ast.unparse(one)) for one in (node.left, node.right))
+
+
+def note(run: Run, value: Var) -> None:
+    """Something may divide what is in a value."""
+    run.reading.scaled.update(mark for mark in value.marks if mark.startswith(SUMMED))
+
+
+def apply(run: Run, value: Var) -> None:
+    """Parameters are changed by something."""
+    run.reading.applied.update(mark for mark in value.marks if mark.startswith(SUMMED))
+
+
+def _without(value: Var) -> frozenset[str]:
+    return frozenset(mark for mark in value.marks if mark != MEAN and not mark.startswith(SUMMED))

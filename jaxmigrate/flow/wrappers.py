@@ -1,0 +1,104 @@
+"""What a program's own wrapper of a map makes of a function: `def pmap(fn, **kw): return jax.pmap(fn, "batch", **kw)`.
+
+The call of such a wrapper is the map that it returns, with the wrapper's arguments in the place of its parameters.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+
+from jaxmigrate.program.passing import passed
+from jaxmigrate.program.resolve import Resolver
+from jaxmigrate.program.scopes import defaults_of
+from jaxmigrate.program.values import Application, Argument, External, Function, Parameter, Partial, Value
+from jaxmigrate.records import replace
+
+DEEPEST = 4  # wrappers of wrappers
+
+Given = Mapping[tuple[ast.AST, str], tuple[Argument, ...]]  # by parameter, several for stars
+
+
+def unwrapped(value: Application, resolver: Resolver) -> Application:
+    """The call of a library's function that the call of a wrapper gives; any other call as it is."""
+    if isinstance(value.callee, External):
+        return value
+    made, _ = _expanded(value, {}, resolver, DEEPEST)
+    if not isinstance(made, Application) or not isinstance(made.callee, External):
+        return value
+    return replace(made, node=value.node, module=value.module)
+
+
+def passes_on(value: Value) -> bool:
+    """Whether something called takes arguments by stars, which it may pass on."""
+    match value:
+        case Application(callee=Function(node=node)):
+            return node.args.vararg is not None or node.args.kwarg is not None
+        case Application(callee=Application() as inner):
+            return passes_on(inner)
+    return False
+
+
+def _expanded(value: Value, given: Given, resolver: Resolver, depth: int) -> tuple[Value | None, Given]:
+    """What a call gives in the end, and what the parameters stand for that it mentions; None where that is unclear."""
+    if not isinstance(value, Application) or isinstance(value.callee, External):
+        return value, given
+    if depth == 0:
+        return None, given
+    callee: Value | None = value.callee
+    if isinstance(callee, Application):  # a decorator with arguments
+        callee, given = _expanded(callee, given, resolver, depth - 1)
+    if isinstance(callee, Partial):
+        found = tuple(resolver.apply(callee, value.arguments, value.node, value.module))
+        return _expanded(found[0], given, resolver, depth - 1) if len(found) == 1 else (None, given)
+    if not isinstance(callee, Function) or callee.receiver is not None:
+        return None, given
+    inside = _bound(callee, value.arguments, given)
+    returned = resolver.returned(callee) if inside is not None else ()
+    if inside is None or len(returned) != 1:
+        return None, given
+    return _expanded(_filled(returned[0], inside, resolver), inside, resolver, depth - 1)
+
+
+def _bound(wrapper: Function, arguments: tuple[Argument, ...], given: Given) -> Given | None:
+    """What a wrapper's parameters stand for in one call of it."""
+    if any(one.keyword in ("*", "**") for one in arguments):
+        return None
+    spec = wrapper.node.args
+    positional = [one for one in arguments if one.keyword is None]
+    named = {one.keyword: one for one in arguments if one.keyword is not None}
+    taken = passed(spec, positional, named)
+    found: dict[str, tuple[Argument, ...]] = {
+        name: (Argument(None, default, wrapper.module),) for name, default in defaults_of(spec)
+    }
+    found |= {name: (one,) for name, one in taken.known.items()}
+    if spec.vararg is not None:
+        found[spec.vararg.arg] = tuple(taken.extra)
+    if spec.kwarg is not None:
+        found[spec.kwarg.arg] = tuple(taken.others.values())
+    return {**given, **{(wrapper.node, name): one for name, one in found.items()}}
+
+
+def _filled(value: Value, given: Given, resolver: Resolver) -> Value:
+    """A call or partial with what its parameters stand for among its arguments."""
+    if not isinstance(value, Application | Partial):
+        return value
+    arguments = tuple(one for argument in value.arguments for one in _standing_for(argument, given, resolver))
+    callee = _filled(value.callee, given, resolver)
+    return replace(value, callee=callee, arguments=arguments)
+
+
+def _standing_for(argument: Argument, given: Given, resolver: Resolver) -> Iterator[Argument]:
+    known = None
+    values = resolver.values(argument.expression, argument.module) if argument.expression is not None else ()
+    value = values[0] if len(values) == 1 else None
+    if isinstance(value, Parameter):
+        known = given.get((value.function, value.name))
+    if isinstance(value, Application | Partial) and (inner := _filled(value, given, resolver)) != value:
+        yield replace(argument, value=inner)
+    elif known is None:
+        yield argument
+    elif argument.keyword in ("*", "**"):
+        yield from known
+    else:
+        yield from (replace(one, keyword=argument.keyword) for one in known)

@@ -1,0 +1,82 @@
+"""What a verification does not say: for the person who takes its green for more than it is."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Sequence
+
+from jaxmigrate.sources import shown_path
+from jaxmigrate.terminal import plural
+from jaxmigrate.verify.model import Evidence, SiteInfo, Verdict
+
+SHOWN = 5
+
+
+def limits(evidence: Evidence) -> Iterator[str]:
+    """What was not compared, one sentence each, backticks around code."""
+    parts = evidence.parts or (evidence,)
+    commands = " and ".join(dict.fromkeys(f"`{shlex.join(part.command)}`" for part in parts))
+    yield (
+        f"Only what {commands} computes was compared{_in_calls(evidence)}; other inputs, more steps, and code that it "
+        "does not reach, were not."
+    )
+    unseen = [place_of(one.site) for one in evidence.sites if one.verdict is Verdict.NOT_EXERCISED]
+    if unseen:
+        yield f"Not reached, so nothing is known of it: {listed(unseen)}."
+    within = [place_of(one.site) for one in evidence.sites if one.verdict is Verdict.WITHIN]
+    if within:
+        yield f"Equal only as far as rounding allows, not in every bit: {listed(within)}."
+    if evidence.outputs_equal is None:
+        yield "What the programs print and write was not compared."
+    platform = next((run.versions["platform"] for run in evidence.runs if "platform" in run.versions), "cpu")
+    if platform == "cpu":
+        where = plural(max(part.devices * part.processes for part in parts), "simulated CPU device")
+        yield f"The programs ran on {where}: memory, speed and whatever else real devices add were not tested."
+
+
+def briefly(evidence: Evidence) -> str:
+    """The same in a line for the terminal; empty where nothing was compared."""
+    calls = _calls(evidence)
+    if not calls:
+        return ""
+    told = [f"other inputs and more steps than {plural(calls, 'call')} on {_inputs(evidence)}"]
+    if evidence.untouched:
+        told.append(f"{plural(len(evidence.untouched), 'site')} of files that stay the same")
+    return f"not covered: {', '.join(told)}"
+
+
+def untouched(evidence: Evidence) -> str:
+    """What stands over the sites that are neither reached nor changed; empty where there are none."""
+    if not evidence.untouched:
+        return ""
+    sites = plural(len(evidence.untouched), "site")
+    return f"{sites} not reached, in files that are the same on both sides: not counted"
+
+
+def revisions_line(evidence: Evidence) -> str:
+    """Which revisions were compared, where that is known."""
+    return ", ".join(f"{side} {told}" for side, told in evidence.revisions.items())
+
+
+def _in_calls(evidence: Evidence) -> str:
+    calls = _calls(evidence)
+    return f", in {plural(calls, 'call')} on {_inputs(evidence)}" if calls else ""
+
+
+def _calls(evidence: Evidence) -> int:
+    return sum(site.calls for site in evidence.sites)
+
+
+def _inputs(evidence: Evidence) -> str:
+    return plural(sum(site.inputs for site in evidence.sites), "distinct input")
+
+
+def place_of(site: SiteInfo) -> str:
+    """Where a site stands."""
+    return f"{shown_path(site.path, site.cell)}:{site.line}" if site.path else site.id
+
+
+def listed(names: Sequence[str]) -> str:
+    """The first names, and how many more there are."""
+    shown = ", ".join(f"`{name}`" for name in names[:SHOWN])
+    return f"{shown} and {len(names) - SHOWN} more" if len(names) > SHOWN else shown

@@ -1,0 +1,38 @@
+"""Tells the log which files of the project a process has loaded: those whose code this command can reach."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import sys
+from collections.abc import Iterator
+
+from . import log
+
+_SAID: set[str] = set()
+_COPY: list[str] = []
+
+
+def tell_of(copy: str) -> None:
+    """Tell of files below `copy`: whenever something is mapped, and when the process ends."""
+    _COPY[:] = [os.path.join(copy, "")]
+    atexit.register(say)
+
+
+def say() -> None:
+    """Log the files that were not told of yet, where the process has a log."""
+    if not _COPY or not log.is_open():
+        return
+    new = sorted({*_files(_COPY[0])} - _SAID)
+    if new:
+        _SAID.update(new)
+        log.current().write({"k": "files", "files": new})
+
+
+def _files(project: str) -> Iterator[str]:
+    """The files of the loaded modules; a notebook has no module of its own, and is the program itself."""
+    found = [vars(module).get("__file__") for module in [*sys.modules.values()] if hasattr(module, "__dict__")]
+    for name in (*found, *getattr(sys, "argv", [])[:1]):
+        path = os.path.realpath(name) if isinstance(name, str) and name else ""
+        if path.startswith(project) and os.path.isfile(path):
+            yield path[len(project) :].replace(os.sep, "/")

@@ -1,0 +1,158 @@
+"""JM108: a permutation or groups of devices that have one twice, or leave some out."""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from jaxmigrate.findings import Finding
+from jaxmigrate.flow.facts import Facts
+from jaxmigrate.flow.small_numbers import Lists, evaluated
+from jaxmigrate.program.collectives import argument
+from jaxmigrate.program.library import valued
+from jaxmigrate.program.modules import Module
+from jaxmigrate.program.resolve import PARTIALS, Resolver, call_arguments
+from jaxmigrate.program.values import External
+
+CODE = "JM108"
+PERMUTED = {name: int(position) for name, position in valued("perm").items()}
+LAST = frozenset(name.rpartition(".")[2] for name in PERMUTED)
+COUNTS = (4, 8)  # numbers of devices that a list is tried for: what is wrong is wrong for each
+Pairs = list[tuple[int, int]]
+
+
+def check(facts: Facts) -> Iterator[Finding]:
+    """Lists written out, or made of the number of devices, that are wrong whatever that number is."""
+    for module in facts.modules:
+        if any(name in module.text for name in LAST):
+            for perm in dict.fromkeys(_permutations(module, facts.resolver)):
+                if (told := _of_permutation(perm, module, facts.resolver)) is not None:
+                    yield from facts.finding(module, perm, CODE, f"ppermute: {told}")
+        for call in module.table.calls if "axis_index_groups" in module.text else ():
+            for keyword in call.keywords:
+                if keyword.arg == "axis_index_groups":
+                    for groups in _written(keyword.value, module, facts.resolver):
+                        if (told := _of_groups(groups, module, facts.resolver)) is not None:
+                            yield from facts.finding(module, groups, CODE, f"axis_index_groups: {told}")
+
+
+def _permutations(module: Module, resolver: Resolver) -> Iterator[ast.expr]:
+    """The lists that ppermute is given in a module, and those that are called permutations, for wrappers to pass on."""
+    for node in (n for name in LAST for n in module.table.named.get(name, ())):
+        yield from _given(node, module, resolver)
+    for one in module.table.parents:
+        match one:
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.ListComp() as made) if "perm" in name:
+                yield made
+            case ast.keyword(arg="perm", value=ast.ListComp() as made):
+                yield made
+
+
+def _given(node: ast.expr, module: Module, resolver: Resolver) -> Iterator[ast.expr]:
+    """The lists that a call of ppermute, or a partial of it, is given."""
+    value = resolver.value(node, module)
+    call = module.table.parents.get(node)
+    if not isinstance(call, ast.Call) or not isinstance(value, External) or value.name not in PERMUTED:
+        return
+    arguments = call_arguments(call, module)
+    if call.func is not node:
+        callee = resolver.value(call.func, module)
+        if not isinstance(callee, External) or callee.name not in PARTIALS or call.args[0] is not node:
+            return
+        arguments = arguments[1:]
+    given = argument(arguments, PERMUTED[value.name], "perm")
+    if given is not None and given.expression is not None:
+        yield from _written(given.expression, module, resolver)
+
+
+def _written(node: ast.expr, module: Module, resolver: Resolver) -> Iterator[ast.expr]:
+    """What an expression is, or what a name was assigned, each by itself."""
+    if not isinstance(node, ast.Name):
+        yield node
+        return
+    for binding in resolver.bindings_at(node, module):
+        if binding.kind == "assign" and binding.value is not None and not binding.path:
+            yield binding.value
+
+
+def _of_permutation(node: ast.expr, module: Module, resolver: Resolver) -> str | None:
+    """What is wrong with a list of pairs."""
+    made = [Lists(module, resolver, count) for count in COUNTS]
+    pairs = [_pairs(evaluated(one, node)) for one in made]
+    if any(one is None for one in pairs):
+        return None
+    known = [one for one in pairs if one is not None]
+    for side, word in ((1, "receives"), (0, "sends")):
+        twice = [_twice([pair[side] for pair in one]) for one in known]
+        if all(one is not None for one in twice) and _is_sure(node, made[0], side, module, resolver):
+            return f"{_shown(twice)} {word} twice, which JAX refuses; each may send once and receive once"
+    if made[0].wraps and len(made[0].guessed) + made[0].sized == 1 and _leaves_out(node, known, module, resolver):
+        return "the ring does not close: % has no effect here, and a device that is sent nothing receives zeros"
+    return None
+
+
+def _shown(devices: Sequence[int | None]) -> str:
+    """The device that is meant, tried for each number of devices."""
+    last = all(device == count - 1 for device, count in zip(devices, COUNTS, strict=True))
+    return "the last device" if last else f"device {devices[0]}"
+
+
+def _pairs(value: object) -> Pairs | None:
+    if not isinstance(value, list | tuple) or not value:
+        return None
+    for one in value:
+        if not isinstance(one, tuple | list) or len(one) != 2 or not all(isinstance(n, int) for n in one):
+            return None
+    return [(one[0], one[1]) for one in value]
+
+
+def _twice(numbers: Sequence[int]) -> int | None:
+    return next((number for number, count in Counter(numbers).items() if count > 1), None)
+
+
+def _is_sure(node: ast.expr, made: Lists, side: int, module: Module, resolver: Resolver) -> bool:
+    """Whether a device is there twice whatever those numbers are that nothing is known of."""
+    if not made.guessed or (len(made.guessed) == 1 and not made.sized):
+        return True
+    for guess in (1, 2, 3, 5):
+        pairs = _pairs(evaluated(Lists(module, resolver, made.devices, guess), node))
+        if pairs is None or _twice([pair[side] for pair in pairs]) is None:
+            return False
+    return True
+
+
+def _leaves_out(node: ast.expr, pairs: list[Pairs], module: Module, resolver: Resolver) -> bool:
+    """Whether a list in which numbers wrap around never reaches the place where they would."""
+    for count, one in zip(COUNTS, pairs, strict=True):
+        plain = _pairs(evaluated(Lists(module, resolver, count, wrapping=False), node))
+        if plain != one or len({source for source, _ in one}) >= count:
+            return False
+    return True
+
+
+def _of_groups(node: ast.expr, module: Module, resolver: Resolver) -> str | None:
+    """What is wrong with a list of groups."""
+    made = [Lists(module, resolver, count) for count in COUNTS]
+    found = [_numbers(evaluated(one, node)) for one in made]
+    if any(one is None for one in found) or made[0].guessed:
+        return None
+    known = [one for one in found if one is not None]
+    twice = [_twice(one) for one in known]
+    if all(one is not None for one in twice):
+        return f"device {twice[0]} is in two groups; they must hold each device of the axis once"
+    sizes = COUNTS if made[0].sized else [max(one) + 1 for one in known]
+    left = [next((n for n in range(size) if n not in one), None) for size, one in zip(sizes, known, strict=True)]
+    if all(one is not None for one in left):
+        return f"device {left[0]} is in no group; they must hold each device of the axis once"
+    return None
+
+
+def _numbers(value: object) -> list[int] | None:
+    """The devices of all groups."""
+    if not isinstance(value, list | tuple) or not value:
+        return None
+    groups = [list(one) if isinstance(one, list | tuple | range) else None for one in value]
+    numbers = [number for group in groups if group is not None for number in group]
+    plain = None not in groups and all(isinstance(number, int) for number in numbers)
+    return numbers if plain and numbers else None

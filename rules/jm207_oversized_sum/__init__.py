@@ -1,0 +1,122 @@
+"""JM207: a sum over devices that is too large by their number."""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+
+from jaxmigrate.findings import Finding
+from jaxmigrate.flow.axes import shown
+from jaxmigrate.flow.facts import AXES, Facts, Place
+from jaxmigrate.flow.readings import DeviceMap, is_checked
+from jaxmigrate.flow.variance import Level, Reading, Reduction, Var
+from jaxmigrate.flow.variance.lattice import GIVEN, MEAN, OF_EQUAL
+from jaxmigrate.flow.variance.means import sum_of_means
+from jaxmigrate.program.collectives import SHARD_MAPS
+from jaxmigrate.program.modules import Module
+
+CODE = "JM207"
+
+
+def check(facts: Facts) -> Iterator[Finding]:
+    """Sums of the gradients of means, and sums over an axis along which nothing differs; but for what is divided."""
+
+    def find(found: DeviceMap, reading: Reading) -> Iterator[Place]:
+        by_node: dict[ast.expr, list[Reduction]] = defaultdict(list)
+        for reduction in _undivided(reading):
+            by_node[reduction.node].append(reduction)
+            operand = reduction.operand
+            checked = OF_EQUAL in operand.marks and is_checked(found, facts.resolver)  # JM204
+            applied = sum_of_means(reduction.node) in reading.applied
+            if applied and not checked and any(_is_of_mean(one) for one in _leaves(operand)):
+                message = (
+                    f"psum over {AXES} of the gradient of a mean: the sum of the devices' means is too large "
+                    "by the number of devices; write pmean"
+                )
+                yield Place(reduction.module, reduction.node, message)
+            elif (
+                found.name in SHARD_MAPS and MEAN in operand.marks and not operand.gradient and operand.kind == "array"
+            ):
+                message = (
+                    f"psum over {AXES} of a mean: the sum of the devices' means is too large by the number of "
+                    "devices; write pmean"
+                )
+                yield Place(reduction.module, reduction.node, message)
+        for node, same in by_node.items():
+            if _is_conditional(node, same[0].module):
+                continue
+            if any(map(_is_equal, same)) and any(one.operand.level == Level.YES for one in same):
+                message = (
+                    f"psum over {AXES} of several values, some of them replicated over it: those become too large by "
+                    "the number of devices; leave them out"
+                )
+                yield Place(same[0].module, node, message)
+
+    yield from facts.along_axes(CODE, find)
+    yield from _along_equal(facts)
+
+
+def _leaves(value: Var) -> Iterator[Var]:
+    held = [*(value.parts or ()), *(value.fields or {}).values()]
+    for one in held:
+        yield from _leaves(one)
+    if not held:
+        yield value
+
+
+def _is_of_mean(value: Var) -> bool:
+    return value.gradient and MEAN in value.marks and not value.inner
+
+
+def _is_conditional(node: ast.AST, module: Module) -> bool:
+    """Whether something is done in some cases only, which may tell apart what it is done to."""
+    while node in module.table.parents and not isinstance(node, ast.FunctionDef | ast.Lambda):
+        if isinstance(node, ast.If | ast.IfExp):
+            return True
+        node = module.table.parents[node]
+    return False
+
+
+def _undivided(reading: Reading) -> Iterator[Reduction]:
+    """The sums over devices that nothing divides, as far as can be seen."""
+    for reduction in reading.reductions:
+        if reduction.name == "jax.lax.psum" and sum_of_means(reduction.node) not in reading.scaled:
+            yield reduction
+
+
+def _along_equal(facts: Facts) -> Iterator[Finding]:
+    """`psum(x, ("data", "model"))` of what differs along one of the two axes alone."""
+    reported: set[ast.expr] = set()
+    for ways in facts.readings_along:
+        if len(ways) < 2 or not _unequal(ways):
+            continue
+        confirmed = [(found, facts.confirmed(found, reading)) for found, reading in ways]  # dear, and rarely asked for
+        for node, (module, axes) in _unequal(confirmed).items():
+            if node not in reported:
+                reported.add(node)
+                message = (
+                    f"psum over {shown(frozenset(axes))} of a value that is replicated over it: too large by the "
+                    "number of devices along it; leave that axis out"
+                )
+                yield from facts.finding(module, node, CODE, message)
+
+
+def _unequal(ways: Sequence[tuple[DeviceMap, Reading]]) -> dict[ast.expr, tuple[Module, set[str]]]:
+    """The sums of what differs along one axis and is replicated along others, with these."""
+    places: dict[ast.expr, Module] = {}
+    equal: dict[ast.expr, set[str]] = defaultdict(set)
+    apart: set[ast.expr] = set()
+    for found, reading in ways:
+        for reduction in _undivided(reading):
+            places[reduction.node] = reduction.module
+            if reduction.operand.level == Level.YES:
+                apart.add(reduction.node)
+            elif _is_equal(reduction):
+                equal[reduction.node] |= found.axes or frozenset()
+    return {node: (places[node], axes) for node, axes in equal.items() if node in apart}
+
+
+def _is_equal(reduction: Reduction) -> bool:
+    operand = reduction.operand
+    return operand.level == Level.NO and GIVEN in operand.marks and not operand.host and not operand.reduced

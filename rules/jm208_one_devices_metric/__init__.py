@@ -1,0 +1,95 @@
+"""JM208: a metric is read from one device that nothing has averaged over them."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from jaxmigrate.findings import Finding
+from jaxmigrate.flow.axes import Step, shown
+from jaxmigrate.flow.facts import Facts
+from jaxmigrate.flow.first_devices import Taken
+from jaxmigrate.flow.readings import DeviceMap
+from jaxmigrate.flow.variance import Level, Reading, Var
+from jaxmigrate.flow.variance.lattice import DATA, MEAN
+from jaxmigrate.program.collectives import SHARD_MAPS, VMAP
+from jaxmigrate.program.modules import Module
+from jaxmigrate.program.resolve import returned_by
+
+CODE = "JM208"
+METRIC = re.compile(
+    r"loss|metric|accurac|(^|_)acc(_|$)|error|(^|_)(err|mse|mae|nll|ppl|elbo|kl|fid|psnr|bce|ce|l1|l2|bpd)(_|$)"
+    r"|perplexity|reward|returns?$|grad_norm|entropy|stats$|(^|_)(logs?|info|aux)$|energy"
+)
+NO_METRIC = re.compile("batch_stats|logit|state|param|image|sample")
+
+
+def check(facts: Facts) -> Iterator[Finding]:
+    """`metrics["loss"][0]` and `unreplicate(metrics)` of what certainly differs between the devices of a map."""
+    reported: set[ast.expr] = set()
+    for ways in facts.readings_along:
+        for found, reading in ways:
+            if found.name == VMAP or not found.axes or reading.returned.level == Level.NO:
+                continue
+            if found.name in SHARD_MAPS and not _is_stacked(found):
+                continue
+            for taken, module, name in _told(found, reading, facts):
+                if taken.node not in reported:
+                    reported.add(taken.node)
+                    yield from _finding(taken, module, name, found, facts)
+
+
+def _finding(taken: Taken, module: Module, name: str, found: DeviceMap, facts: Facts) -> Iterator[Finding]:
+    axis = shown(found.axes)
+    message = (
+        f"this is the {name} of device 0 alone: nothing has averaged it over {axis}; "
+        f"return jax.lax.pmean({name}, {axis}) from the mapped function"
+    )
+    returns = [one for one in returned_by(found.function.node) if one is not None]
+    way = (Step(found.function.module, returns[0], "it leaves the mapped function here"),) if returns else ()
+    yield from facts.finding(module, taken.node, CODE, message, way)
+
+
+def _told(found: DeviceMap, reading: Reading, facts: Facts) -> Iterator[tuple[Taken, Module, str]]:
+    for call, module in facts.calls_of(found):
+        for taken in facts.taken_from(module).get(call, ()):
+            name = _metric(reading.returned, taken)
+            if name is not None and _metric(facts.confirmed(found, reading).returned, taken) is not None:
+                yield taken, module, name
+
+
+def _metric(returned: Var, taken: Taken) -> str | None:
+    """The metric in what is taken that differs between devices, by its name; None where there is none."""
+    value: Var | None = returned
+    for key in taken.path:
+        if value is None:
+            return None
+        if isinstance(key, int):
+            value = (
+                value.parts[key] if value.parts is not None and -len(value.parts) <= key < len(value.parts) else None
+            )
+        else:
+            value = value.fields.get(key) if value.fields is not None else value
+    return _differing(value, taken.names) if value is not None else None
+
+
+def _differing(value: Var, names: tuple[str, ...]) -> str | None:
+    if value.fields:
+        found = (_differing(inner, (*names, name)) for name, inner in value.fields.items())
+        return next((one for one in found if one is not None), None)
+    if value.parts:
+        found = (_differing(inner, names) for inner in value.parts)
+        number, name = next(((i, one) for i, one in enumerate(found) if one is not None), (0, None))
+        return f"{name}[{number}]" if name is not None else None
+    differs = value.level == Level.YES or (value.level == Level.MAY and DATA in value.marks)
+    if not differs or any(NO_METRIC.search(name.lower()) for name in names):
+        return None
+    named = MEAN in value.marks or any(METRIC.search(name.lower()) for name in names)
+    return (names[-1] if names else "value") if named else None
+
+
+def _is_stacked(found: DeviceMap) -> bool:
+    """Whether a body gives back one row for each device: `y[None]`."""
+    texts = [ast.unparse(one) for one in returned_by(found.function.node) if one is not None]
+    return any("[None]" in text or "expand_dims" in text or "newaxis" in text for text in texts)

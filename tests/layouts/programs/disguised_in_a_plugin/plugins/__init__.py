@@ -1,0 +1,1 @@
+"""Optimisers that are loaded by their names."""

@@ -1,0 +1,237 @@
+"""Sites that are written in less lines than the general form takes: each is run before and after, and must agree."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from jaxmigrate.codemod.style import Style
+from jaxmigrate.migrate import fix_files, plan_sources
+from jaxmigrate.migrate.style import style_of
+from jaxmigrate.program.modules import parse_module
+from tests.layouts.running import Program, run
+
+HEAD = """
+import functools
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+X = np.arange(48, dtype=np.float32).reshape(8, 6) / 7
+Y = np.linspace(0, 1, 48, dtype=np.float32).reshape(8, 6)
+COUNT = jax.device_count
+"""
+ONLY_REDUCE = {
+    "lambda": "mean = jax.pmap(lambda x: lax.pmean(x, 'x'), 'x')\nRESULT = mean({'a': X, 'b': X[:, 0]})\n",
+    "def": "def total(tree):\n    '''Sums.'''\n    return lax.psum(tree, 'i')\nRESULT = jax.pmap(total, 'i')((X, Y))\n",
+    "tree": "RESULT = jax.pmap(lambda t: jax.tree.map(lambda v: lax.pmax(v, 'i'), t), 'i')([X, Y])\n",
+    "two": "RESULT = jax.pmap(lambda x, y: (lax.pmean(x, 'i'), y), 'i')(X, Y)\n",
+}
+SEE_AXES = {
+    "sum": "RESULT = jax.pmap(lambda x: lax.psum(x.sum(0), 'i'), 'i')(X)\n",
+    "product": "RESULT = jax.pmap(lambda x: lax.psum(x @ x, 'i'), 'i')(X)\n",
+    "gather": "RESULT = jax.pmap(lambda x: lax.all_gather(x, 'i'), 'i')(X)\n",
+    "stack": "RESULT = jax.pmap(lambda x, y: jnp.stack([lax.psum(x, 'i'), y]), 'i')(X, Y)\n",
+    "shape": "RESULT = jax.pmap(lambda t: jax.tree.map(lambda v: lax.psum(v, 'i') * len(v), t), 'i')([X])\n",
+    "default": "def f(x, y=2.0):\n    return lax.psum(x, 'i')\nRESULT = jax.pmap(f, 'i')(X)\n",
+    "in_axes": "RESULT = jax.pmap(lambda x, y: (lax.psum(x, 'i'), y), 'i', in_axes=(0, None))(X, Y)\n",
+    "out_axes": "RESULT = jax.pmap(lambda x: lax.psum(x, 'i'), 'i', out_axes=1)(X)\n",
+}
+KEYWORDS = {
+    "partial_between": """
+def step(state, batch, config, rng):
+    return state + config * lax.pmean(batch, 'i') + rng
+p = jax.pmap(functools.partial(step, config=2.0), 'i')
+RESULT = p(X, Y, rng=X), p(Y, X, rng=Y)
+""",
+    "several_in_two_orders": """
+def step(state, *, batch, rng):
+    return state + lax.pmean(batch, 'i') - rng
+p = jax.pmap(step, 'i')
+RESULT = p(X, batch=Y, rng=X), p(X, rng=X, batch=Y)
+""",
+    "out_of_order": """
+def step(a, b, c=1.0):
+    return a - lax.pmean(b, 'i') * c
+p = jax.pmap(step, 'i')
+RESULT = p(b=X, a=Y), p(a=X, b=Y)
+""",
+    "into_double_star": """
+def step(state, **more):
+    return state + lax.psum(more['batch'], 'i') * more['rng']
+p = jax.pmap(step, 'i')
+RESULT = p(X, batch=Y, rng=X)
+""",
+}
+RETURNS = {
+    "names": "return state, loss, key",
+    "some": "return state, lax.pmean(loss, 'i'), key",
+    "calls": "return state * 2, jax.tree.map(jnp.sin, {'a': loss, 'b': state}), jnp.cos(key), loss.sum()",
+    "long": "return {\n        'the_state': state,\n        'loss': loss,  # as it is\n        'key': key + 1,\n    }",
+    "out_is_taken": "out = state\n    return {'the_state': out, 'loss': loss, 'the_next_key': key + 1}",
+}
+STEP = """
+def step(state, key):
+    loss = state * key
+    {returned}
+
+p_step = jax.pmap(step, 'i')
+RESULT = p_step(X, Y)
+"""
+
+
+def agree(text: str, after: str) -> None:
+    """Both run, and give the same bits."""
+    found = run([Program("before", {"main.py": text}), Program("after", {"main.py": after})])
+    before, now = ({k: v for k, v in found[name].items() if k != "name"} for name in ("before", "after"))
+    assert before["error"] is None or not before["error"]
+    assert before == now
+
+
+@pytest.mark.parametrize("name", ONLY_REDUCE)
+def test_what_only_reduces_is_mapped_as_it_is(name: str) -> None:
+    text = HEAD + ONLY_REDUCE[name]
+    after = fix_files({"main.py": text})["main.py"]
+    assert "squeeze" not in after
+    assert "jax.shard_map(" in after
+    agree(text, after)
+
+
+@pytest.mark.parametrize("name", SEE_AXES)
+def test_what_sees_its_axes_is_not(name: str) -> None:
+    text = HEAD + SEE_AXES[name]
+    after = fix_files({"main.py": text})["main.py"]
+    assert "squeeze" in after
+    agree(text, after)
+
+
+@pytest.mark.parametrize("name", KEYWORDS)
+def test_arguments_by_keyword_keep_their_names(name: str) -> None:
+    text = HEAD + KEYWORDS[name]
+    after = fix_files({"main.py": text})["main.py"]
+    assert "shard_map_stacked" not in after
+    agree(text, after)
+
+
+@pytest.mark.parametrize("name", RETURNS)
+def test_outputs_get_their_axis_back_together(name: str) -> None:
+    text = HEAD + STEP.format(returned=RETURNS[name])
+    after = fix_files({"main.py": text})["main.py"]
+    assert after.count("expand_dims") == 1
+    assert name != "long" or "# as it is" in after
+    agree(text, after)
+
+
+def test_calls_that_differ_in_their_keywords_take_the_map_that_chooses_its_mesh() -> None:
+    text = HEAD + "def f(a, b=1.0, **k):\n    return a * b\np = jax.pmap(f, 'i')\nRESULT = p(X, b=Y), p(X), p(X, c=X)\n"
+    after = fix_files({"main.py": text})["main.py"]
+    assert "shard_map_stacked" in after
+    agree(text, after)
+
+
+SCRIPT = """import jax
+
+if __name__ == '__main__':
+    p = jax.pmap(lambda x: x.sum(), 'i')
+    print(p(jax.device_count()))
+"""
+
+
+def written(folder: Path) -> dict[str, str]:
+    """What fix writes into the files of a folder, by name."""
+    found = [(p.relative_to(folder).as_posix(), p, p.read_text()) for p in sorted(folder.rglob("*.py"))]
+    plan, _ = plan_sources(found, layout="stacked", marks=False)
+    return {file.path: file.after for file in plan.files}
+
+
+def test_scripts_of_one_folder_share_a_module(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "scripts").mkdir()
+    for name in ("a.py", "b.py"):
+        (tmp_path / "scripts" / name).write_text(SCRIPT)
+    after = written(tmp_path)
+    assert sorted(after) == ["scripts/a.py", "scripts/b.py", "scripts/sharding.py"]
+    assert "from sharding import get_mesh, per_device\n" in after["scripts/a.py"]
+    assert "def " not in after["scripts/a.py"]
+
+
+@pytest.mark.parametrize("how", ["README.md", "run.sh", "package", "imported"])
+def test_scripts_that_run_as_modules_have_their_own(tmp_path: Path, how: str) -> None:
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "scripts").mkdir()
+    for name in ("a.py", "b.py"):
+        (tmp_path / "scripts" / name).write_text(SCRIPT)
+    if how == "package":
+        (tmp_path / "scripts" / "__init__.py").write_text("")
+    elif how == "imported":
+        for name in ("a.py", "b.py"):
+            (tmp_path / "scripts" / name).write_text(SCRIPT.replace("if __name__ == '__main__':", "def main():"))
+    else:
+        (tmp_path / how).write_text("python -m scripts.a --fast\npython -m scripts.b\n")
+    after = written(tmp_path)
+    assert "scripts/sharding.py" not in after
+    assert "def per_device(" in after["scripts/a.py"]
+
+
+def test_what_a_package_imports_from_beside_it_shares_its_module() -> None:
+    step = "import jax\n\np = jax.pmap(lambda x: x.sum(), 'i')\nn = jax.device_count()\n"
+    after = fix_files({"pkg/a.py": "from .b import n\n" + step, "pkg/b.py": step, "pkg/__init__.py": ""})
+    assert "from .sharding import" in after["pkg/a.py"]
+    assert "from .sharding import" in after["pkg/b.py"]
+
+
+def test_a_file_has_only_what_it_needs_of_a_shared_function() -> None:
+    """Another program of the same run may need more of it."""
+    guard = "import jax\nN = jax.device_count(), jax.process_index()\n"
+    one = guard + "def f(x, n): return x * n\nRESULT = jax.pmap(f, 'i', static_broadcasted_argnums=1)(X, 2)\n"
+    two = guard + "def g(x): return jax.lax.psum(x, 'j')\nRESULT = jax.pmap(g, 'j')(X)\n"
+    after = fix_files({"one/main.py": one, "two/main.py": two})
+    assert "in_specs=P('i')" in after["one/main.py"].replace('"', "'")
+    assert "def host_local(mapped):\n" in after["two/main.py"]
+
+
+@pytest.mark.parametrize(
+    ("text", "fills"),
+    [
+        ("f(a,\n  b, c)\ng(1, 2,\n  3)\n", True),
+        ("f(a,\n  b, c)\n", False),
+        ("f(\n    a, b, c\n)\ng(\n    a,\n    b,\n)\n", False),
+        ("def f(a, b,\n      c):\n    return [1, 2,\n        3]\n", True),
+    ],
+)
+def test_a_file_shows_whether_it_fills_its_lines(text: str, fills: bool) -> None:
+    assert style_of(parse_module(Path("/p/a.py"), text)).fills is fills
+
+
+def test_a_file_that_fills_its_lines_goes_on_doing_so() -> None:
+    shape = "SIZES = [64, 128,\n         256]\nNAMES = ['a', 'b',\n         'c']\n"
+    text = "import jax\n\ndef main(x):\n    p_step = jax.pmap(the_step_of_the_model, 'i')\n    return p_step(x), N\n"
+    text += "N = jax.device_count()\n"
+    filled, plain = (fix_files({"main.py": head + text})["main.py"] for head in (shape, ""))
+    assert "in_specs=P('i'),\n            out_specs=P('i'), check_vma=False\n" in filled
+    assert "in_specs=P('i'),\n            out_specs=P('i'),\n            check_vma=False,\n" in plain
+    assert Style().fills is False
+
+
+@pytest.mark.parametrize(("own", "array"), [("", True), ("class Metrics:\n    def mean(self): ...\n", False)])
+def test_a_method_of_arrays_shows_one_array(own: str, array: bool) -> None:
+    """On several processes the first of its copies is read, of a tree by way of its leaves."""
+    text = f"""
+import jax
+from flax import jax_utils
+
+def main(params, batch):
+    p_step = jax.pmap(lambda p, b: jax.lax.pmean(p * b.sum(), "i"), "i")
+    loss = p_step(jax_utils.replicate(params), batch.reshape(jax.local_device_count(), -1, 4))
+    if jax.process_index() == 0:
+        print(jax_utils.unreplicate(loss).mean())
+
+if __name__ == "__main__":
+    import numpy as np
+    main(np.ones(4), np.ones((16, 4)))
+{own}"""
+    after = fix_files({"main.py": text}, layout="auto")["main.py"]
+    assert ("loss.addressable_data(0).mean()" in after) is array
+    assert ("jax.tree.map(lambda x: x.addressable_data(0), loss).mean()" in after) is not array

@@ -1,0 +1,74 @@
+"""JM209 in more forms than its example has, and the loops that JAX accepts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from jaxmigrate.config import Config
+from jaxmigrate.linting import lint
+from jaxmigrate.sources import decode
+
+PROGRAM = """
+import jax
+import jax.numpy as jnp
+from jax import lax
+from jax.sharding import Mesh, PartitionSpec as P
+
+mesh = Mesh(jax.devices(), ("data",))
+
+def body(x, w):
+    {body}
+
+f = jax.jit(jax.shard_map(body, mesh=mesh, in_specs=(P("data"), P()), out_specs=P("data"){more}))
+"""
+SCAN = "return lax.scan(lambda c, row: (c + row, None), {}, x)[0]"
+
+
+def codes(body: str, more: str = "") -> list[str]:
+    text = PROGRAM.format(body=body, more=more)
+    found = lint([decode(text.encode(), "a.py", Path("/project/a.py"))], Config())
+    return [finding.code for finding in found if finding.code == "JM209"]
+
+
+@pytest.mark.parametrize(
+    "start",
+    ["jnp.zeros((2,))", "jnp.zeros(x.shape[1:], x.dtype)", "0.0", "-1.0", "jnp.full((2,), -jnp.inf)", "jnp.float32(0)"],
+)
+def test_new_arrays(start: str) -> None:
+    assert codes(SCAN.format(start)) == ["JM209"]
+    assert codes(f"start = {start}\n    " + SCAN.format("start")) == ["JM209"]
+    assert codes(SCAN.format(start), ", check_vma=False") == []
+
+
+@pytest.mark.parametrize(
+    "start",
+    [
+        "jnp.zeros_like(x[0])",
+        "x[0] * 0",
+        "lax.pcast(jnp.zeros((2,)), 'data', to='varying')",
+        "lax.pvary(jnp.zeros((2,)), 'data')",
+        "jnp.full((2,), x[0, 0])",
+        "jnp.asarray(x[0])",
+        "make(x)",
+    ],
+)
+def test_starts_that_vary(start: str) -> None:
+    assert codes(SCAN.format(start)) == []
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("return lax.fori_loop(0, 3, lambda i, c: c + x[0], jnp.zeros((2,)))", 1),
+        ("return lax.while_loop(lambda s: s[0] < 3, lambda s: (s[0] + 1, s[1] + x[0]), (0, jnp.zeros((2,))))[1]", 1),
+        ("return lax.scan(lambda c, r: ((c[0] + r, c[1] + 1), None), (jnp.zeros((2,)), 0), x)[0][0]", 1),
+        ("return lax.scan(f=lambda c, r: (c + r, None), init=jnp.zeros((2,)), xs=x)[0]", 1),
+        ("return x + lax.scan(lambda c, r: (c + r, None), jnp.zeros((2,)), w)[0]", 0),
+        ("return lax.scan(lambda c, r: (c + lax.psum(r, 'data'), None), jnp.zeros((2,)), x)[0]", 0),
+        ("return lax.fori_loop(0, 3, lambda i, c: c + 1, jnp.zeros((2,))) + x", 0),
+    ],
+)
+def test_loops(body: str, expected: int) -> None:
+    assert len(codes(body)) == expected

@@ -1,0 +1,57 @@
+"""Policy gradients in simulated environments of each device's own; the host takes the mean of what they return."""
+
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from flax import jax_utils
+
+N = jax.device_count()
+STEPS, ENVIRONMENTS = 5, 4
+
+
+def policy(params, observation):
+    return jnp.tanh(observation @ params["hidden"]) @ params["head"]
+
+
+def rollout(params, state, key):
+    def step(state, key):
+        logits = policy(params, state)
+        action = jax.random.categorical(key, logits)
+        reward = jnp.cos(state.sum(-1)) * (2.0 * action - 1.0)
+        return 0.9 * state + 0.1 * action[:, None], (state, action, reward)
+
+    return jax.lax.scan(step, state, jax.random.split(key, STEPS))
+
+
+def loss_fn(params, states, actions, rewards):
+    logs = jax.nn.log_softmax(policy(params, states))
+    chosen = jnp.take_along_axis(logs, actions[..., None], -1)[..., 0]
+    return -(chosen * (rewards - rewards.mean())).mean()
+
+
+@functools.partial(jax.pmap, axis_name="i")
+def update(params, state, key):
+    key, own = jax.random.split(key)
+    state, (states, actions, rewards) = rollout(params, state, own)
+    loss, grads = jax.value_and_grad(loss_fn)(params, states, actions, rewards)
+    grads = jax.lax.pmean(grads, "i")
+    params = jax.tree.map(lambda p, g: p - 0.1 * g, params, grads)
+    norm = jnp.sqrt(sum((g**2).sum() for g in jax.tree.leaves(grads)))
+    return params, state, key, {"loss": loss, "reward": rewards.mean(), "norm": norm}
+
+
+def main():
+    rng = np.random.RandomState(0)
+    params = {"hidden": rng.randn(3, 8).astype("f"), "head": 0.3 * rng.randn(8, 2).astype("f")}
+    params = jax_utils.replicate(params)
+    state = rng.randn(N, ENVIRONMENTS, 3).astype("f")
+    keys = jax.random.split(jax.random.PRNGKey(1), N)
+    for step in range(5):
+        params, state, keys, metrics = update(params, state, keys)
+        means = {name: float(np.mean(value)) for name, value in metrics.items()}
+        print(step, " ".join(f"{name} {value:.5f}" for name, value in means.items()))
+
+
+main()
