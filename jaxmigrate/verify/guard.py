@@ -52,12 +52,19 @@ class Guard:
 @contextmanager
 def guarded(folder: Path) -> Iterator[Guard]:
     """A guard for the scratch folder, until that is removed."""
-    (folder / _OWNER).write_text(name_of(os.getpid()))
+    _own(folder)
     guard = Guard(_started(folder))
     try:
         yield guard
     finally:
         guard.done()
+
+
+def _own(folder: Path) -> None:
+    """Write whose folder it is, at once: another verification may look at it while this one writes."""
+    draft = folder / f"{_OWNER}.new"
+    draft.write_text(name_of(os.getpid()))
+    draft.replace(folder / _OWNER)
 
 
 def _started(folder: Path) -> subprocess.Popen[str] | None:

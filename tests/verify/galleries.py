@@ -7,7 +7,7 @@ stand for others in it. A case names the site that is to blame, `host` where it 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -47,13 +47,17 @@ def program(name: str, path: Path) -> Program:
     return Program(planned.plan.marked_before.encode(), sites)
 
 
-def judged(root: Path, cases: list[Case]) -> Iterator[tuple[Case, Evidence]]:
+def programs(root: Path, cases: Iterable[Case]) -> dict[str, Program]:
+    """The originals of the cases by name, each in a folder of its own."""
+    return {name: program(name, root / name / "main.py") for name in dict.fromkeys(case.program for case in cases)}
+
+
+def judged(root: Path, cases: list[Case], befores: Mapping[str, Program]) -> Iterator[tuple[Case, Evidence]]:
     """The verdict on each; the originals run once."""
     with Originals() as originals:
         for case in cases:
-            folder = root / case.program
+            folder, before = root / case.program, befores[case.program]
             folder.mkdir(exist_ok=True)
-            before = program(case.program, folder / "main.py")
             request = VerifyRequest(
                 root=folder,
                 command=(sys.executable, "main.py"),
@@ -70,7 +74,7 @@ def judged(root: Path, cases: list[Case]) -> Iterator[tuple[Case, Evidence]]:
 def fault(case: Case, evidence: Evidence) -> str:
     """What is wrong with a verdict, empty where it is right: a mistake must be found, and at its site."""
     if case.right:
-        return "" if evidence.ok else f"refuted, though right: {evidence.message}"
+        return "" if evidence.ok else f"refuted, though right: {_told(evidence)}"
     if evidence.ok:
         return f"accepted, though wrong: {evidence.message}"
     if evidence.original_failed:
@@ -82,6 +86,13 @@ def fault(case: Case, evidence: Evidence) -> str:
     return "" if case.site in named else f"blamed {named!r}, not {case.site}: {evidence.message}"
 
 
+def _told(evidence: Evidence) -> str:
+    """All that a verdict says, for a reader who cannot run it again."""
+    sites = [f"{site.site}: {site.message}" for site in evidence.sites]
+    runs = [f"{run.side} {run.outcome}, {run.calls} calls, {run.traced} traced" for run in evidence.runs]
+    return "; ".join([evidence.message, *sites, *runs, *evidence.notes])
+
+
 def main(names: list[str]) -> int:
     """Prints the verdict on the cases that are named, or all; 1 where one is wrong."""
     import tempfile
@@ -89,7 +100,8 @@ def main(names: list[str]) -> int:
     chosen = [case for case in CASES if not names or case.program in names or case.name in names]
     faults = 0
     with tempfile.TemporaryDirectory() as folder:
-        for case, evidence in judged(Path(folder).resolve(), chosen):
+        root = Path(folder).resolve()
+        for case, evidence in judged(root, chosen, programs(root, chosen)):
             wrong = fault(case, evidence)
             faults += bool(wrong)
             told = f"{'BAD' if wrong else 'good'} {case.name}: {evidence.verdict.value}, {len(evidence.runs)} runs, "

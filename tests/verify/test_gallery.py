@@ -6,7 +6,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 
 import pytest
 
-from tests.verify.galleries import GALLERY, fault, judged, text_of
+from tests.verify.galleries import GALLERY, fault, judged, programs, text_of
 from tests.verify.gallery_cases import CASES
 
 FIRST = {(case.program, case.right): case for case in reversed(CASES) if case.quick}
@@ -18,10 +18,11 @@ Faults = dict[str, str]
 def faults(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Future[Faults]]:
     """What is wrong with the verdicts on each program's migrations; two programs are verified at a time."""
     root = tmp_path_factory.mktemp("gallery").resolve()
+    befores = programs(root, QUICK)
 
     def of_program(program: str) -> Faults:
         cases = [case for case in QUICK if case.program == program]
-        return {case.name: fault(case, evidence) for case, evidence in judged(root, cases)}
+        return {case.name: fault(case, evidence) for case, evidence in judged(root, cases, befores)}
 
     pool = ThreadPoolExecutor(2)
     return {program: pool.submit(of_program, program) for program in dict.fromkeys(case.program for case in QUICK)}
