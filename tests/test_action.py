@@ -7,7 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,6 +20,7 @@ SHELL = ("bash", "--noprofile", "--norc", "-eo", "pipefail")
 MISSING = "import jax\n\nf = jax.pmap(lambda x: jax.lax.psum(x, 'bacth'), axis_name='batch')\n"
 PMAPPED = "import jax\n\nprint(jax.pmap(lambda x: 2 * x)(jax.numpy.arange(8.0)).sum())\n"
 CLEAN = "import jax\n"
+INSTALL = "Install jaxmigrate"
 EXPRESSION = re.compile(r"\$\{\{\s*(.*?)\s*\}\}")
 
 
@@ -41,6 +42,7 @@ class Runner:
         self.temporary = temporary
         self.path = action
         self.outputs: dict[str, dict[str, str]] = {"python": {"python-path": python}}
+        self.installed = ""
 
     def value(self, text: str, inputs: Mapping[str, str]) -> str:
         """A text with its expressions filled in."""
@@ -74,6 +76,11 @@ class Runner:
         for step in self.action["runs"]["steps"]:
             if "run" not in step or not self.wanted(step, inputs):
                 continue
+            if step["name"] == INSTALL and self.installed:
+                report = str(self.temporary / "report")
+                self.outputs["install"] = {"python": self.installed, "report": report}
+                status[INSTALL] = 0
+                continue
             output.write_text("")
             script = self.temporary / "script.sh"
             script.write_text(step["run"])
@@ -94,7 +101,7 @@ class Runner:
             )
             lines = (line.partition("=") for line in output.read_text().splitlines())
             self.outputs[step.get("id", "")] = {key: text for key, _, text in lines}
-            assert done.returncode == 0 or step["name"] != "Install jaxmigrate", done.stderr
+            assert done.returncode == 0 or step["name"] != INSTALL, done.stderr
             status[step["name"]], said[step["name"]] = done.returncode, done.stdout + done.stderr
         return Ran(status, said, Path(self.outputs["install"]["report"]), summary.read_text())
 
@@ -125,15 +132,33 @@ done"""
     return str(found)
 
 
+@pytest.fixture(scope="module")
+def offline() -> Iterator[None]:
+    """What is installed here in place of the net."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PIP_NO_DEPS", "1")
+        patch.setenv("PIP_NO_BUILD_ISOLATION", "0")  # as pip spells it: no isolation
+        patch.setenv("PATH", str(Path(sys.executable).parent), prepend=os.pathsep)
+        yield
+
+
+@pytest.fixture(scope="module")
+def installed(action: Path, python: str, offline: None, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The Python of an environment that the action's first step made: the same for every run, so it is made once."""
+    home = tmp_path_factory.mktemp("installed")
+    ran = Runner(action, home, home, python)
+    ran.run(paths=".")
+    return ran.outputs["install"]["python"]
+
+
 @pytest.fixture
-def runner(action: Path, python: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Runner:
-    monkeypatch.setenv("PIP_NO_DEPS", "1")
-    monkeypatch.setenv("PIP_NO_BUILD_ISOLATION", "0")  # as pip spells it: no isolation
-    monkeypatch.setenv("PATH", str(Path(sys.executable).parent), prepend=os.pathsep)
+def runner(action: Path, python: str, installed: str, tmp_path: Path) -> Runner:
     workspace, temporary = tmp_path / "work space", tmp_path / "temp"
     workspace.mkdir()
     temporary.mkdir()
-    return Runner(action, workspace, temporary, python)
+    found = Runner(action, workspace, temporary, python)
+    found.installed = installed
+    return found
 
 
 def written(runner: Runner, **files: str) -> None:
@@ -154,7 +179,7 @@ def test_every_path_is_linted(paths: str, runner: Runner) -> None:
         (runner.workspace / folder).mkdir()
         (runner.workspace / folder / "b.py").write_text(MISSING)
     ran = runner.run(paths=paths, fix_check="true")
-    assert ran.status == {"Install jaxmigrate": 0, "Lint": 1, "Check that nothing is left to fix": 1}, ran.output
+    assert ran.status == {INSTALL: 0, "Lint": 1, "Check that nothing is left to fix": 1}, ran.output
     assert "::error file=" in ran.output["Lint"]
     assert "b.py: would rewrite 1 site" in ran.output["Check that nothing is left to fix"]
 

@@ -98,7 +98,7 @@ def test_the_careless_rewrite_goes_wrong(name: str, outcomes: Outcomes) -> None:
 
 @pytest.mark.parametrize("name", EVERY)
 def test_again_changes_nothing(name: str) -> None:
-    assert {file.path: file.after for file in plan(rewritten(name), marks=False).files} == rewritten(name)
+    assert {file.path: file.after for file in plan(rewritten(name)).files} == rewritten(name)
 
 
 @pytest.mark.skipif(not PROVES_LAYOUTS, reason="no layout but the stacked one is written yet")

@@ -126,7 +126,7 @@ INNER = [
 def layout(own: str, *lines: str) -> str:
     """The layout of what a step with these lines gives back for `kept`."""
     text = PROGRAM.format(own=own, body="\n".join(f"    {line}" for line in lines))
-    plan, _ = plan_sources([("main.py", Path("/nowhere/main.py"), text)], layout="auto")
+    plan, _ = plan_sources([("main.py", Path("/nowhere/main.py"), text)], layout="auto", marks=False)
     return plan.sites[0].outputs[1].layout
 
 
