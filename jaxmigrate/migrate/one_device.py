@@ -8,6 +8,7 @@ followed by their last parts alone: one that is followed too far costs a line of
 from __future__ import annotations
 
 import ast
+import sys
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple, cast
@@ -23,6 +24,7 @@ TAKES_ONE = frozenset({"unreplicate", "get_first", "device_put"})
 DISPLAYS = ast.Tuple | ast.List | ast.Dict | ast.IfExp | ast.BoolOp | ast.Starred | ast.keyword | ast.NamedExpr
 HOLDERS = DISPLAYS | ast.Call | ast.Attribute | ast.Subscript
 FETCHES = frozenset({"int", "float", "bool", "str", "len", "device_get", "tolist"})
+MOST = 20_000  # expressions that names are followed to: what leads to more leads everywhere
 DEEPEST = 3  # functions that make functions that make maps, and parameters that are given parameters
 KEEPS_ARGUMENTS = frozenset({"jit", "wraps", "append"})  # of a function that they are given
 Place = tuple[ast.expr, Module]
@@ -99,11 +101,11 @@ def may_give_one_device(reference: Reference, resolver: Resolver, changed: Colle
 def _any_alone(
     start: Place, level: int, places: Collection[int] | None, resolver: Resolver, changed: Collection[ast.AST]
 ) -> bool:
-    uses = _Uses(resolver)
+    uses = _Uses(resolver, MOST)
     uses.follow(start, level)
     if places is not None and _is_of_method(start):
         places = {*places, *(place - 1 for place in places)}  # a call on an object does not name it among the rest
-    return any(
+    return uses.is_lost or any(
         uses.lies_alone(node, module, changed)
         for arguments, module, _ in uses.given
         for i, node in enumerate(arguments)
@@ -129,11 +131,14 @@ class _Given(NamedTuple):
 class _Uses:
     """Where a map goes: the names that it has, and what it is given under them.
 
-    The level of a node is how often it is called until what comes out is what the map returns, less one.
+    The level of a node is how often it is called until what comes out is what the map returns, less one. A way that
+    leads to more than `most` expressions is lost: it is followed no further.
     """
 
-    def __init__(self, resolver: Resolver) -> None:
+    def __init__(self, resolver: Resolver, most: int = sys.maxsize) -> None:
         self.resolver = resolver
+        self.most = most
+        self.is_lost = False
         self.given: list[_Given] = []
         self.calls: list[tuple[ast.Call, Module]] = []
         self.hidden = False
@@ -147,12 +152,16 @@ class _Uses:
             if level > DEEPEST or (node, level) in self._seen:
                 continue
             self._seen.add((node, level))
+            if len(self._seen) > self.most:
+                self.is_lost = True
+                return
             waiting += self._next(node, module, level)
 
     def follow_all(self, name: str) -> None:
         """Lists what is given to whatever goes by a name."""
         for node, module, level in self._mentions([name], 0):
-            self.follow((node, module), level)
+            if not self.is_lost:
+                self.follow((node, module), level)
 
     def _next(self, node: ast.expr, module: Module, level: int) -> Iterator[tuple[ast.expr, Module, int]]:
         """The expressions that have a node's value next."""
@@ -199,9 +208,16 @@ class _Uses:
             if not name or (name, level) in self._seen:
                 continue
             self._seen.add((name, level))
+            yield from ((node, module, level) for node, module in self._named().get(name, ()))
+
+    def _named(self) -> dict[str, list[Place]]:
+        """The nodes of a project that mention each name."""
+        known = cast("dict[str, list[Place]]", self.resolver.remembered.setdefault("nodes by name", {}))
+        if not known:
             for module in self.resolver.project.program:
-                if name in module.text:
-                    yield from ((node, module, level) for node in module.table.named.get(name, ()))
+                for name, nodes in module.table.named.items():
+                    known.setdefault(name, []).extend((node, module) for node in nodes)
+        return known
 
     def _parameter(self, call: ast.Call, node: ast.expr) -> Iterator[str]:
         """The parameter that an argument is for, in functions of the project with the name that is called."""
@@ -231,7 +247,7 @@ class _Uses:
         if depth == DEEPEST or not isinstance(node, ast.Name):
             return False
         passed = self._passed(node, module)
-        return any(self.lies_alone(one, where, changed, depth + 1) for one, where in passed)
+        return passed is None or any(self.lies_alone(one, where, changed, depth + 1) for one, where in passed)
 
     def is_array(self, node: ast.expr, module: Module, changed: Collection[ast.AST]) -> bool:
         """Whether nothing but one slice, or what is put on a device, is given; a display of some may hold numbers."""
@@ -239,20 +255,33 @@ class _Uses:
         plain = not any(isinstance(value, DISPLAYS) for value in values)
         return bool(values) and plain and all(self._takes_one(value, changed) for value in values)
 
-    def _passed(self, node: ast.Name, module: Module) -> Iterator[Place]:
-        """What calls give for the parameter that a name is, of a function with a name or one called where it stands."""
+    def _passed(self, node: ast.Name, module: Module) -> list[Place] | None:
+        """What calls give for the parameter that a name is, of a function with a name or one called where it stands.
+
+        None where the function's name leads everywhere.
+        """
         owner = module.table.parents.get(cast("ast.AST", node))
         while owner is not None and not (isinstance(owner, FunctionNode) and node.id in _passed_names(owner)):
             owner = module.table.parents.get(owner)
         if not isinstance(owner, FunctionNode):
-            return
-        uses, place = _Uses(self.resolver), _passed_names(owner).index(node.id)
+            return []
+        place = _passed_names(owner).index(node.id)
         if isinstance(owner, ast.Lambda):
+            uses = _Uses(self.resolver, MOST)
             uses.follow((owner, module), 0)
         else:
-            uses.follow_all(owner.name)
-        for arguments, where, _ in uses.given:
-            yield from ((one, where) for one in arguments[place : place + 1])
+            uses = self._uses_of(owner.name)
+        if uses.is_lost:
+            return None
+        return [(one, given.module) for given in uses.given for one in given.arguments[place : place + 1]]
+
+    def _uses_of(self, name: str) -> _Uses:
+        """What is given to whatever goes by a name: found once for a program."""
+        known = cast("dict[str, _Uses]", self.resolver.remembered.setdefault("uses by name", {}))
+        if name not in known:
+            known[name] = _Uses(self.resolver, MOST)
+            known[name].follow_all(name)
+        return known[name]
 
     def _takes_one(self, node: ast.expr, changed: Collection[ast.AST]) -> bool:
         """Whether an expression holds something of one device; a plain `x[0]` only where it is not computed with."""
