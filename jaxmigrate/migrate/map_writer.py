@@ -77,6 +77,8 @@ class MapWriter:
     # the parts of a map
 
     def _axis(self, plan: MapPlan) -> str | Part:
+        if plan.axis_source:
+            return plan.axis_source
         return plan.axis if isinstance(plan.axis, ast.expr) else f"{self.quote}{plan.axis}{self.quote}"
 
     def _specs(self, plan: MapPlan) -> Specs:

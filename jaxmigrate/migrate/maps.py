@@ -88,6 +88,7 @@ class MapPlan:
     named: dict[Place, NamedTuple] = field(default_factory=dict)
     choice: SiteChoice | None = None
     given_by_keyword: bool = False
+    axis_source: str = ""  # what the axis is called in the module of the alias that the site goes by
     mesh: str = ""  # what the mesh of the devices that pmap is given is called above the statement of a site
 
     @property
@@ -137,6 +138,7 @@ def of_choice(choice: SiteChoice, resolver: Resolver, module: Module) -> MapPlan
         named=dict(choice.tree.named),
         choice=choice,
         given_by_keyword=any(call.keywords for call in _near_calls(site, resolver)),
+        axis_source=_axis_of_alias(site),
     )
 
 
@@ -266,6 +268,7 @@ def of_site(site: MappedSite, resolver: Resolver, default_axis: str, *, all_devi
         names=names,
         given_by_keyword=by_keyword,
         by_name=spoken,
+        axis_source=_axis_of_alias(site),
     )
 
 
@@ -386,6 +389,18 @@ def _axis(site: MappedSite, resolver: Resolver, default: str) -> tuple[str | ast
     if node is None or argument.module is not site.module or any(_may_be_none(v) for v in values):
         return None
     return node, ""
+
+
+def _axis_of_alias(site: MappedSite) -> str:
+    """`constants.AXIS` for a site that goes by `constants.pmap`, whose axis is a constant of that module."""
+    argument = site.keyword("axis_name")
+    callee = site.callee.args[0] if isinstance(site.callee, ast.Call) and site.callee.args else site.callee
+    if argument is None or argument.module is site.module or not isinstance(callee, ast.Attribute):
+        return ""
+    root, axis = argument.module.table.root, argument.expression
+    if not (isinstance(axis, ast.Name) and isinstance(callee.value, ast.Name) and callee.attr in root.bindings):
+        return ""
+    return f"{callee.value.id}.{axis.id}" if len(root.bindings.get(axis.id, ())) == 1 else ""
 
 
 def _may_be_none(value: object) -> bool:

@@ -11,6 +11,7 @@ from types import MappingProxyType
 
 from jaxmigrate.codemod.style import Style
 from jaxmigrate.flow.layout.onlookers import Onlookers
+from jaxmigrate.migrate.aliases import aliased_sites
 from jaxmigrate.migrate.cleanup import without_leftovers
 from jaxmigrate.migrate.decide import (
     Decision,
@@ -189,8 +190,11 @@ def _plan(
         )
         for more in chosen.more if chosen is not None else ():
             modules[more.path], sites[more], decisions[more] = more, [], []
+        aliased = aliased_sites(sites, lambda site: _root(site, resolver, roots), resolver, around)
         works = [
-            FileWork(m, decisions[m], _ids(names[path], m, sites[m])) for path, m in modules.items() if path in names
+            FileWork(m, decisions[m], _ids(names[path], m, sites[m]), aliased.get(m, ()))
+            for path, m in modules.items()
+            if path in names
         ]
         writer = ProjectWriter(works, chosen, resolver, around, project, known, imported)
         new_files = writer.write()
@@ -383,6 +387,11 @@ def _reference_of(
 ) -> ReferenceNode | None:
     """The reference that a site stands under, its own or that of the alias that it uses."""
     return site.reference.node if site.reference else root_of(site.callee, site.module, resolver, roots)
+
+
+def _root(site: MappedSite, resolver: Resolver, roots: Mapping[ReferenceNode, Decision]) -> Decision | None:
+    node = _reference_of(site, resolver, roots)
+    return roots[node] if node is not None else None
 
 
 def _is_partial(call: ast.Call, module: Module, resolver: Resolver) -> bool:

@@ -6,12 +6,13 @@ import ast
 import functools
 import re
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from jaxmigrate.flow.axes import last_name
 from jaxmigrate.flow.layout.choices import SiteChoice
+from jaxmigrate.migrate.aliases import Aliased, unused_aliases
 from jaxmigrate.migrate.array_writer import ArrayWriter, Program
 from jaxmigrate.migrate.checkpoint_writer import write_checkpoints
 from jaxmigrate.migrate.counts import counts_devices, may_be_fewer
@@ -60,7 +61,7 @@ DEFAULT_AXES = ("devices", "device", "mapped_axis")
 
 @dataclass(slots=True, eq=False)
 class FileWork:
-    """One file with what was decided of it; `ids` name its sites in marks.
+    """One file with what was decided of it; `ids` name its sites in marks, `aliased` are those under aliases of pmap.
 
     After it is written: its operations, the sites that show their own shard_map, and what failed to be written with
     global arrays.
@@ -69,6 +70,7 @@ class FileWork:
     module: Module
     decisions: Sequence[Decision]
     ids: Mapping[ast.expr, str]
+    aliased: Sequence[Aliased] = ()
     operations: list[Operation] = field(default_factory=list)
     direct: set[ast.expr] = field(default_factory=set)
     failed: set[ast.expr] = field(default_factory=set)
@@ -112,6 +114,7 @@ class ProjectWriter:
         self._plans: dict[ast.expr, MapPlan | None] = {}
         self._alone: dict[Module, list[tuple[MappedSite, Alone]]] | None = None
         self._counted: dict[Module, bool] = {}
+        self._unused: dict[Decision, list[tuple[Module, Operation]]] = {}  # aliases, and what drops them
 
     def write(self) -> dict[Path, NewFile]:
         """Fills the works with their operations; the new files, by path."""
@@ -122,7 +125,10 @@ class ProjectWriter:
             return {}
         places = self._places()
         for work in self.works:
-            self._indirect |= {s.node for d in work.decisions for s in d.sites} - work.direct
+            every = {*(s.node for d in work.decisions for s in d.sites), *(one.site.node for one in work.aliased)}
+            self._indirect |= every - work.direct
+        self._unused = self._unused_aliases()
+        for work in self.works:
             work.operations, work.direct = [], set()
         self._begin()
         kinds: dict[Path, set[str]] = {}
@@ -134,7 +140,8 @@ class ProjectWriter:
                 users.setdefault(path, []).append(work.module)
                 kinds.setdefault(path, set()).update(called)
         by_module = {work.module: work for work in self.works}
-        for module, operation in self._elsewhere:
+        dropped = (one for found in self._unused.values() for one in found)
+        for module, operation in (*self._elsewhere, *dropped):
             by_module[module].operations.append(operation)
         for work in self.works:
             said = {word for one in work.operations for text in texts_of(one) for word in WORD.findall(text)}
@@ -167,6 +174,13 @@ class ProjectWriter:
             wanted = together_wanted([self.wanted[module] for module in group])
             self.wanted |= dict.fromkeys(group, wanted)
         return places
+
+    def _unused_aliases(self) -> dict[Decision, list[tuple[Module, Operation]]]:
+        """The aliases of pmap that no site needs any more, with what drops them."""
+        aliased = [one for work in self.works for one in work.aliased]
+        direct = {node for work in self.works for node in work.direct}
+        references = {d.reference.node for work in self.works for d in work.decisions}
+        return unused_aliases(aliased, direct, references, self.project, self.texts) if aliased else {}
 
     def _serves(self, text: str, users: Sequence[Module]) -> bool:
         return serves(text, together_wanted([self.wanted[module] for module in users]))
@@ -283,12 +297,14 @@ class ProjectWriter:
         return False
 
     def _under_aliases(self, work: FileWork) -> list[MappedSite]:
-        """The sites of a file with global arrays that go by an alias of pmap, and so belong to no reference."""
+        """The sites of a file that go by an alias of pmap, and so belong to no reference."""
+        found = [one.site for one in work.aliased]
         if self.chosen is None:
-            return []
-        known = {site.node for d in work.decisions for site in d.sites}
+            return found
+        known = {*(site.node for d in work.decisions for site in d.sites), *(site.node for site in found)}
         choices = self.chosen.layouts.sites.values()
-        return [c.site for c in choices if c.is_global and c.site.module is work.module and c.site.node not in known]
+        wanted = [c.site for c in choices if c.is_global and c.site.module is work.module]
+        return [*found, *(site for site in wanted if site.node not in known)]
 
     def _choice(self, site: MappedSite) -> SiteChoice | None:
         """The choice of a site that has global arrays."""
@@ -368,10 +384,16 @@ class ProjectWriter:
         """By file, the arguments that one device holds, with the sites that take them."""
         if self._alone is None:
             self._alone = {}
-            for site in (s for work in self.works for d in work.decisions if d.is_plain for s in d.sites):
+            for site in self._own_sites():
                 for argument in self._alone_of(site) or ():
                     self._alone.setdefault(argument.module, []).append((site, argument))
         return self._alone
+
+    def _own_sites(self) -> Iterator[MappedSite]:
+        """The sites that may show a map of their own."""
+        for work in self.works:
+            yield from (site for d in work.decisions if d.is_plain for site in d.sites)
+            yield from (one.site for one in work.aliased)
 
     def _alone_of(self, site: MappedSite) -> list[Alone] | None:
         """The arguments of a site that one device holds; None where not all of them can be reached."""
@@ -406,7 +428,7 @@ class ProjectWriter:
     # what stays with the map that chooses its mesh at each call
 
     def _stacked(self, work: FileWork, kept: Sequence[Decision], names: FileNames, shared: Shared) -> None:
-        replaced = [d for d in kept if d.refusal is None]
+        replaced = [d for d in kept if d.refusal is None and d not in self._unused]
         plain = [d for d in replaced if d.is_plain]
         nested = [d for d in replaced if d.nested is not None]
         inside = [d for d in replaced if d.inside]

@@ -1,0 +1,59 @@
+"""An alias of pmap goes once its sites show maps of their own, unless something else may need it."""
+
+from __future__ import annotations
+
+import pytest
+
+from jaxmigrate.migrate.project import fix_files
+
+CONSTANTS = """import functools
+
+import jax
+
+AXIS = "i"
+pmap = functools.partial(jax.pmap, axis_name=AXIS)
+"""
+MAIN = """import jax.numpy as jnp
+
+import constants
+
+
+def step(w, x):
+    return w + x
+
+
+p_step = constants.pmap(step, donate_argnums=0)
+print(p_step(jnp.ones((8, 2)), jnp.ones((8, 2))))
+"""
+BY_NAME = MAIN.replace("import constants\n", "from constants import AXIS, pmap\n\nprint(AXIS)\n").replace(
+    "constants.pmap", "pmap"
+)
+
+
+def test_it_goes_and_sites_name_its_axis() -> None:
+    after = fix_files({"constants.py": CONSTANTS, "main.py": MAIN})
+    assert after["constants.py"] == 'AXIS = "i"\n'
+    assert "in_specs=P(constants.AXIS), out_specs=P(constants.AXIS)" in " ".join(after["main.py"].split())
+
+
+def test_its_imports_go_with_it() -> None:
+    after = fix_files({"constants.py": CONSTANTS, "main.py": BY_NAME})
+    assert "pmap" not in after["constants.py"]
+    assert "from constants import AXIS\n" in after["main.py"]
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"other.py": "import constants\n\nmapper = constants.pmap\n"},
+        {"other.py": "from constants import pmap as mapper\n"},
+        {"other.py": "from constants import *\n\nprint(pmap)\n"},
+        {"other.py": "import constants\n\nprint(getattr(constants, 'pmap'))\n"},
+        {"other.py": "import constants\n\np = constants.pmap(lambda *a: sum(a), axis_size=4)\n"},
+        {"pkg/__init__.py": "from constants import pmap\n"},
+    ],
+)
+def test_it_stays_where_something_else_may_need_it(more: dict[str, str]) -> None:
+    after = fix_files({"constants.py": CONSTANTS, "main.py": MAIN, **more})
+    assert "pmap = functools.partial(shard_map_stacked, axis_name=AXIS)\n" in after["constants.py"]
+    assert "jax.shard_map(" in after["main.py"]
