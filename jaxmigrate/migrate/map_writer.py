@@ -11,12 +11,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from jaxmigrate.flow.axes import last_name
 from jaxmigrate.migrate.bodies import Body, Words, body_function
 from jaxmigrate.migrate.leading_axis import keeps_leading_axis
 from jaxmigrate.migrate.map_places import MapPlaces
 from jaxmigrate.migrate.maps import STACKED, Array, MapPlan
 from jaxmigrate.migrate.names import FileNames, names_in
 from jaxmigrate.migrate.overriding import may_be_overridden
+from jaxmigrate.migrate.runs_again import RunsAgain
 from jaxmigrate.migrate.sharing import Shared
 from jaxmigrate.migrate.specs import Specs, named
 from jaxmigrate.migrate.stable_names import StableNames
@@ -42,7 +44,8 @@ Named = ast.FunctionDef | ast.AsyncFunctionDef
 class MapWriter:
     """Writes the maps of one file.
 
-    `places` says where they stand, `stable` which names keep what they stand for.
+    `places` says where they stand, `stable` which names keep what they stand for, `again` which maps are made over and
+    over.
     """
 
     module: Module
@@ -52,6 +55,7 @@ class MapWriter:
     quote: str
     places: MapPlaces
     stable: StableNames
+    again: RunsAgain
     processes: bool
     own: bool
     ids: Mapping[ast.expr, str]
@@ -314,6 +318,8 @@ class MapWriter:
 
     def _placed(self, plan: MapPlan, mapped: ast.expr, *, wrapped: bool) -> bool:
         """Writes a map that is no decorator in the form that its place asks for."""
+        if self._hoist(plan, mapped, wrapped=wrapped):
+            return True
         if plan.mesh:
             plan = self._mesh_above(plan)
         if not (self.places.is_deferred(plan) or self._asks(plan)):
@@ -448,8 +454,14 @@ class MapWriter:
         """A function in the place of `name = pmap(f)`."""
         target = statement.targets[0]
         assert isinstance(target, ast.Name)
-        if plan.names is None and (plan.given_by_keyword or plan.by_keyword or any(a.fields for a in plan.inputs)):
+        if _needs_names(plan):
             return False
+        made = self._definition(plan, mapped, target.id, wrapped=wrapped)
+        self.operations.append(ReplaceStatement(statement, made))
+        return True
+
+    def _definition(self, plan: MapPlan, mapped: ast.expr, name: str, *, wrapped: bool) -> Code:
+        """A function with a name that maps what is mapped each time that it is traced."""
         names = plan.names
         signature = given = ", ".join(names) if names is not None else "*args"
         open_fields = self._field_specs(plan)
@@ -459,10 +471,25 @@ class MapWriter:
         decorators = self._jit_decorators(plan, self.ids[plan.site.node], specs)
         heads = "".join(f"@$decorator{i}\n" for i in range(len(decorators)))
         parts: dict[str, str | Part] = {f"decorator{i}": d for i, d in enumerate(decorators)}
-        named_first = "".join(f"{name} = {text}\n" for name, text in said.items())
-        text = f"{named_first}{heads}def {target.id}({signature}):\n{inside}    return $mapped({given})"
-        self.operations.append(ReplaceStatement(statement, code(text, mapped=made, axis=self._axis(plan), **parts)))
+        named_first = "".join(f"{one} = {text}\n" for one, text in said.items())
+        text = f"{named_first}{heads}def {name}({signature}):\n{inside}    return $mapped({given})"
+        return code(text, mapped=made, axis=self._axis(plan), **parts)
+
+    def _hoist(self, plan: MapPlan, mapped: ast.expr, *, wrapped: bool) -> bool:
+        """A function above the one that maps at each of its calls: jit would compile anew, which pmap does not."""
+        place = self.again.place(plan, mapped)
+        if place is None or _needs_names(plan) or not self.stable.is_stable(plan, [mapped]):
+            return False
+        name = self.names.free(f"sharded_{last_name(mapped)}")
+        self.operations.append(Before(place, self._definition(plan, mapped, name, wrapped=wrapped)))
+        self.operations.append(Replace(plan.site.node, code(name)))
         return True
+
+
+def _needs_names(plan: MapPlan) -> bool:
+    """Whether a function around a map needs the names of its parameters, and these are not known."""
+    fields = any(a.fields for a in plan.inputs)
+    return plan.names is None and (plan.given_by_keyword or bool(plan.by_keyword) or fields)
 
 
 def _by_name(plan: MapPlan, fun: str | Part) -> str | Part:

@@ -26,6 +26,7 @@ from jaxmigrate.migrate.maps import MapPlan, of_choice, of_site
 from jaxmigrate.migrate.names import FileNames
 from jaxmigrate.migrate.nested_code import inner_axis_lines, inside_lines, inside_names, nested_lines
 from jaxmigrate.migrate.one_device import Alone, arguments_alone
+from jaxmigrate.migrate.runs_again import RunsAgain
 from jaxmigrate.migrate.shared_module import Location, locations
 from jaxmigrate.migrate.sharing import (
     NAMES,
@@ -243,6 +244,7 @@ class ProjectWriter:
             quote,
             map_places,
             StableNames(module, self.resolver, map_places),
+            RunsAgain(module, self.project),
             processes,
             self.program.own,
             work.ids,
@@ -348,9 +350,7 @@ class ProjectWriter:
         texts = [m.text for m in self.project.named]
         known = Counter(
             axis.value
-            for work in self.works
-            for decision in work.decisions
-            for site in decision.sites
+            for site in self._own_sites()
             if isinstance(axis := axis_of(site, self.resolver), Constant) and isinstance(axis.value, str)
         )
         if known and not any("NameError" in text for text in texts):

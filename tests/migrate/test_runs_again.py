@@ -1,0 +1,94 @@
+"""A map that is made at each call of a function is made once: jit would compile it anew, which pmap does not."""
+
+from __future__ import annotations
+
+import pytest
+
+from jaxmigrate.migrate.project import fix_files
+
+HEAD = """import functools
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+
+def step(x):
+    return lax.psum(x, "i")
+
+
+class Model:
+    def apply(self, x):
+        return x
+
+
+"""
+END = """
+
+x = jnp.ones((jax.device_count(), 2))
+for _ in range(3):
+    print(evaluate(x))
+"""
+AGAIN = {
+    "at each call": "def evaluate(x):\n    return jax.pmap(step, 'i')(x)\n",
+    "with a name": "def evaluate(x):\n    p_step = jax.pmap(step, 'i')\n    return p_step(x)\n",
+    "in a loop": "for _ in range(3):\n    y = jax.pmap(step, 'i')(jnp.ones((8, 2)))\nevaluate = abs\n",
+    "in a comprehension": "def evaluate(x):\n    return [jax.pmap(step, 'i')(x) for _ in range(2)]\n",
+    "by way of another": """def inner(x):
+    return jax.pmap(step, 'i')(x)
+
+
+def evaluate(x):
+    return inner(x)
+""",
+    "of a closure": """def make(n):
+    def own(x):
+        return n * x
+    return lambda x: jax.pmap(own)(x)
+
+
+evaluate = make(2)
+""",
+    "donated": "def evaluate(x):\n    return jax.pmap(step, 'i', donate_argnums=(0,))(x)\n",
+}
+ONCE = {
+    "at one call": """def once(x):
+    return jax.pmap(step, 'i')(x)
+
+
+evaluate = abs
+print(once(jnp.ones((8, 2))))
+""",
+    "of a new function": "def evaluate(x):\n    return jax.pmap(lambda x: step(x), 'i')(x)\n",
+    "of a function of its own": "def evaluate(x):\n    def own(x):\n        return x\n    return jax.pmap(own)(x)\n",
+    "of one that is set anew": """def evaluate(x):
+    return jax.pmap(step, 'i')(x)
+
+
+step = functools.partial(step)
+""",
+    "of an object that may change": """def make(model):
+    def run(x):
+        return jax.pmap(model.apply)(x)
+    return run
+
+
+evaluate = make(Model())
+""",
+}
+
+
+def shown(text: str) -> str:
+    return fix_files({"main.py": HEAD + text + END}, layout="auto")["main.py"]
+
+
+@pytest.mark.parametrize("name", AGAIN)
+def test_what_runs_again_is_mapped_once(name: str) -> None:
+    after = shown(AGAIN[name])
+    assert "def sharded_" in after
+    assert "jax.jit(jax.shard_map" not in "".join(after.split())
+
+
+@pytest.mark.parametrize("name", ONCE)
+def test_what_does_not_is_mapped_in_place(name: str) -> None:
+    assert "def sharded_" not in shown(ONCE[name])
