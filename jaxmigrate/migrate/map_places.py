@@ -7,12 +7,14 @@ import re
 from dataclasses import dataclass
 
 from jaxmigrate.flow.axes import last_name
+from jaxmigrate.migrate.counts import COUNTED, LISTED
 from jaxmigrate.migrate.maps import MapPlan
 from jaxmigrate.migrate.names import names_in
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.scopes import FunctionNode
 from jaxmigrate.sources.notebooks.magics import MARK
 
+DEVICES = frozenset((*COUNTED, *LISTED, "process_index", "process_count"))
 Named = ast.FunctionDef | ast.AsyncFunctionDef
 
 
@@ -91,11 +93,25 @@ class MapPlaces:
         if holder is None:
             called = self.module.table.parents.get(plan.site.node)
             at_once = isinstance(called, ast.Call) and called.func is plan.site.node
-            return not (at_once or runs_as_script(plan.site.node, self.module))
+            return not (at_once or runs_as_script(plan.site.node, self.module) or self._has_asked(plan.site.node))
         if isinstance(holder, ast.Lambda):
             return True
         return holder.name in self.run_at_import or (
             self._is_in_class(holder) and self._class_of(holder) in self.run_at_import
+        )
+
+    def _has_asked(self, site: ast.expr) -> bool:
+        """Whether importing the file has asked for the devices before it comes to a site: its backend runs by then."""
+        calls = (call for call in self.module.table.calls if call.lineno < site.lineno)
+        return any(last_name(call.func) in DEVICES and self._is_at_top(call) for call in calls)
+
+    def _is_at_top(self, node: ast.AST) -> bool:
+        """Whether code runs whenever its file is imported."""
+        statement = self.module.table.statement_of(node)
+        return (
+            statement in self.module.tree.body
+            and not isinstance(statement, ast.If | ast.Try | ast.For | ast.While | ast.ClassDef | Named)
+            and self.holder(node) is None
         )
 
     def holder(self, node: ast.AST | None) -> FunctionNode | None:

@@ -13,7 +13,7 @@ from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.scopes import all_parameters
 from jaxmigrate.program.sites import MappedSite, listed, literal_of, mapped_function
-from jaxmigrate.program.values import Argument, Constant, Parameter
+from jaxmigrate.program.values import Argument, Constant, External, Parameter
 
 UNUSUAL = ("axis_size", "backend")  # what only a mesh that is chosen at each call can say
 ALIKE = 3  # outputs of one spec that are easier to read as one
@@ -280,7 +280,7 @@ def _with_static(inputs: Sequence[Array], static: Collection[int], count: int) -
 
 def _has_keywords(inputs: Sequence[Array], site: MappedSite, resolver: Resolver) -> bool:
     """Whether some call gives arguments by keyword: for certain where in_axes leaves pmap nothing else to map."""
-    return not any(a.split for a in inputs) or any(call.keywords for call, _ in calls_of(site, resolver))
+    return not any(a.split for a in inputs) or any(call.keywords for call, _ in _calls(site, resolver))
 
 
 def _with_keywords(
@@ -293,7 +293,7 @@ def _with_keywords(
     """
     if axes == (STACKED,) or not _has_keywords(axes, site, resolver):
         return axes
-    calls = [call for call, _ in calls_of(site, resolver)]
+    calls = [call for call, _ in _calls(site, resolver)]
     given = {(len(c.args) + _has_receiver(site, c), frozenset(k.arg or "" for k in c.keywords)) for c in calls}
     if any(map(_is_open, calls)) or hides_arguments(site, resolver) or len(given) != 1:
         return None
@@ -327,9 +327,32 @@ def _as_calls_say(
 
 def _near_calls(site: MappedSite, resolver: Resolver) -> list[ast.Call]:
     """The calls of what a site maps, found by its names: those of its own file, where there are some."""
-    found = calls_of(site, resolver)
+    found = _calls(site, resolver)
     near = [call for call, module in found if module is site.module]
     return near or [call for call, _ in found]
+
+
+def _calls(site: MappedSite, resolver: Resolver) -> list[tuple[ast.Call, Module]]:
+    """The calls of what a site maps: those by its names that are none of a library and that it would not refuse."""
+    return [
+        (call, module)
+        for call, module in calls_of(site, resolver)
+        if not isinstance(resolver.value(call.func, module), External) and _takes(site, call, resolver)
+    ]
+
+
+def _takes(site: MappedSite, call: ast.Call, resolver: Resolver) -> bool:
+    """Whether what a site maps takes the arguments of a call, as far as both are known."""
+    function, bound = mapped_function(site, resolver)
+    if function is None or _is_open(call):
+        return True
+    arguments, names = function.node.args, function.passed_names()
+    first, keywords = len(call.args) + _has_receiver(site, call), {k.arg for k in call.keywords}
+    others = {p.arg for p in arguments.kwonlyargs}
+    required = {*names[: len(names) - len(arguments.defaults)]} - bound
+    too_many = first > len(names) and arguments.vararg is None
+    unknown = not arguments.kwarg and bool(keywords - {*names, *others})
+    return not (too_many or unknown or required - {*names[:first], *keywords})
 
 
 def _has_receiver(site: MappedSite, call: ast.Call) -> bool:

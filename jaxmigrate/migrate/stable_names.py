@@ -36,7 +36,10 @@ class StableNames:
         read = [n for node in nodes if not isinstance(node, ast.Lambda) for n in ast.walk(node)]
         if any(isinstance(n, ast.Attribute) and self._is_set(n, plan.site.node) for n in read):
             return False
-        return all(self._is_fixed(name) for name in names_in([*nodes, *more]))
+        named = [n for node in nodes for n in (_defaults(node) if isinstance(node, ast.Lambda) else [node])]
+        return all(
+            self._is_fixed(name) for name in names_in([*named, *more])
+        )  # a lambda reads its own when it is called
 
     def _is_known(self, node: ast.Attribute) -> bool:
         """Whether an attribute is a method of the program, or a function of a module."""
@@ -116,3 +119,7 @@ def _is_plain(node: ast.expr) -> bool:
         parts = [*node.args, *(k.value for k in node.keywords)]
         return all(isinstance(p, ast.Name | ast.Attribute | ast.Constant | ast.Lambda) or _is_plain(p) for p in parts)
     return isinstance(node, ast.Tuple) and all(map(_is_plain, node.elts))
+
+
+def _defaults(node: ast.Lambda) -> list[ast.expr]:
+    return [*node.args.defaults, *(d for d in node.args.kw_defaults if d is not None)]

@@ -117,7 +117,7 @@ def test_decorators_below_the_map_stay_with_what_is_mapped() -> None:
     ],
 )
 def test_what_every_call_gives_by_keyword_is_mapped_over_its_first_axis(call: str, specs: str) -> None:
-    text = "import jax\n\n\ndef f(n, x, y, z=0):\n    return n + x + y + z\n\n\n"
+    text = "import jax\n\n\ndef f(n, x, y=0, z=0):\n    return n + x + y + z\n\n\n"
     after = fixed(f"{text}p = jax.pmap(f, 'i', in_axes=(None, 0))\nx = y = jax.numpy.arange(8.0)\nprint({call})\n")
     assert ("shard_map_stacked" in after) is (not specs)
     assert not specs or f"in_specs={specs}" in after
