@@ -152,7 +152,7 @@ class MapWriter:
         if not (self.processes and any(self._is_local(a) or a.local_fields for a in plan.everything)):
             return ""
         is_open = any(a.local_fields and a.is_open for a in plan.everything)
-        if (plan.devices is not None and not plan.mesh) or is_open or not plan.axis_name:
+        if (plan.devices is not None and not plan.mesh) or is_open:
             return None
         if plan.choice is None and not all(a.split for a in plan.outputs):
             return None  # a process's own array, which what is the same on all devices is not

@@ -44,6 +44,7 @@ HOMES = (
     ("jax._src.random.", "jax.random."),
 )
 MOST_VALUES = 16
+MOST_COPIES = 64  # of the elements of a literal
 
 
 def canonical(name: str) -> str:
@@ -458,13 +459,30 @@ class Resolver:
 
     def literal(self, argument: Argument) -> object:
         """The literal that an argument is or stands for, `...` where it is only known at run time."""
-        if argument.expression is None:
-            return ...
+        return self._literal(argument.expression, argument.module) if argument.expression is not None else ...
+
+    def _literal(self, node: ast.expr, module: Module) -> object:
         try:
-            return ast.literal_eval(argument.expression)
+            return ast.literal_eval(node)
         except ValueError:
-            found = self.value(argument.expression, argument.module)
-            return found.value if isinstance(found, Constant) else self._ranged(argument.expression, argument.module)
+            found = self.value(node, module)
+            if isinstance(found, Constant):
+                return found.value
+            return self._joined(node, module) if isinstance(node, ast.BinOp) else self._ranged(node, module)
+
+    def _joined(self, node: ast.BinOp, module: Module) -> object:
+        """The elements of `(0,) * 5 + (None,)`, `...` for anything else."""
+        parts = [self._literal(one, module) for one in (node.left, node.right)]
+        match node.op, parts:
+            case ast.Add(), [tuple(left), tuple(right)]:
+                return left + right
+            case ast.Add(), [list(left), list(right)]:
+                return left + right
+            case ast.Mult(), [tuple(left), int(count)] if count <= MOST_COPIES:
+                return left * count
+            case ast.Mult(), [list(left), int(count)] if count <= MOST_COPIES:
+                return left * count
+        return ...
 
     def _ranged(self, node: ast.expr, module: Module) -> object:
         """The numbers of `list(range(1, 4))`, `...` for anything else."""

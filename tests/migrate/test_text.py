@@ -328,3 +328,10 @@ def test_what_is_shared_stands_below_the_imports(gap: str) -> None:
     assert f"    scale = 2\n{gap}    def once(w, x):\n" in after
     assert "NamedSharding, PartitionSpec as P\n\n\n@functools.cache\ndef get_mesh():\n" in after
     assert after.count("Mesh(jax.devices()") == 1
+
+
+@pytest.mark.parametrize("axes", ["(0,) * 2 + (None,)", "tuple([0, 0]) + (None,)", "(0, 0) + REST"])
+def test_axes_that_are_put_together(axes: str) -> None:
+    text = "import jax\nREST = (None,)\np = jax.pmap(lambda x, y, n: x + y * n, 'i', in_axes=AXES)\n"
+    after = fixed(text.replace("AXES", axes) + "print(p(jax.numpy.ones(8), jax.numpy.ones(8), 2))\n")
+    assert ("P(),)" in "".join(after.split()) or "P())" in "".join(after.split())) is ("tuple" not in axes)
