@@ -17,6 +17,7 @@ from jaxmigrate.flow.old_names import TARGET
 from jaxmigrate.program.modules import Module, Project, parse_module, read_utf8
 from jaxmigrate.program.newer import described
 from jaxmigrate.program.resolve import Resolver
+from jaxmigrate.program.sites import mapped_sites
 from jaxmigrate.records import replace
 from jaxmigrate.rules import checks
 from jaxmigrate.sources import SourceError, SourceFile, error_in
@@ -59,6 +60,12 @@ def ask(
         facts = Facts(tuple(modules), Resolver(project), names)
         facts.resolver.remembered[TARGET] = target
         return sorted(finding for check in checks().values() for finding in check(facts))
+
+
+def maps_in(modules: Sequence[Module], project: Project) -> int:
+    """How many sites of pmap some modules have, as far as these say its name."""
+    resolver = Resolver(project)
+    return sum(len(mapped_sites(module, resolver)) for module in modules if "pmap" in module.text)
 
 
 def in_cells(findings: Iterable[Finding], sources: Iterable[SourceFile]) -> list[Finding]:

@@ -150,6 +150,7 @@ def _result(
         titles=_titles() if options.statistics or options.format == "sarif" else {},
         pages=_pages(findings) if options.format == "sarif" else {},
         shard="" if part is None else str(part.shard),
+        maps=sum(one.maps for found in examined for one in found) if part is None else 0,
     )
 
 
@@ -274,6 +275,9 @@ def _tell_the_rest(result: LintResult, format_name: str, remark: str) -> None:
 
 def _summary(result: LintResult) -> str:
     looked_at = f"{plural(len(result.files), 'file')} checked{f' in shard {result.shard}' if result.shard else ''}"
+    if result.maps:
+        whose = "its" if result.maps == 1 else "their"
+        looked_at += f"; {plural(result.maps, 'site')} of pmap: `jaxmigrate fix --diff` shows {whose} rewrite"
     if not result.findings:
         return f"no findings, {looked_at}"
     files = len({finding.path for finding in result.findings})

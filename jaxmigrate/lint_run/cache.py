@@ -30,12 +30,14 @@ class Examined(NamedTuple):
         errors: Files that could not be read, decoded or parsed.
         marks: The comments that ask for silence, by file name.
         skipped: Notebooks in other languages, with the reason.
+        maps: How many sites of pmap they have.
     """
 
     findings: tuple[Finding, ...]
     errors: tuple[SourceError, ...]
     marks: Mapping[str, tuple[Mark, ...]]
     skipped: tuple[SourceError, ...] = ()
+    maps: int = 0
 
 
 class Disk:
@@ -121,6 +123,7 @@ class Cache:
                     for name, found in known["marks"].items()
                 },
                 tuple(SourceError(**error) for error in known["skipped"]),
+                known["maps"],
             )
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             return None
@@ -137,6 +140,7 @@ class Cache:
             "errors": [error.to_json() for error in examined.errors],
             "marks": dict(examined.marks),
             "skipped": [error.to_json() for error in examined.skipped],
+            "maps": examined.maps,
         }
         place = self._place(piece)
         mine = place.with_suffix(f".{os.getpid()}")

@@ -86,8 +86,8 @@ def _looked_at(piece: Piece, names: Mapping[Path, str], disk: Disk, files: Seque
                 marked[name] = found
             if concerns(source.text):
                 concerned.append(source)
-    findings, unparsed = _asked(concerned, piece, names, disk) if concerned else ([], [])
-    return Examined(tuple(findings), (*errors, *unparsed), marked, tuple(skipped))
+    findings, unparsed, maps = _asked(concerned, piece, names, disk) if concerned else ([], [], 0)
+    return Examined(tuple(findings), (*errors, *unparsed), marked, tuple(skipped), maps)
 
 
 def _skipped(source: SourceFile) -> list[SourceError]:
@@ -144,9 +144,9 @@ def _is_notebook_of_interest(raw: bytes) -> bool:
 
 def _asked(
     sources: Sequence[SourceFile], piece: Piece, names: Mapping[Path, str], disk: Disk
-) -> tuple[list[Finding], list[SourceError]]:
-    """What the rules find in the files of a piece that concern them, and what does not parse."""
-    from jaxmigrate.linting import ask, in_cells, parsed, without_collector
+) -> tuple[list[Finding], list[SourceError], int]:
+    """What the rules find in the files of a piece that concern them, what does not parse, and how many sites map."""
+    from jaxmigrate.linting import ask, in_cells, maps_in, parsed, without_collector
     from jaxmigrate.program.modules import Project
 
     with without_collector():
@@ -160,7 +160,7 @@ def _asked(
         if disk.remembers:
             for folder, entries in project.listings.items():
                 disk.note_listing(folder, entries)
-    return findings, errors
+        return findings, errors, maps_in(modules, project)
 
 
 def _found(

@@ -23,6 +23,7 @@ class LintResult:
         titles: The rules' titles by code.
         pages: The pages, in Markdown, of the rules that found something.
         shard: Which part of the whole this is, such as `2/4`; empty where it is the whole.
+        maps: How many sites of pmap the files have.
     """
 
     findings: Sequence[Finding]
@@ -33,6 +34,7 @@ class LintResult:
     titles: Mapping[str, str] = made(factory=dict)
     shard: str = ""
     pages: Mapping[str, str] = made(factory=dict)
+    maps: int = 0
 
     def statistics(self) -> list[tuple[str, int]]:
         """How often each rule fired, the most frequent first."""
