@@ -82,7 +82,24 @@ def choose(
         return module.path in texts and can_hold(module)
 
     trust = trust if trust is not None else Trust()
-    found = layouts(resolver, active, candidates, around.processes, around.guarded, axis, editable, onlookers, trust)
+    found = Layouts()
+    for own_onlookers in onlookers.programs(module.path for module in active):
+        own_resolver = _of_program(resolver, own_onlookers)
+        own_modules = [module for module in active if module.path in own_onlookers.given]
+        own_sites = {node: site for node, site in candidates.items() if site.module in own_modules}
+        found.add(
+            layouts(
+                own_resolver,
+                own_modules,
+                own_sites,
+                around.processes,
+                around.guarded,
+                axis,
+                editable,
+                own_onlookers,
+                trust,
+            )
+        )
     every = {**sites, **outside}
     own = around.processes and _gives_shared(every, found)
     program = replace(program, unlike=_may_be_unlike(every, found, resolver), own=own)
@@ -92,6 +109,14 @@ def choose(
     squeezed = {s.function.module for c in found.sites.values() if c.is_global for s in c.squeezes}
     more = {*(c.op.module for c in found.ops), *(c.module for c in found.calls), *squeezed} - set(modules.values())
     return Chosen(found, program, tuple(sorted(more, key=lambda m: m.path)), axis)
+
+
+def _of_program(resolver: Resolver, onlookers: Onlookers) -> Resolver:
+    """What resolves names within one program of a project: what other programs replace and hold is none of it."""
+    named = [module for module in resolver.project.named if module.path in onlookers.given]
+    if len(named) == len(resolver.project.named):
+        return resolver
+    return Resolver(resolver.project.part(named, onlookers.beside({module.path for module in named})))
 
 
 def _may_be_unlike(sites: Mapping[Module, Sequence[MappedSite]], found: Layouts, resolver: Resolver) -> bool:

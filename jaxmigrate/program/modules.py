@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import copy
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -189,6 +190,13 @@ class Project:
         self._holding.clear()  # their texts are decoded by what they declare
         self._known |= frozenset(found)
         self.named += tuple(found.values())
+
+    def part(self, named: Iterable[Module], beside: Iterable[Module]) -> Project:
+        """One program among those of the project: the same files, of which these are named and loaded with them."""
+        self._common, self._in_memory  # noqa: B018 - as the whole project has them
+        found = copy.copy(self)  # what was parsed and looked up is shared
+        found.named, found.beside = tuple(named), tuple(beside)
+        return found
 
     @property
     def program(self) -> tuple[Module, ...]:

@@ -144,6 +144,13 @@ class Layouts:
     ops: list[OpChoice] = field(default_factory=list)
     together: list[frozenset[Module]] = field(default_factory=list)
 
+    def add(self, other: Layouts) -> None:
+        """Takes in those of another program of the project."""
+        self.sites |= other.sites
+        self.calls += other.calls
+        self.ops += other.ops
+        self.together += other.together
+
     @cached_property
     def replaced(self) -> frozenset[ast.expr]:
         """The nodes of the operations on arrays that are all global now; to be asked when `ops` is complete."""

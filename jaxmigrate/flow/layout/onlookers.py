@@ -9,6 +9,7 @@ themselves. What may run in one process with those modules is parsed all the sam
 from __future__ import annotations
 
 import ast
+import copy
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
@@ -59,18 +60,19 @@ class Onlookers:
 
     `unread` are those that may take part in a way that fix cannot follow, since they import by string, or since only a
     later Python than this one parses them: by path, the files whose names each can use, with these names. `given` are
-    those that are sure to be of one program: there any import by a string counts, elsewhere one that fits.
+    those that are sure to be of one program: there any import by a string counts, elsewhere one that fits. `beneath`
+    are the files found so far that those that take part import, directly or not.
     """
 
     def __init__(self, project: Project, texts: Mapping[Path, str], given: Collection[Path] | None = None) -> None:
         self._project = project
         self._texts = texts
-        self._given = texts if given is None else given
+        self.given = texts if given is None else given
         self._words: dict[Path, frozenset[str]] = {}
         self._any: dict[Path, bool] = {}
         self._methods: dict[Path, frozenset[str]] = {}
         self._settings: dict[Path, frozenset[str]] = {}
-        self._beneath: set[Path] = set()
+        self.beneath: set[Path] = set()
         self._noted = False
         self._importers: dict[Path, set[Path]] = {}
         self._by_string: list[Path] = []
@@ -88,7 +90,7 @@ class Onlookers:
             name = import_name(source)
             quoted = re.compile(rf"""["'][^"'\n]*\b{re.escape(name)}\b""")
             loading = self._loading(source)
-            others = (p for p in self._by_string if p not in joined and (p in self._given or p in loading))
+            others = (p for p in self._by_string if p not in joined and (p in self.given or p in loading))
             found |= {p for p in others if name in self._text(p) and quoted.search(self._text(p))}
             for path in loading:
                 self._note_use(path, source, names[source], ROUND_NAMES - STRING_IMPORTS)
@@ -113,8 +115,27 @@ class Onlookers:
 
     def beside(self, named: Collection[Path]) -> list[Module]:
         """The modules that may run together with some, which are not among them."""
-        together = self._together(named)
+        together = self.together(named)
         return self._parsed(together.difference(named))
+
+    def programs(self, sources: Iterable[Path]) -> list[Onlookers]:
+        """The programs of which some files are parts: what one of them says and does never reaches another.
+
+        Two files are of one program where some file may run with both of them. Each program is given its own files.
+        """
+        apart = self._of(frozenset())
+        found: list[set[Path]] = []
+        for source in sources:
+            whole = apart.together([source])
+            shared = [other for other in found if not other.isdisjoint(whole)]
+            found = [other for other in found if other.isdisjoint(whole)] + [whole.union(*shared)]
+        return [self._of(frozenset(whole)) for whole in found]
+
+    def _of(self, given: Collection[Path]) -> Onlookers:
+        self._note_importers()
+        found = copy.copy(self)  # what was read is shared
+        found.given, found.beneath, found.unread = given, set(), {}
+        return found
 
     def importing(self, source: Path) -> frozenset[Path]:
         """The files that import one, or may load it by a string that says its name."""
@@ -135,21 +156,21 @@ class Onlookers:
         """The texts that may run together with some files, but for those that are known."""
         if len(known) == len(self._texts):
             return []
-        return [self._text(path) for path in sorted(self._together(sources)) if path not in known]
+        return [self._text(path) for path in sorted(self.together(sources)) if path not in known]
 
     def saying(self, words: re.Pattern[str], source: Path) -> list[Module | None]:
         """The modules with some words in them that may run together with one, None for each that is not parsed.
 
         Programs that import it hold it, and all that they import; by a string anything may be imported.
         """
-        together = self._together([source])
+        together = self.together([source])
         return [self._project.module(path) for path in sorted(together) if words.search(self._text(path))]
 
-    def _together(self, sources: Iterable[Path]) -> set[Path]:
+    def together(self, sources: Iterable[Path]) -> set[Path]:
         """Some files, those that import them, directly or not, and all that these import."""
         sources = list(sources)
         pending = [path for source in sources for path in (source, *self._above(source))]
-        pending += [path for path in self._by_string if path in self._given]
+        pending += [path for path in self._by_string if path in self.given]
         pending += [path for source in sources for path in self._loading(source)]
         together: set[Path] = set()
         while pending:
@@ -172,12 +193,12 @@ class Onlookers:
     def defining(self, joined: Collection[Path], name: str) -> list[Module]:
         """The modules imported by those that take part, directly or not, in which a class has a method of a name."""
         self._look_beneath(joined)
-        return self._parsed(p for p in self._beneath if p not in joined and name in self._methods_of(p))
+        return self._parsed(p for p in self.beneath if p not in joined and name in self._methods_of(p))
 
     def replacing(self, joined: Collection[Path]) -> list[Module]:
         """Those among them that may set an attribute of what they import: of a module, or of a class."""
         self._look_beneath(joined)
-        found = self._parsed(p for p in self._beneath if p not in joined and self._setting_in(p))
+        found = self._parsed(p for p in self.beneath if p not in joined and self._setting_in(p))
         return [module for module in found if any(_is_imported(n, module) for n in self._setting_in(module.path))]
 
     def _setting_in(self, path: Path) -> frozenset[str]:
@@ -189,11 +210,11 @@ class Onlookers:
 
     def _look_beneath(self, joined: Collection[Path]) -> None:
         """Finds the files that some import, directly or not."""
-        pending = [path for path in joined if path not in self._beneath]
+        pending = [path for path in joined if path not in self.beneath]
         while pending:
             path = pending.pop()
-            if path not in self._beneath:
-                self._beneath.add(path)
+            if path not in self.beneath:
+                self.beneath.add(path)
                 pending += imported_files(path, self._text(path), self._project)
 
     def _parsed(self, paths: Iterable[Path]) -> list[Module]:
@@ -285,7 +306,7 @@ class _Leading:
         self.it = it
         self.functions: set[ast.AST] = set(self._around())
         self.roots: set[ast.ClassDef] = set()
-        self.waiting = list(self._given())  # what may come to lead, as more functions and classes do
+        self.waiting = list(self.given())  # what may come to lead, as more functions and classes do
 
     def names(self) -> tuple[set[str], dict[Path, set[str]]]:
         while self._grow():
