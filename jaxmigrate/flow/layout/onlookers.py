@@ -306,7 +306,7 @@ class _Leading:
         self.it = it
         self.functions: set[ast.AST] = set(self._around())
         self.roots: set[ast.ClassDef] = set()
-        self.waiting = list(self.given())  # what may come to lead, as more functions and classes do
+        self.waiting = list(self._given())  # what may come to lead, as more functions and classes do
 
     def names(self) -> tuple[set[str], dict[Path, set[str]]]:
         while self._grow():
