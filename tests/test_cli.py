@@ -398,7 +398,7 @@ def planted(monkeypatch: pytest.MonkeyPatch) -> None:
         return [one._replace(findings=everywhere(sorted(names))) for one, names in zip(plain, named, strict=True)]
 
     monkeypatch.setattr(lint_command, "examine_all", examined)
-    stdin = lambda source, target: Examined(everywhere([source.name]), (), {})  # noqa: E731
+    stdin = lambda source, *_: Examined(everywhere([source.name]), (), {})  # noqa: E731
     monkeypatch.setattr(lint_command, "examine_text", stdin)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import asyncio
+import json
 import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -15,7 +16,10 @@ from pygls.lsp.client import LanguageClient
 
 from jaxmigrate.cli import main
 from jaxmigrate.commands import server
-from jaxmigrate.editor import Document, changes, ignored, problems
+from jaxmigrate.editor.changes import changes, ignored
+from jaxmigrate.editor.document import Document
+from jaxmigrate.editor.problems import problems
+from jaxmigrate.rule_pages import rule_pages
 
 T = TypeVar("T")
 STEP = """\
@@ -30,11 +34,20 @@ f = jax.pmap(step, axis_name="batch")
 """
 
 
+class Client(LanguageClient):
+    """A client that keeps how the server ended."""
+
+    status: int | None = None
+
+    async def server_exit(self, server: asyncio.subprocess.Process) -> None:
+        self.status = server.returncode
+
+
 class Editor:
     """A client that keeps what the server publishes."""
 
     def __init__(self, folder: Path) -> None:
-        self.client = LanguageClient("test", "1")
+        self.client = Client("test", "1")
         self.uri = (folder / "train.py").as_uri()
         self.published: asyncio.Queue[lsp.PublishDiagnosticsParams] = asyncio.Queue()
         self.text = ""
@@ -53,6 +66,21 @@ class Editor:
         document = lsp.TextDocumentItem(self.uri, "python", self.version, text)
         self.client.text_document_did_open(lsp.DidOpenTextDocumentParams(document))
         return await self.told()
+
+    async def told_of(self, uri: str) -> list[lsp.Diagnostic]:
+        """What is published next of a document or a cell, whatever else is."""
+        while (params := await asyncio.wait_for(self.published.get(), 60)).uri != uri:
+            pass
+        return list(params.diagnostics)
+
+    async def hover(self, uri: str, line: int, character: int) -> str:
+        params = lsp.HoverParams(lsp.TextDocumentIdentifier(uri), lsp.Position(line, character))
+        shown = await self.client.text_document_hover_async(params)
+        if shown is None:
+            return ""
+        assert isinstance(shown.contents, lsp.MarkupContent)
+        assert shown.contents.kind is lsp.MarkupKind.Markdown
+        return shown.contents.value
 
     def change(self, text: str) -> None:
         self.text = text
@@ -104,6 +132,7 @@ def edited(folder: Path, work: Callable[[Editor], Awaitable[T]]) -> T:
             await editor.client.shutdown_async(None)
             editor.client.exit(None)
             await editor.client.stop()  # type: ignore[no-untyped-call]
+            assert editor.client.status == 0
 
     return asyncio.run(session())
 
@@ -123,6 +152,8 @@ def test_findings_follow_what_is_written(tmp_path: Path) -> None:
         assert wrong.related_information is not None
         assert [note.location.range.start.line for note in wrong.related_information] == [7]
         assert (hint.range.start.line, hint.severity) == (7, lsp.DiagnosticSeverity.Hint)
+        assert await editor.hover(editor.uri, 5, wrong.range.start.character) == rule_pages()["JM101"].text
+        assert [await editor.hover(editor.uri, line, 0) for line in (5, 7)] == ["", ""]
 
         editor.change(STEP.replace("bacth", "bat"))
         editor.change(STEP.replace("bacth", "batch"))  # at once: only the last one is looked at
@@ -190,6 +221,100 @@ def test_the_project_has_its_say(tmp_path: Path) -> None:
     assert "ignore" in edited(tmp_path, broken)
 
 
+def test_findings_depend_on_files_that_use_it_saved_or_not(tmp_path: Path) -> None:
+    """On what maps its functions: a module of the project, through another one, and a notebook."""
+    folder = tmp_path / "project"
+    folder.mkdir()
+    (folder / "pyproject.toml").touch()
+    (folder / "between.py").write_text("from train import step\n")
+    main = "import jax\nfrom between import step\n\nf = jax.pmap(step, axis_name='batch')\n"
+    (folder / "main.py").write_text(main)
+    (folder / "unrelated.py").write_text("import jax\ng = jax.pmap(abs, axis_name='bacth')\n")
+    text = 'from jax import lax\n\n\ndef step(x):\n    return lax.psum(x, "bacth")\n'
+
+    async def work(editor: Editor) -> None:
+        (found,) = await editor.open(text)
+        assert (found.code, found.range.start.line) == ("JM101", 4)
+        (note,) = found.related_information or ()
+        assert (note.location.uri, note.location.range.start.line) == ((folder / "main.py").as_uri(), 3)
+        editor.change(text.replace("bacth", "batch"))
+        assert await editor.told() == []
+
+        uri = (folder / "main.py").as_uri()
+        other = lsp.TextDocumentItem(uri, "python", 1, main.replace("batch", "b"))  # not saved
+        editor.client.text_document_did_open(lsp.DidOpenTextDocumentParams(other))
+        assert [d.severity for d in await editor.told_of(uri)] == [lsp.DiagnosticSeverity.Hint]
+        editor.client.text_document_did_save(lsp.DidSaveTextDocumentParams(lsp.TextDocumentIdentifier(uri)))
+        assert codes(await editor.told_of(editor.uri)) == ["JM101"]
+        editor.client.text_document_did_close(lsp.DidCloseTextDocumentParams(lsp.TextDocumentIdentifier(uri)))
+
+        (folder / "main.py").unlink()
+        cells: list[Any] = [
+            {"cell_type": "code", "source": main, "outputs": [], "metadata": {}, "execution_count": None}
+        ]
+        kernel = {"language_info": {"name": "python"}}
+        book = {"cells": cells, "metadata": kernel, "nbformat": 4, "nbformat_minor": 5}
+        (folder / "main.ipynb").write_text(json.dumps(book))
+        editor.client.text_document_did_save(lsp.DidSaveTextDocumentParams(lsp.TextDocumentIdentifier(editor.uri)))
+        assert await editor.told_of(editor.uri) == []
+        editor.change(text)
+        assert codes(await editor.told_of(editor.uri)) == ["JM101"]
+
+    edited(folder, work)
+
+
+def test_notebooks_by_their_cells_or_as_files(tmp_path: Path) -> None:
+    path = tmp_path / "train.ipynb"
+    cells = ["# Training", "%matplotlib inline\nimport jax", STEP.removeprefix("import jax\n"), "f(x)"]
+    kinds = [lsp.NotebookCellKind.Markup] + 3 * [lsp.NotebookCellKind.Code]
+    uris = [f"vscode-notebook-cell:{path}#{number}" for number in range(len(cells))]
+
+    async def work(editor: Editor) -> None:
+        book = lsp.NotebookDocument(
+            path.as_uri(),
+            "jupyter-notebook",
+            1,
+            [lsp.NotebookCell(kind, uri) for kind, uri in zip(kinds, uris, strict=True)],
+        )
+        languages = ["markdown", "python", "python", "python"]
+        texts = [lsp.TextDocumentItem(u, k, 1, c) for u, k, c in zip(uris, languages, cells, strict=True)]
+        editor.client.notebook_document_did_open(lsp.DidOpenNotebookDocumentParams(book, texts))
+        assert await editor.told_of(uris[1]) == []
+        wrong, hint = await editor.told_of(uris[2])
+        assert (wrong.code, wrong.range.start.line, hint.range.start.line) == ("JM101", 4, 6)
+        assert (await editor.hover(uris[2], 4, wrong.range.start.character)).startswith("# JM101")
+        assert await editor.told_of(uris[3]) == []
+
+        editor.uri, editor.text = uris[2], cells[2]
+        (ignore,) = [a for a in await editor.actions(4) if a.title == "Ignore JM101 on this line"]
+        silent = cells[2].replace('"bacth")', '"bacth")  # jaxmigrate: ignore[JM101]')
+        assert editor.applied(ignore) == silent
+        (fix,) = await editor.actions(6)
+        assert "jax.shard_map(" in editor.applied(fix)
+
+        mended = lsp.TextDocumentContentChangeWholeDocument(cells[2].replace("bacth", "batch"))
+        change = lsp.NotebookDocumentCellContentChanges(lsp.VersionedTextDocumentIdentifier(2, uris[2]), [mended])
+        event = lsp.NotebookDocumentChangeEvent(cells=lsp.NotebookDocumentCellChanges(text_content=[change]))
+        identifier = lsp.VersionedNotebookDocumentIdentifier(2, path.as_uri())
+        editor.client.notebook_document_did_change(lsp.DidChangeNotebookDocumentParams(identifier, event))
+        assert await editor.told_of(uris[2]) == []
+
+        editor.uri = path.as_uri()
+        code = [{"cell_type": "code", "source": cell.splitlines(keepends=True), "metadata": {}} for cell in cells[1:]]
+        text = json.dumps({"cells": code, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}, indent=1)
+        editor.client.notebook_document_did_close(
+            lsp.DidCloseNotebookDocumentParams(
+                lsp.NotebookDocumentIdentifier(path.as_uri()), [lsp.TextDocumentIdentifier(uri) for uri in uris]
+            )
+        )
+        item = lsp.TextDocumentItem(editor.uri, "json", 1, text)
+        editor.client.text_document_did_open(lsp.DidOpenTextDocumentParams(item))
+        (found,) = await editor.told_of(editor.uri)
+        assert (found.code, "bacth" in text.splitlines()[found.range.start.line]) == ("JM101", True)
+
+    edited(tmp_path, work)
+
+
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
@@ -203,7 +328,7 @@ def test_the_project_has_its_say(tmp_path: Path) -> None:
 def test_where_a_comment_can_stand(line: str, expected: str | None) -> None:
     document = Document(Path("/nowhere/a.py"), STEP.replace('return "🎉", lax.psum(x, "bacth")', line))
     (finding,), _ = problems(document)
-    change = ignored(document, finding)
+    change = ignored(document, finding, lambda other: problems(other)[0])
     if expected is None:
         assert change is None
     else:

@@ -102,7 +102,7 @@ def _examined(
             found[work.project].append(one)
     for number, group in enumerate(groups):
         if any(file.kind is Kind.STDIN for file in group.files):
-            found[number].append(_examined_stdin(stdin, _target(group)))
+            found[number].append(_examined_stdin(stdin, group))
     return found
 
 
@@ -121,12 +121,13 @@ def _target(group: Located) -> Version | None:
     return target_jax(group.config, project_of(group.config, files))
 
 
-def _examined_stdin(named: Path | None, target: Version | None) -> Examined:
+def _examined_stdin(named: Path | None, group: Located) -> Examined:
     name = STDIN if named is None else named.as_posix()
     try:
-        return examine_text(decode(sys.stdin.buffer.read(), name, named), target)
+        source = decode(sys.stdin.buffer.read(), name, named)
     except SourceError as error:
         return Examined((), (error,), {})
+    return examine_text(source, _target(group), group.config.declared)
 
 
 def _result(

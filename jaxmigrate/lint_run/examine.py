@@ -12,6 +12,7 @@ from jaxmigrate.config import Version
 from jaxmigrate.findings import Finding
 from jaxmigrate.lint_run.cache import Cache, Disk, Examined
 from jaxmigrate.lint_run.pieces import Piece
+from jaxmigrate.program.declarations import NOTHING_DECLARED, Declarations
 from jaxmigrate.program.old_mentions import mentions
 from jaxmigrate.program.words import MAPS
 from jaxmigrate.sources import NOTEBOOK, SourceError, SourceFile, decode
@@ -95,17 +96,30 @@ def _skipped(source: SourceFile) -> list[SourceError]:
     return [SourceError(source.name, reason)] if reason else []
 
 
-def examine_text(source: SourceFile, target: Version | None = None) -> Examined:
-    """Looks at a text that is not on the disk, as if it lay where its path says."""
-    if not concerns(source.text):
+def examine_text(
+    source: SourceFile,
+    target: Version | None = None,
+    declared: Declarations = NOTHING_DECLARED,
+    users: Sequence[SourceFile] = (),
+    reader: Callable[[Path], str | None] | None = None,
+) -> Examined:
+    """Looks at a text that is not on the disk, as if it lay where its path says; only what is found in it counts.
+
+    `users` are files that import it; what all of them import is read by `reader`, by default from the disk.
+    """
+    if not (concerns(source.text) or users):
         return Examined((), (), {})
     from jaxmigrate.linting import ask, in_cells, parsed, place
     from jaxmigrate.program.modules import Project
 
-    modules, errors = parsed([source])
-    project = Project(modules, Disk(False).text, [place(source)], place(source).parent)
-    findings = in_cells(ask(modules, project, {place(source): source.name}, target), [source])
-    return Examined(tuple(findings), tuple(errors), {source.name: marks_of(source)}, tuple(_skipped(source)))
+    modules, errors = parsed([source, *users])
+    names = {place(source): source.name}
+    project = Project(modules, reader or Disk(False).text, names, place(source).parent)
+    project.declared = declared
+    findings, failed = _found(modules, lambda asked: ask(asked, project, names, target), names)
+    own = [error for error in (*errors, *failed) if error.path == source.name]
+    found = tuple(in_cells(findings, [source]))
+    return Examined(found, tuple(own), {source.name: marks_of(source)}, tuple(_skipped(source)))
 
 
 def _glance(name: str, path: Path, disk: Disk) -> SourceFile | None:

@@ -8,13 +8,13 @@ that lead there, and not nearly all of them. A file more or less moves each bord
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from jaxmigrate.lint_run.examine import concerns
+from jaxmigrate.lint_run.importers import Importers
 from jaxmigrate.lint_run.pieces import Piece
-from jaxmigrate.program.imports import imported_files
 from jaxmigrate.program.modules import Project, read_utf8
 
 
@@ -80,7 +80,7 @@ def leading(pieces: Sequence[Piece], own: Collection[Path]) -> list[bool]:
     if not pieces or not own:
         return [False] * len(pieces)
     project = Project((), read_utf8, common=pieces[0].common)
-    importers = _Importers(project, own)
+    importers = Importers(project, own)
     return [_has(piece, own) or any(map(importers.lead, _of_interest(piece, project))) for piece in pieces]
 
 
@@ -91,38 +91,3 @@ def _has(piece: Piece, own: Collection[Path]) -> bool:
 def _of_interest(piece: Piece, project: Project) -> Iterable[Path]:
     """The files of a piece from which rules start out; a notebook's imports are within its JSON, so it always leads."""
     return (path for _, path in piece.files if concerns(project.text(path) or ""))
-
-
-class _Importers:
-    """Which files lead to some of a set of files, remembered for every file that was asked about or passed."""
-
-    def __init__(self, project: Project, targets: Collection[Path]) -> None:
-        self._project, self._targets = project, targets
-        self._none: set[Path] = set()
-
-    def lead(self, start: Path) -> bool:
-        """Whether a file is one of the targets or imports one, directly or not."""
-        seen, waiting = {start}, [start]
-        while waiting:
-            path = waiting.pop()
-            if path in self._targets or path.suffix == ".ipynb":
-                return True
-            fresh = {*self._imported(path)} - seen - self._none
-            seen |= fresh
-            waiting += fresh
-        self._none |= seen
-        return False
-
-    def _imported(self, path: Path) -> Iterable[Path]:
-        """What a file imports, with the packages that this passes through."""
-        for found in imported_files(path, self._project.text(path) or "", self._project):
-            yield found
-            yield from packages(found, lambda init: self._project.text(init) is not None)
-
-
-def packages(path: Path, exists: Callable[[Path], bool]) -> Iterable[Path]:
-    """The `__init__.py` files of the packages that a module is in, the nearest first."""
-    for folder in path.parents:
-        if not exists(folder / "__init__.py"):
-            return
-        yield folder / "__init__.py"

@@ -1,0 +1,94 @@
+"""What the language server offers at a place in a document: a comment that silences a finding, and the rewrite."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Sequence
+
+from lsprotocol import types as lsp
+
+from jaxmigrate.commands.opened import FIX_ALL, Opened
+from jaxmigrate.config import ConfigError
+from jaxmigrate.editor.changes import Change, ignored, rewrite
+from jaxmigrate.editor.document import Document
+from jaxmigrate.editor.problems import problems
+from jaxmigrate.findings import Finding
+from jaxmigrate.sources import SourceError
+
+MIGRATES = ("pmap", "jax.", "shard_map")
+TITLE = "Rewrite pmap and old names in this file (jaxmigrate fix)"
+
+
+def offers(opened: Opened, params: lsp.CodeActionParams) -> list[lsp.CodeAction]:
+    """The actions of the kinds that the editor asks for."""
+    wanted = params.context.only
+    found: list[lsp.CodeAction] = []
+    try:
+        if _is_wanted("quickfix", wanted):
+            found += _to_ignore(opened, params)
+        found += _to_fix(opened, params)
+    except (ConfigError, SourceError) as error:
+        print(f"jaxmigrate: {error}", file=sys.stderr)
+    return found
+
+
+def _is_wanted(kind: str, wanted: Sequence[lsp.CodeActionKind | str] | None) -> bool:
+    """Whether an editor that asks for some kinds asks for this one, or for one that it belongs to."""
+    return not wanted or any(kind == str(getattr(one, "value", one)) or kind.startswith(f"{one}.") for one in wanted)
+
+
+def _to_ignore(opened: Opened, params: lsp.CodeActionParams) -> list[lsp.CodeAction]:
+    def found_in(document: Document) -> list[Finding]:
+        return problems(document, opened.workspace.neighbours, again=False)[0]
+
+    offered = []
+    for finding in opened.found()[0]:
+        uri, shown = opened.of_finding(finding)
+        if uri != params.text_document.uri or not _meet(shown.range, params.range):
+            continue
+        change = ignored(opened.document, finding, found_in)
+        if change is not None:
+            title, kind = f"Ignore {finding.code} on this line", lsp.CodeActionKind.QuickFix
+            offered.append(lsp.CodeAction(title, kind=kind, diagnostics=[shown], edit=_edit(opened, (change,))))
+    return offered
+
+
+def _to_fix(opened: Opened, params: lsp.CodeActionParams) -> list[lsp.CodeAction]:
+    """The rewrite of the document, for a map under the cursor, and for an editor that wants all fixed."""
+    all_of_it = _is_wanted(FIX_ALL, params.context.only) and params.context.only is not None
+    here = _is_wanted("quickfix", params.context.only)
+    if not (all_of_it or here) or not any(word in opened.document.source.text for word in MIGRATES):
+        return []
+    planned = rewrite(opened.document)
+    if not planned.changes or any(change.cell not in opened.parts for change in planned.changes):
+        return []
+    edit = _edit(opened, planned.changes)
+    offered = []
+    if all_of_it:
+        offered.append(lsp.CodeAction(TITLE, kind=FIX_ALL, edit=edit))
+    places = [(site.cell, site.line) for site in planned.sites if site.status == "rewritten"]
+    places += [(change.cell, change.first + 1) for change in planned.changes]
+    if here and any(
+        opened.parts[cell].uri == params.text_document.uri
+        and params.range.start.line <= line - 1 <= params.range.end.line
+        for cell, line in places
+    ):
+        offered.append(lsp.CodeAction(TITLE, kind=lsp.CodeActionKind.QuickFix, edit=edit))
+    return offered
+
+
+def _meet(one: lsp.Range, other: lsp.Range) -> bool:
+    return one.start.line <= other.end.line and other.start.line <= one.end.line
+
+
+def _edit(opened: Opened, found: Iterable[Change]) -> lsp.WorkspaceEdit:
+    edits: dict[str, list[lsp.TextEdit]] = {}
+    for change in found:
+        part = opened.parts[change.cell]
+        lines = part.lines
+        end = lsp.Position(change.end, 0)
+        if change.end == len(lines) and lines and not lines[-1].endswith("\n"):
+            end = lsp.Position(change.end - 1, part.position_codec.client_num_units(lines[-1]))
+        edit = lsp.TextEdit(lsp.Range(lsp.Position(change.first, 0), end), change.text)
+        edits.setdefault(part.uri, []).append(edit)
+    return lsp.WorkspaceEdit(changes=dict(edits))

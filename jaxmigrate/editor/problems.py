@@ -1,0 +1,36 @@
+"""What lint finds in a document."""
+
+from __future__ import annotations
+
+from jaxmigrate.config import find_config
+from jaxmigrate.editor.document import Document
+from jaxmigrate.editor.project import Neighbours
+from jaxmigrate.findings import Finding
+from jaxmigrate.lint_run.examine import examine_text
+from jaxmigrate.requirements import project_of, target_jax
+from jaxmigrate.sources import SourceError
+from jaxmigrate.suppressions import silence
+
+
+def problems(
+    document: Document, neighbours: Neighbours | None = None, *, again: bool = True
+) -> tuple[list[Finding], list[SourceError]]:
+    """What lint finds in a document and its project wants to know, and where the document does not parse.
+
+    Files that use it are looked for `again`, or are those of the last time.
+
+    Raises:
+        SourceError: It is no notebook although its name ends so.
+        ConfigError: Its project's configuration cannot be used.
+    """
+    config = find_config(document.path)
+    around = neighbours or Neighbours()
+    examined = examine_text(
+        document.source,
+        target_jax(config, project_of(config, [document.path])),
+        config.declared,
+        around.users(document.path, again=again),
+        around.text,
+    )
+    kept = silence([f for f in examined.findings if f.path == document.name], examined.marks).findings
+    return [f for f in kept if config.reports(f.code, document.path)], list(examined.errors)

@@ -1,0 +1,44 @@
+"""Which files lead to some others by their imports, told by the texts alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable
+from pathlib import Path
+
+from jaxmigrate.program.imports import imported_files
+from jaxmigrate.program.modules import Project
+
+
+class Importers:
+    """Which files lead to some of a set of files, remembered for every file that was asked about or passed."""
+
+    def __init__(self, project: Project, targets: Collection[Path]) -> None:
+        self._project, self._targets = project, targets
+        self._none: set[Path] = set()
+
+    def lead(self, start: Path) -> bool:
+        """Whether a file is one of the targets or imports one, directly or not; a notebook, not looked into, may."""
+        seen, waiting = {start}, [start]
+        while waiting:
+            path = waiting.pop()
+            if path in self._targets or path.suffix == ".ipynb":
+                return True
+            fresh = {*self._imported(path)} - seen - self._none
+            seen |= fresh
+            waiting += fresh
+        self._none |= seen
+        return False
+
+    def _imported(self, path: Path) -> Iterable[Path]:
+        """What a file imports, with the packages that this passes through."""
+        for found in imported_files(path, self._project.text(path) or "", self._project):
+            yield found
+            yield from packages(found, lambda init: self._project.text(init) is not None)
+
+
+def packages(path: Path, exists: Callable[[Path], bool]) -> Iterable[Path]:
+    """The `__init__.py` files of the packages that a module is in, the nearest first."""
+    for folder in path.parents:
+        if not exists(folder / "__init__.py"):
+            return
+        yield folder / "__init__.py"
