@@ -50,6 +50,11 @@ class Cause:
     example: str
     code: str = ""
 
+    @property
+    def told(self) -> str:
+        """The reason, and whether it is as it should be."""
+        return f"{self.reason}, as it should" if self.code == "random-key" else self.reason
+
 
 @dataclass(frozen=True)
 class Names:
@@ -105,10 +110,12 @@ class Status:
     @property
     def headline(self) -> str:
         """One line, such as `23 maps to migrate in 14 of 60 files; 31 are shard_map`."""
-        old = f", {plural(sum(one.uses for one in self.names), 'old name')}" if self.names else ""
+        work = [plural(self.maps, "map")] if self.maps else []
+        if self.names:
+            work.append(plural(sum(one.uses for one in self.names), "old name"))
         where = f" in {self.with_maps} of {plural(self.files, 'file')}" if self.with_maps else ""
-        done = f"{self.done} {'is' if self.done == 1 else 'are'} shard_map"
-        return f"{plural(self.maps, 'map')}{old} to migrate{where}; {done}"
+        done = f"; {self.done} {'is' if self.done == 1 else 'are'} shard_map" if self.done else ""
+        return f"{', '.join(work) or 'nothing'} to migrate{where}{done}"
 
     def to_json(self) -> dict[str, Any]:
         """All of it as JSON types."""

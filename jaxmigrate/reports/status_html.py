@@ -23,11 +23,8 @@ def write(status: Status) -> str:
             "Why arrays stay stacked",
             [
                 table(
-                    ("Cause", "Reason", "Maps", "Frees", "Example"),
-                    [
-                        (code(c.code), prose(c.reason), str(c.sites), str(c.frees), code(c.example))
-                        for c in status.stays
-                    ],
+                    ("Cause", "Reason", "Maps", "Only cause", "Example"),
+                    [(code(c.code), prose(c.told), str(c.sites), str(c.frees), code(c.example)) for c in status.stays],
                     numbers=(2, 3),
                 )
             ],

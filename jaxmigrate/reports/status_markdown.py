@@ -16,7 +16,9 @@ def write(status: Status) -> str:
         f"**{escaped(status.headline)}.**\n",
         *section("Maps, as fix would leave them", table(("State", "Maps"), states)),
         *section("Files", table(("File", "Maps"), ((path, str(count)) for path, count in status.by_file.items()))),
-        *section("Why arrays stay stacked", table(("Cause", "Maps", "Frees", "Example"), map(_stays, status.stays))),
+        *section(
+            "Why arrays stay stacked", table(("Cause", "Maps", "Only cause", "Example"), map(_stays, status.stays))
+        ),
         *section("Why maps stay", table(("Cause", "Maps", "Rule", "Example"), map(_left, status.left))),
         *section("Old names", table(("Name", "Replacement", "Uses", "By hand", "Rule"), names)),
         *section("Next", steps),
@@ -26,7 +28,7 @@ def write(status: Status) -> str:
 
 
 def _stays(cause: Cause) -> tuple[str, str, str, str]:
-    return cause.reason, str(cause.sites), str(cause.frees), cause.example
+    return cause.told, str(cause.sites), str(cause.frees), cause.example
 
 
 def _left(cause: Cause) -> tuple[str, str, str, str]:

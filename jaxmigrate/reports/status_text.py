@@ -30,10 +30,8 @@ def _lines(status: Status, colour: bool, width: int) -> Iterator[str]:
         yield from _few([f"  {count:4}  {path}" for path, count in status.by_file.items()])
     if status.stays:
         yield from _titled("Why arrays stay stacked", colour)
-        yield "  maps frees  cause"
-        yield from _few(
-            [_with_example(f"  {c.sites:4} {c.frees:5}  ", c.reason, c.example, width) for c in status.stays]
-        )
+        yield "  maps alone  cause (alone: the only cause of a map)"
+        yield from _few([_with_example(f"  {c.sites:4} {c.frees:5}  ", c.told, c.example, width) for c in status.stays])
     if status.left:
         yield from _titled("Why maps stay", colour)
         yield from _few([_with_example(f"  {c.sites:4}  {c.code} ", c.reason, c.example, width) for c in status.left])
