@@ -374,7 +374,7 @@ def _fitted_head(command: ApplyOperations, function: cst.FunctionDef, indent: st
     last = cst.ParenthesizedWhitespace(last_line=cst.SimpleWhitespace(""), indent=True)
     ends = [*separators(texts, inside), last]
     params = [p.with_changes(comma=cst.Comma(whitespace_after=end)) for p, end in zip(params, ends, strict=True)]
-    first = cst.ParenthesizedWhitespace(last_line=cst.SimpleWhitespace(command.style.indent), indent=True)
+    first = cst.ParenthesizedWhitespace(last_line=cst.SimpleWhitespace(inside.line[len(indent) :]), indent=True)
     return function.with_changes(params=function.params.with_changes(params=params), whitespace_before_params=first)
 
 

@@ -1,7 +1,7 @@
 """Breaks new code into lines no longer than a file's, the outermost brackets first.
 
-An element stands on a line of its own, as Black has it, or in files that do so, on one line with others. Only brackets
-that templates brought are broken; what a file's author wrote keeps its own lines.
+An element stands on a line of its own, as Black has it, or in files that do so, on one line with others and the bracket
+that closes them. Only brackets that templates brought are broken; what a file's author wrote keeps its own lines.
 """
 
 from __future__ import annotations
@@ -37,10 +37,14 @@ class Room:
         """How long a line may be."""
         return self.style.width
 
-    def inside(self, before: int = 0, behind: int = 1) -> Room:
-        """The room on a line of its own within brackets that begin here, after `before` characters."""
-        line = self.line + self.style.indent
-        return replace(self, line=line, column=len(line) + before, behind=behind)
+    def inside(self) -> Room:
+        """The room on a line of its own within brackets that begin here."""
+        line = self.line + self.style.continuation
+        return replace(self, line=line, column=len(line), behind=1)
+
+    def last(self) -> Room:
+        """The room of the last element within brackets that begin here."""
+        return replace(self.inside(), behind=self.behind + 1) if self.style.hangs else self.inside()
 
 
 def source(node: cst.CSTNode) -> str:
@@ -79,7 +83,8 @@ def fitted(node: cst.BaseExpression, room: Room) -> cst.BaseExpression:
         assert isinstance(node, cst.Call)
         name, value = node.args
         return node.with_changes(args=(name, value.with_changes(value=fitted(value.value, room))))
-    if fits(source(node), room) or isinstance(node, cst.FormattedString):
+    text = source(node)
+    if isinstance(node, cst.FormattedString) or (fits(text, room) and not _is_exploded(node, text)):
         return node
     if isinstance(node, cst.Call):
         return _call(node, room)
@@ -94,6 +99,17 @@ def fitted(node: cst.BaseExpression, room: Room) -> cst.BaseExpression:
         behind = len(source(node)) - len(source(node.value)) + room.behind
         return node.with_changes(value=fitted(node.value, replace(room, behind=behind)))
     return _inside(node, room)
+
+
+def _is_exploded(node: cst.CSTNode, text: str) -> bool:
+    """Whether a comma behind the last element of brackets says that each has a line of its own, as Black reads it."""
+    if not any(end in text for end in (",)", ",]", ",}")):
+        return False
+    elements = node.args if isinstance(node, cst.Call) else getattr(node, "elements", ())
+    alone = isinstance(node, cst.Tuple) and len(elements) == 1
+    if elements and isinstance(elements[-1].comma, cst.Comma) and not alone:
+        return True
+    return any(_is_exploded(child, text) for child in node.children)
 
 
 def _inside(node: cst.BaseExpression, room: Room) -> cst.BaseExpression:
@@ -132,7 +148,8 @@ def _call(node: cst.Call, room: Room) -> cst.Call:
         room = replace(room, column=len(last) - len(source(func)))
         if fits(source(node).rpartition("\n")[2], replace(room, column=0)):
             return node
-    if isinstance(func, cst.Call) or (is_mark(func)):
+    first = room.column + opening <= room.width and "\n" not in source(func)  # of what is called, nothing needs a break
+    if isinstance(func, cst.Call) and not (first and node.args and room.style.hangs):
         behind = len(source(node)) - len(source(func)) + room.behind
         inner = fitted(func, replace(room, behind=behind))
         if inner is not func:
@@ -140,33 +157,53 @@ def _call(node: cst.Call, room: Room) -> cst.Call:
     if not node.args or _has_breaks(node):
         return node
     parts = [arg.with_changes(comma=cst.MaybeSentinel.DEFAULT) for arg in node.args]
-    inside = room.inside()
+    if room.style.hangs and (hugging := _hugging(node, room)) is not None:
+        return hugging
+    inside, end = room.inside(), room.last()
     whole = ", ".join(source(arg) for arg in parts)
-    if fits(whole, replace(inside, behind=0)):
+    if not _is_exploded(node, source(node)) and fits(whole, end if room.style.hangs else replace(inside, behind=0)):
         args: Sequence[cst.Arg] = [
             arg.with_changes(comma=_comma(" ") if i + 1 < len(parts) else cst.MaybeSentinel.DEFAULT)
             for i, arg in enumerate(parts)
         ]
-        end = args[-1].with_changes(whitespace_after_arg=_break(room, room.line))
-        args = [*args[:-1], end]
+        args = [*args[:-1], args[-1].with_changes(whitespace_after_arg=_end(room))]
     else:
-        args = [_argument(arg, inside) for arg in parts]
-        ends = separators([source(arg) for arg in args], inside)
-        trailing = len(args) > 1 and not room.style.fills  # of an only argument Black leaves none
+        args = [_argument(arg, inside) for arg in parts[:-1]]
+        args.append(_argument(parts[-1], end))
+        ends = separators([source(arg) for arg in args], inside, end.behind)
+        kept = len(args) > 1 or isinstance(node.args[0].comma, cst.Comma)  # of an only argument Black adds none
+        trailing = kept and not room.style.fills
         args = [
             *(arg.with_changes(comma=cst.Comma(whitespace_after=end)) for arg, end in zip(args, ends, strict=False)),
-            _last(args[-1], _break(room, room.line), comma=trailing),
+            _last(args[-1], _end(room), comma=trailing),
         ]
     return node.with_changes(args=args, whitespace_before_args=_break(room, inside.line))
 
 
-def separators(texts: Sequence[str], room: Room) -> list[cst.BaseParenthesizableWhitespace]:
-    """What stands between the elements of brackets: line breaks, or spaces where a file fills its lines."""
+def _hugging(node: cst.Call, room: Room) -> cst.Call | None:
+    """A call whose only argument is one too, and is broken in its place: `f(g(` stand on one line."""
+    arg = node.args[0]
+    if len(node.args) > 1 or arg.keyword is not None or arg.star or not isinstance(arg.value, cst.Call):
+        return None
+    opening = len(source(node.func)) + 1
+    inner = _call(arg.value, replace(room, column=room.column + opening, behind=room.behind + 1))
+    first, _, rest = source(inner).partition("\n")
+    if not rest or room.column + opening + len(first) > room.width:
+        return None
+    return node.with_changes(args=[arg.with_changes(value=inner, comma=cst.MaybeSentinel.DEFAULT)])
+
+
+def separators(texts: Sequence[str], room: Room, behind: int = 1) -> list[cst.BaseParenthesizableWhitespace]:
+    """What stands between the elements of brackets: line breaks, or spaces where a file fills its lines.
+
+    `behind` characters follow the last of them.
+    """
     found: list[cst.BaseParenthesizableWhitespace] = []
     column = room.column + len(texts[0])
-    for before, text in itertools.pairwise(texts):
+    for index, (before, text) in enumerate(itertools.pairwise(texts), 2):
         column += len(", ") + len(text)
-        if room.style.fills and "\n" not in before + text and column < room.width:
+        end = column + (behind if index == len(texts) else 1)
+        if room.style.fills and "\n" not in before + text and end <= room.width:
             found.append(cst.SimpleWhitespace(" "))
         else:
             found.append(_break(room, room.line))
@@ -174,8 +211,8 @@ def separators(texts: Sequence[str], room: Room) -> list[cst.BaseParenthesizable
     return found
 
 
-def _last(arg: cst.Arg, end: cst.ParenthesizedWhitespace, *, comma: bool) -> cst.Arg:
-    """The last argument of a call, with the line break behind it."""
+def _last(arg: cst.Arg, end: cst.BaseParenthesizableWhitespace, *, comma: bool) -> cst.Arg:
+    """The last argument of a call, with what stands behind it."""
     if comma:
         return arg.with_changes(comma=cst.Comma(whitespace_after=end))
     return arg.with_changes(comma=cst.MaybeSentinel.DEFAULT, whitespace_after_arg=end)
@@ -188,23 +225,21 @@ def _argument(arg: cst.Arg, room: Room) -> cst.Arg:
 
 def _tuple(node: cst.Tuple, room: Room) -> cst.Tuple:
     """A display in parentheses on several lines, its elements on one where they fit."""
-    inside = room.inside()
+    inside, last = room.inside(), room.last()
     parts = [e.with_changes(comma=cst.MaybeSentinel.DEFAULT) for e in node.elements]
     whole = ", ".join(source(e.value) for e in parts)
-    if fits(whole, inside) and len(parts) > 1:
-        elements = [
-            e.with_changes(
-                comma=_comma(" ") if i + 1 < len(parts) else cst.Comma(whitespace_after=_break(room, room.line))
-            )
-            for i, e in enumerate(parts)
-        ]
+    if fits(whole, last) and len(parts) > 1 and not _is_exploded(node, source(node)):
+        ends: Sequence[cst.BaseParenthesizableWhitespace] = [cst.SimpleWhitespace(" ")] * (len(parts) - 1)
+        values = [e.value for e in parts]
     else:
-        values = [fitted(e.value, inside) for e in parts]
-        ends = [*separators([source(value) for value in values], inside), _break(room, room.line)]
-        elements = [
-            e.with_changes(value=value, comma=cst.Comma(whitespace_after=end))
-            for e, value, end in zip(parts, values, ends, strict=True)
-        ]
+        values = [*(fitted(e.value, inside) for e in parts[:-1]), fitted(parts[-1].value, last)]
+        ends = separators([source(value) for value in values], inside, last.behind)
+    elements = [
+        e.with_changes(value=value, comma=cst.Comma(whitespace_after=end))
+        for e, value, end in zip(parts, values, [*ends, _end(room)], strict=True)
+    ]
+    if room.style.hangs and len(parts) > 1:
+        elements[-1] = elements[-1].with_changes(comma=cst.MaybeSentinel.DEFAULT)
     opening = cst.LeftParen(whitespace_after=_break(room, inside.line))
     return node.with_changes(elements=elements, lpar=[*node.lpar[:-1], opening])
 
@@ -226,6 +261,11 @@ def _container(node: cst.List | cst.Set | cst.Dict, room: Room) -> cst.BaseExpre
 
 def _comma(space: str) -> cst.Comma:
     return cst.Comma(whitespace_after=cst.SimpleWhitespace(space))
+
+
+def _end(room: Room) -> cst.BaseParenthesizableWhitespace:
+    """What stands before the bracket that closes others over several lines."""
+    return cst.SimpleWhitespace("") if room.style.hangs else _break(room, room.line)
 
 
 def _break(room: Room, line: str) -> cst.ParenthesizedWhitespace:

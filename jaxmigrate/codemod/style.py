@@ -10,7 +10,8 @@ class Style:
     """A file's unit of indentation, the quote that its strings use, its line ending, and how long its lines may be.
 
     `combine_as` says that an import may have names with an `as` beside others, `fills` that brackets on several lines
-    have more than one element on a line.
+    have more than one element on a line, `hangs` that the bracket that closes them stands behind the last of these.
+    `hanging` is the indentation of their lines, where it is another one than that of statements.
     """
 
     indent: str = "    "
@@ -19,3 +20,10 @@ class Style:
     width: int = 88
     combine_as: bool = True
     fills: bool = False
+    hangs: bool = False
+    hanging: str = ""
+
+    @property
+    def continuation(self) -> str:
+        """The indentation of lines within brackets."""
+        return self.hanging or self.indent

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable, Mapping, Sequence
 
 import libcst as cst
 
 from jaxmigrate.codemod.binding import ATOMS, bound, in_brackets
+from jaxmigrate.codemod.joined import joined
 from jaxmigrate.codemod.marks import marked
 from jaxmigrate.codemod.style import Style
 from jaxmigrate.program.operations import HOLE, ITSELF, Code, Marked, Part
@@ -39,9 +41,13 @@ class Templates:
         return [statement for statement in built if isinstance(statement, cst.BaseStatement)]
 
     def _filled(self, node: cst.CSTNode, code: Code, itself: cst.BaseExpression | None) -> cst.CSTNode:
-        parts = {name: self._part(part) for name, part in code.parts.items()}
+        whole = HOLE.fullmatch(code.text) is not None  # which stays where it is
+        parts = {
+            name: self._find(part) if whole and isinstance(part, ast.expr) else self._part(part)
+            for name, part in code.parts.items()
+        }
         if itself is not None:
-            parts[ITSELF] = itself
+            parts[ITSELF] = joined(itself, commas=not self._style.fills)
         found = node.visit(_Filler(parts, self._style, self._indent))
         assert isinstance(found, cst.CSTNode)
         return found
@@ -52,7 +58,7 @@ class Templates:
         if isinstance(part, Marked):
             inner = self._part(part.part)
             return marked(inner, part.site, mapped=part.mapped) if self._marks else inner
-        return self._find(part)
+        return joined(self._find(part), commas=not self._style.fills)
 
 
 def _named(text: str) -> str:

@@ -75,7 +75,7 @@ def helper_lines(needs: Needs, names: Names) -> list[str]:
     blocks = [
         [*_signature(needs, names), *_indent(_opening(needs, names))],
         *[list(_indent(block)) for block in _inner_functions(needs, names)],
-        list(_indent(_closing(needs, names))),
+        list(_indent(_closing(needs))),
     ]
     lines: list[str] = []
     for block in blocks:
@@ -133,9 +133,9 @@ def _inner_functions(needs: Needs, names: Names) -> Iterator[list[str]]:
             "def arrays_of(args):",
             "    return {i: arg for i, arg in enumerate(args) if i not in static}",
         ]
+    if needs.in_axes and needs.static:
+        yield list(_axes_of())
     if needs.in_axes:
-        yield list(_axes_of(needs))
-    if needs.processes or needs.in_axes:
         yield list(_rows_of(needs, names))
     if needs.processes or needs.alone:
         yield list(_mesh_of(needs, names))
@@ -157,42 +157,30 @@ def _axis_functions(names: Names) -> Iterator[list[str]]:
         f"    return {spec}() if axis is None else {spec}(*[None] * axis, axis_name)",
     ]
     yield [
-        "def squeeze(axis, tree):",
-        "    if axis is None:",
-        "        return tree",
-        f"    return {jax}.tree.map(lambda x: {jax}.lax.squeeze(x, (axis,)), tree)",
-    ]
-    yield [
-        "def expand(axis, tree):",
-        "    if axis is None:",
-        "        return tree",
-        f"    return {jax}.tree.map(lambda x: {jax}.lax.expand_dims(x, (axis,)), tree)",
+        "def each(change, axis, tree):",
+        f"    return tree if axis is None else {jax}.tree.map(lambda x: change(x, (axis,)), tree)",
     ]
 
 
-def _axes_of(needs: Needs) -> Iterator[str]:
+def _axes_of() -> Iterator[str]:
     """The axes of (arguments, keyword arguments); pmap's `in_axes` counts static arguments, and keywords map axis 0."""
     yield "def axes_of(arrays):"
-    if needs.static:
-        yield "    if isinstance(in_axes, tuple):"
-        yield "        return {i: in_axes[i] for i in arrays}, 0"
-    yield "    return in_axes, 0"
+    yield "    return {i: in_axes[i] for i in arrays} if isinstance(in_axes, tuple) else in_axes, 0"
+
+
+def _axes(needs: Needs, arrays: str) -> str:
+    """The source of the axes of (arguments, keyword arguments), which keywords map over the first."""
+    return f"axes_of({arrays})" if needs.static else "(in_axes, 0)"
 
 
 def _rows_of(needs: Needs, names: Names) -> Iterator[str]:
     """The size of the mapped axis; like pmap, a ValueError where no array has one."""
     leaves = f"{names.jax}.tree.leaves"
     yield "def rows_of(arrays, kwargs):"
-    if needs.in_axes:
-        yield "    def sizes(axis, tree):"
-        yield "        if axis is None:"
-        yield "            return []"
-        yield f"        return [n for x in {leaves}(tree) for n in x.shape[axis : axis + 1]]"
-        yield ""
-        yield "    rows = per_axis(sizes, axes_of(arrays), (arrays, kwargs))"
-        yield f"    rows, *_ = {leaves}(rows)"
-    else:
-        yield f"    rows, *_ = {leaves}((arrays, kwargs))[0].shape"
+    yield "    def sizes(axis, tree):"
+    yield f"        return [n for x in {leaves}(tree) if axis is not None for n in x.shape[axis : axis + 1]]"
+    yield ""
+    yield f"    rows, *_ = {leaves}(per_axis(sizes, {_axes(needs, 'arrays')}, (arrays, kwargs)))"
     yield "    return rows"
 
 
@@ -208,21 +196,27 @@ def _mesh_lines(needs: Needs, names: Names) -> Iterator[str]:
     if needs.axis_size:
         yield "rows = rows if axis_size is None else axis_size"
     if needs.processes:
-        yield f"ordered = sorted({default}, key=lambda device: device.process_index)"
-        default = "ordered"
+        default = f"sorted({default}, key=lambda d: d.process_index)"
     if needs.devices:
         yield f"chosen = {default} if devices is None else list(devices)"
 
 
 def _mesh(needs: Needs, names: Names) -> str:
     default = f"{names.jax}.devices({'backend' if needs.backend else ''})"
-    devices = "chosen" if needs.devices else "ordered" if needs.processes else default
+    default = f"sorted({default}, key=lambda d: d.process_index)" if needs.processes else default
+    devices = "chosen" if needs.devices else default
     return f"{names.mesh}({devices}[:rows], (axis_name,))"
 
 
 def _mapped(needs: Needs, names: Names) -> Iterator[str]:
+    """The map, compiled; what is static for jit is so only in a call of it."""
+    options = _jit(needs)
+    yield from [] if options else [f"@{names.jax}.jit"]
     yield "def mapped(*args, **kwargs):"
     yield from _indent(_mapped_body(needs, names))
+    if options:
+        yield ""
+        yield f"mapped = {names.jax}.jit(mapped{options})"
 
 
 def _mapped_body(needs: Needs, names: Names) -> Iterator[str]:
@@ -242,14 +236,15 @@ def _mapped_body(needs: Needs, names: Names) -> Iterator[str]:
 def _sharded(needs: Needs, names: Names, arrays: str) -> Iterator[str]:
     if not needs.axes:
         yield f"spec = {names.spec}(axis_name)"
-    yield f"return {names.jax}.shard_map("
-    yield from _indent(_shard_map_arguments(needs, arrays))
-    yield f")({arrays}, kwargs)"
+    in_specs, out_specs = _specs(needs, arrays)
+    specs = f"in_specs={in_specs}, out_specs={out_specs}"
+    yield f"sharded = {names.jax}.shard_map(block, mesh=mesh, {specs}, check_vma=False)"
+    yield f"return sharded({arrays}, kwargs)"
 
 
 def _over_one_mesh_or_another(needs: Needs, names: Names, arrays: str) -> Iterator[str]:
     """Traces on a mesh of one axis, and where a map inside asks for its own, once more on a mesh of two."""
-    yield "def sharded(devices, names):"
+    yield "def over(devices, names):"
     yield f"    mesh = {names.mesh}(devices, names)"
     yield from _indent(_sharded(needs, names, arrays))
     yield ""
@@ -259,59 +254,46 @@ def _over_one_mesh_or_another(needs: Needs, names: Names, arrays: str) -> Iterat
         yield f"chosen = {names.jax}.devices({'backend' if needs.backend else ''})"
     yield "names, grid = (axis_name,), chosen[:rows]"
     yield "try:"
-    yield "    return sharded(grid, names)"
+    yield "    return over(grid, names)"
     yield f"except {names.inner} as asked:"
     yield "    inner_name, inner = asked.args"
     yield "names = (axis_name, inner_name)"
     yield "grid = [chosen[i * inner : (i + 1) * inner] for i in range(rows)]"
-    yield "return sharded(grid, names)"
-
-
-def _shard_map_arguments(needs: Needs, arrays: str) -> Iterator[str]:
-    in_specs, out_specs = _specs(needs, arrays)
-    arguments = ["block", "mesh=mesh", f"in_specs={in_specs}", f"out_specs={out_specs}", "check_vma=False"]
-    line = ", ".join(arguments)
-    if len(line) <= WIDTH - 12:
-        yield line
-    else:
-        yield from (f"{argument}," for argument in arguments)
+    yield "return over(grid, names)"
 
 
 def _specs(needs: Needs, arrays: str) -> tuple[str, str]:
     if not needs.axes:
         return "spec", "spec"
-    in_specs = f"per_axis(spec, axes_of({arrays}))" if needs.in_axes else "spec(0)"
+    in_specs = f"per_axis(spec, {_axes(needs, arrays)})" if needs.in_axes else "spec(0)"
     return in_specs, "per_axis(spec, out_axes)" if needs.out_axes else "spec(0)"
 
 
 def _block(needs: Needs, names: Names, arrays: str) -> Iterator[str]:
     jax = names.jax
     both = f"({arrays}, kwargs)"
+    squeeze, expand = f"{jax}.lax.squeeze", f"{jax}.lax.expand_dims"
     yield f"def block({arrays}, kwargs):"
     if needs.in_axes:
-        yield f"    {arrays}, kwargs = per_axis(squeeze, axes_of({arrays}), {both})"
-    elif needs.axes:
-        yield f"    {arrays}, kwargs = squeeze(0, {both})"
+        partial = f"lambda axis, tree: each({squeeze}, axis, tree)"
+        yield f"    {arrays}, kwargs = per_axis({partial}, {_axes(needs, arrays)}, {both})"
     else:
-        yield f"    {arrays}, kwargs = {jax}.tree.map("
-        yield f"        lambda x: {jax}.lax.squeeze(x, (0,)), {both}"
-        yield "    )"
+        yield f"    {arrays}, kwargs = {jax}.tree.map(lambda x: {squeeze}(x, (0,)), {both})"
+    given = "args"
     if needs.static:
-        yield "    full = [arrays.get(i, arg) for i, arg in enumerate(args)]"
-    yield f"    out = fun(*{'full' if needs.static else 'args'}, **kwargs)"
+        given = "[arrays.get(i, arg) for i, arg in enumerate(args)]"
+    yield f"    out = fun(*{given}, **kwargs)"
     if needs.out_axes:
-        yield "    return per_axis(expand, out_axes, out)"
-    elif needs.axes:
-        yield "    return expand(0, out)"
+        yield f"    return per_axis(lambda axis, tree: each({expand}, axis, tree), out_axes, out)"
     else:
-        yield f"    return {jax}.tree.map(lambda x: {jax}.lax.expand_dims(x, (0,)), out)"
+        yield f"    return {jax}.tree.map(lambda x: {expand}(x, (0,)), out)"
 
 
 def _mesh_statement(needs: Needs, names: Names, arrays: str) -> Iterator[str]:
-    if needs.processes or needs.alone:
-        yield f"mesh = mesh_of(rows_of({arrays}, kwargs))"
-        return
     yield _rows_statement(needs, names, arrays)
+    if needs.processes or needs.alone:
+        yield "mesh = mesh_of(rows)"
+        return
     yield from _mesh_lines(needs, names)
     yield f"mesh = {_mesh(needs, names)}"
 
@@ -321,69 +303,52 @@ def _rows_statement(needs: Needs, names: Names, arrays: str) -> str:
     return f"rows = rows_of({arrays}, kwargs)" if needs.in_axes else leading
 
 
-def _jit(needs: Needs, names: Names) -> str:
+def _jit(needs: Needs) -> str:
+    """The source of the keywords of jit."""
     static = ", static_argnums=static" if needs.static else ""
-    donate = ", donate_argnums=donate_argnums" if needs.donate else ""
-    return f"{names.jax}.jit(mapped{static}{donate})"
+    return f"{static}{', donate_argnums=donate_argnums' if needs.donate else ''}"
 
 
 def _everywhere(needs: Needs, names: Names) -> Iterator[str]:
     """jit takes no array that one device holds beside arrays on all of them; pmap copied it to all."""
     jax, arrays = names.jax, "arrays" if needs.static else "args"
-    yield f"compiled = {_jit(needs, names)}"
-    yield ""
     yield "def everywhere(*args, **kwargs):"
     if needs.static:
         yield "    arrays = arrays_of(args)"
     yield f"    sharding = {names.sharding}(mesh_of(rows_of({arrays}, kwargs)), {names.spec}())"
-    yield f"    {arrays}, kwargs = per_axis("
-    yield f"        lambda axis, x: {jax}.device_put(x, sharding) if axis is None else x,"
-    yield f"        axes_of({arrays}),"
-    yield f"        ({arrays}, kwargs),"
-    yield "    )"
+    put = f"{jax}.device_put(x, sharding) if axis is None else x"
+    yield f"    {arrays}, kwargs = per_axis(lambda axis, x: {put}, {_axes(needs, arrays)}, ({arrays}, kwargs))"
     if needs.static:
         yield "    args = [arrays.get(i, arg) for i, arg in enumerate(args)]"
-    yield "    return compiled(*args, **kwargs)"
+    yield "    return mapped(*args, **kwargs)"
 
 
 def _host_local(needs: Needs, names: Names) -> Iterator[str]:
     """pmap takes and returns each process's own slices; a shard_map over all processes takes global arrays."""
     jax, arrays = names.jax, "arrays" if needs.static else "args"
-    if not needs.alone:
-        yield f"compiled = {_jit(needs, names)}"
-        yield ""
     yield "def host_local(*args, **kwargs):"
     yield f"    if {jax}.process_count() == 1:"
-    yield f"        return {'everywhere' if needs.alone else 'compiled'}(*args, **kwargs)"
+    yield f"        return {'everywhere' if needs.alone else 'mapped'}(*args, **kwargs)"
     if needs.static:
         yield "    arrays = arrays_of(args)"
     if needs.in_axes:
-        yield f"    {arrays} = {jax}.tree.map("
-        yield f"        lambda x: x if isinstance(x, {jax}.Array) else {names.numpy}.asarray(x), {arrays}"
-        yield "    )"
-    yield f"    mesh = mesh_of(rows_of({arrays}, kwargs) * {jax}.process_count())"
+        one = f"x if isinstance(x, {jax}.Array) else {names.numpy}.asarray(x)"
+        yield f"    {arrays} = {jax}.tree.map(lambda x: {one}, {arrays})"
+    yield f"    {_rows_statement(needs, names, arrays)}"
+    yield f"    mesh = mesh_of(rows * {jax}.process_count())"
     plain = f"{names.spec}(axis_name)"
     in_specs, out_specs = _specs(needs, arrays) if needs.axes else (plain, plain)
-    yield f"    {arrays}, kwargs = {names.multihost}.host_local_array_to_global_array("
-    yield f"        ({arrays}, kwargs), mesh, {in_specs}"
-    yield "    )"
+    to_global, to_local = "host_local_array_to_global_array", "global_array_to_host_local_array"
+    yield f"    {arrays}, kwargs = {names.multihost}.{to_global}(({arrays}, kwargs), mesh, {in_specs})"
     if needs.static:
         yield "    args = [arrays.get(i, arg) for i, arg in enumerate(args)]"
-    yield "    out = compiled(*args, **kwargs)"
-    yield f"    return {names.multihost}.global_array_to_host_local_array("
-    yield f"        out, mesh, {out_specs}"
-    yield "    )"
+    yield f"    return {names.multihost}.{to_local}(mapped(*args, **kwargs), mesh, {out_specs})"
 
 
-def _closing(needs: Needs, names: Names) -> Iterator[str]:
+def _closing(needs: Needs) -> Iterator[str]:
     result = "host_local" if needs.processes else "everywhere" if needs.alone else "mapped"
     if result != "mapped" and needs.lower:
-        yield f"{result}.lower = compiled.lower"
-    if result == "mapped" and needs.wrapped:
-        yield f"mapped = {_jit(needs, names)}"
+        yield f"{result}.lower = mapped.lower"
     if needs.wrapped:
         yield f"{result}.__wrapped__ = fun"
-    if result != "mapped" or needs.wrapped:
-        yield f"return {result}"
-    else:
-        yield f"return {_jit(needs, names)}"
+    yield f"return {result}"

@@ -15,7 +15,7 @@ from jaxmigrate.flow.axes import last_name
 from jaxmigrate.migrate.bodies import Body, Words, body_function
 from jaxmigrate.migrate.leading_axis import keeps_leading_axis
 from jaxmigrate.migrate.map_places import MapPlaces
-from jaxmigrate.migrate.maps import STACKED, Array, MapPlan
+from jaxmigrate.migrate.maps import Array, MapPlan
 from jaxmigrate.migrate.names import FileNames, names_in
 from jaxmigrate.migrate.overriding import may_be_overridden
 from jaxmigrate.migrate.runs_again import RunsAgain
@@ -30,6 +30,7 @@ from jaxmigrate.program.operations import (
     Marked,
     Operation,
     Part,
+    Redecorate,
     Replace,
     ReplaceStatement,
     code,
@@ -157,34 +158,39 @@ class MapWriter:
         if plan.choice is None and not all(a.split for a in plan.outputs):
             return None  # a process's own array, which what is the same on all devices is not
         name, more = self.shared.name("host_local"), self._local_specs(plan, named)
-        if more:
-            scalars = any(a.static or a.own or (plan.choice is None and not a.split) for a in plan.inputs)
-            inputs, outputs = ("**" in more or f"{one}=" in more for one in ("in_specs", "out_specs"))
-            self.shared.needs_specs(inputs=inputs, outputs=outputs, scalars=scalars)
+        inputs, outputs = ("**" in more or f"{one}=" in more for one in ("in_specs", "out_specs"))
+        scalars = any(a.static or a.own or (plan.choice is None and not a.split) for a in plan.inputs)
+        replicated = any(not a.split for a in plan.outputs)
+        self.shared.needs_specs(inputs=inputs, outputs=outputs, scalars=scalars, replicated=replicated)
         if plan.given_by_keyword:
             self.shared.needs_keywords()
         self.shared.needs_mesh(given=bool(plan.mesh))
         if plan.mesh:
             more = f", mesh={plan.mesh}{more}"
-        if not self.shared.one_axis and not self.shared.gives_meshes:
-            more = f", axis_name=$axis{more}"
+        elif more and not self.shared.one_axis:
+            more = f"{more}, axis_name=$axis"
         if fun:
             return f"{name}({fun}{more})"
         return f"{self.names.of('functools.partial')}({name}{more})" if more else name
 
     def _local_specs(self, plan: MapPlan, named: str) -> str:
-        """What host_local is told of a map: nothing where all arrays are the usual ones."""
+        """What host_local is told of a map: nothing where it sees itself what is split along the first axis."""
         specs, more = self._specs(plan), ""
-        ins = not all(a.split and a.axis == 0 for a in plan.inputs)
-        outs = not all(replace(a, like=0) == STACKED for a in plan.outputs)
+        ins = not all(self._says_itself(plan, a) for a in plan.inputs)
+        outs = any(a.axis or a.aligned or a.aligned_fields for a in plan.outputs)
         own_rows = specs.rows() == specs.outputs()
-        if ins and named.startswith("**") and (own_rows or not outs):
+        if ins and named.startswith("**") and own_rows:
             return f", {named}"
         if ins:
             more += f", in_specs={specs.inputs()}"
         if outs:
             more += f", out_specs={specs.rows()}"
         return more
+
+    @staticmethod
+    def _says_itself(plan: MapPlan, array: Array) -> bool:
+        """Whether an argument shows what it is: it has a row for each device, is no array, or is global already."""
+        return array.static or (array.axis == 0 if array.split else plan.choice is not None and not array.own)
 
     def _is_local(self, array: Array) -> bool:
         """Whether each process has rows of its own of an array, or all of one that others need not have."""
@@ -199,6 +205,8 @@ class MapWriter:
         if isinstance(function, ast.AsyncFunctionDef) or any(n.id == function.name for n in names_in(function.body)):
             return False
         below = function.decorator_list[function.decorator_list.index(plan.site.node) + 1 :]
+        if not below and self._decorate(plan, function):
+            return True
         scope = self.module.table.scope_of[function]
         is_special = function.name.startswith("__") and function.name.endswith("__")
         inner = f"{function.name.strip('_') if is_special else function.name}_per_device"
@@ -230,6 +238,27 @@ class MapWriter:
                 tuple(below),
             )
         )
+        return True
+
+    def _decorate(self, plan: MapPlan, function: ast.FunctionDef) -> bool:
+        """`@functools.partial(jax.shard_map, ...)` where the function is made while the program runs, mesh and all."""
+        scope = self.module.table.scope_of[function]
+        if scope.kind == "class" or self.places.is_deferred(plan) or self._asks(plan) or plan.by_name:
+            return False
+        body = self._body(plan)
+        local = self._local(plan)
+        if body is None or local is None:
+            return False
+        specs = self._specs(plan)
+        mapped = code(
+            f"{self.names.of('functools.partial')}($jax.shard_map, mesh=$mesh, in_specs={specs.inputs()}, "
+            f"out_specs={specs.outputs()}, check_vma=False)",
+            jax=self.names.of("jax"),
+            mesh=self._mesh(plan, ""),
+            axis=self._axis(plan),
+        )
+        decorators = (*self._jit_decorators(plan, self.ids[plan.site.node]), mapped)
+        self.operations += [*body, Redecorate(function, plan.site.node, decorators)]
         return True
 
     def _enclosed(
@@ -384,7 +413,7 @@ class MapWriter:
         for name, text in said.items():
             local = local and local.replace(text, name)
         if local and place is not None and self.places.is_value(plan, place):
-            name = self.names.free(f"sharded_{self.places.stem(plan)}")
+            name = self._name_above(plan, f"sharded_{self.places.stem(plan)}")
             above.append(f"{name} = $mapped")
             parts["mapped"] = made
             made = code(name)
@@ -402,7 +431,7 @@ class MapWriter:
 
     def _mesh_above(self, plan: MapPlan) -> MapPlan:
         """A map whose mesh has its name, by a statement above its own."""
-        place, name = self.places.above(plan), self.names.free("mesh")
+        place, name = self.places.above(plan), self._name_above(plan, "mesh")
         assert place is not None
         made = self._mesh(replace(plan, mesh=""), "")
         self.operations.append(Before(place, code(f"{name} = $mesh", mesh=made)))
@@ -412,12 +441,16 @@ class MapWriter:
         """Names for what would stand at a site more than once, and the keywords of shard_map then."""
         specs = self._specs(plan)
         texts, names = named([specs.inputs(), specs.outputs()], plan)
-        names = {self.names.free(name): text for name, text in names.items()}
+        names = {self._name_above(plan, name): text for name, text in names.items()}
         again = wrapped and self._wrapper_specs(plan, "**") == ", **"
         if again or (local and ", **" in (self._local(plan, "$made", "**") or "")):
-            stem = self.names.free(f"{self.places.stem(plan)}_specs")
+            stem = self._name_above(plan, f"{self.places.stem(plan)}_specs")
             return {**names, stem: f"dict(in_specs={texts[0]}, out_specs={texts[1]})"}, f"**{stem}"
         return names, f"in_specs={texts[0]}, out_specs={texts[1]}" if names else ""
+
+    def _name_above(self, plan: MapPlan, proposal: str) -> str:
+        """A name for something above the statement of a site."""
+        return self.names.local(proposal, self.places.holder(plan.site.node))
 
     def _put(self, plan: MapPlan, made: Code, local: str | None) -> None:
         if local:

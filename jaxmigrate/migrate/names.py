@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Collection, Iterator, Sequence
 
 from jaxmigrate.migrate.imports import bound_name, free_name, has_jax_import, is_jax, used_names
@@ -15,6 +16,7 @@ PROPOSALS = {
     "numpy": ("np",),
 }
 PLAIN = frozenset({"jax", "functools", "jax.numpy", "numpy"})  # which are imported as modules
+WORD = re.compile(r"\w+")
 Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 
@@ -26,6 +28,8 @@ class FileNames:
         self.module = module
         self.taken = set(used_names(module)) - set(released)
         self._known: dict[str, str] = {}
+        self._new: set[str] = set()  # names that new code binds at the file's top
+        self._local: dict[ast.AST, set[str]] = {}  # by function, the names that it has
         self._imports: dict[str, Import] = {}
 
     @property
@@ -86,8 +90,7 @@ class FileNames:
         if dotted.startswith("functools."):
             return dotted.replace("functools", self.of("functools"))
         parent, _, last = dotted.rpartition(".")
-        name = free_name(PROPOSALS.get(dotted, (last,)), self.taken)
-        self.taken.add(name)
+        name = self.free(*PROPOSALS.get(dotted, (last,)))
         asname = name if name != last else ""
         self._imports[dotted] = Import(dotted, "", asname) if dotted in PLAIN else Import(parent, last, asname)
         return name
@@ -96,8 +99,7 @@ class FileNames:
         """What the file calls a function that it imports from a module of the project."""
         key = f"{module}:{name}"
         if key not in self._known:
-            chosen = free_name((name,), self.taken)
-            self.taken.add(chosen)
+            chosen = self.free(name)
             self._imports[key] = Import(module, name, chosen if chosen != name else "")
             self._known[key] = chosen
         return self._known[key]
@@ -106,6 +108,19 @@ class FileNames:
         """A name that nothing in the file has, taken from then on."""
         name = free_name(proposals, self.taken)
         self.taken.add(name)
+        self._new.add(name)
+        return name
+
+    def local(self, proposal: str, function: ast.AST | None) -> str:
+        """A name that nothing in an outermost function has, and no new code outside of it; without one, a free name."""
+        if not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
+            return self.free(proposal)
+        if function not in self._local:
+            lines = self.module.lines[function.lineno - 1 : function.end_lineno]
+            self._local[function] = set(WORD.findall("\n".join(lines)))
+        name = free_name((proposal,), self._local[function] | self._new | set(self._known.values()))
+        self._local[function].add(name)
+        self.taken.add(name)  # which new code outside would hide
         return name
 
     def adopt(self, other: FileNames) -> None:

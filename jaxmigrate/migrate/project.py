@@ -9,7 +9,6 @@ from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 
-from jaxmigrate.codemod.style import Style
 from jaxmigrate.flow.layout.onlookers import Onlookers
 from jaxmigrate.migrate.aliases import aliased_sites
 from jaxmigrate.migrate.cleanup import without_leftovers
@@ -231,7 +230,7 @@ def _new_file(path: Path, new: NewFile, names: Mapping[Path, str]) -> FilePlan:
 
     beside = next((n for p, n in names.items() if p.parent == path.parent), None)
     name = str(Path(beside).parent / path.name) if beside is not None else _relative(path, names)
-    style = Style(width=style_of(new.users[0]).width)
+    style = style_of(new.users[0])
     text = rewritten(f"{HEAD}\n\n{new.imports}\n", new.operations, style)
     return FilePlan(name, "", text, "", text, (), users=frozenset(names[user.path] for user in new.users))
 

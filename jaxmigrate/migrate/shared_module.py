@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -150,6 +151,7 @@ def _imports(module: Module, project: Project) -> Iterator[tuple[str, Path]]:
         elif not statement.level and statement.module:
             names = [statement.module, *(f"{statement.module}.{alias.name}" for alias in statement.names)]
         for name in names:
-            path = project.find(module, name)
+            known = name.partition(".")[0] in sys.stdlib_module_names  # whatever a folder of that name holds
+            path = None if known else project.find(module, name)
             if path is not None:
                 yield name, path

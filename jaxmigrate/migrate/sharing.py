@@ -33,7 +33,7 @@ NAMES = {  # in the order in which they are written
 HEAD = '"""The mesh of this program, and how its maps use it."""'
 FLAGS = (
     *("any_axis", "keywords", "with_scalars", "with_in_specs", "with_out_specs", "with_mesh", "without_mesh"),
-    *("with_static", "with_axes"),
+    *("with_static", "with_axes", "with_replicated"),
 )
 FEW = 2  # maps whose meshes are written out where they stand
 
@@ -52,6 +52,7 @@ class Wanted:
     with_out_specs: bool = False  # and some outputs
     with_mesh: bool = False  # some call of host_local gives the mesh of some devices
     without_mesh: bool = False  # and some call none
+    with_replicated: bool = False  # some outputs of maps under host_local are the same on all devices
     with_static: bool = False  # some arguments of per_device are static
     with_axes: bool = False  # some axis that is dropped is not the first one
     weak: set[bool] = field(default_factory=set)  # whether Python's numbers keep their weak dtypes, as in jaxline
@@ -166,11 +167,15 @@ class Shared:
             self._wanted.weak.add(kept)
         return kept and not self._wanted.weakly
 
-    def needs_specs(self, *, inputs: bool, outputs: bool, scalars: bool) -> None:
-        """Says that host_local is told which arrays are split; with `scalars`, that some arguments may be no arrays."""
+    def needs_specs(self, *, inputs: bool, outputs: bool, scalars: bool, replicated: bool) -> None:
+        """Says what host_local is told of arrays; with `scalars`, that some arguments may be no arrays.
+
+        With `replicated`, that some outputs are the same on all devices.
+        """
         self._wanted.with_in_specs |= inputs
         self._wanted.with_out_specs |= outputs
         self._wanted.with_scalars |= scalars
+        self._wanted.with_replicated |= replicated
 
     def needs_mesh(self, *, given: bool) -> None:
         """Says whether host_local is given the mesh of a map."""
@@ -225,7 +230,7 @@ def serves(text: str, wanted: Wanted) -> bool:
     kinds = with_their_own({*wanted.all_names, *(("get_mesh",) if wanted.get_mesh else ())}, wanted)
     defined = all(re.search(rf"^def {NAMES[kind]}\(", text, re.MULTILINE) for kind in kinds)
     over = f'("{wanted.one_axis}",)' if wanted.one_axis is not None else "(axis_name,)"
-    return text.startswith(HEAD) and defined and over in text and "map_stacked" not in kinds
+    return text.startswith(HEAD) and defined and over in text.replace("'", '"') and "map_stacked" not in kinds
 
 
 def sharing_module(path: Path, kinds: Iterable[str], wanted: Wanted, *, combined: bool) -> tuple[str, list[Operation]]:
@@ -273,19 +278,24 @@ def _shard(names: FileNames, wanted: Wanted) -> Iterator[str]:
     parameter = "" if wanted.one_axis is not None else ", axis_name"
     yield f"def shard(tree, spec{parameter}):"
     yield '    """Lays out this process\'s arrays: its share of what spec splits, all of what is under P()."""'
-    yield f"    sharding = {names.of('jax.sharding.NamedSharding')}({mesh}, spec)"
+    sharding = f"{names.of('jax.sharding.NamedSharding')}({mesh}, spec)"
+    copied = f"{jnp}.copy(x) if isinstance(x, {jax}.Array) else {numpy}.array(x)"
+    if not (wanted.unlike or wanted.weakly):
+        partial = names.of("functools.partial")
+        yield f"    put = {partial}({jax}.make_array_from_process_local_data, {sharding})"
+        yield f"    return {jax}.tree.map(lambda x: put({copied}), tree)"
+        return
+    yield f"    sharding = {sharding}"
     yield ""
     yield "    def put(x):"
-    if wanted.unlike:
-        yield f"        if isinstance(x, {jax}.Array) and x.is_fully_replicated:"
-        yield "            x = x.addressable_data(0)  # the first device's, where theirs differ"
     if wanted.weakly:
         yield "        if isinstance(x, (int, float, complex)):"
         yield f"            return {jax}.device_put(x, sharding)  # Python's numbers keep their weak dtypes"
-    yield f"        if {jax}.process_count() > 1:"
-    yield f"            return {jax}.make_array_from_process_local_data(sharding, {numpy}.asarray(x))"
-    yield f"        x = {jnp}.copy(x) if isinstance(x, {jax}.Array) else {numpy}.array(x)"
-    yield f"        return {jax}.device_put(x, sharding)"
+    if wanted.unlike:
+        yield f"        if isinstance(x, {jax}.Array) and x.is_fully_replicated:"
+        yield "            x = x.addressable_data(0)  # the first device's, where theirs differ"
+    yield f"        x = {copied}"
+    yield f"        return {jax}.make_array_from_process_local_data(sharding, x)"
     yield ""
     yield f"    return {jax}.tree.map(put, tree)"
 
@@ -352,72 +362,85 @@ def _per_device(names: FileNames, wanted: Wanted) -> Iterator[str]:
 def _host_local(names: FileNames, wanted: Wanted) -> Iterator[str]:
     """JAX's two conversions between this process's rows and the global arrays of a map.
 
-    What is the same on all devices stays global. A mesh that every call gives says by itself whether it has devices of
-    several processes.
+    They leave what is global as it is, and what is the same on all devices stays so. The name of the axis is nothing to
+    arrays, so that one mesh does for all maps whose specs are not said. A mesh that every call gives says by itself
+    whether it has devices of several processes.
     """
-    axis, late = _axis(wanted)  # a default of a parameter cannot say what comes by another one
-    given = wanted.gives_meshes
-    usual = f"{names.of('jax.sharding.PartitionSpec')}({'*mesh.axis_names' if given and late else axis})"
-    parameters = ["mapped", *(["mesh"] if given else ["axis_name"] if late else [])]
-    said = {"in_specs": wanted.with_in_specs, "out_specs": wanted.with_out_specs}
-    parameters += [f"{name}={'None' if late else usual}" for name, is_said in said.items() if is_said]
+    given, several = wanted.gives_meshes, wanted.one_axis is None
+    axis = f'"{wanted.one_axis or wanted.default_axis}"'
+    said = [
+        name for name, is_said in (("in_specs", wanted.with_in_specs), ("out_specs", wanted.with_out_specs)) if is_said
+    ]
+    late = bool(said) and (several or wanted.with_mesh)  # a default of a parameter cannot say what comes by another one
+    spec = names.of("jax.sharding.PartitionSpec")
+    parameters = ["mapped", *(["mesh"] if given else [])]
+    parameters += [f"{name}={'None' if late else f'{spec}({axis})'}" for name in said]
+    parameters += [f"axis_name={axis}"] if late and several and not given else []
     parameters += ["mesh=None"] if wanted.with_mesh and not given else []
     yield f"def host_local({', '.join(parameters)}):"
     yield '    """Gives mapped the rows of this process and takes its rows of the results, where there are several."""'
-    for name, is_said in said.items():
-        if is_said and late:
-            yield f"    {name} = {name} or {usual}"
     if given:
         yield "    if not mesh.is_multi_process:"
         yield "        return mapped"
-    yield from _host_local_call(names, wanted, usual, given=given)
+    mesh = "get_mesh()" if not several else f"get_mesh({'axis_name' if late else axis})"
+    usual = f"{spec}(*mesh.axis_names)" if wanted.with_mesh else f"{spec}({'axis_name' if late and several else axis})"
+    yield from _host_local_call(names, wanted, mesh, usual, late=late)
 
 
-def _host_local_call(names: FileNames, wanted: Wanted, usual: str, *, given: bool) -> Iterator[str]:
+def _host_local_call(names: FileNames, wanted: Wanted, mesh: str, usual: str, *, late: bool) -> Iterator[str]:
     """The function that host_local returns."""
     jax, multihost = names.of("jax"), names.of("jax.experimental.multihost_utils")
-    to_global, to_local = (
-        f"{multihost}.host_local_array_to_global_array",
-        f"{multihost}.global_array_to_host_local_array",
-    )
-    mesh = "get_mesh()" if wanted.one_axis is not None else "get_mesh(axis_name)"
-    kwargs = ", **kwargs" if wanted.keywords else ""
+    given, kwargs = wanted.gives_meshes, ", **kwargs" if wanted.keywords else ""
+    chosen = wanted.with_mesh and not given
     yield ""
     yield f"    @{names.of('functools.wraps')}(mapped)"
     yield f"    def call(*args{kwargs}):"
-    own = "mesh" if given else "own" if wanted.with_mesh else mesh
-    if wanted.with_mesh and not given:
+    if chosen:
         yield f"        own = {mesh} if mesh is None else mesh"
+        usual = usual.replace("mesh", "own")
     if not given:
-        alone = "not own.is_multi_process" if wanted.with_mesh else f"{jax}.process_count() == 1"
-        yield f"        if {alone}:"
+        yield f"        if {'not own.is_multi_process' if chosen else f'{jax}.process_count() == 1'}:"
         yield f"            return mapped(*args{kwargs})"
-    if own == mesh and (wanted.with_out_specs or wanted.with_scalars or kwargs):
-        own = "mesh"
+    if not chosen and not given:
         yield f"        mesh = {mesh}"
+    own = "own" if chosen else "mesh"
+    specs = {
+        name: (f"{name} or {usual}" if late else name) if is_said else usual
+        for name, is_said in (("in_specs", wanted.with_in_specs), ("out_specs", wanted.with_out_specs))
+    }
+    to_global = f"{multihost}.host_local_array_to_global_array"
     if kwargs:
         yield f"        kwargs = {to_global}(kwargs, {own}, {usual})"
-    ins, outs = (
-        n if w else usual for n, w in (("in_specs", wanted.with_in_specs), ("out_specs", wanted.with_out_specs))
-    )
-    if wanted.with_scalars:
+    if wanted.with_scalars and wanted.with_in_specs:
+        one = f'to_global(x, {own}, spec) if hasattr(x, "shape") else x'
         yield f"        to_global = {to_global}"
         yield ""
         yield "        def put(spec, part):  # numbers keep their weak dtypes"
-        one = f'to_global(x, {own}, spec) if hasattr(x, "shape") else x'
         yield f"            return part if spec is None else {jax}.tree.map(lambda x: {one}, part)"
         yield ""
-        yield f"        args = {jax}.tree.map(put, {ins}, args, is_leaf=lambda spec: spec is None)"
+        yield f"        args = {jax}.tree.map(put, {specs['in_specs']}, args, is_leaf=lambda spec: spec is None)"
+    elif wanted.with_scalars:
+        one = f'{to_global}(x, {own}, {usual}) if hasattr(x, "shape") else x'
+        yield f"        args = {jax}.tree.map(lambda x: {one}, args)"
     else:
-        yield f"        args = {to_global}(args, {own}, {ins})"
-    yield f"        out = mapped(*args{kwargs})"
-    if wanted.with_out_specs:
-        yield f"        to_local = {to_local}"
-        yield f"        return {jax}.tree.map(lambda s, x: to_local(x, {own}, s) if s else x, {outs}, out)"
-    else:
-        yield f"        return {to_local}(out, {own}, {outs})"
+        yield f"        args = {to_global}(args, {own}, {specs['in_specs']})"
+    yield from _host_local_rows(names, wanted, own, specs["out_specs"], f"mapped(*args{kwargs})")
     yield ""
     yield "    return call"
+
+
+def _host_local_rows(names: FileNames, wanted: Wanted, own: str, spec: str, call: str) -> Iterator[str]:
+    """What becomes of the results of a map: this process's rows of what is split."""
+    jax, to_local = names.of("jax"), f"{names.of('jax.experimental.multihost_utils')}.global_array_to_host_local_array"
+    if wanted.with_out_specs:
+        yield f"        to_local = {to_local}"
+        yield f"        return {jax}.tree.map(lambda s, x: to_local(x, {own}, s) if s else x, {spec}, {call})"
+    elif wanted.with_replicated:
+        yield f"        to_local = {to_local}"
+        one = f"x if x.is_fully_replicated else to_local(x, {own}, {spec})"
+        yield f"        return {jax}.tree.map(lambda x: {one}, {call})"
+    else:
+        yield f"        return {to_local}({call}, {own}, {spec})"
 
 
 def _map_stacked(names: FileNames, wanted: Wanted) -> Iterator[str]:

@@ -25,13 +25,16 @@ _LINE_END = re.compile(r"\r\n|\r|\n")
 def style_of(module: Module) -> Style:
     """The style of a module, looked for once."""
     if module not in _known:
+        hangs, hanging = _hangs(module)
         _known[module] = Style(
             _indent(module),
             _quote(module),
             newline_of(module.text),
             line_width(module),
             combines_as(module),
-            _fills(module),
+            hangs or _fills(module),
+            hangs,
+            hanging,
         )
     return _known[module]
 
@@ -81,6 +84,26 @@ def _fills(module: Module) -> bool:
         lines = [element.lineno for element in _elements(node)]
         found += 1 < len(set(lines)) < len(lines)
     return found >= FEW
+
+
+def _hangs(module: Module) -> tuple[bool, str]:
+    """Whether most calls on several lines end on the line of their last argument, and how these are indented."""
+    behind = below = 0
+    indents: Counter[str] = Counter()
+    for call in module.table.calls:
+        elements = _elements(call)
+        opening = call.func.end_lineno or call.lineno
+        if not elements or max(e.end_lineno or e.lineno for e in elements) == opening:
+            continue
+        ends = max(e.end_lineno or e.lineno for e in elements) == call.end_lineno
+        first = min(elements, key=lambda e: (e.lineno, e.col_offset))
+        if first.lineno == opening:
+            behind += ends
+            continue
+        behind, below = behind + ends, below + (not ends)
+        indents[_leading(module.lines, first.lineno)[len(_leading(module.lines, opening)) :]] += 1
+    indent, count = indents.most_common(1)[0] if indents else ("", 0)
+    return behind >= FEW and behind > below, indent if count >= FEW and not indent.strip(" ") else ""
 
 
 def _elements(node: ast.AST) -> Sequence[ast.expr | ast.arg | ast.keyword]:
