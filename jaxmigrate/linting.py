@@ -14,6 +14,7 @@ from jaxmigrate.config import Config, Version
 from jaxmigrate.findings import Finding, Note
 from jaxmigrate.flow.facts import Facts
 from jaxmigrate.flow.old_names import TARGET
+from jaxmigrate.program.kept import asked_at, lines_of_site
 from jaxmigrate.program.modules import Module, Project, parse_module, read_utf8
 from jaxmigrate.program.newer import described
 from jaxmigrate.program.resolve import Resolver
@@ -63,9 +64,12 @@ def ask(
 
 
 def maps_in(modules: Sequence[Module], project: Project) -> int:
-    """How many sites of pmap some modules have, as far as these say its name."""
+    """How many sites of pmap some modules have that no comment keeps, as far as these say its name."""
     resolver = Resolver(project)
-    return sum(len(mapped_sites(module, resolver)) for module in modules if "pmap" in module.text)
+    named = [module for module in modules if "pmap" in module.text]
+    return sum(
+        not asked_at(module.text, lines_of_site(site)) for module in named for site in mapped_sites(module, resolver)
+    )
 
 
 def in_cells(findings: Iterable[Finding], sources: Iterable[SourceFile]) -> list[Finding]:

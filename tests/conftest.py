@@ -4,12 +4,21 @@ from __future__ import annotations
 
 import gc
 import signal
+from importlib.util import find_spec
+from pathlib import Path
 
 import pytest
 
+import jaxmigrate
+
 
 def pytest_configure() -> None:
-    """Shells start what is in the background with interrupts ignored, which processes would inherit."""
+    """Rules lie beside the package in an unpacked archive, where an install that is not editable does not see them.
+
+    Shells start what is in the background with interrupts ignored, which processes would inherit.
+    """
+    if find_spec("jaxmigrate.rules") is None:
+        jaxmigrate.__path__.append(str(Path(__file__).parents[1] / "typings" / "jaxmigrate"))
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 

@@ -37,7 +37,9 @@ def test_fix_is_given_no_files_and_lint_is() -> None:
 
 
 @pytest.mark.parametrize("staged", ["lib.py", "main.py"])
-def test_fix_takes_the_repository_for_the_program(staged: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fix_takes_the_repository_for_the_program(
+    staged: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.chdir(tmp_path)
     files = {"lib.py": STEP, "main.py": CALLS_STEP, "observer.py": OBSERVER}
     for name, text in files.items():
@@ -45,6 +47,9 @@ def test_fix_takes_the_repository_for_the_program(staged: str, tmp_path: Path, m
     subprocess.run(["git", "init", "-q"], check=True)
     subprocess.run(["git", "add", staged], check=True)
     assert main(shlex.split(hooks()["jaxmigrate-fix"]["entry"])[1:]) == 0
+    told = capsys.readouterr().out.splitlines()
+    assert "main.py: changed: uses what is rewritten elsewhere" in told
+    assert "sharding.py: added: what several files share" in told
     after = {path.name: path.read_text(encoding="utf-8") for path in tmp_path.glob("*.py")}
     assert after["lib.py"] != STEP
     assert after["main.py"] != CALLS_STEP

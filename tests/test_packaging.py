@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import shutil
 import subprocess
 import sys
@@ -138,3 +139,15 @@ def test_the_sdist_holds_what_its_tests_need(tmp_path: Path) -> None:
     links = {name for name in tracked if (ROOT / name).is_dir()}  # in the archive they are what they lead to
     assert {name for name in tracked - held - links if not name.startswith((".gitignore", ".ci/"))} == set()
     assert {f"{name}/jm101_unbound_axis/README.md" for name in links} <= held
+    with tarfile.open(archive) as members:
+        members.extractall(tmp_path, filter="data")
+    packages = os.pathsep.join(path for path in sys.path if path.endswith("site-packages"))
+    collected = subprocess.run(  # without the .pth files by which an editable install is found
+        [sys.executable, "-S", "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider", "tests/rules"],
+        cwd=archive.with_name(archive.name.removesuffix(".tar.gz")),
+        env={**os.environ, "PYTHONPATH": packages},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert collected.returncode == 0, collected.stdout + collected.stderr

@@ -303,8 +303,10 @@ def _done(file: FixedFile, check: bool) -> str:
     replaced = sum(1 for name in file.names if name.status == "replaced")
     if replaced and not any(site.status == "rewritten" for site in file.sites):
         return f"{'would replace' if check else 'replaced'} {plural(replaced, 'old name')}"
+    if file.is_new:
+        return f"{'would add' if check else 'added'}: what several files share"
     if not file.sites and not replaced:
-        return f"{'would change' if check else 'changed'}; it has no map of its own"
+        return f"{'would change' if check else 'changed'}: uses what is rewritten elsewhere"
     names = f" and {plural(replaced, 'old name')}" if replaced else ""
     return f"would rewrite {sites}{names}" if check else f"rewrote {sites}{names}"
 

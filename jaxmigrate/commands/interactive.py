@@ -91,7 +91,7 @@ def _explained(site: SitePlan) -> Iterator[str]:
 
 def _array(kind: str, array: ArrayLayout) -> str:
     name = "all" if array.name == "*" else array.name
-    return f"{kind} {name}: {array.layout}" + (f", for it {array.reason}" if array.reason else "")
+    return f"{kind} {name}: {array.layout}" + (f", {array.reason}" if array.reason else "")
 
 
 def _line(source: SourceFile, number: int) -> str:

@@ -41,6 +41,11 @@ class FixedFile:
     callers: tuple[str, ...] = ()
 
     @property
+    def is_new(self) -> bool:
+        """Whether the file was not there before."""
+        return self.diff.startswith(b"--- /dev/null")
+
+    @property
     def diff_text(self) -> str:
         """The diff as text, for reports."""
         return self.diff.decode(self.encoding, "replace")
