@@ -79,7 +79,7 @@ def with_declarations(text: str, wanted: dict[str, dict[str, str]]) -> str:
         },
     }
     if tomllib.loads(after)["tool"]["jaxmigrate"] != meant:
-        raise ValueError("the lists of tool.jaxmigrate are written in a way that this cannot add to")
+        raise ValueError("the lists of tool.jaxmigrate are not written as plain lists, so nothing can be added to them")
     return after
 
 
@@ -95,7 +95,7 @@ def _added(text: str, key: str, entries: str, end: str, exists: bool) -> str:
     opened = re.compile(rf"^[ \t]*[\"']?{re.escape(key)}[\"']?[ \t]*=[ \t]*\[", re.MULTILINE).search(text, header.end())
     close = _closing(text, opened.end()) if opened is not None else -1
     if close < 0:
-        raise ValueError(f"tool.jaxmigrate.{key} is no list that this can add to")
+        raise ValueError(f"tool.jaxmigrate.{key} is not a plain list, so nothing can be added to it")
     inside = text[opened.end() : close].rstrip() if opened is not None else ""
     bare = re.sub(r"#[^\r\n]*$", "", inside).rstrip()
     comma = "," if bare and not bare.endswith(",") else ""

@@ -38,13 +38,13 @@ def remarks(source: SourceFile, plan: FilePlan, layout: str) -> list[str]:
     if not isinstance(notebook, Notebook):
         return []
     said = [
-        f"{shown_path(source.name, cell)}: says pmap to something else than this notebook's Python, so it was left"
+        f"{shown_path(source.name, cell)}: mentions pmap in code that is not this notebook's Python, so it was left"
         for cell in notebook.passed_over("pmap")
     ]
     rewritten = any(site.status == "rewritten" for site in plan.sites)
     if layout != "stacked" and rewritten and not notebook.ran_in_order:
         said.append(
-            f"{source.name}: arrays stay stacked, for {OUT_OF_ORDER}; run all cells in order, save, and fix again"
+            f"{source.name}: arrays stay stacked, since {OUT_OF_ORDER}; run all cells in order, save, and fix again"
         )
     return said
 

@@ -15,12 +15,13 @@ from jaxmigrate.flow.layout.reasons import CAUSES, cause_of
 
 LAYOUT = Path(__file__).parents[2] / "jaxmigrate" / "flow" / "layout"
 REASON = re.compile(
-    r"^(an|can|cannot|changes|comes|differs|fix|following|gets|has|holds|is|its?|may|pmap|reaches|the) .* .|^is a base$"
+    r"^(an|can|cannot|changes|comes|differs|fix|following|gets|has|holds|is|its?|may|pmap|reaches|shares|the) .* ."
+    r"|^is a base$"
 )
 PARTS = {  # of a longer reason, which its beginning sorts
     "a decorator may change",
     "looks its attributes up itself",
-    "is made in another way",
+    "is defined with a metaclass or keywords",
     "the result of x",
     "x, which may differ between processes",
 }

@@ -201,7 +201,7 @@ def _call_bound(it: Interpreter, made: ast.Call, given: Given, node: ast.expr, f
     opened = before.open or given.open
     joined = Given((*before.positional, *given.positional), {**before.named, **given.named}, opened, places=places)
     if made in it.inside or len(it.inside) >= DEEPEST_PARTIAL:
-        it.pin_all([inner, *joined.everything()], "is bound again and again", node, frame.module)
+        it.pin_all([inner, *joined.everything()], "is bound by too many partials", node, frame.module)
         return PLAIN
     it.inside.append(made)
     try:
@@ -457,7 +457,12 @@ def _bind_partial(it: Interpreter, given: Given, node: ast.Call, frame: Frame) -
         it.bound[node] = bound
         it.touch(("bound", node))
         if Bound(node) in it.gone:
-            it.pin_all([inner, *bound[1].everything()], "is bound to a function that escapes", node, frame.module)
+            it.pin_all(
+                [inner, *bound[1].everything()],
+                "is bound to a function that is stored or passed on",
+                node,
+                frame.module,
+            )
     return func(Bound(node)) if isinstance(inner, Func) else PLAIN
 
 

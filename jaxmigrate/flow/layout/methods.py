@@ -209,7 +209,7 @@ def _changes_lookup(it: Interpreter, cls: Class) -> str:
     for keyword in cls.node.keywords:
         value = it.resolver.value(keyword.value, cls.module)
         if keyword.arg != "metaclass" or getattr(value, "name", "") not in INERT_METACLASSES:
-            return "is made in another way"
+            return "is defined with a metaclass or keywords"
     bindings = cls.module.table.own_scope[cls.node].bindings
     return "looks its attributes up itself" if not LOOKUPS.isdisjoint(bindings) else ""
 

@@ -129,7 +129,7 @@ def make(
     """A stacked array made from one that is not."""
     if isinstance(value, Nothing) and not isinstance(operand, ast.Constant):
         return NOTHING
-    beside = Pin("is stacked where others get a second device axis", frame.module, node)
+    beside = Pin("is stacked by code that adds a second device axis to other arrays", frame.module, node)
     if is_tracked(value):
         it.twice.add(node)
         it.pin_all([value], "gets a second device axis", node, frame.module)

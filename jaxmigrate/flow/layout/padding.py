@@ -41,7 +41,7 @@ def wrap(it: Interpreter, given: Given, node: ast.Call, frame: Frame) -> Abstrac
         it.padded[node] = after
         it.touch(("padded", node))
         if Padded(node) in it.gone:
-            it.pin_all([after], "is passed to a function that escapes", node, frame.module)
+            it.pin_all([after], "is passed to a function that is stored or passed on", node, frame.module)
     return func(Padded(node))
 
 

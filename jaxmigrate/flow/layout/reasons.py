@@ -74,8 +74,8 @@ CAUSES = (
             "the mapped function",
             r"its (\S+ are|axis name|static arguments)",
             "what it donates",
-            "is passed (to a mapped function|in the same position|to the map itself)",
-            "is one argument together",
+            "is passed (to a mapped function|where another call|to pmap itself)",
+            "shares an argument",
             "pmap is called with",
             "it is called with",
             "is called with",
@@ -107,7 +107,7 @@ CAUSES = (
             "is a dictionary's key",
             "is deleted in part",
             "is unstacked (twice|where flax later)",
-            "is stacked (where others get|from arrays on all devices)",
+            "is stacked (by code that adds|from arrays on all devices)",
             "gets a second device axis",
             "is read through",
         ),
@@ -124,8 +124,8 @@ CAUSES = (
             "is one argument more",
             "is spread into",
             "is returned by an asynchronous function",
-            "is bound to a function that escapes",
-            "is bound (again and again|by partials)",
+            "is bound to a function that is stored",
+            "is bound by (too many )?partials",
             "is a parameter's default",
             "is a base",
             "is yielded outside",
@@ -183,7 +183,7 @@ CAUSES = (
         ),
         "Arrays that share a variable, a container or an argument must have one layout, and one of them might not be"
         " stacked.",
-        "Give the stacked array a name of its own, or replicate on every way: `params = jax_utils.replicate(params)`"
+        "Give the stacked array a name of its own, or replicate on every path: `params = jax_utils.replicate(params)`"
         " in both branches.",
     ),
     StackedCause(
