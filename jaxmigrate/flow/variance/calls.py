@@ -20,6 +20,7 @@ from jaxmigrate.flow.variance.callees import Bound, Callee, Choice, Closure, Met
 from jaxmigrate.flow.variance.frames import Arguments, Frame
 from jaxmigrate.flow.variance.lattice import (
     EQUAL,
+    DATA,
     NO_CAUSE,
     OTHERS,
     Fields,
@@ -52,6 +53,7 @@ from jaxmigrate.program.values import (
     Function,
     Instance,
     Member,
+    Parameter,
     Partial,
     Value,
 )
@@ -127,7 +129,15 @@ def apply(run: Run, function: Var, arguments: Arguments, node: ast.Call | None, 
     methods.note_keys(run, arguments, node, frame)
     methods.note_update_by(run, _label(node), arguments, node, frame)
     run.change_given(_label(node), arguments)
-    return fresh(run.hidden(_label(node), union([*arguments.all(), at_rest(function)]), node), node, arguments)
+    made = run.hidden(_label(node), union([*arguments.all(), at_rest(function)]), node)
+    if run.lenient and _is_any(function):
+        made = replace(made, level=min(made.level, Level.MAY), marks=made.marks - {DATA})
+    return fresh(made, node, arguments)
+
+
+def _is_any(function: Var) -> bool:
+    """Whether what is called may be any function of the program, one that reduces among them."""
+    return isinstance(function.static, Parameter)
 
 
 def at_rest(function: Var) -> Var:

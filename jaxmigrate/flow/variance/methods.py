@@ -59,7 +59,6 @@ NO_DRAW = re.compile(
 )
 UPDATE = re.compile(r"(^|_)update(_fn|_fun)?$")
 OPTIMIZER = re.compile(r"opt(im|$|s$|_)|(^|_)tx$", re.IGNORECASE)
-REDUCING = re.compile("pmean|psum|reduce|sync|average|replica", re.IGNORECASE)
 Method_ = Callable[[Run, Var, Arguments, "ast.Call | None", "Frame | None"], Var]
 
 
@@ -117,7 +116,6 @@ def _unseen(
     else:
         around = replace(receiver, level=min(receiver.level, Level.MAY), callee=None, static=None)
         result = run.hidden(name, union([around, *arguments.all()]), node)
-        result = replace(result, gradient=result.gradient and not REDUCING.search(name))
         everything = result = _scaled(run, name, result, arguments)
     if name == "init":
         result = replace(result, marks=result.marks | {STARTED})

@@ -53,6 +53,7 @@ from jaxmigrate.program.values import (
 from jaxmigrate.records import made, record
 
 KEY = re.compile("(^|_)(rng|key|prng)s?(_|$)", re.IGNORECASE)
+REDUCING = re.compile("pmean|psum|reduce|gather|sync|average|replica", re.IGNORECASE)  # by its name, whoever wrote it
 APPLIED = frozenset({"apply", "init", "init_with_output"})  # what runs a network's methods
 APPLYING = frozenset({"update", "apply_gradients", "apply_gradient", "replace", "append", "init"})  # dividing nothing
 DEEPEST = 24
@@ -224,7 +225,10 @@ class Run:
         elif level == Level.YES and self.shared.hidden.reduces(name, self.axes, self.home):
             level = Level.MAY
             inputs = replace(inputs, cause=self.cause(name, node))
-        if (inputs.gradient or DATA in inputs.marks) and self.reduces(name):
+        if self.lenient and REDUCING.search(name):
+            level = min(level, Level.MAY)
+            inputs = replace(inputs, gradient=False, marks=inputs.marks - {DATA})
+        elif (inputs.gradient or DATA in inputs.marks) and self.reduces(name):
             inputs = replace(inputs, gradient=False, marks=inputs.marks - {DATA})
         return replace(inputs, level=level, parts=None, fields=None, kind="unknown", callee=None, static=None)
 
