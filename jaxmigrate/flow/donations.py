@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from jaxmigrate.flow.axes import last_name
 from jaxmigrate.flow.mapped_calls import JITS, may_come_from
-from jaxmigrate.flow.wrappers import unwrapped
+from jaxmigrate.flow.wrappers import before_compiling, unwrapped
 from jaxmigrate.program.collectives import PMAPS, argument
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver, own_statements, returned_by
@@ -62,7 +62,7 @@ def _donated(call: ast.Call, module: Module, resolver: Resolver) -> Iterator[ast
         return
     if not may_come_from(call.func, module, resolver.project, "donate_arg"):
         return
-    value = resolver.value(call.func, module)
+    value = before_compiling(resolver.value(call.func, module))
     value = unwrapped(value, resolver) if isinstance(value, Application) else value
     if not isinstance(value, Application) or not isinstance(value.callee, External):
         return

@@ -177,6 +177,10 @@ class Facts:
     def _replicated(self) -> Replicated:
         return Replicated(self.modules, self.resolver, MappedMethods(self.all_maps, self.resolver))
 
+    def repeated_keys(self, found: DeviceMap) -> list[tuple[Module, ast.Call]]:
+        """The calls that give all devices of a map the same key."""
+        return self._replicated.repeated_keys(found) if found.name in PMAPS else []
+
     def calls_of(self, found: DeviceMap) -> Iterator[tuple[ast.Call, Module]]:
         """The calls of what a map makes, as far as they are in sight."""
         return self._replicated.calls(found)

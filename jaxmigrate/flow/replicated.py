@@ -17,6 +17,7 @@ from jaxmigrate.flow.operations import is_device_map
 from jaxmigrate.flow.readings import DeviceMap
 from jaxmigrate.flow.variance.hidden import TELLING
 from jaxmigrate.flow.variance.run import KEY
+from jaxmigrate.flow.wrappers import before_compiling
 from jaxmigrate.program.callers import callers_of
 from jaxmigrate.program.library import named
 from jaxmigrate.program.modules import Module
@@ -56,7 +57,8 @@ class Replicated:
     """Answers for the maps of some modules.
 
     `some`: one call that replicates is enough, whatever the others do. `tests`: calls in tests count; what they give to
-    all devices alike says nothing of a program whose own calls are out of sight.
+    all devices alike says nothing of a program whose own calls are out of sight. `trace`: the calls that replicate, if
+    they are asked for.
     """
 
     modules: Sequence[Module]
@@ -64,6 +66,7 @@ class Replicated:
     methods: MappedMethods
     some: bool = False
     tests: bool = True
+    trace: list[tuple[Module, ast.Call]] | None = None
     _made: dict[Module, dict[ast.expr, list[ast.Call]]] = made(factory=dict)
     _with_stem: dict[str, list[Module]] = made(factory=dict)
     _by_name: dict[Module, dict[str, list[ast.Call]]] = made(factory=dict)
@@ -82,6 +85,18 @@ class Replicated:
         theirs = [(given, module) for given, module in calls if some.counts(module)]
         equal = (some.start_equal(k, theirs) if KEY.search(k) else self.start_equal(k, calls) for k in names)
         return frozenset(n for n, one in enumerate(equal) if one)
+
+    def repeated_keys(self, found: DeviceMap) -> list[tuple[Module, ast.Call]]:
+        """The calls that give all devices the same key, for parameters of a map that are keys."""
+        names = found.parameters()
+        trace: list[tuple[Module, ast.Call]] = []
+        some = replace(self, some=True, tests=found.application.module.is_test, trace=trace, _of_parameters={})
+        calls = [(call.given(names), call.module) for call in self._calls(found) if not call.is_starred]
+        theirs = [(given, module) for given, module in calls if some.counts(module)]
+        for name in names:
+            if KEY.search(name):
+                some.start_equal(name, theirs)
+        return list(dict.fromkeys(trace))
 
     def omitted(self, found: DeviceMap) -> frozenset[str]:
         """The parameters with a default that no call in sight passes, where there are calls in sight."""
@@ -186,6 +201,7 @@ class Replicated:
         """The calls that make what is called, in sight or in a function that returns what they make."""
         found: dict[ast.expr, None] = {}
         for value in (v for one in self.resolver.values(callee, module) for v in self._passed_for(one)):
+            value = before_compiling(value)
             if isinstance(value, Application):
                 found[value.node] = None
                 if isinstance(value.callee, Function) and not isinstance(value.callee.node, ast.Lambda):
@@ -304,6 +320,13 @@ class Replicated:
         if self.methods.is_called(call, module):
             return None
         callee = callees[0] if len(callees) == 1 else None
+        found = self._replicates(callee, call, module, depth)
+        if found and self.trace is not None:
+            self.trace.append((module, call))
+        return found
+
+    def _replicates(self, callee: Value | None, call: ast.Call, module: Module, depth: int) -> bool:
+        """Whether a call of a library, or of what is declared or in sight, gives every device the same."""
         if callee is not None and self._is_declared(callee):
             return True
         if isinstance(callee, Function):

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from jaxmigrate.program.passing import passed
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.scopes import defaults_of
-from jaxmigrate.program.values import Application, Argument, External, Function, Parameter, Partial, Value
+from jaxmigrate.program.values import Application, Argument, External, Function, Member, Parameter, Partial, Value
 from jaxmigrate.records import replace
 
 DEEPEST = 4  # wrappers of wrappers
@@ -27,6 +27,16 @@ def unwrapped(value: Application, resolver: Resolver) -> Application:
     if not isinstance(made, Application) or not isinstance(made.callee, External):
         return value
     return replace(made, node=value.node, module=value.module)
+
+
+def before_compiling(value: Value) -> Value:
+    """What `f.lower(...).compile()` was made of; any other value as it is."""
+    match value:
+        case Application(
+            callee=Member(owner=Application(callee=Member(owner=made, name="lower")), name="compile")
+        ):
+            return made
+    return value
 
 
 def passes_on(value: Value) -> bool:

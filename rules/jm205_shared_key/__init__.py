@@ -7,43 +7,58 @@ import re
 from collections.abc import Iterator
 
 from jaxmigrate.findings import Finding
-from jaxmigrate.flow.axes import shown
-from jaxmigrate.flow.facts import Facts, Place
+from jaxmigrate.flow.axes import Step, shown
+from jaxmigrate.flow.facts import Facts
 from jaxmigrate.flow.readings import DeviceMap, arguments
 from jaxmigrate.flow.specs import spec_axes
 from jaxmigrate.flow.variance import Draw, Level, Reading
 from jaxmigrate.flow.variance.lattice import GIVEN
 from jaxmigrate.program.collectives import SHARD_MAPS
 from jaxmigrate.program.imports import reached
-from jaxmigrate.program.modules import Project
+from jaxmigrate.program.modules import Module, Project
 
 CODE = "JM205"
 DRAWING = ("ropout", "next_rng", "make_rng")
 MAKING = "hk.transform"
 PARAMETERS = re.compile("param|theta|weight")
 DRAWS = "every device draws the same random bits: the key is the same"
+GIVE_OWN = "for all of them; give each its own by jax.random.split"
 
 
 def check(facts: Facts) -> Iterator[Finding]:
-    """Draws, in functions that work on a batch together, by a key that they are given and that is equal everywhere."""
+    """Draws, in functions that work on a batch together, by a key that they are given and that is equal everywhere.
 
-    def find(found: DeviceMap, reading: Reading) -> Iterator[Place]:
-        if found.axes is None:
-            return
-        if not reading.reductions and reading.returned.level == Level.NO:
-            return  # all devices do the same, and had better draw the same
-        if _makes_replicated(found, reading, facts):
-            return
-        for draw in reading.draws:
-            if is_shared(draw) and not _is_unused(draw, facts) and not _is_of_parameters(draw):
-                whose = f"for all of {shown(found.axes)}; fold axis_index into it"
-                if not found.axes:
-                    whose = "for all of them; give each its own"
-                yield Place(draw.module, draw.node, f"{DRAWS} {whose}")
-
-    yield from facts.in_maps(CODE, find)
+    Told where the key is repeated for all devices, if that is in sight.
+    """
+    reported: set[tuple[Module, ast.expr]] = set()
+    for found, reading in facts.readings:
+        if not any(True for _ in _shared(found, reading, facts)):
+            continue
+        draws = [*_shared(found, facts.confirmed(found, reading), facts)]
+        repeated = [(m, call) for m, call in facts.repeated_keys(found) if m.path in facts.names] if draws else []
+        whose = f"for all of {shown(found.axes or frozenset())}; fold axis_index into it"
+        if not found.axes:
+            whose = "for all of them; give each its own"
+        way = tuple(Step(draw.module, draw.node, "drawn from here") for draw in draws[:1]) if repeated else ()
+        for module, node in repeated or [(draw.module, draw.node) for draw in draws]:
+            if (module, node) not in reported:
+                reported.add((module, node))
+                yield from facts.finding(module, node, CODE, f"{DRAWS} {GIVE_OWN if repeated else whose}", way)
     for module, key in facts.shared_keys():
-        yield from facts.finding(module, key, CODE, f"{DRAWS} for all of them; give each its own")
+        yield from facts.finding(module, key, CODE, f"{DRAWS} {GIVE_OWN}")
+
+
+def _shared(found: DeviceMap, reading: Reading, facts: Facts) -> Iterator[Draw]:
+    """The draws of a map by a key that is one for all its devices."""
+    if found.axes is None:
+        return
+    if not reading.reductions and reading.returned.level == Level.NO:
+        return  # all devices do the same, and had better draw the same
+    if _makes_replicated(found, reading, facts):
+        return
+    for draw in reading.draws:
+        if is_shared(draw) and not _is_unused(draw, facts) and not _is_of_parameters(draw):
+            yield draw
 
 
 def _makes_replicated(found: DeviceMap, reading: Reading, facts: Facts) -> bool:

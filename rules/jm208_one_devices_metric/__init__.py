@@ -16,17 +16,22 @@ from jaxmigrate.flow.variance.lattice import DATA, MEAN
 from jaxmigrate.program.collectives import SHARD_MAPS, VMAP
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import returned_by
+from jaxmigrate.program.values import Function
 
 CODE = "JM208"
 METRIC = re.compile(
     r"loss|metric|accurac|(^|_)acc(_|$)|error|(^|_)(err|mse|mae|nll|ppl|elbo|kl|fid|psnr|bce|ce|l1|l2|bpd)(_|$)"
     r"|perplexity|reward|returns?$|grad_norm|entropy|stats$|(^|_)(logs?|info|aux)$|energy"
 )
+DEEPEST = 4  # functions behind one another
 NO_METRIC = re.compile("batch_stats|logit|state|param|image|sample")
 
 
 def check(facts: Facts) -> Iterator[Finding]:
-    """`metrics["loss"][0]` and `unreplicate(metrics)` of what certainly differs between the devices of a map."""
+    """`metrics["loss"][0]` and `unreplicate(metrics)` of what certainly differs between the devices of a map.
+
+    Told where it leaves the mapped function, for there it is to be averaged.
+    """
     reported: set[ast.expr] = set()
     for ways in facts.readings_along:
         for found, reading in ways:
@@ -35,20 +40,74 @@ def check(facts: Facts) -> Iterator[Finding]:
             if found.name in SHARD_MAPS and not _is_stacked(found):
                 continue
             for taken, module, name in _told(found, reading, facts):
-                if taken.node not in reported:
-                    reported.add(taken.node)
-                    yield from _finding(taken, module, name, found, facts)
+                home, place = _leaving(taken, found, facts) or (module, taken.node)
+                if home.path not in facts.names:
+                    home, place = module, taken.node
+                if place not in reported and taken.node not in reported:
+                    reported |= {place, taken.node}
+                    yield from _finding(place, home, taken, module, name, found, facts)
 
 
-def _finding(taken: Taken, module: Module, name: str, found: DeviceMap, facts: Facts) -> Iterator[Finding]:
+def _finding(
+    place: ast.expr, home: Module, taken: Taken, module: Module, name: str, found: DeviceMap, facts: Facts
+) -> Iterator[Finding]:
     axis = shown(found.axes)
     message = (
         f"this is the {name} of device 0 alone: nothing has averaged it over {axis}; "
         f"return jax.lax.pmean({name}, {axis}) from the mapped function"
     )
-    returns = [one for one in returned_by(found.function.node) if one is not None]
-    way = (Step(found.function.module, returns[0], "it leaves the mapped function here"),) if returns else ()
-    yield from facts.finding(module, taken.node, CODE, message, way)
+    if place is not taken.node:
+        message = (
+            f"the {name} is not averaged over {axis}, and only device 0's is read; return jax.lax.pmean({name}, {axis})"
+        )
+    way = () if place is taken.node else (Step(module, taken.node, "device 0's is read here"),)
+    yield from facts.finding(home, place, CODE, message, way)
+
+
+def _leaving(taken: Taken, found: DeviceMap, facts: Facts) -> tuple[Module, ast.expr] | None:
+    """The expression of what the mapped function returns that is taken later, in the function that made it."""
+    function: Function | None = found.function
+    place: tuple[Module, ast.expr] | None = None
+    path = list(taken.path)
+    for _ in range(DEEPEST):
+        node = _returned(function) if function is not None else None
+        if function is None or node is None:
+            break
+        while path and (inner := _part(node, path[0])) is not None:
+            node = inner
+            path.pop(0)
+        place = (function.module, node)
+        function = _maker(node, path, function.module, facts)
+    return place
+
+
+def _returned(function: Function) -> ast.expr | None:
+    returns = [one for one in returned_by(function.node) if one is not None]
+    return returns[0] if returns else None
+
+
+def _part(node: ast.expr, key: int | str) -> ast.expr | None:
+    """The part of a tuple or dictionary that a key takes."""
+    match node, key:
+        case ast.Tuple(elts=elements), int() if -len(elements) <= key < len(elements):
+            return elements[key]
+        case ast.Dict(keys=keys, values=values), str():
+            named = [v for k, v in zip(keys, values, strict=True) if isinstance(k, ast.Constant) and k.value == key]
+            return named[0] if named else None
+    return None
+
+
+def _maker(node: ast.expr, path: list[int | str], module: Module, facts: Facts) -> Function | None:
+    """The function of the project that made what a name holds; `path` becomes that in what it returns."""
+    if isinstance(node, ast.Name):
+        bindings = facts.resolver.bindings_at(node, module)
+        binding = bindings[-1] if len({id(b.value) for b in bindings}) == 1 else None
+        if binding is None or binding.kind != "assign" or binding.value is None:
+            return None
+        path[:0] = binding.path
+        node = binding.value
+    values = facts.resolver.values(node.func, module) if isinstance(node, ast.Call) else ()
+    return values[0] if len(values) == 1 and isinstance(values[0], Function) else None
 
 
 def _told(found: DeviceMap, reading: Reading, facts: Facts) -> Iterator[tuple[Taken, Module, str]]:

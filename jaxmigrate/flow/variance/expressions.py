@@ -280,7 +280,8 @@ def operated(run: Run, node: ast.expr, op: ast.operator, left: Var, right: Var, 
         if not run.quiet():
             run.reading.updates.append((frame.module, node))
         result = replace(result, updated=True)
-    return means.of_operation(run, op, node, left, right, result) if run.lenient and result.marks else result
+    marked = run.lenient and (result.marks or left.marks or right.marks)
+    return means.of_operation(run, op, node, left, right, result) if marked else result
 
 
 def _is_array(value: Var) -> bool:

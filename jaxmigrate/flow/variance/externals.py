@@ -4,8 +4,10 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable
 
+from jaxmigrate.flow.axes import last_name
 from jaxmigrate.flow.variance import callbacks, calls, collectives, handed, library, loops, means, methods, transforms
 from jaxmigrate.flow.variance.callees import Bound, Pure, Transformed
 from jaxmigrate.flow.variance.frames import Arguments, Frame
@@ -102,6 +104,7 @@ def _transformed(name: str, arguments: Arguments) -> Var:
 ANY_NAME = named("any-name")
 SQUEEZES = named("squeeze")
 SEEDS = named("seed")
+TIME = re.compile(r"(^|_)(steps?|epochs?|iter(ation)?s?|rounds?|count|num_updates|i|t)$")
 ORDERS = named("order")  # of rows, which may be one for unlike rows
 
 
@@ -154,6 +157,8 @@ def _pure(run: Run, name: str, arguments: Arguments, node: ast.Call | None, fram
     result = union(arguments.all())
     if name in SEEDS:
         key = arguments.find(0, "key") if name == "jax.random.fold_in" else None
+        if run.lenient and key is not None and node is not None and _is_of_time(node):
+            return replace(key, static=None)
         result = replace(result, host=key is not None and key.host)  # a key has one shape, whatever number is in it
     if name.startswith(library.ARRAYS) and name not in library.NOT_ARRAYS:
         reduced = name in library.NUMBERS and not is_first_axis(arguments.find(1, "axis"))
@@ -165,6 +170,12 @@ def _pure(run: Run, name: str, arguments: Arguments, node: ast.Call | None, fram
     if name.startswith(("numpy.", "jax.numpy.", "jax.lax.")):
         return calls.fresh(certainly(result), node, arguments)
     return calls.fresh(replace(result, callee=Pure(result.level, hidden=_holds_code(arguments))), node, arguments)
+
+
+def _is_of_time(node: ast.Call) -> bool:
+    """Whether a number that is folded into a key is, by its name, one that all devices count together."""
+    numbers = [*node.args[1:2], *(k.value for k in node.keywords if k.arg == "data")]
+    return any(TIME.search(last_name(one)) for one in numbers)
 
 
 def _holds_code(arguments: Arguments) -> bool:
@@ -429,7 +440,7 @@ def _apply_updates(run: Run, arguments: Arguments, node: ast.Call | None, frame:
     started = STARTED in updates.marks
     if updates.gradient and not started and not run.quiet() and node is not None and frame is not None:
         run.reading.updates.append((frame.module, node))
-    result = certainly(union([params, updates]))
+    result = certainly(means.applied(union([params, updates])))
     if updates.gradient:
         result = replace(result, updated=True)
     return calls.fresh(result, node, arguments)

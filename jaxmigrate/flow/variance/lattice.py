@@ -25,7 +25,9 @@ STATISTICS = "statistics of a device's own batch"
 VARYING = "cast to one value for each device"  # by `pcast`: equal, and JAX sums no gradient of it
 SCATTERED = "the gradient of a shard of a device's own that the loss gathers"
 INDEXED = "chosen by the index of the device"
+TOTAL = "a sum of all that a device has"
 MEAN = "a mean, or the gradient of one"
+CLIPPING = "a factor that keeps a norm within bounds"
 SUMMED = "a sum of means"  # and where
 SHAPED = "the shape of a value that is equal everywhere"
 STARTED = "an optimizer's state that the body itself starts from"
@@ -376,8 +378,8 @@ def row_of_block(value: Var) -> Var:
 
 
 def differs(value: Var) -> bool:
-    """Whether devices hold different values for certain, or as surely as their gradients differ."""
-    return value.level == Level.YES or (value.level == Level.MAY and UNREDUCED in value.marks)
+    """Whether devices hold different values for certain, or as surely as their gradients, or their data, differ."""
+    return value.level == Level.YES or (value.level == Level.MAY and not value.marks.isdisjoint((UNREDUCED, DATA)))
 
 
 def mapped(value: Var, change: Callable[[Var], Var]) -> Var:

@@ -224,7 +224,10 @@ def leaves(value: Var) -> Var:
     found: list[Var] = []
     if not _collect(value, found):
         kind: Kind = "tree" if value.kind in ("array", "tree") else "unknown"
-        return Var(value.level, value.gradient, value.updated, value.inner, kind=kind, host=value.host)
+        return Var(
+            value.level, value.gradient, value.updated, value.inner, kind=kind, reduced=value.reduced, host=value.host,
+            marks=value.marks, cause=value.cause,
+        )  # fmt: skip
     return list_of(found)
 
 

@@ -9,13 +9,16 @@ from __future__ import annotations
 import ast
 import re
 
-from jaxmigrate.flow.variance.lattice import INDEXED, MEAN, SUMMED, Level, Var, replace
+from jaxmigrate.flow.variance.lattice import CLIPPING, INDEXED, MEAN, SUMMED, TOTAL, Level, Var, mapped, replace
 from jaxmigrate.flow.variance.run import Run
 from jaxmigrate.program.values import Constant
 
 SCALING = frozenset(
     {"divide", "true_divide", "div", "multiply", "mul", "average", "mean", "nanmean", "where", "select"}
 )
+LIMITS = frozenset({"minimum", "clip"})  # of a norm: `jnp.minimum(1, most / norm)`
+KEEPING = frozenset({"sum", "nansum", "maximum", "astype", "asarray", "stop_gradient"})  # what a sum of all is
+NORMS = frozenset({"sqrt", "square", "abs", "absolute", "norm", "global_norm", "vdot", "isfinite", "isnan", "log", "exp"})
 ROUNDS = re.compile("micro|accum")
 COUNTS = re.compile(r"/|num|count|size|scale|inv|dev|world|len|shape|total|norm|(^|\W|_)n(_|\W|$)")
 RATES = re.compile(r"\b(lr|learning_rate|alpha|eta|step_size|rate)\b")
@@ -28,21 +31,40 @@ def sum_of_means(node: ast.AST) -> str:
 
 def of_function(run: Run, name: str, result: Var, is_whole: bool) -> Var:
     """What a function of JAX gives, by its last name; `is_whole`: of all axes of an array."""
+    if TOTAL in result.marks and name not in KEEPING:
+        result = replace(result, marks=result.marks - {TOTAL})
+    if name in ("sum", "nansum") and is_whole and result.level != Level.NO and INDEXED not in result.marks:
+        return replace(result, marks=(result.marks - {MEAN}) | {TOTAL})
     if name in ("mean", "nanmean") and is_whole and result.level != Level.NO and INDEXED not in result.marks:
         note(run, result)
         return replace(result, marks=_without(result) | {MEAN})
+    if name in NORMS:
+        return replace(result, marks=_without(result))
+    if name in LIMITS:
+        return replace(result, marks=_without(result) | {CLIPPING})
     if name in SCALING:
         note(run, result)
         return replace(result, marks=_without(result))
-    if name in ("sum", "nansum", "dot", "matmul", "einsum", "tensordot", "vdot") and MEAN in result.marks:
+    if name in ("sum", "nansum", "dot", "matmul", "einsum", "tensordot") and MEAN in result.marks:
         return replace(result, marks=result.marks - {MEAN})
     return result
 
 
 def of_operation(run: Run, op: ast.operator, node: ast.expr, left: Var, right: Var, result: Var) -> Var:
     """What an operator makes of means and their sums."""
+    if TOTAL in result.marks and not isinstance(op, ast.Add | ast.Sub):
+        result = replace(result, marks=result.marks - {TOTAL})
+        if isinstance(op, ast.Div) and TOTAL in left.marks and TOTAL in right.marks:
+            note(run, left)
+            return replace(result, marks=_without(result) | {MEAN})
+    if isinstance(op, ast.Add | ast.Sub) and MEAN in left.marks | right.marks:  # a loss with a penalty is one, too
+        result = replace(result, marks=result.marks | {MEAN})
     if not any(mark == MEAN or mark.startswith(SUMMED) for mark in result.marks):
         return result
+    if isinstance(op, ast.Div) and not _has_marks(left):
+        return replace(result, marks=_without(result))  # divided by it
+    if isinstance(op, ast.Mult) and (CLIPPING in left.marks or CLIPPING in right.marks):
+        return replace(result, marks=result.marks - {CLIPPING})
     if isinstance(op, ast.Add) or (isinstance(op, ast.Div) and _is_of_rounds(node)):
         return result
     if isinstance(op, ast.Mult) and (_is_number(left) or _is_number(right) or _has_rate(node)):
@@ -55,6 +77,19 @@ def of_operation(run: Run, op: ast.operator, node: ast.expr, left: Var, right: V
     if isinstance(op, ast.Div | ast.Mult):
         note(run, result)
     return replace(result, marks=_without(result))
+
+
+def _has_marks(value: Var) -> bool:
+    return any(mark == MEAN or mark.startswith(SUMMED) for mark in value.marks)
+
+
+def applied(value: Var) -> Var:
+    """Parameters, or the state of an optimizer, after an update: what divides them divides no sum."""
+    return mapped(value, lambda v: replace(v, marks=v.marks - _sums(v)) if v.marks else v)
+
+
+def _sums(value: Var) -> frozenset[str]:
+    return frozenset(mark for mark in value.marks if mark.startswith(SUMMED))
 
 
 def _is_number(value: Var) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from jaxmigrate.flow.axes import last_name
 from jaxmigrate.flow.variance import calls, externals, handed, means, objects, transforms
@@ -119,10 +119,13 @@ def _unseen(
         everything = result = _scaled(run, name, result, arguments)
     if name == "init":
         result = replace(result, marks=result.marks | {STARTED})
-    if name == "apply_gradient" and any(a.gradient for a in arguments.all()):
-        result = replace(result, gradient=False, updated=True)
+    if name == "apply_gradient":
+        result = means.applied(result)
+        if any(a.gradient for a in arguments.all()):
+            result = replace(result, gradient=False, updated=True)
     if name == "update" and len(list(arguments.all())) > 1:
-        result = tuple_of([_updated(result, arguments)] * 2)
+        updated = _updated(result, arguments)
+        result = tuple_of([updated, means.applied(updated)])
     elif "mutable" in arguments.named and arguments.named["mutable"].static != Constant(False):
         statistics = _statistics(result, arguments)
         if STATISTICS in statistics.marks and node is not None and frame is not None and not run.quiet():
@@ -342,10 +345,15 @@ def _keys(run: Run, receiver: Var, arguments: Arguments, node: ast.Call | None, 
 def _get(run: Run, receiver: Var, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> Var:
     key = arguments.given[0].static if arguments.given else None
     if isinstance(key, Constant) and isinstance(key.value, str) and not receiver.host:
-        return join_all([objects.field(receiver, key.value), *arguments.given[1:]])
+        return join_all([objects.field(receiver, key.value), *_meant(run, arguments.given[1:])])
     if receiver.fields is None and not isinstance(key, Constant):
         return _unseen(run, receiver, "get", arguments, node, frame)
-    return at_least(join_all([whole(receiver), *arguments.given[1:]]), union(arguments.given[:1]).level)
+    return at_least(join_all([whole(receiver), *_meant(run, arguments.given[1:])]), union(arguments.given[:1]).level)
+
+
+def _meant(run: Run, defaults: Sequence[Var]) -> list[Var]:
+    """Defaults that matter: to rules, `batch.get("mask", None)` is what the batch has."""
+    return [one for one in defaults if not run.lenient or one.static != Constant(None)]
 
 
 def _replace(run: Run, receiver: Var, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> Var:
@@ -378,7 +386,7 @@ def _apply_gradients(run: Run, receiver: Var, arguments: Arguments, node: ast.Ca
     before = union([objects.field(receiver, n) for n in ("params", "opt_state", "step")])
     after = run.hidden("update", union([before, *arguments.named.values()]) if not given else union([before, grads]))
     gradient = grads.gradient
-    after = replace(certainly(after), gradient=gradient, updated=gradient or before.updated, places=receiver.places)
+    after = replace(certainly(means.applied(after)), gradient=gradient, updated=gradient or before.updated, places=receiver.places)
     step = objects.field(receiver, "step")
     changed = {"params": after, "opt_state": after, "step": replace(step, kind="array"), **given}
     return calls.fresh(with_fields(receiver, changed), node, Arguments((receiver,), arguments.named))

@@ -116,6 +116,8 @@ def _gradient(run: Run, made: Transformed, arguments: Arguments, node: ast.Call 
         one = replace(one, marks=one.marks | {SCATTERED})
     if one.gradient and run.lenient:
         one = replace(one, marks=one.marks | {UNREDUCED})
+        if loss.level != Level.NO:
+            loss = replace(loss, marks=loss.marks | {UNREDUCED})  # which differs as surely as its gradient
     grads = _by_argument(one, options.get("argnums", _nth(made.given, 0)), arguments)
     loss = replace(loss, kind="array", parts=None, fields=None)
     if not made.name.endswith("value_and_grad"):
