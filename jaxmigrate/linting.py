@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from jaxmigrate.config import Config, Version
 from jaxmigrate.findings import Finding, Note
+from jaxmigrate.flow.configured import assume
 from jaxmigrate.flow.facts import Facts
 from jaxmigrate.flow.old_names import TARGET
 from jaxmigrate.program.kept import asked_at, lines_of_site
@@ -60,6 +61,7 @@ def ask(
     with without_collector():
         facts = Facts(tuple(modules), Resolver(project), names)
         facts.resolver.remembered[TARGET] = target
+        assume(facts.resolver)
         return sorted(finding for check in checks().values() for finding in check(facts))
 
 

@@ -8,7 +8,8 @@ inside another map, so what they map has exactly their axes, wherever they are c
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterable, Iterator
+import re
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from jaxmigrate.flow import receivers
 from jaxmigrate.flow.axis_values import (
@@ -34,7 +35,7 @@ from jaxmigrate.program.collectives import (
 )
 from jaxmigrate.program.library import last_names, named, starting
 from jaxmigrate.program.modules import Module
-from jaxmigrate.program.resolve import Resolver, call_arguments, own_statements
+from jaxmigrate.program.resolve import Resolver, call_arguments, own_statements, returned_by
 from jaxmigrate.program.scopes import FunctionNode, children
 from jaxmigrate.program.values import (
     UNKNOWN,
@@ -44,6 +45,7 @@ from jaxmigrate.program.values import (
     External,
     Function,
     Instance,
+    Member,
     Partial,
     Value,
     Values,
@@ -54,6 +56,11 @@ DEEPEST = 12
 JITS = named("jit")
 LAST_JITS = last_names("jit")
 COLLECTIVES = frozenset(name.rpartition(".")[2] for name in AXIS_POSITIONS)
+OF_HOST = re.compile(
+    r"process_index|logging\.|\bprint\(|writer|\bopen\(|block_until_ready|device_get|wandb|argparse|FLAGS|\bnext\(|replicate\("
+)
+GATHERING = frozenset({"gather_from_model_output"})
+CLU_METRICS = "clu.metrics.Collection"
 OF_WHOLE_PROGRAMS = ("in_shardings", "out_shardings", "donate_argnums", "donate_argnames")
 DEEPEST_OUTSIDE = 4  # outside every map, only wrappers of maps are of interest
 CONSTRAINT = "jax.lax.with_sharding_constraint"
@@ -155,16 +162,22 @@ def walk_jits(modules: Iterable[Module], mapped: AxisWalk) -> list[AxisUse]:
     walk = AxisWalk(resolver, mapped.leads)
     reached = {use.call for use in mapped.uses}
     entered = {key[0] for key in mapped.seen if isinstance(key, tuple)}
+    hosted: set[ast.expr] = (
+        set()
+    )  # what is jitted and certainly called by the host, whatever else leads to a collective
     for module in modules:
         if not any(word in module.text for word in COLLECTIVES) or not any(word in module.text for word in LAST_JITS):
             continue
         for value, node in _jitted(module, resolver):
-            if _is_for_host(value, node, module, entered):
+            callers = _callers(value, node, module, entered)
+            if callers is None or callers:
+                if any(_is_of_host(one, module) for one in callers or ()):
+                    hosted.add(value.node)
                 step = Step(module, value.node, "jit compiles it, and binds no axis")
                 first = argument(value.arguments, 0, "fun")
                 for operand in operands([first] if first is not None else [], resolver, {}):
                     _enter(walk, operand, module, Environment(complete=True), {}, (step,))
-    return [use for use in walk.uses if use.call not in reached]
+    return [use for use in walk.uses if use.call not in reached or use.way[0].node in hosted]
 
 
 def _jitted(module: Module, resolver: Resolver) -> Iterator[tuple[Application, ast.AST]]:
@@ -188,10 +201,13 @@ def _is_jit(value: Application) -> bool:
     return isinstance(value.callee, External) and value.callee.name in JITS
 
 
-def _is_for_host(value: Application, node: ast.AST, module: Module, entered: Collection[object]) -> bool:
-    """Whether the host certainly calls something compiled: it gives arrays away, or has shardings, or is called."""
-    if any(one.keyword in OF_WHOLE_PROGRAMS for one in value.arguments):
-        return True
+def _callers(
+    value: Application, node: ast.AST, module: Module, entered: Collection[object]
+) -> list[ast.AST | None] | None:
+    """The functions that certainly call something compiled and that no map enters, a module being None.
+
+    None where it gives arrays away, or has shardings: then the host calls it, wherever that is.
+    """
     parent = module.table.parents.get(node)
     name = ""
     if isinstance(node, ast.FunctionDef):
@@ -199,12 +215,56 @@ def _is_for_host(value: Application, node: ast.AST, module: Module, entered: Col
     elif isinstance(parent, ast.Assign) and isinstance(parent.targets[0], ast.Name | ast.Attribute):
         name = last_name(parent.targets[0])
     elif isinstance(parent, ast.Call) and parent.func is node:
-        return _around(node, module) not in entered
+        around = _around(node, module)
+        return [around] if around not in entered else []
+    called = _called_in(name, module, {*entered, node})
+    if isinstance(node, ast.FunctionDef) and not called:
+        called = [one for made in _returned_to(node, module) for one in _called_in(made, module, {*entered, node})]
+    if not called and any(one.keyword in OF_WHOLE_PROGRAMS for one in value.arguments):
+        return None
+    return called
+
+
+def _called_in(name: str, module: Module, entered: Collection[object]) -> list[ast.AST | None]:
+    """The functions of a module that call a name, or compile what it holds ahead of time."""
+    found: list[ast.AST | None] = []
     for used in module.table.named.get(name, ()):
         call = module.table.parents.get(used)
-        if isinstance(call, ast.Call) and call.func is used and _around(call, module) not in {*entered, node}:
+        if isinstance(call, ast.Attribute) and call.attr == "lower":
+            call = module.table.parents.get(call)
+        if not isinstance(call, ast.Call) or _around(call, module) in entered:
+            continue
+        if call.func is used or (isinstance(call.func, ast.Attribute) and call.func.value is used):
+            found.append(_around(call, module))
+    return found
+
+
+def _returned_to(function: ast.FunctionDef, module: Module) -> Iterator[str]:
+    """The names that hold what a factory returns, where that is a function made in it."""
+    maker = module.table.parents.get(function)
+    if not isinstance(maker, ast.FunctionDef):
+        return
+    if not any(isinstance(one, ast.Name) and one.id == function.name for one in returned_by(maker)):
+        return
+    for used in module.table.named.get(maker.name, ()):
+        call = module.table.parents.get(used)
+        target = module.table.parents.get(call) if isinstance(call, ast.Call) and call.func is used else None
+        if isinstance(target, ast.Assign) and isinstance(target.targets[0], ast.Name):
+            yield target.targets[0].id
+
+
+def _is_of_host(function: ast.AST | None, module: Module) -> bool:
+    """Whether a function, or one around it, does what only the host does, so that no map runs it; a module does."""
+    place = function
+    while place is not None:
+        if isinstance(place, ast.FunctionDef) and any(OF_HOST.search(one) for one in _lines_of(place, module)):
             return True
-    return False
+        place = module.table.parents.get(place)
+    return function is None
+
+
+def _lines_of(function: ast.AST, module: Module) -> Sequence[str]:
+    return module.lines[getattr(function, "lineno", 1) - 1 : getattr(function, "end_lineno", 0)]
 
 
 def _around(node: ast.AST, module: Module) -> ast.AST | None:
@@ -292,6 +352,9 @@ def _apply(
             inside = {**bindings, **bind_arguments(callee, arguments, walk.resolver, bindings)}
             inside |= _of_receiver(walk, callee.receiver, node, module, bindings)
             _function(walk, callee, around, inside, (*way, Step(module, node, f"calls {label(callee)}")))
+        case Member(owner=Class() as owner, name=name) if name in GATHERING and isinstance(node, ast.Call):
+            if _is_of_clu(owner, walk.resolver):
+                _record_default(walk, arguments, node, module, around, bindings, way)
         case Instance():
             _method(walk, callee, "__call__", arguments, node, module, around, bindings, way)
         case Class():
@@ -543,6 +606,27 @@ def _record(
         return
     for one in axis_names(axis.expression, axis.module, walk.resolver, bindings) or ():
         walk.uses.append(AxisUse(module, node, name, one, around, way, bindings))
+
+
+def _record_default(
+    walk: AxisWalk,
+    arguments: tuple[Argument, ...],
+    node: ast.Call,
+    module: Module,
+    around: Environment,
+    bindings: Bindings,
+    way: tuple[Step, ...],
+) -> None:
+    """`Metrics.gather_from_model_output(...)` of clu gathers over "batch", unless it is given another axis."""
+    axis = argument(arguments, None, "axis_name")
+    names = axis_names(axis.expression, axis.module, walk.resolver, bindings) if axis is not None else ("batch",)
+    for one in names or ():
+        walk.uses.append(AxisUse(module, node, "jax.lax.all_gather", one, around, way, bindings))
+
+
+def _is_of_clu(cls: Class, resolver: Resolver) -> bool:
+    bases = [v for one in resolver.lineage(cls) for v in resolver.bases(one)]
+    return any(isinstance(v, External) and v.name == CLU_METRICS for v in bases)
 
 
 # What the rest of flow asks, too

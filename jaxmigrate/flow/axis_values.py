@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterable, Iterator
 from typing import TypeAlias
 
-from jaxmigrate.flow import receivers
+from jaxmigrate.flow import configured, receivers
 from jaxmigrate.flow.context_meshes import mesh_in_context
 from jaxmigrate.flow.receivers import Bindings
 from jaxmigrate.program.callers import callers_of
@@ -192,7 +192,7 @@ def axis_names(axis: ast.expr | None, module: Module, resolver: Resolver, bindin
         if isinstance(value, Member) and value.name == "value":  # of an Enum
             value = value.owner
         if not isinstance(value, Constant):
-            return None
+            return configured.axis_of(axis, resolver)
         items = value.value if isinstance(value.value, tuple) else (value.value,)
         if any(not isinstance(item, str) for item in items if item is not None):
             return None

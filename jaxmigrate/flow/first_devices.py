@@ -41,7 +41,15 @@ def taken_from(module: Module) -> Iterator[Taken]:
             continue
         for base in _bases(node, module):
             for part in _parts(base, module, DEEPEST):
-                yield Taken(node, *part)
+                yield Taken(node, part.call, part.path, part.names or _given_to(node, module))
+
+
+def _given_to(node: ast.expr, module: Module) -> tuple[str, ...]:
+    """The name that what is taken gets."""
+    match module.table.parents.get(node):
+        case ast.Assign(targets=[ast.Name(id=name)]):
+            return (name,)
+    return ()
 
 
 def _bases(node: ast.expr, module: Module) -> Iterator[ast.expr]:

@@ -37,7 +37,7 @@ from jaxmigrate.records import record
 
 DEEPEST = 5
 JOINT = named("joint")
-JOINTLY = frozenset({"save", "restore"})
+JOINTLY = frozenset({"save", "restore", "restore_or_initialize"})
 RUNNERS = named("control-flow", "tree-map")
 LIKE_COLLECTIVES = re.compile("(psum|pmean|pmax|pmin|all_gather|ppermute)_")  # pmean_if_pmap, and its like in libraries
 

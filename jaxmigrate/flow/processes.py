@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from jaxmigrate.flow.axes import expression_calls, last_name
 from jaxmigrate.flow.operations import Operation, operations, same_sequence
-from jaxmigrate.program.library import named
+from jaxmigrate.program.library import last_names, named
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.scopes import children, inner_statements, is_docstring, walk
@@ -25,6 +25,10 @@ SEVERAL = ("process_index", "process_count", "host_id", "host_count", "distribut
 EXPECTED = re.compile(
     "StopIteration|Keyboard|Import|ModuleNotFound|Attribute|Name|Key|Index|FileNotFound|Timeout|Queue|Empty"
 )
+RESTORES = named("restores")
+LAST_RESTORES = last_names("restores")
+RESTORED = "restores a checkpoint"
+BROADCAST = "broadcast"
 WRAPPING = frozenset({"enumerate", "tqdm", "zip", "reversed", "list", "sorted"})
 PLAIN = (ast.Assign, ast.Expr, ast.Return, ast.AugAssign, ast.AnnAssign, ast.FunctionDef, ast.ClassDef, ast.Import)
 ENDS = ast.Return | ast.Raise | ast.Continue | ast.Break
@@ -206,6 +210,31 @@ def _of_branch(
         one, other = (one, other + rest) if end_one is not None else (one + rest, other)
     if not same_sequence(one, other):
         yield ProcessBranch(module, node.test, _first_difference(one, other))
+    elif not isinstance(end_one or end_other, ast.Raise) and not _has_broadcast(resolver):
+        yield from (ProcessBranch(module, node.test, restored) for restored in _restored(node, module, resolver))
+
+
+def _restored(node: ast.If | ast.While, module: Module, resolver: Resolver) -> Iterator[Operation]:
+    """What only one way restores and gives a name that what follows reads: the other processes go on without it."""
+    for statement in (inner for part in (node.body, node.orelse) for one in part for inner in _all_of(one)):
+        call = statement.value if isinstance(statement, ast.Assign) else None
+        if isinstance(call, ast.Call) and last_name(call.func) in LAST_RESTORES:
+            value = resolver.value(call.func, module)
+            if isinstance(value, External) and value.name in RESTORES:
+                yield Operation(RESTORED, module, call)
+
+
+def _all_of(statement: ast.stmt) -> Iterator[ast.stmt]:
+    """A statement and those in it."""
+    yield statement
+    for part in _bodies(statement):
+        for one in part:
+            yield from _all_of(one)
+
+
+def _has_broadcast(resolver: Resolver) -> bool:
+    """Whether the program hands anything from one process to the others."""
+    return any(BROADCAST in module.text for module in resolver.project.named)
 
 
 def _end(body: Sequence[ast.stmt]) -> ast.stmt | None:

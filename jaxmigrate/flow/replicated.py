@@ -320,9 +320,10 @@ class Replicated:
         if self.methods.is_called(call, module):
             return None
         callee = callees[0] if len(callees) == 1 else None
+        before = len(self.trace or ())
         found = self._replicates(callee, call, module, depth)
         if found and self.trace is not None:
-            self.trace.append((module, call))
+            self.trace[before:] = [(module, call)]  # rather than what a function of the project calls for it
         return found
 
     def _replicates(self, callee: Value | None, call: ast.Call, module: Module, depth: int) -> bool:

@@ -32,9 +32,7 @@ def unwrapped(value: Application, resolver: Resolver) -> Application:
 def before_compiling(value: Value) -> Value:
     """What `f.lower(...).compile()` was made of; any other value as it is."""
     match value:
-        case Application(
-            callee=Member(owner=Application(callee=Member(owner=made, name="lower")), name="compile")
-        ):
+        case Application(callee=Member(owner=Application(callee=Member(owner=made, name="lower")), name="compile")):
             return made
     return value
 

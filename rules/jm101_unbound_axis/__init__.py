@@ -56,8 +56,33 @@ def unbound(axis: str, axes: Collection[str], who: str) -> str:
 
 
 def _at_collective(use: AxisUse, facts: Facts) -> Iterator[Finding]:
-    message = f"{use.name.rpartition('.')[2]}: {_told(use, facts)}"
+    name = use.name.rpartition(".")[2]
+    first = _cause(use, facts)
+    if first is not None:
+        kind = "jit binds no axis" if first.what == OF_JIT else f"{_last(first.what)} has no axis_name"
+        message = f"{kind}, but {name} over {use.axis!r} runs in it; map over it by jax.pmap(f, axis_name={use.axis!r})"
+        if first.what != OF_JIT:
+            message = f"{kind}, but {name} over {use.axis!r} runs in it; write axis_name={use.axis!r}"
+        yield from facts.finding(first.module, first.node, CODE, message, (Step(use.module, use.call, name), *use.way))
+        return
+    message = f"{name}: {_told(use, facts)}"
     yield from facts.finding(use.module, use.call, CODE, message + _chain(use.way), use.way)
+
+
+def _last(what: str) -> str:
+    return what.partition(" maps it over ")[0]
+
+
+def _cause(use: AxisUse, facts: Facts) -> Step | None:
+    """The jit or the map without an axis name that a collective is reached by, where other maps bind its axis."""
+    bound = any(other.call is use.call and use.axis in other.environment.axes for other in facts.axis_uses)
+    if use.environment.axes or not use.environment.complete or not bound:
+        return None
+    nameless = [step for step in use.way if step.what == OF_JIT or " maps it over " in step.what]
+    step = nameless[-1] if nameless else None
+    if step is None or facts.names.get(step.module.path) is None:
+        return None
+    return step if step.what == OF_JIT or step.what.startswith("pmap ") else None
 
 
 def _told(use: AxisUse, facts: Facts) -> str:

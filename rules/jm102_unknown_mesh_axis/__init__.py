@@ -38,8 +38,10 @@ OF_PROJECT = "no map and no mesh of the project has an axis"
 
 def check(facts: Facts) -> Iterator[Finding]:
     """Specs with an axis that the mesh does not have on which they are used, or, if that is not in sight, none has."""
-    for found in facts.device_maps:
-        if found.name in SHARD_MAPS:
+    seen: set[ast.expr] = set()
+    for found in facts.all_maps:
+        if found.name in SHARD_MAPS and found.application.node not in seen:
+            seen.add(found.application.node)
             yield from _in_map(found, facts)
     for module, call in facts.calls("NamedSharding"):
         named = External("jax.sharding.NamedSharding")

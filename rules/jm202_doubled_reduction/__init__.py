@@ -32,7 +32,7 @@ def check(facts: Facts) -> Iterator[Finding]:
             by_place[reduction.node].append(reduction)
         for same in by_place.values():
             name = same[0].name.rpartition(".")[2]
-            if all(is_doubled(one) for one in same):
+            if name in EFFECTS and all(is_doubled(one) for one in same):
                 yield Place(same[0].module, same[0].node, _told(same[0].name, AXES))
             elif name in EFFECTS and all(SCATTERED in one.operand.marks for one in same):
                 message = (

@@ -35,12 +35,14 @@ def check(facts: Facts) -> Iterator[Finding]:
         if not any(True for _ in _shared(found, reading, facts)):
             continue
         draws = [*_shared(found, facts.confirmed(found, reading), facts)]
-        repeated = [(m, call) for m, call in facts.repeated_keys(found) if m.path in facts.names] if draws else []
+        repeated: list[tuple[Module, ast.expr]] = (
+            [(m, call) for m, call in facts.repeated_keys(found) if m.path in facts.names] if draws else []
+        )
         whose = f"for all of {shown(found.axes or frozenset())}; fold axis_index into it"
         if not found.axes:
             whose = "for all of them; give each its own"
         way = tuple(Step(draw.module, draw.node, "drawn from here") for draw in draws[:1]) if repeated else ()
-        for module, node in repeated or [(draw.module, draw.node) for draw in draws]:
+        for module, node in [*repeated] or [(draw.module, draw.node) for draw in draws]:
             if (module, node) not in reported:
                 reported.add((module, node))
                 yield from facts.finding(module, node, CODE, f"{DRAWS} {GIVE_OWN if repeated else whose}", way)

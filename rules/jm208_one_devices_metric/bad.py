@@ -12,14 +12,14 @@ def loss_fn(params, batch):
 def step(params, batch):
     loss, grads = jax.value_and_grad(loss_fn)(params, batch)
     grads = jax.lax.pmean(grads, "batch")
-    return params - 0.1 * grads, loss
+    return params - 0.1 * grads, loss  # JM208
 
 
 def main():
     n = jax.device_count()
     batch = jnp.arange(float(n)).reshape(n, 1, 1)
     params, loss = step(jnp.ones(1), batch)
-    print("loss", loss[0], "of", loss.mean())  # JM208
+    print("loss", loss[0], "of", loss.mean())
 
 
 if __name__ == "__main__":

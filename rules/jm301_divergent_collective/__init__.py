@@ -9,6 +9,7 @@ from jaxmigrate.findings import Finding
 from jaxmigrate.flow.axes import Step, expression_calls
 from jaxmigrate.flow.facts import Facts
 from jaxmigrate.flow.operations import function_operations, same_sequence
+from jaxmigrate.flow.processes import RESTORED
 from jaxmigrate.program.collectives import VMAP
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.values import UNKNOWN, External
@@ -29,6 +30,10 @@ def _processes(facts: Facts) -> Iterator[Finding]:
     for branch in facts.process_branches:
         operation = branch.operation
         message = f"not every process reaches {operation.kind}; those that do wait forever"
+        if operation.kind == RESTORED:
+            message = (
+                "only some processes restore the checkpoint; the others go on with other values; restore it on all"
+            )
         way = (Step(branch.module, branch.test, "processes differ here"),)
         yield from facts.finding(operation.module, operation.node, CODE, message, way)
 

@@ -45,6 +45,6 @@ def test_a_declared_replicate_makes_all_keys_one(
     (tmp_path / "pyproject.toml").write_text('[tool.jaxmigrate]\nreplicates = ["helpers.bcast"]\n')
     capsys.readouterr()
     assert main(["lint", "."]) == 1  # the cache knows what was declared
-    assert "train.py:8:" in capsys.readouterr().out
+    assert "train.py:12:" in capsys.readouterr().out
     (tmp_path / "pyproject.toml").write_text('[tool.jaxmigrate]\nreplicates = ["helpers.other"]\n')
     assert main(["lint", "."]) == 0

@@ -19,8 +19,8 @@ from jaxmigrate.flow.variance import (
 from jaxmigrate.flow.variance.callees import Bound, Callee, Choice, Closure, Method, Pure, Transformed
 from jaxmigrate.flow.variance.frames import Arguments, Frame
 from jaxmigrate.flow.variance.lattice import (
-    EQUAL,
     DATA,
+    EQUAL,
     NO_CAUSE,
     OTHERS,
     Fields,

@@ -18,7 +18,9 @@ SCALING = frozenset(
 )
 LIMITS = frozenset({"minimum", "clip"})  # of a norm: `jnp.minimum(1, most / norm)`
 KEEPING = frozenset({"sum", "nansum", "maximum", "astype", "asarray", "stop_gradient"})  # what a sum of all is
-NORMS = frozenset({"sqrt", "square", "abs", "absolute", "norm", "global_norm", "vdot", "isfinite", "isnan", "log", "exp"})
+NORMS = frozenset(
+    {"sqrt", "square", "abs", "absolute", "norm", "global_norm", "vdot", "isfinite", "isnan", "log", "exp"}
+)
 ROUNDS = re.compile("micro|accum")
 COUNTS = re.compile(r"/|num|count|size|scale|inv|dev|world|len|shape|total|norm|(^|\W|_)n(_|\W|$)")
 RATES = re.compile(r"\b(lr|learning_rate|alpha|eta|step_size|rate)\b")

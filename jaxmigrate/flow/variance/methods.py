@@ -120,9 +120,7 @@ def _unseen(
     if name == "init":
         result = replace(result, marks=result.marks | {STARTED})
     if name == "apply_gradient":
-        result = means.applied(result)
-        if any(a.gradient for a in arguments.all()):
-            result = replace(result, gradient=False, updated=True)
+        result = _with_gradients(result, arguments)
     if name == "update" and len(list(arguments.all())) > 1:
         updated = _updated(result, arguments)
         result = tuple_of([updated, means.applied(updated)])
@@ -132,6 +130,13 @@ def _unseen(
             run.reading.statistics.append((frame.module, node))
         result = tuple_of([result, statistics])
     return calls.fresh(result, node, Arguments((receiver, *arguments.given), arguments.named, arguments.rest))
+
+
+def _with_gradients(result: Var, arguments: Arguments) -> Var:
+    """What an optimizer of old flax gives."""
+    applied = any(one.gradient for one in arguments.all())
+    result = means.applied(result)
+    return replace(result, gradient=False, updated=True) if applied else result
 
 
 def _scaled(run: Run, name: str, result: Var, arguments: Arguments) -> Var:
@@ -386,7 +391,9 @@ def _apply_gradients(run: Run, receiver: Var, arguments: Arguments, node: ast.Ca
     before = union([objects.field(receiver, n) for n in ("params", "opt_state", "step")])
     after = run.hidden("update", union([before, *arguments.named.values()]) if not given else union([before, grads]))
     gradient = grads.gradient
-    after = replace(certainly(means.applied(after)), gradient=gradient, updated=gradient or before.updated, places=receiver.places)
+    after = replace(
+        certainly(means.applied(after)), gradient=gradient, updated=gradient or before.updated, places=receiver.places
+    )
     step = objects.field(receiver, "step")
     changed = {"params": after, "opt_state": after, "step": replace(step, kind="array"), **given}
     return calls.fresh(with_fields(receiver, changed), node, Arguments((receiver,), arguments.named))
