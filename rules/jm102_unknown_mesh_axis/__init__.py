@@ -40,7 +40,8 @@ def check(facts: Facts) -> Iterator[Finding]:
     """Specs with an axis that the mesh does not have on which they are used, or, if that is not in sight, none has."""
     seen: set[ast.expr] = set()
     for found in facts.all_maps:
-        if found.name in SHARD_MAPS and found.application.node not in seen:
+        known = found.axes is not None or found.mapped is found.function
+        if found.name in SHARD_MAPS and known and found.application.node not in seen:
             seen.add(found.application.node)
             yield from _in_map(found, facts)
     for module, call in facts.calls("NamedSharding"):
