@@ -462,7 +462,7 @@ class Hidden:
                     unit = self._unit(f"<lambda of {owner.name}>", within, module)
                     unit.introducing.append((node, module))
                     self._mentions.append(_Mention(unit.name, within, module, owner))
-                if not _is_called(node, module):
+                if not _is_called(node, module) and self._may_be_function(node, module):
                     self._rename(name, node, module, owner)
             owner.reducing |= name in REDUCERS
             if name == CONSTRUCTOR and isinstance(node, ast.Attribute) and _is_super(node.value):
@@ -481,6 +481,20 @@ class Hidden:
                 unit.reducing |= not words.isdisjoint(REDUCERS)
                 if "axis_index_groups" in words and _last(_called_later(call)) not in GROUPED:
                     unit.introducing.append((call, module))
+
+    def _may_be_function(self, node: ast.expr, module: Module) -> bool:
+        """Whether a mention that is no call may be one of JAX's functions, and not a number of the same name.
+
+        What a name holds that is not imported was mentioned where it was put there.
+        """
+        match node:
+            case ast.Name():
+                bindings = self.resolver.bindings_at(node, module)
+                return not bindings or any(one.kind in ("import", "from") for one in bindings)
+            case ast.Attribute(value=ast.Name() as owner, attr="process_index" | "host_id"):  # a device's
+                bindings = self.resolver.bindings_at(owner, module)
+                return not bindings or any(one.kind not in ("param", "other") for one in bindings)
+        return True
 
     def _index_disguised(self, module: Module) -> None:
         """Takes what may be one of JAX's functions by a string for one that is kept somewhere."""
