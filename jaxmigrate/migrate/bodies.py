@@ -65,6 +65,9 @@ class Body:
         function = self.function
         if _has_yield(function.node) or function.node.args.vararg is not None:
             return None
+        own = function.module.table.own_scope[function.node].bindings
+        if any(name.partition(".")[0] in own for name in (self.words.jax, self.words.numpy)):
+            return None
         if isinstance(function.node, ast.Lambda) and not self._is_clear():
             return None
         names = function.passed_names()

@@ -19,6 +19,7 @@ from jaxmigrate.migrate.maps import Array, MapPlan
 from jaxmigrate.migrate.names import FileNames, names_in
 from jaxmigrate.migrate.overriding import may_be_overridden
 from jaxmigrate.migrate.runs_again import RunsAgain
+from jaxmigrate.migrate.sharing import NAMES as SHARED_NAMES
 from jaxmigrate.migrate.sharing import Shared
 from jaxmigrate.migrate.specs import Specs, named
 from jaxmigrate.migrate.stable_names import StableNames
@@ -46,7 +47,7 @@ class MapWriter:
     """Writes the maps of one file.
 
     `places` says where they stand, `stable` which names keep what they stand for, `again` which maps are made over and
-    over.
+    over. `lowered`: `.lower` of some may be called, which what gives them this process's rows has not.
     """
 
     module: Module
@@ -59,6 +60,7 @@ class MapWriter:
     again: RunsAgain
     processes: bool
     own: bool
+    lowered: bool
     ids: Mapping[ast.expr, str]
     files: Mapping[Module, FileNames]
     texts: Mapping[Path, str]
@@ -68,16 +70,37 @@ class MapWriter:
 
     def write(self, plan: MapPlan) -> bool:
         """Adds the operations of a site; False, and nothing is added, where it has no such form."""
-        node = plan.site.node
+        node, seen = plan.site.node, self._with_names_apart(plan)
         kept, kept_elsewhere = len(self.operations), len(self.elsewhere)
-        if is_decorator(node, self.module):
-            written = self._enclose(plan)
+        if seen is None:
+            written = False
+        elif is_decorator(node, self.module):
+            written = self._enclose(seen)
         else:
-            written = self._in_place(plan)
+            written = self._in_place(seen)
         if not written:
             del self.operations[kept:]
             del self.elsewhere[kept_elsewhere:]
         return written
+
+    def _with_names_apart(self, plan: MapPlan) -> MapPlan | None:
+        """The map without names of parameters that hide what the function around it needs; None where it needs both."""
+        mapped = plan.site.mapped.expression if plan.site.mapped is not None else None
+        said = [one for one in (mapped, plan.devices, plan.axis) if isinstance(one, ast.expr)]
+        within = {inner for one in said for inner in ast.walk(one)}
+        needed = {one.id for one in names_in(said) if self._holder(one) not in within}
+        needed |= {"jax", *SHARED_NAMES.values()}
+        needed |= {self.names.of(one) for one in ("jax", "jax.sharding.PartitionSpec")}
+        if plan.names is None or needed.isdisjoint(plan.names):
+            return plan
+        apart = replace(plan, names=None)
+        return None if _needs_names(apart) or plan.by_name else apart
+
+    def _holder(self, name: ast.Name) -> ast.AST | None:
+        """What binds a name of this file: the file, a function, a lambda."""
+        scope = self.module.table.scope_of.get(name)
+        holder = scope.lookup(name.id) if scope is not None else None
+        return holder.node if holder is not None else None
 
     # the parts of a map
 
@@ -153,7 +176,7 @@ class MapWriter:
         if not (self.processes and any(self._is_local(a) or a.local_fields for a in plan.everything)):
             return ""
         is_open = any(a.local_fields and a.is_open for a in plan.everything)
-        if (plan.devices is not None and not plan.mesh) or is_open:
+        if self.lowered or (plan.devices is not None and not plan.mesh) or is_open:
             return None
         if plan.choice is None and not all(a.split for a in plan.outputs):
             return None  # a process's own array, which what is the same on all devices is not

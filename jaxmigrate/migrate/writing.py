@@ -247,6 +247,7 @@ class ProjectWriter:
             RunsAgain(module, self.project),
             processes,
             self.program.own,
+            self.around.lower,
             work.ids,
             self._names,
             self.texts,

@@ -65,6 +65,17 @@ p = jax.pmap(step, 'i')
 RESULT = p(X, batch=Y, rng=X)
 """,
 }
+HIDDEN = {
+    "mapped": "def x(x, y):\n    return x + lax.pmean(y, 'i')\n\n\np_x = jax.pmap(x, 'i')\nRESULT = p_x(X, Y)\n",
+    "jax": "def f(jax, P):\n    return jax + lax.pmean(P, 'i')\n\n\np_f = jax.pmap(f, 'i')\nRESULT = p_f(X, Y)\n",
+    "decorated": """
+@functools.partial(jax.pmap, axis_name='i')
+def f(x, get_mesh):
+    return x + lax.pmean(get_mesh, 'i')
+RESULT = f(X, Y)
+""",
+    "keyword": "def y(x, y):\n    return x + lax.pmean(y, 'i')\n\n\np_y = jax.pmap(y, 'i')\nRESULT = p_y(X, y=Y)\n",
+}
 RETURNS = {
     "names": "return state, loss, key",
     "some": "return state, lax.pmean(loss, 'i'), key",
@@ -113,6 +124,26 @@ def test_arguments_by_keyword_keep_their_names(name: str) -> None:
     after = fix_files({"main.py": text})["main.py"]
     assert "shard_map_stacked" not in after
     agree(text, after)
+
+
+@pytest.mark.parametrize("name", HIDDEN)
+def test_parameters_hide_no_name_that_the_map_needs(name: str) -> None:
+    text = HEAD + HIDDEN[name]
+    agree(text, fix_files({"main.py": text})["main.py"])
+
+
+def test_what_is_lowered_can_still_be() -> None:
+    text = (
+        HEAD
+        + """
+@functools.partial(jax.pmap, axis_name='i')
+def f(x, y):
+    return x + lax.pmean(y, 'i')
+assert len(X) == jax.local_device_count()
+RESULT = f.lower(X, Y).compile()(X, Y)
+"""
+    )
+    agree(text, fix_files({"main.py": text})["main.py"])
 
 
 @pytest.mark.parametrize("name", RETURNS)

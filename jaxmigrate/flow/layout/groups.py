@@ -215,7 +215,7 @@ class Groups:
         if any(self.named[site] and self._of(root, site) is None for site in sites):
             return False  # the specs of all that such a site takes and gives are trees
         given = all(key[1] in mapped_by for key in keys if key[0] == "output")
-        return given and bool(taken) and not any(objects.may_be_static(self.it, name) for name in pinned)
+        return given and not any(objects.may_be_static(self.it, name) for name in pinned)
 
     def _method(self, root: Cell) -> str:
         """The method that copies an object with other fields; empty where that is not known."""

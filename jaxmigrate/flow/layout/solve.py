@@ -11,7 +11,7 @@ from jaxmigrate.flow.layout import advice, bodies, mapped, operations, results
 from jaxmigrate.flow.layout.advice import NOT_ONE
 from jaxmigrate.flow.layout.aligned import aligned, marked
 from jaxmigrate.flow.layout.choices import Choice, Layouts, Name, OpChoice, Outputs, SiteChoice, Squeeze
-from jaxmigrate.flow.layout.groups import REPLICABLE, SLICED, SPLIT_FIELD, Groups, parts_of
+from jaxmigrate.flow.layout.groups import REPLICABLE, SLICED, SPLIT_FIELD, Groups
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.numbers import gives_number
 from jaxmigrate.flow.layout.results import Place
@@ -366,7 +366,7 @@ class Solver(Groups):
         """Groups that no mapped function takes or gives."""
         changed = False
         for root in self.kinds:
-            kinds = self.kinds_of(root).union(*(self.kinds_of(part) for part in parts_of(root)))
+            kinds = self.kinds_of(root).union(*(self.kinds_of(one.find()) for one in root.fields.values()))
             if not kinds & {"argument", "output"}:
                 changed |= self._drop(root, "reaches no mapped function")
         return changed
@@ -378,7 +378,8 @@ class Solver(Groups):
         return any(key[2] in (self.facts.positions(cast("ast.expr", key[1]), "donate_argnums") or ()) for key in given)
 
     def _axis_for(self, cell: Cell) -> str:
-        for key in self.keys_of(cell.find()):
+        root = cell.find()
+        for key in (*self.keys_of(root), *(k for one in root.fields.values() for k in self.keys_of(one.find()))):
             return self.facts.axis(key[1]) or self.axis  # type: ignore[arg-type]
         return self.axis
 
