@@ -45,16 +45,26 @@ def note(message: str) -> None:
 
 def wrapped(text: str, stream: TextIO) -> str:
     """A line as wide as the terminal that it goes to, further lines indented a little more; else as it is."""
+    return fitted(text, columns(stream))
+
+
+def columns(stream: TextIO) -> int:
+    """How wide a terminal is, at least 40; 0 for what is none."""
     if not is_terminal(stream):
-        return text
+        return 0
     import shutil
+
+    return max(shutil.get_terminal_size().columns, 40)
+
+
+def fitted(text: str, width: int) -> str:
+    """A line broken to a width, further lines indented a little more; as it is where the width is 0."""
+    if not 0 < width < len(text):
+        return text
     import textwrap
 
-    width = shutil.get_terminal_size().columns
     indent = " " * (len(text) - len(text.lstrip(" ")) + 4)
-    lines = textwrap.wrap(
-        text, max(width, 40), subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
-    )
+    lines = textwrap.wrap(text, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
     return "\n".join(lines) or text
 
 
@@ -76,7 +86,7 @@ def indent_like(text: str) -> str:
 def say(message: str) -> None:
     """Prints a line for the person beside the output, on standard error, after what was printed so far."""
     sys.stdout.flush()
-    print(printable(message), file=sys.stderr)
+    print(wrapped(printable(message), sys.stderr), file=sys.stderr)
 
 
 def plural(count: int, noun: str) -> str:

@@ -52,7 +52,7 @@ def test_diffs_are_coloured_on_a_terminal(tmp_path: Path) -> None:
 @pytest.mark.parametrize("environment", [{"NO_COLOR": "1"}, {"TERM": "dumb"}])
 def test_colour_can_be_declined(tmp_path: Path, environment: dict[str, str]) -> None:
     (tmp_path / "a.py").write_text(PMAPPED)
-    assert "\x1b" not in on_terminal(tmp_path, "fix", "--diff", "a.py", **environment)
+    assert "\x1b" not in on_terminal(tmp_path, "fix", "--quiet", "--diff", "a.py", **environment)  # no progress
 
 
 def test_characters_that_the_output_cannot_hold_are_escaped(tmp_path: Path) -> None:
@@ -149,6 +149,17 @@ def test_reasons_are_as_wide_as_the_terminal(tmp_path: Path) -> None:
         shown = on_terminal(tmp_path, "fix", "--check", "a.py", COLUMNS=str(columns))
         assert max(map(len, shown.splitlines())) <= columns
         assert ("\n    itself; nothing else has it" in shown) == (columns == 50)
+
+
+def test_findings_are_as_wide_as_the_terminal(tmp_path: Path) -> None:
+    code = "def step(parameters, batch):\n    return jax.lax.pmean(parameters * batch.sum() + 1, axis_name='bacth')\n"
+    (tmp_path / "a.py").write_text(f"import jax\n\n\n{code}\n\nf = jax.pmap(step, axis_name='batch')\n")
+    for width in (50, 120):
+        shown = on_terminal(tmp_path, "lint", "--no-cache", "a.py", COLUMNS=str(width), NO_COLOR="1").splitlines()
+        assert max(map(len, shown)) <= width
+        assert ("a.py:5:12 JM101 pmean: axis 'bacth' is not bound" in shown) == (width == 50)
+        assert ("    here; did you mean 'batch'?" in shown) == (width == 50)
+        assert "5 |     return jax.lax.pmean(parameters" in "\n".join(shown)
 
 
 def test_colour_can_be_asked_for(tmp_path: Path) -> None:

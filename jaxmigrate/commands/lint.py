@@ -25,7 +25,7 @@ from jaxmigrate.reports.lint_result import LintResult
 from jaxmigrate.requirements import project_of, target_jax
 from jaxmigrate.sources import STDIN, Kind, SourceError, SourceFile, decode, read_source
 from jaxmigrate.suppressions import Unused, silence
-from jaxmigrate.terminal import is_terminal, note, plural, say, wants_colour
+from jaxmigrate.terminal import columns, is_terminal, note, plural, say, wants_colour
 
 if TYPE_CHECKING:
     from jaxmigrate.lint_run.shards import Part, Shard
@@ -259,7 +259,7 @@ def _formatted(result: LintResult, options: argparse.Namespace) -> str:
     elif options.statistics:
         text = writer.write_statistics(result)
     else:
-        text = writer.write(result, is_terminal(sys.stdout), wants_colour(sys.stdout))
+        text = writer.write(result, is_terminal(sys.stdout), wants_colour(sys.stdout), columns(sys.stdout))
     return text
 
 
