@@ -5,7 +5,7 @@ How large a difference is takes the arrays themselves, which `measure` reads; th
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import zip_longest
@@ -91,6 +91,7 @@ class SiteComparison:
     parameters: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
     lenient: bool = False
     pairings: dict[tuple[str, Signature, Signature], Alignment] = field(default_factory=dict)
+    alone: list[Call] = field(default_factory=list)
 
     def align(self, where: str, original: Signature, rewritten: Signature) -> Alignment:
         """The leaves of two calls side by side."""
@@ -154,6 +155,7 @@ def _compare_stream(key: StreamKey, ours: list[Call], theirs: list[Call], found:
         calls, calls_rewritten = by_site.get(site, []), by_site_rewritten.get(site, [])
         comparison.calls_original += len(calls)
         comparison.calls_rewritten += len(calls_rewritten)
+        comparison.alone += calls if not calls_rewritten else []
         if comparison.lenient:
             _pair_leaves([*zip(calls, calls_rewritten, strict=False)], comparison)
         for call, rewritten in zip(calls, calls_rewritten, strict=False):
@@ -162,6 +164,21 @@ def _compare_stream(key: StreamKey, ours: list[Call], theirs: list[Call], found:
             comparison.pairs.append(_compare_call(CallKey(key, site, call.number), call, rewritten, comparison))
     for divergence in _divergences(ours, theirs):
         found[divergence.site].divergences.append(divergence)
+
+
+def order_without(
+    sites: Collection[str], original: Recording, rewritten: Recording, found: Mapping[str, SiteComparison]
+) -> None:
+    """Have the order of calls compared anew, without those at some sites."""
+    for comparison in found.values():
+        comparison.divergences.clear()
+    ours, theirs = (
+        {key: [call for call in calls if call.site not in sites] for key, calls in streams(side).items()}
+        for side in (original, rewritten)
+    )
+    for key in sorted({*ours, *theirs}, key=lambda key: (key.process, key.thread)):
+        for divergence in _divergences(ours.get(key, []), theirs.get(key, [])):
+            found[divergence.site].divergences.append(divergence)
 
 
 def _pair_leaves(calls: Sequence[tuple[Call, Call]], site: SiteComparison) -> None:

@@ -19,6 +19,7 @@ from jaxmigrate.verify.model import (
     SiteInfo,
     Verdict,
 )
+from jaxmigrate.verify.origins import Origin, Stale
 from jaxmigrate.verify.recording import is_enclosing
 from jaxmigrate.verify.seen import seen_layouts
 
@@ -36,7 +37,8 @@ class Case:
     `unstable` and `unstable_rewritten` hold the first call at which a side differs from itself, by site; `failure` is
     how the rewritten run failed, empty if it did not; `flying` are the calls during which it did. `precisions` say for
     either side and each site in which ones its operations are done. `outputs_agree` says that both programs print the
-    same numbers. `others` are jits that are sites themselves.
+    same numbers. `others` are jits that are sites themselves. `stale` are arguments that are other results than in the
+    original, and `takers` the sites that take what one gives that the rewritten program does without.
     """
 
     comparisons: Mapping[str, SiteComparison]
@@ -51,6 +53,8 @@ class Case:
     flying: tuple[InFlight, ...] = ()
     outputs_agree: bool = False
     others: frozenset[str] = frozenset()
+    stale: Mapping[str, Stale] = field(default_factory=dict)
+    takers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     precisions: tuple[Mapping[str, Mapping[str, Sequence[str]]], Mapping[str, Mapping[str, Sequence[str]]]] = ({}, {})
 
     def parameters(self, site: str) -> tuple[str, ...]:
@@ -147,6 +151,7 @@ def judge_site(info: SiteInfo, case: Case) -> SiteEvidence:
         results=seen_layouts(comparison, "output", case.devices // case.processes),
         only_original=comparison.on_one_side[0],
         only_rewritten=comparison.on_one_side[1],
+        covered_by=case.takers.get(info.id, ()) if verdict.ok and _is_done_without(info, comparison, case) else (),
         inputs=len({pair.original.inputs.digest for pair in comparison.pairs if pair.original.inputs is not None}),
     )
 
@@ -337,7 +342,15 @@ def _verdict(info: SiteInfo, comparison: SiteComparison, found: Sequence[Found],
         return Verdict.NONDETERMINISTIC, unstable
     if wrong or (unmeasured and not _measured_calls(found)):
         return Verdict.DIFFERENT, _difference(info, (wrong or unmeasured)[0], case).message
-    if info.counterpart == "" and comparison.lenient and not comparison.calls_rewritten and not case.failure:
+    if info.id in case.stale:
+        return Verdict.DIFFERENT, _told_of_stale(case.stale[info.id], case)
+    if _is_done_without(info, comparison, case):
+        names = ", ".join(_site_name(taker, case) for taker in case.takers.get(info.id, ()))
+        if names:
+            return Verdict.EQUAL, (
+                f"{_count(comparison.calls_original)} in the original, for which nothing stands; "
+                f"{names} takes the results, and was given the same"
+            )
         return Verdict.DIFFERENT, (
             f"{_count(comparison.calls_original)} in the original; nothing that the migrated program maps or compiles, "
             "and calls, has its function's name or could give its results"
@@ -362,6 +375,22 @@ def _verdict(info: SiteInfo, comparison: SiteComparison, found: Sequence[Found],
     besides = f"; {sums}" if sums else ""
     besides += f"{_sampling(unmeasured)}{_one_sided(comparison)}"
     return Verdict.WITHIN, f"{calls} equal, {len(comparison.differing)} of them within rounding{besides}"
+
+
+def _is_done_without(info: SiteInfo, comparison: SiteComparison, case: Case) -> bool:
+    """Whether nothing in a migration made by hand stands for a site that the original calls."""
+    return info.counterpart == "" and comparison.lenient and not comparison.calls_rewritten and not case.failure
+
+
+def _told_of_stale(stale: Stale, case: Case) -> str:
+    def named(origin: Origin) -> str:
+        return f"call {origin.call} of {_site_name(origin.site, case)}"
+
+    one, other = named(stale.original), named(stale.rewritten)
+    told = f"call {stale.call}, argument {stale.argument}: "
+    if one == other:
+        return f"{told}another result of {one} than in the original"
+    return f"{told}what {other} returned, where the original has what {one} did"
 
 
 _PRODUCTS, _SUMS = "products", "sums over devices"

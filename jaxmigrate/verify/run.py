@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Self
 
 from jaxmigrate.verify import environment as env
-from jaxmigrate.verify.compare import CallKey, CallPair, Delta, SiteComparison, compare
+from jaxmigrate.verify.compare import CallKey, CallPair, Delta, SiteComparison, compare, order_without
 from jaxmigrate.verify.enclosing import enclosing_sites, hides, match_enclosing, only, with_enclosing
 from jaxmigrate.verify.gpus import on_gpus
 from jaxmigrate.verify.judge import Case, Errors, Found, cause_of, gravest, judge
@@ -40,6 +40,7 @@ from jaxmigrate.verify.model import (
     VerifyError,
     VerifyRequest,
 )
+from jaxmigrate.verify.origins import stale_arguments, takers
 from jaxmigrate.verify.outputs import output_differences
 from jaxmigrate.verify.recording import ENCLOSING, Call, Recording, is_enclosing, streams
 from jaxmigrate.verify.seen import against_plan
@@ -235,7 +236,11 @@ def _differing_outputs(session: _Session, sites: tuple[SiteEvidence, ...], *, ro
 
 def _compare_runs(session: _Session, attempt: int) -> dict[str, SiteComparison]:
     ours, theirs = session.of(ORIGINAL)[attempt].recording, session.of(REWRITTEN)[attempt].recording
-    return compare(only(ours, session.places.values()), theirs, session.workshop.request.by_hand)
+    ours = only(ours, session.places.values())
+    found = compare(ours, theirs, session.workshop.request.by_hand)
+    if done_without := takers(found):
+        order_without(done_without, ours, theirs, found)
+    return found
 
 
 def _look_closer(session: _Session, comparison: Mapping[str, SiteComparison]) -> tuple[_Session, Errors]:
@@ -367,6 +372,8 @@ def _case(session: _Session, comparison: Mapping[str, SiteComparison], errors: E
         traced=_traced(originals[0].recording),
         failure=failed.message if failed else "",
         flying=failed.in_flight if failed else (),
+        stale=stale_arguments(comparison),
+        takers=takers(comparison),
         precisions=(_precisions(session.nudged, comparison), _precisions(rewritten[0], comparison)),
     )
 
