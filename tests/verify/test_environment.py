@@ -104,6 +104,25 @@ class TestFlags:
         flags.extend(["--xla_cpu_known=5", "--xla_cpu_unknown=5"], str(tmp_path / "cache"))
         assert os.environ["XLA_FLAGS"] == "--mine=1 --xla_cpu_known=5"
 
+    @pytest.mark.parametrize(
+        ("known", "given", "found"),
+        [
+            ("level isa", "", "--level=1 --isa=AVX"),
+            ("level", "", "--level=0"),
+            ("level isa", "--isa=X", "--isa=X --level=0"),
+        ],
+    )
+    def test_flags_that_belong_together(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, known: str, given: str, found: str
+    ) -> None:
+        library = tmp_path / "libjax_common.so"
+        library.write_bytes(known.encode())
+        monkeypatch.setattr(flags, "_library", lambda: str(library))
+        monkeypatch.setattr(flags, "_WANTED", [])
+        monkeypatch.setenv("XLA_FLAGS", given)
+        flags.extend(["--level=1 --isa=AVX", "--level=0"], str(tmp_path / "cache"))
+        assert os.environ["XLA_FLAGS"] == found
+
     def test_answer_is_remembered(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         library = tmp_path / "libjax_common.so"
         library.write_bytes(b"\0xla_cpu_known\0")

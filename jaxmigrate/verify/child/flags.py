@@ -13,12 +13,20 @@ _WANTED: list[str] = []
 def extend(flags: list[str], cache: str) -> None:
     """Append to XLA_FLAGS each of `flags` that jaxlib knows and the user has not set.
 
+    Flags that stand in one string are appended together or not at all, and none that an earlier one has set.
     `cache` is a file that remembers the answer for the other processes of the same verification, because finding it
     reads a library of 300 MB once.
     """
     library = _library()
     if library:
-        _WANTED[:] = [flag for flag in flags if flag in _known(library, flags, cache)]
+        known = set(_known(library, [flag for group in flags for flag in group.split()], cache))
+        _WANTED.clear()
+        taken = os.environ.get("XLA_FLAGS", "")
+        for group in flags:
+            together = group.split()
+            if known.issuperset(together) and not any(flag.split("=")[0] in taken for flag in together):
+                _WANTED.extend(together)
+                taken = f"{taken} {group}"
         repeat()
 
 

@@ -1,0 +1,72 @@
+"""Where arguments come from: older results that are handed on, and sites whose results come in another way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jaxmigrate.verify.compare import SiteComparison, compare
+from jaxmigrate.verify.judge import Case, judge
+from jaxmigrate.verify.model import LeafError, SiteInfo, Verdict
+from jaxmigrate.verify.origins import stale_arguments, takers
+from tests.verify.logs import Log, recording
+
+Write = Callable[[Log], Any]
+STEP, EVAL = SiteInfo("step", "x.py", 1, 1), SiteInfo("eval", "x.py", 2, 1)
+
+
+def compared(folder: Path, original: Write, rewritten: Write, *, by_hand: bool = False) -> Mapping[str, SiteComparison]:
+    for name, write in (("ours", original), ("theirs", rewritten)):
+        write(Log(folder / name))
+    return compare(recording(folder / "ours"), recording(folder / "theirs"), lenient=by_hand)
+
+
+def trained(results: tuple[str, str], evaluated: str) -> Write:
+    def write(log: Log) -> None:
+        log.call("step", "start", results[0])
+        log.call("step", results[0], results[1])
+        log.call("eval", evaluated, f"loss of {evaluated}")
+
+    return write
+
+
+def test_an_older_result_is_wrong_however_near_it_is(tmp_path: Path) -> None:
+    found = compared(tmp_path, trained(("p1", "p2"), "p2"), trained(("q1", "q2"), "q1"))
+    near = LeafError(1e-9, 1e-9, 1.0, within=True)
+    errors = {
+        (pair.key, delta.where, delta.leaf or 0): near
+        for site in found.values()
+        for pair in site.pairs
+        for delta in pair.deltas
+    }
+    sites = {one.id: one for one in (STEP, EVAL)}
+    told = judge(Case(found, sites, 8, errors=errors, stale=stale_arguments(found)))
+    assert [one.verdict for one in told] == [Verdict.WITHIN, Verdict.DIFFERENT]
+    assert told[1].message.endswith(
+        "what call 0 of x.py:1 returned, where the original has what call 1 of x.py:1 did"
+    ), told[1].message
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs"),
+    [
+        pytest.param(trained(("p1", "p2"), "p2"), trained(("q1", "q2"), "q2"), id="the same result"),
+        pytest.param(trained(("p1", "p2"), "p2"), trained(("q1", "q2"), "q2 moved"), id="no result of a call"),
+        pytest.param(trained(("p1", "p1"), "p1"), trained(("q1", "q2"), "q2"), id="results that are the same"),
+    ],
+)
+def test_other_arguments_are_none(tmp_path: Path, ours: Write, theirs: Write) -> None:
+    assert not stale_arguments(compared(tmp_path, ours, theirs))
+
+
+def initialised(log: Log) -> None:
+    log.call("init", "p", "zeros")
+    log.call("step", "zeros", "ones")
+
+
+@pytest.mark.parametrize(("given", "found"), [("zeros", {"init": ("step",)}), ("other", {})])
+def test_who_takes_the_results_of_a_site_that_is_gone(tmp_path: Path, given: str, found: dict[str, Any]) -> None:
+    assert takers(compared(tmp_path, initialised, lambda log: log.call("step", given, "ones"), by_hand=True)) == found
