@@ -22,12 +22,13 @@ from jaxmigrate.flow.layout import (
 from jaxmigrate.flow.layout.frames import Frame
 from jaxmigrate.flow.layout.state import Env
 from jaxmigrate.flow.layout.values import NONE, NOTHING, PLAIN, Abstract, Func, Nothing, Pin, Ref, Seq, func, same
-from jaxmigrate.program.library import starting
-from jaxmigrate.program.values import Class, Member
+from jaxmigrate.program.library import named, starting
+from jaxmigrate.program.values import Class, External, Member
 
 if TYPE_CHECKING:
     from jaxmigrate.flow.layout.interpreter import Interpreter
 
+LEAVING = named("leaves")
 PASSING = starting("passes")
 PASSING_METHODS = frozenset(
     {"open", "as_default", "scope", "name_scope", "device", "step_timer", "log_timing", "timed"}
@@ -44,6 +45,12 @@ def block(it: Interpreter, statements: Iterable[ast.stmt], frame: Frame) -> None
             _reach_handler(it, reached, statement, frame)
 
 
+def _leaves(it: Interpreter, call: ast.Call, frame: Frame) -> bool:
+    """Whether a call never gives the control back, as `sys.exit()`."""
+    function = it.resolver.value(call.func, frame.module)
+    return isinstance(function, External) and function.name in LEAVING
+
+
 def _reach_handler(it: Interpreter, reached: Env, node: ast.AST, frame: Frame) -> None:
     """Any statement inside of a try can be the last one that runs before a handler."""
     if frame.env is not None:
@@ -57,6 +64,8 @@ def _run(it: Interpreter, node: ast.stmt, frame: Frame) -> None:  # noqa: C901
     match node:
         case ast.Expr(value=value):
             expressions.evaluate(it, value, frame)
+            if isinstance(value, ast.Call) and _leaves(it, value, frame):
+                frame.env = None
         case ast.Assign(targets=targets, value=value):
             result = expressions.evaluate(it, value, frame)
             for target in targets:
