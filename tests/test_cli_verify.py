@@ -635,7 +635,7 @@ def test_a_program_of_old_shard_maps_alone_is_verified_and_written(
     (tmp_path / "train.py").write_text(OLD_SHARD_MAP)
     assert main(["verify", ".", *COMMAND]) == 0
     out = capsys.readouterr().out
-    assert "1 of 1 sites exercised, 1 calls compared: all bitwise equal" in out
+    assert "1 of 1 sites exercised, 1 call compared: all bitwise equal" in out
     assert main(["fix", ".", "--verify", *COMMAND]) == 0
     assert "from jax import shard_map" in (tmp_path / "train.py").read_text()
     (tmp_path / "before").mkdir()

@@ -106,7 +106,8 @@ def _message(found: Mapping[str, Evidence], sites: Sequence[SiteEvidence], verdi
         site = next((site for site in sites if site.verdict is verdict and not site.follows), None)
         name, worst = max(found.items(), key=lambda one: one[1].verdict.severity)
         return f"{site.site}: {site.message}" if site is not None else f"{name}: {worst.message}"
-    return f"{reached}, {sum(site.calls for site in sites)} calls compared: all {verdict.value}"
+    calls = sum(site.calls for site in sites)
+    return f"{reached}, {calls} call{'' if calls == 1 else 's'} compared: all {verdict.value}"
 
 
 def _how_often(found: Mapping[str, Evidence]) -> str:

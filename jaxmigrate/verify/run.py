@@ -481,17 +481,17 @@ def _message(session: _Session, sites: tuple[SiteEvidence, ...], verdict: Verdic
         return outputs[0] if outputs else "there is no site to compare"
     found = coverage(sites)
     reached = f"{found.exercised} of {found.sites} sites exercised"
+    calls = sum(site.calls for site in sites)
+    compared = f"{calls} call{'' if calls == 1 else 's'} compared"
     cause = cause_of(sites) if verdict is Verdict.DIFFERENT else None
     gravest_site = cause or next((site for site in sites if site.verdict is verdict), None)
     if gravest_site is None:
-        calls = sum(site.calls for site in sites)
-        return f"{outputs[0]}; {reached}, {calls} calls compared: all {gravest(s.verdict for s in sites).value}"
+        return f"{outputs[0]}; {reached}, {compared}: all {gravest(s.verdict for s in sites).value}"
     if verdict is Verdict.NOT_EXERCISED:
         return f"{reached}; {not_compared(sites)}"
     if not verdict.ok:
         return f"{gravest_site.site}: {gravest_site.message}"
-    calls = sum(site.calls for site in sites)
-    return f"{reached}, {calls} calls compared: all {verdict.value}"
+    return f"{reached}, {compared}: all {verdict.value}"
 
 
 def _shown_environment(session: _Session) -> dict[str, str]:
