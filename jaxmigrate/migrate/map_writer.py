@@ -47,7 +47,7 @@ class MapWriter:
     """Writes the maps of one file.
 
     `places` says where they stand, `stable` which names keep what they stand for, `again` which maps are made over and
-    over. `lowered`: `.lower` of some may be called, which what gives them this process's rows has not.
+    over. `lowered`: `.lower` of some may be called.
     """
 
     module: Module
@@ -176,7 +176,7 @@ class MapWriter:
         if not (self.processes and any(self._is_local(a) or a.local_fields for a in plan.everything)):
             return ""
         is_open = any(a.local_fields and a.is_open for a in plan.everything)
-        if self.lowered or (plan.devices is not None and not plan.mesh) or is_open:
+        if (plan.devices is not None and not plan.mesh) or is_open:
             return None
         if plan.choice is None and not all(a.split for a in plan.outputs):
             return None  # a process's own array, which what is the same on all devices is not
@@ -187,6 +187,8 @@ class MapWriter:
         self.shared.needs_specs(inputs=inputs, outputs=outputs, scalars=scalars, replicated=replicated)
         if plan.given_by_keyword:
             self.shared.needs_keywords()
+        if self.lowered:
+            self.shared.needs_lower()
         self.shared.needs_mesh(given=bool(plan.mesh))
         if plan.mesh:
             more = f", mesh={plan.mesh}{more}"

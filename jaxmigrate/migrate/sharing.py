@@ -33,7 +33,7 @@ NAMES = {  # in the order in which they are written
 HEAD = '"""The mesh of this program, and how its maps use it."""'
 FLAGS = (
     *("any_axis", "keywords", "with_scalars", "with_in_specs", "with_out_specs", "with_mesh", "without_mesh"),
-    *("with_static", "with_axes", "with_replicated"),
+    *("with_static", "with_axes", "with_replicated", "with_lower"),
 )
 FEW = 2  # maps whose meshes are written out where they stand
 
@@ -52,6 +52,7 @@ class Wanted:
     with_out_specs: bool = False  # and some outputs
     with_mesh: bool = False  # some call of host_local gives the mesh of some devices
     without_mesh: bool = False  # and some call none
+    with_lower: bool = False  # `.lower` of what host_local gives may be called
     with_replicated: bool = False  # some outputs of maps under host_local are the same on all devices
     with_static: bool = False  # some arguments of per_device are static
     with_axes: bool = False  # some axis that is dropped is not the first one
@@ -176,6 +177,10 @@ class Shared:
         self._wanted.with_out_specs |= outputs
         self._wanted.with_scalars |= scalars
         self._wanted.with_replicated |= replicated
+
+    def needs_lower(self) -> None:
+        """Says that `.lower` of what host_local gives may be called, which then is that of the map."""
+        self._wanted.with_lower = True
 
     def needs_mesh(self, *, given: bool) -> None:
         """Says whether host_local is given the mesh of a map."""
@@ -426,6 +431,8 @@ def _host_local_call(names: FileNames, wanted: Wanted, mesh: str, usual: str, *,
         yield f"        args = {to_global}(args, {own}, {specs['in_specs']})"
     yield from _host_local_rows(names, wanted, own, specs["out_specs"], f"mapped(*args{kwargs})")
     yield ""
+    if wanted.with_lower:
+        yield "    call.lower = mapped.lower"
     yield "    return call"
 
 
