@@ -231,7 +231,7 @@ class TestFix:
         assert main(["fix", "."]) == 0
         assert capsys.readouterr().out.splitlines() == [
             "a.py: rewrote 1 site",
-            "  line 3: all stacked: fix sees no call of it",
+            "  line 3: all stacked: fix sees no call of the mapped function",
             "1 site in 1 file: 1 rewritten, 0 left",
         ]
         once = (folder / "a.py").read_text()
@@ -248,7 +248,7 @@ class TestFix:
         assert main(["fix", "--check", "a.py"]) == 1
         assert capsys.readouterr().out.splitlines() == [
             "a.py: would rewrite 1 site",
-            "  line 3: all stacked: fix sees no call of it",
+            "  line 3: all stacked: fix sees no call of the mapped function",
             "1 site in 1 file: 1 would be rewritten, 0 left",
         ]
         assert (folder / "a.py").read_text() == PMAPPED

@@ -19,8 +19,8 @@ def check(facts: Facts) -> Iterator[Finding]:
         for reduction in reading.reductions:
             if reduction.name == "jax.lax.psum" and reduction.operand.inner and is_unchecked(found, facts.resolver):
                 message = (
-                    f"psum of the gradient of a loss that is reduced over {AXES} itself: "
-                    "too large by the number of devices; pmean gives the gradient of that loss"
+                    f"the loss is already reduced over {AXES}, so psum of its gradient is too large by the number of "
+                    "devices; pmean gives the gradient of that loss"
                 )
                 yield Place(reduction.module, reduction.node, message)
 

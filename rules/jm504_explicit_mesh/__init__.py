@@ -30,7 +30,8 @@ def check(facts: Facts) -> Iterator[Finding]:
             if not axes or not _is_fresh(facts.resolver.value(given, found.module)):
                 continue
             message = (
-                f"make_mesh gives explicit axes since jax 0.9, which refuse an array not yet split over {min(axes)!r}"
+                f"make_mesh gives explicit axes since jax 0.9, which refuse an array not yet split over {min(axes)!r}; "
+                "pass axis_types=(AxisType.Auto,)"
             )
             yield from facts.finding(found.module, given, CODE, message)
 

@@ -24,7 +24,7 @@ LIKELY = "or run `fix --layout likely`"
 MOST = 8  # reasons that a story tells
 LONGEST = 48  # of what stands in a reason
 _PASSED = re.compile(r"is passed to ([A-Za-z_][\w.]*\.[\w.]+)$")
-_REPLACED = re.compile(r"may depend on (\S+), which is replaced")
+_REPLACED = re.compile(r"may depend on `(\S+)`, which the program replaces")
 _UNREAD = re.compile(r"may be used in (\S+),")
 DOES = {
     "replicate": "is replicated",

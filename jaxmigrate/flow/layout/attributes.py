@@ -101,7 +101,7 @@ def _item_attribute(it: Interpreter, item: object, name: str, node: ast.Attribut
             it.loads.discard(node)  # as for any object
             return PLAIN
     if not isinstance(item, Function) or name not in ("__name__", "__doc__"):
-        it.pin_all([func(item)], f"has its attribute {name} read", node, frame.module)  # type: ignore[arg-type]
+        it.pin_all([func(item)], f"has its `.{name}` read", node, frame.module)  # type: ignore[arg-type]
     return PLAIN
 
 

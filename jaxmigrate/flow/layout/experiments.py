@@ -163,7 +163,7 @@ def _looked_at(it: Interpreter, cls: Class) -> Pin | None:
     """A place where the program gets at the object that jaxline made, or at a table of what jaxline reads."""
     for module, node, word in _mentions(it, cls.module):
         if word in HOLDERS or word == UNREAD:
-            return Pin(f"is kept in an experiment that can be reached by {word}", module, node)
+            return Pin(f"is an attribute of an experiment that `{word}` may reach", module, node)
         if not _is_table(it, module, node):
             return Pin(f"may be read by the names that {word} holds", module, node)
     return None

@@ -61,7 +61,7 @@ def _bound_on_device(it: Interpreter, value: Abstract, node: ast.AST, frame: Fra
             callee, given = found
             devices.on_device(it, callee)
             _bound_on_device(it, callee, node, frame)
-            it.pin_all(given.everything(), "is bound to the mapped function", node, frame.module)
+            it.pin_all(given.everything(), "is given to the mapped function by a partial", node, frame.module)
         elif isinstance(item, Site):
             it.escape(item, Pin("is mapped once more", frame.module, node))
 

@@ -56,7 +56,7 @@ def _speaks_against(it: Interpreter, site: ast.expr, node: Def, frame: Frame) ->
     if len(node.decorator_list) > 1 and not _is_static(it, node, frame.module):
         return "is a method under another decorator"
     if not _is_static(it, node, frame.module) and not _binds_object(it, site):
-        return "is a method whose object is split over the devices"
+        return "is a method whose `self` is split over the devices"
     if classes.is_pytree(it, it.methods[site]):
         return "is a method of a tree of arrays"
     if node.name.startswith("__") and node.name != "__call__":

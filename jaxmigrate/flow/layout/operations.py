@@ -117,7 +117,7 @@ def record(it: Interpreter, kind: Kind, node: ast.expr, operand: ast.expr, cell:
         it.ops[node] = Op(kind, frame.module, node, operand, cell, form, is_fetched(it.resolver, node, frame.module))
         it.changed = True
     if frame.function is not None and frame.function.node in it.device:
-        reason = "is stacked or unstacked in a function that also runs inside a map"
+        reason = "is stacked or unstacked in a function that a mapped function also calls"
         it.changed |= cell.pin(Pin(reason, frame.module, node))
     if not it.editable(frame.module):
         cell.pin(Pin("is stacked or unstacked in a file that was not among the paths given", frame.module, node))

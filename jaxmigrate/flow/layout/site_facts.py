@@ -41,14 +41,14 @@ class SiteFacts:
         if self.counts.get(node, 0) == -1:
             return "it is called with a different number of arguments in different places"
         if node not in self.counts:
-            return "fix sees no call of it"
+            return "fix sees no call of the mapped function"
         if site.is_open:
             return "pmap is called with * or **"
         for name in ("devices", "backend", "axis_size"):
             given = site.keyword(name)
             usual = given is not None and name == "devices" and self._is_usual(given)
             if given is not None and not usual:
-                return f"pmap is called with {name}"
+                return f"pmap is given `{name}=`"
         if self.axis(node) is None:
             return "its axis name is only known at run time"
         axes = self.in_axes(node)

@@ -469,7 +469,7 @@ def _index(place: Place) -> str:
 
 
 LONGEST_NAME = 40  # of what stands in a reason
-NOT_FULL = "its arguments might not hold one slice per device"
+NOT_FULL = "the mapped function's arguments might not hold one slice per device"
 
 
 def _depends(cause: Cause, module: Module) -> str:

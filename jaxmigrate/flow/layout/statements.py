@@ -285,7 +285,7 @@ def _define_class(it: Interpreter, node: ast.ClassDef, frame: Frame) -> None:
     outside = classes.foreign_base(it, cls)
     if outside:
         it.pin_class(
-            cls, Pin(f"is kept in an object of {node.name}, whose base {outside} may read it", frame.module, node)
+            cls, Pin(f"is an attribute of {node.name}, whose base class {outside} may read it", frame.module, node)
         )
 
 
