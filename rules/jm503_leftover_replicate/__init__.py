@@ -24,7 +24,7 @@ def check(facts: Facts) -> Iterator[Finding]:
             if spec.expression is None or spec_axes(spec.expression, spec.module, facts.resolver) != frozenset():
                 continue
             if any(_is_replicated(value) for value in facts.resolver.values(given, found.module)):
-                message = "this has one copy for each device, and P() gives every device all: sums over it count every copy"
+                message = "this has a copy for each device, and P() gives each device all: sums count every copy"
                 yield from facts.finding(found.module, given, CODE, message)
 
 
