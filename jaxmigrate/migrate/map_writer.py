@@ -386,6 +386,8 @@ class MapWriter:
                 return self._define(plan, mapped, statement, wrapped=wrapped)
             return not fields and self._lambda(plan, mapped, wrapped=wrapped)
         if self._asks(plan):  # what is mapped is taken as it is now
+            if self._bound(plan, mapped, statement, wrapped=wrapped):
+                return True
             return (
                 not fields and self.stable.is_stable(plan, []) and self._lambda(plan, mapped, wrapped=wrapped, now=True)
             )
@@ -518,8 +520,10 @@ class MapWriter:
         self.operations.append(ReplaceStatement(statement, made))
         return True
 
-    def _definition(self, plan: MapPlan, mapped: ast.expr, name: str, *, wrapped: bool) -> Code:
-        """A function with a name that maps what is mapped each time that it is traced."""
+    def _definition(
+        self, plan: MapPlan, mapped: str | ast.expr, name: str, *, wrapped: bool, bound: ast.expr | None = None
+    ) -> Code:
+        """A function with a name that maps what is mapped each time that it is traced; `bound` gets its name first."""
         names = plan.names
         signature = given = ", ".join(names) if names is not None else "*args"
         open_fields = self._field_specs(plan)
@@ -530,8 +534,26 @@ class MapWriter:
         heads = "".join(f"@$decorator{i}\n" for i in range(len(decorators)))
         parts: dict[str, str | Part] = {f"decorator{i}": d for i, d in enumerate(decorators)}
         named_first = "".join(f"{one} = {text}\n" for one, text in said.items())
+        if bound is not None:
+            named_first, parts["bound"] = f"{mapped} = $bound\n{named_first}", bound
         text = f"{named_first}{heads}def {name}({signature}):\n{inside}    return $mapped({given})"
         return code(text, mapped=made, axis=self._axis(plan), **parts)
+
+    def _bound(self, plan: MapPlan, mapped: ast.expr, statement: ast.stmt | None, *, wrapped: bool) -> bool:
+        """What is mapped gets a name, which a function in the place of `name = pmap(f)` maps."""
+        if not isinstance(statement, ast.Assign) or not self.places.is_named(statement, plan) or _needs_names(plan):
+            return False
+        target, callee = (
+            statement.targets[0],
+            mapped.args[0] if isinstance(mapped, ast.Call) and mapped.args else mapped,
+        )
+        assert isinstance(target, ast.Name)
+        if self.stable.in_loop(statement) or not self.stable.is_stable(plan, []):
+            return False
+        name = self.names.free(f"bound_{last_name(callee) or target.id}")
+        made = self._definition(plan, name, target.id, wrapped=wrapped, bound=mapped)
+        self.operations.append(ReplaceStatement(statement, made))
+        return True
 
     def _hoist(self, plan: MapPlan, mapped: ast.expr, *, wrapped: bool) -> bool:
         """A function above the one that maps at each of its calls: jit would compile anew, which pmap does not."""

@@ -59,7 +59,7 @@ class StableNames:
             if of_class and isinstance(node.value, ast.Name) and node.value.id == "self":
                 continue  # which hides what the class has, and does not change it
             before = module is self.module and node.lineno < site.lineno
-            if not before or self.places.holder(node) is not own or self._in_loop(node):
+            if not before or self.places.holder(node) is not own or self.in_loop(node):
                 return True
         return False
 
@@ -93,10 +93,11 @@ class StableNames:
         return (
             len(bindings) == 1
             and not kinds & {"for", "loop", "with", "except", "delete", "target"}
-            and not self._in_loop(bindings[0].node)
+            and not self.in_loop(bindings[0].node)
         )
 
-    def _in_loop(self, node: ast.AST) -> bool:
+    def in_loop(self, node: ast.AST) -> bool:
+        """Whether some code stands in a loop of its function."""
         parent = self.module.table.parents.get(node)
         while parent is not None and not isinstance(parent, Named | ast.Module):
             if isinstance(parent, ast.For | ast.While | ast.AsyncFor):

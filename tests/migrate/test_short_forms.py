@@ -132,6 +132,24 @@ def test_parameters_hide_no_name_that_the_map_needs(name: str) -> None:
     agree(text, fix_files({"main.py": text})["main.py"])
 
 
+def test_what_is_mapped_as_it_is_now_gets_a_name() -> None:
+    text = (
+        HEAD
+        + """
+def step(state, batch, rng, rate):
+    return state + rate * lax.pmean(batch, 'i') - rng
+def main(rate):
+    p = jax.pmap(functools.partial(step, rate=rate['rate']), 'i')
+    rate['rate'] = 3.0
+    return p(X, batch=Y, rng=X)
+RESULT = main({'rate': 2.0})
+"""
+    )
+    after = fix_files({"main.py": text})["main.py"]
+    assert "bound_step = functools.partial(step, rate=rate['rate'])" in after
+    agree(text, after)
+
+
 def test_what_is_lowered_can_still_be() -> None:
     text = (
         HEAD
