@@ -11,7 +11,8 @@ from jaxmigrate.program.modules import Module
 from jaxmigrate.program.scopes import Scope
 
 COUNTS = re.compile(
-    r"device_count|local_devices|\bdevices\(\)|\breplicate\(|\bshard\(|device_put_(replicated|sharded)|n_devices"
+    r"device_count|local_devices|\bjax\.devices\(\)|(?<![\w.)\]])devices\(\)"  # not those of an array
+    r"|\breplicate\(|\bshard\(|device_put_(replicated|sharded)|n_devices"
 )
 COUNTED = ("device_count", "local_device_count")
 LISTED = ("devices", "local_devices")
