@@ -61,6 +61,7 @@ OF_HOST = re.compile(
 )
 GATHERING = frozenset({"gather_from_model_output"})
 CLU_METRICS = "clu.metrics.Collection"
+CLU_AXES = ("batch",)  # over which its metrics gather where nothing else is said
 OF_WHOLE_PROGRAMS = ("in_shardings", "out_shardings", "donate_argnums", "donate_argnames")
 DEEPEST_OUTSIDE = 4  # outside every map, only wrappers of maps are of interest
 CONSTRAINT = "jax.lax.with_sharding_constraint"
@@ -162,9 +163,7 @@ def walk_jits(modules: Iterable[Module], mapped: AxisWalk) -> list[AxisUse]:
     walk = AxisWalk(resolver, mapped.leads)
     reached = {use.call for use in mapped.uses}
     entered = {key[0] for key in mapped.seen if isinstance(key, tuple)}
-    hosted: set[ast.expr] = (
-        set()
-    )  # what is jitted and certainly called by the host, whatever else leads to a collective
+    hosted = set[ast.expr]()  # what is jitted and certainly called by the host, whatever else leads to a collective
     for module in modules:
         if not any(word in module.text for word in COLLECTIVES) or not any(word in module.text for word in LAST_JITS):
             continue
@@ -354,7 +353,8 @@ def _apply(
             _function(walk, callee, around, inside, (*way, Step(module, node, f"calls {label(callee)}")))
         case Member(owner=Class() as owner, name=name) if name in GATHERING and isinstance(node, ast.Call):
             if _is_of_clu(owner, walk.resolver):
-                _record_default(walk, arguments, node, module, around, bindings, way)
+                axis = argument(arguments, None, "axis_name")
+                _record(walk, "jax.lax.all_gather", axis, node, module, around, bindings, way, CLU_AXES)
         case Instance():
             _method(walk, callee, "__call__", arguments, node, module, around, bindings, way)
         case Class():
@@ -375,7 +375,7 @@ def _apply_library(
 ) -> None:
     """Calls a function of a library."""
     if name in AXIS_POSITIONS and isinstance(node, ast.Call):
-        _record(walk, name, arguments, node, module, around, bindings, way)
+        _record(walk, name, axis_given(name, arguments), node, module, around, bindings, way)
     elif is_map(name):
         _map(walk, name, arguments, node, module, around, bindings, way)
     elif name == CONSTRAINT and around.complete:
@@ -594,34 +594,18 @@ def _hand_over(
 def _record(
     walk: AxisWalk,
     name: str,
-    arguments: tuple[Argument, ...],
+    axis: Argument | None,
     node: ast.Call,
     module: Module,
     around: Environment,
     bindings: Bindings,
     way: tuple[Step, ...],
+    default: tuple[str, ...] = (),
 ) -> None:
-    axis = axis_given(name, arguments)
-    if axis is None:
-        return
-    for one in axis_names(axis.expression, axis.module, walk.resolver, bindings) or ():
-        walk.uses.append(AxisUse(module, node, name, one, around, way, bindings))
-
-
-def _record_default(
-    walk: AxisWalk,
-    arguments: tuple[Argument, ...],
-    node: ast.Call,
-    module: Module,
-    around: Environment,
-    bindings: Bindings,
-    way: tuple[Step, ...],
-) -> None:
-    """`Metrics.gather_from_model_output(...)` of clu gathers over "batch", unless it is given another axis."""
-    axis = argument(arguments, None, "axis_name")
-    names = axis_names(axis.expression, axis.module, walk.resolver, bindings) if axis is not None else ("batch",)
+    """A collective over the axes that it is given, or over those that it takes by default."""
+    names = axis_names(axis.expression, axis.module, walk.resolver, bindings) if axis is not None else default
     for one in names or ():
-        walk.uses.append(AxisUse(module, node, "jax.lax.all_gather", one, around, way, bindings))
+        walk.uses.append(AxisUse(module, node, name, one, around, way, bindings))
 
 
 def _is_of_clu(cls: Class, resolver: Resolver) -> bool:

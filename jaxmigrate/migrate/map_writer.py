@@ -85,13 +85,15 @@ class MapWriter:
 
     def _with_names_apart(self, plan: MapPlan) -> MapPlan | None:
         """The map without names of parameters that hide what the function around it needs; None where it needs both."""
+        if plan.names is None:
+            return plan
         mapped = plan.site.mapped.expression if plan.site.mapped is not None else None
         said = [one for one in (mapped, plan.devices, plan.axis) if isinstance(one, ast.expr)]
         within = {inner for one in said for inner in ast.walk(one)}
         needed = {one.id for one in names_in(said) if self._holder(one) not in within}
         needed |= {"jax", *SHARED_NAMES.values()}
         needed |= {self.names.of(one) for one in ("jax", "jax.sharding.PartitionSpec")}
-        if plan.names is None or needed.isdisjoint(plan.names):
+        if needed.isdisjoint(plan.names):
             return plan
         apart = replace(plan, names=None)
         return None if _needs_names(apart) or plan.by_name else apart

@@ -206,8 +206,7 @@ class Groups:
         if root.flat or self._own(root) != "replicated" or "numpy" in self.kinds_of(root) or not self._method(root):
             return False
         keys = self.touching.get(root, [])
-        taken = {key[1:] for key in keys if key[0] == "argument"}
-        mapped_by = {site for site, _ in taken}
+        mapped_by = {key[1] for key in keys if key[0] == "argument"}
         pinned = [name for name, cell in root.fields.items() if cell.find().pins]
         if any(name in PARAMETERS and self._layout(cell) is None for name, cell in root.fields.items()):
             return False  # there is nothing to be won by the rest
