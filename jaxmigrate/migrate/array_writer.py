@@ -125,7 +125,13 @@ class ArrayWriter:
             first = self._first_over_all(op, "$x")
             text = f"{self._jax}.device_get({first})" if op.form == "fetched" else first
             return Replace(op.node, code(text, x=op.operand))
+        if op.form == "each":
+            return self._each("$itself(batch)", choice)
         return Replace(op.node, self._code(self.placed("$itself", "$P($axis)", choice.axis)))
+
+    def _each(self, made: str, choice: OpChoice) -> Replace:
+        """`map(shard, batches)`: what splits each of the batches that an iterator gives."""
+        return Replace(choice.op.node, self._code(f"lambda batch: {self.placed(made, '$P($axis)', choice.axis)}"))
 
     def _first_over_all(self, op: Op, operand: str) -> str:
         """The source of the slice of this process's first device."""
@@ -230,6 +236,8 @@ class ArrayWriter:
             case "inner":
                 assert isinstance(op.node, ast.Subscript)
                 yield DropIndex(op.node, 0)
+            case "split" if op.form == "each":
+                yield self._each("batch", choice)
             case "split":
                 yield Replace(op.node, self._code(self.placed("$x", split, choice.axis), x=op.operand))
             case "stack":

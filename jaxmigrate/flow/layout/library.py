@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from jaxmigrate.flow.layout import calls, loans, operations, padding, pieces
@@ -137,6 +138,10 @@ def _of_python(  # noqa: C901 - one case a function
             return _seq(it, Tup(parts), node, frame)
         case "builtins.enumerate" if values:
             return _seq(it, Tup((PLAIN, pieces.element(it, values[0], node, frame))), node, frame)
+        case "builtins.map" if _is_split(values[:-1]) and isinstance(node.args[0], ast.Name | ast.Attribute):
+            one = pieces.element(it, values[1], node, frame)
+            split = operations.make(it, "split", one, node.args[0], node.args[1], "each", frame)
+            return _seq(it, split, node, frame)
         case "builtins.map" if len(values) >= 2:
             elements = [pieces.element(it, v, node, frame) for v in values[1:]]
             return _seq(it, calls.call_value(it, values[0], calls.given_of(elements), node.args[0], frame), node, frame)
@@ -164,6 +169,14 @@ def _of_python(  # noqa: C901 - one case a function
                 it.fill(box, pieces.element(it, value, node, frame), node, frame.module)
             return Seq(box)
     return None
+
+
+def _is_split(values: Sequence[Abstract]) -> bool:
+    """Whether one value is given, and certainly a library's function that splits a batch over all devices."""
+    match values:
+        case [Func(items=items)]:
+            return len(items) == 1 and all(isinstance(one, Ext) and one.name in SPLITS for one in items)
+    return False
 
 
 def _super(given: Given, frame: Frame) -> Abstract | None:

@@ -146,7 +146,7 @@ def make(
     viewed = kind == "split" or form == "numpy.broadcast_to"
     if viewed and is_written(it, operand, frame.module):
         it.views[node] = cell
-    if form == "tree" and isinstance(value, Tup):
+    if form in ("tree", "each") and isinstance(value, Tup):
         apart = kind == "replicate" and not value.names and node not in it.made_whole and _has_parts(operand)
         if not apart:
             it.changed |= cell.flatten()
