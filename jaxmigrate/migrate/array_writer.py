@@ -99,7 +99,7 @@ class ArrayWriter:
         one = self._one_of(choice)
         if one == "{}" or op.form == "fetched":
             return code("$x", x=op.operand)
-        return code(f"{self._jax}.tree.map(lambda x: {one.format('x')}, $x)", x=op.operand)
+        return code(self._on_leaves(one, "$x"), x=op.operand)
 
     def _copied(self, choice: OpChoice, state: str, fields: Sequence[str]) -> str:
         """`.replace(...)` with the operation on each of the stacked fields of a state."""
@@ -184,7 +184,7 @@ class ArrayWriter:
         if choice.op.form == "fetched":
             return name if choice.aligned else f"{self._jax}.device_get({name})"
         one = self._one_of(choice)
-        return name if one == "{}" else f"{self._jax}.tree.map(lambda x: {one.format('x')}, {name})"
+        return name if one == "{}" else self._on_leaves(one, name)
 
     def _replaced_next(self, node: ast.expr) -> set[str | None]:
         """The fields that a program itself replaces at once: `replicate(state).replace(rng=...)`."""
@@ -348,7 +348,13 @@ class ArrayWriter:
         elif op.form != "tree" or self._is_array(op.node):
             yield Replace(op.node, code(one.format("$x"), x=op.operand))
         else:
-            yield Replace(op.node, code(f"{self._jax}.tree.map(lambda x: {one.format('x')}, $x)", x=op.operand))
+            yield Replace(op.node, code(self._on_leaves(one, "$x"), x=op.operand))
+
+    def _on_leaves(self, one: str, operand: str) -> str:
+        """The source of what becomes of one array, on all arrays of a tree."""
+        function = one.removesuffix("({})")
+        each = f"lambda x: {one.format('x')}" if "{}" in function else function
+        return f"{self._jax}.tree.map({each}, {operand})"
 
     def _is_array(self, node: ast.expr) -> bool:
         """Whether what is read of a value shows that it is one array: a method that no class of the project has."""
