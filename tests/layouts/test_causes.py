@@ -20,7 +20,7 @@ REASON = re.compile(
 )
 PARTS = {  # of a longer reason, which its beginning sorts
     "a decorator may change",
-    "looks its attributes up itself",
+    "defines how its attributes are looked up",
     "is defined with a metaclass or keywords",
     "the result of x",
     "x, which may differ between processes",

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from jaxmigrate.flow.layout.interpreter import Interpreter
 
 NOT_ONE = "might not hold one slice per device"
-MIXED = ("is mixed with a value that", "is passed where another call", "shares an argument")
+MIXED = ("is mixed with a value that", "is an argument for which another call", "shares an argument")
 LIKELY = "or run `fix --layout likely`"
 MOST = 8  # reasons that a story tells
 LONGEST = 48  # of what stands in a reason

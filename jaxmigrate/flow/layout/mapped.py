@@ -49,7 +49,7 @@ def make_site(it: Interpreter, node: ast.Call, frame: Frame) -> Abstract:
             devices.on_device(it, value)
             _bound_on_device(it, value, argument, frame)
         else:
-            it.pin_all([value], "is passed to pmap itself", argument, frame.module)
+            it.pin_all([value], "is passed to pmap as an option", argument, frame.module)
     return func(Site(node))
 
 
@@ -163,7 +163,7 @@ def _give(
         it.store(("tree", site, index), PLAIN, node, frame.module)
         it.touch(("site", site))
     if not is_tracked(value) or leaves_plain(value):
-        reason = "shares an argument with arrays that might not be stacked"
+        reason = "is passed in one argument with arrays that might not be stacked"
         it.pin_all([value], reason if is_tracked(value) else "is passed to a mapped function", node, frame.module)
         if ("plain", site, index) not in it.variables:
             it.store(("plain", site, index), PLAIN, node, frame.module)
@@ -172,7 +172,7 @@ def _give(
         assert cell is not None
         it.cell("argument", site, index).unify(cell)
     if ("plain", site, index) in it.variables and ("argument", site, index) in it.cells:
-        reason = "is passed where another call passes arrays that might not be stacked"
+        reason = "is an argument for which another call passes arrays that might not be stacked"
         it.changed |= it.cells["argument", site, index].pin(Pin(reason, frame.module, node))
 
 

@@ -211,7 +211,7 @@ def _changes_lookup(it: Interpreter, cls: Class) -> str:
         if keyword.arg != "metaclass" or getattr(value, "name", "") not in INERT_METACLASSES:
             return "is defined with a metaclass or keywords"
     bindings = cls.module.table.own_scope[cls.node].bindings
-    return "looks its attributes up itself" if not LOOKUPS.isdisjoint(bindings) else ""
+    return "defines how its attributes are looked up" if not LOOKUPS.isdisjoint(bindings) else ""
 
 
 def _sweep_objects(it: Interpreter) -> None:

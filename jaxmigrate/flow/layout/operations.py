@@ -212,10 +212,10 @@ def _apart(
             it.changed |= inner.cell.pin(Pin("is unstacked twice", frame.module, node))
         known = it.ops.get(node)
         if known is not None:
-            known.cell.pin(Pin("is unstacked together with other values", frame.module, node))
+            known.cell.pin(Pin("is unstacked by code that also gets other values", frame.module, node))
         return PLAIN
     if leaves_plain(value) or node in it.plain_ops:
-        it.pin_all([value], "is unstacked together with values that are not stacked here", node, frame.module)
+        it.pin_all([value], "is unstacked by code that also gets values that are not stacked", node, frame.module)
         return PLAIN
     cell = it.cell_of(value)
     assert cell is not None
