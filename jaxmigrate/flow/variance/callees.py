@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
-
+from jaxmigrate.flow.variance.frames import Frame
+from jaxmigrate.flow.variance.lattice import Callee, Level, Var
+from jaxmigrate.program.values import Function
 from jaxmigrate.records import record
-
-if TYPE_CHECKING:
-    from jaxmigrate.flow.variance.frames import Frame
-    from jaxmigrate.flow.variance.lattice import Level, Var
-    from jaxmigrate.program.values import Function
 
 
 @record
-class Closure:
+class Closure(Callee):
     """A function of the project with the frame that it was made in, None where that was outside of what is read.
 
     `defaults` are the values of its parameters' defaults at the time it was made; `receiver` is what it is bound to.
@@ -26,7 +22,7 @@ class Closure:
 
 
 @record
-class Bound:
+class Bound(Callee):
     """A partial: `callee` with some arguments given."""
 
     callee: Var
@@ -35,7 +31,7 @@ class Bound:
 
 
 @record
-class Transformed:
+class Transformed(Callee):
     """`callee` under a transformation of JAX, with the options given to that."""
 
     name: str
@@ -45,7 +41,7 @@ class Transformed:
 
 
 @record
-class Method:
+class Method(Callee):
     """An attribute of a value whose class is not known."""
 
     receiver: Var
@@ -53,18 +49,8 @@ class Method:
 
 
 @record
-class Pure:
+class Pure(Callee):
     """A function of its arguments and of what it holds, which is at `level`; `hidden`: it may call the project's."""
 
     level: Level
     hidden: bool = False
-
-
-@record
-class Choice:
-    """One of several."""
-
-    ways: tuple[Callee, ...]
-
-
-Callee: TypeAlias = Closure | Bound | Transformed | Method | Pure | Choice

@@ -7,8 +7,6 @@ from collections.abc import Sequence
 
 from jaxmigrate.flow.dispatch import entries
 from jaxmigrate.flow.variance import (
-    collectives,
-    expressions,
     externals,
     handed,
     methods,
@@ -16,13 +14,15 @@ from jaxmigrate.flow.variance import (
     statements,
     transforms,
 )
-from jaxmigrate.flow.variance.callees import Bound, Callee, Choice, Closure, Method, Pure, Transformed
-from jaxmigrate.flow.variance.frames import Arguments, Frame
+from jaxmigrate.flow.variance.callees import Bound, Closure, Method, Pure, Transformed
+from jaxmigrate.flow.variance.frames import Arguments, Frame, fresh, reachable
 from jaxmigrate.flow.variance.lattice import (
     DATA,
     EQUAL,
     NO_CAUSE,
     OTHERS,
+    Callee,
+    Choice,
     Fields,
     Level,
     Var,
@@ -48,7 +48,6 @@ from jaxmigrate.program.values import (
     Application,
     Argument,
     Class,
-    Constant,
     External,
     Function,
     Instance,
@@ -63,14 +62,14 @@ def call(run: Run, node: ast.Call, frame: Frame) -> Var:
     """The value of a call expression."""
     receiver = None
     if isinstance(node.func, ast.Attribute):
-        receiver = expressions.evaluate(run, node.func.value, frame)
+        receiver = run.evaluate(node.func.value, frame)
     changes = run.changes
     arguments = _arguments(run, node, frame)
     if run.changes != changes:  # an argument changed something that an earlier one may hold
         arguments = _arguments(run, node, frame)
     if receiver is not None and isinstance(node.func, ast.Attribute):
         if run.changes != changes:
-            receiver = expressions.evaluate(run, node.func.value, frame)
+            receiver = run.evaluate(node.func.value, frame)
         result = methods.call(run, receiver, node.func.attr, arguments, node, frame)
     else:
         result = apply(run, _called(run, node.func, frame), arguments, node, frame)
@@ -80,7 +79,7 @@ def call(run: Run, node: ast.Call, frame: Frame) -> Var:
 
 def _called(run: Run, node: ast.expr, frame: Frame) -> Var:
     """What a call calls; for rules also what a dictionary of the program's functions has, looked up by a key."""
-    function = expressions.evaluate(run, node, frame)
+    function = run.evaluate(node, frame)
     if run.lenient and function.callee is None and function.static is None:
         return replace(function, callee=run.any_of(entries(node, frame.module, run.resolver), node))
     return function
@@ -90,7 +89,7 @@ def _arguments(run: Run, node: ast.Call, frame: Frame) -> Arguments:
     given: list[Var] = []
     rest: list[Var] = []
     for one in node.args:
-        value = expressions.evaluate(run, one.value if isinstance(one, ast.Starred) else one, frame)
+        value = run.evaluate(one.value if isinstance(one, ast.Starred) else one, frame)
         if not isinstance(one, ast.Starred):
             (rest or given).append(value)
             continue
@@ -101,7 +100,7 @@ def _arguments(run: Run, node: ast.Call, frame: Frame) -> Arguments:
             rest.append(element(value))
     named: dict[str, Var] = {}
     for keyword in node.keywords:
-        value = expressions.evaluate(run, keyword.value, frame)
+        value = run.evaluate(keyword.value, frame)
         if keyword.arg is not None:
             named[keyword.arg] = value
         elif value.fields is not None and OTHERS not in value.fields:
@@ -167,19 +166,6 @@ def _has_functions(run: Run, arguments: Arguments) -> bool:
     return any(isinstance(known_callee(run, a), Closure | Bound | Transformed | Choice) for a in arguments.all())
 
 
-def reachable(arguments: Arguments) -> frozenset[object]:
-    """Where all that arguments can reach may have been made."""
-    return frozenset[object]().union(*(a.places for a in arguments.all()))
-
-
-def fresh(value: Var, node: ast.AST | None, arguments: Arguments) -> Var:
-    """A result that may be a new object, or one of the arguments."""
-    if value.kind == "array":
-        return value
-    own = None if value.own is None else value.own | {node}
-    return replace(value, places=value.places | reachable(arguments) | {node}, own=own)
-
-
 def dispatch(run: Run, callee: Callee, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> Var:
     """Calls what is known."""
     match callee:
@@ -200,8 +186,8 @@ def dispatch(run: Run, callee: Callee, arguments: Arguments, node: ast.Call | No
                 node,
                 arguments,
             )
-        case Choice(ways=ways):
-            return join_all([dispatch(run, way, arguments, node, frame) for way in ways])
+    assert isinstance(callee, Choice)
+    return join_all([dispatch(run, way, arguments, node, frame) for way in callee.ways])
 
 
 # From what stands in the program to what can be called
@@ -258,7 +244,7 @@ def _static_arguments(run: Run, arguments: Sequence[Argument]) -> Arguments | No
         if one.value is not None:
             value = _static(run, one.value)
         elif one.expression is not None:
-            value = expressions.evaluate(run, one.expression, Frame(one.module, None))
+            value = run.evaluate(one.expression, Frame(one.module, None))
         else:
             return None
         if one.keyword is None:
@@ -344,7 +330,7 @@ def _read(run: Run, closure: Closure, arguments: Arguments) -> Var:
     loops = run.doubt
     try:
         if isinstance(node, ast.Lambda):
-            return expressions.evaluate(run, node.body, frame)
+            return run.evaluate(node.body, frame)
         reached = statements.execute(run, node.body, frame)
         return statements.result(run, frame, reached)
     finally:
@@ -386,7 +372,7 @@ def _defaults(run: Run, closure: Closure, given: dict[str, Var]) -> dict[str, Va
     """The defaults of a function's parameters, evaluated outside of everything."""
     function = closure.function
     return {
-        name: _outside(run, expressions.evaluate(run, default, Frame(function.module, None)), default)
+        name: _outside(run, run.evaluate(default, Frame(function.module, None)), default)
         for name, default in defaults_of(function.node.args)
         if name not in given
     }
@@ -435,6 +421,3 @@ def _started(run: Run, start: Function, made: Var, arguments: Arguments) -> Var:
         run.live(frame)
     after = frame.names.get(own, made)
     return replace(after, static=made.static, host=after.host or frame.doubtful)
-
-
-__all__ = ["Constant", "apply", "call", "collectives", "construct", "enter", "fresh", "known_callee"]

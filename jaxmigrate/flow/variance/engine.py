@@ -1,11 +1,12 @@
-"""Reads a function's body under a map: the way in."""
+"""Reads a function's body under a map: the way in, where the transfer functions come together."""
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
-from jaxmigrate.flow.variance import calls
+from jaxmigrate.flow.variance import calls, expressions
 from jaxmigrate.flow.variance.frames import Arguments
 from jaxmigrate.flow.variance.hidden import Hidden
 from jaxmigrate.flow.variance.hosts import Hosts
@@ -13,11 +14,13 @@ from jaxmigrate.flow.variance.lattice import GIVEN, Fields, Level, Var, mapped, 
 from jaxmigrate.flow.variance.library import HOST_IDENTITIES
 from jaxmigrate.flow.variance.loaded import Loaded
 from jaxmigrate.flow.variance.reading import Reading
-from jaxmigrate.flow.variance.run import Run, Shared
+from jaxmigrate.flow.variance.run import Run, Shared, Transfers
 from jaxmigrate.program.callers import callers_of
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.values import Function, Partial, Value
+
+TRANSFERS = Transfers({**expressions.HANDLERS, ast.Call: calls.call}, calls.apply, calls.known_callee)
 
 
 def read(
@@ -91,9 +94,9 @@ def _read(
     local: bool,
     checked: bool,
 ) -> Run:
-    run = Run(axes, resolver, shared, spilled, trusting, lenient, local, _home(function), checked)
+    run = Run(TRANSFERS, axes, resolver, shared, spilled, trusting, lenient, local, _home(function), checked)
     try:
-        run.reading.returned = calls.apply(run, Var(static=function), given, None)
+        run.reading.returned = run.apply(Var(static=function), given, None)
     except RecursionError:
         run.gave_up = True
     proves = not trusting and not lenient

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
-from typing import Any
 
-from jaxmigrate.flow.variance import calls, means, objects
+from jaxmigrate.flow.variance import means, objects
 from jaxmigrate.flow.variance.callees import Closure
 from jaxmigrate.flow.variance.frames import Frame
 from jaxmigrate.flow.variance.lattice import (
@@ -33,28 +32,12 @@ from jaxmigrate.flow.variance.lattice import (
     unsure,
     whole,
 )
-from jaxmigrate.flow.variance.run import ALL_WORK, LENIENT_WORK, Run, at_least
+from jaxmigrate.flow.variance.run import Expression, Run, at_least
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.scopes import FunctionNode, defaults_of, walk
 from jaxmigrate.program.values import Class, Constant, Function
 
 MOST_UNROLLED = 8
-
-
-def evaluate(run: Run, node: ast.expr, frame: Frame) -> Var:
-    """The value of an expression in a frame."""
-    run.work += 1
-    if run.work > (LENIENT_WORK if run.lenient else ALL_WORK):
-        run.gave_up = True
-        return unsure(EQUAL)
-    handler = HANDLERS.get(type(node))
-    found = handler(run, node, frame) if handler is not None else _operands(run, node, frame)
-    return replace(found, host=False) if found.host and run.agrees else found
-
-
-def _operands(run: Run, node: ast.expr, frame: Frame) -> Var:
-    children = [c for c in ast.iter_child_nodes(node) if isinstance(c, ast.expr)]
-    return union([evaluate(run, child, frame) for child in children])
 
 
 def _name(run: Run, node: ast.Name, frame: Frame) -> Var:
@@ -82,7 +65,7 @@ def closure(run: Run, node: FunctionNode, frame: Frame) -> Var:
     while seen is not None:
         seen.captured = True
         seen = seen.parent
-    defaults = tuple((name, evaluate(run, default, frame)) for name, default in defaults_of(node.args))
+    defaults = tuple((name, run.evaluate(default, frame)) for name, default in defaults_of(node.args))
     made = Function(frame.module, node)
     held = captured(run, node, frame)
     places = held.places.union(*(value.places for _, value in defaults))
@@ -124,7 +107,7 @@ def _display(run: Run, node: ast.Tuple | ast.List, frame: Frame) -> Var:
     parts: list[Var] | None = []
     loose: list[Var] = []
     for item in node.elts:
-        value = evaluate(run, item.value if isinstance(item, ast.Starred) else item, frame)
+        value = run.evaluate(item.value if isinstance(item, ast.Starred) else item, frame)
         loose.append(element(value) if isinstance(item, ast.Starred) else value)
         if not isinstance(item, ast.Starred):
             parts = [*parts, value] if parts is not None else None
@@ -135,15 +118,15 @@ def _display(run: Run, node: ast.Tuple | ast.List, frame: Frame) -> Var:
 
 
 def _set(run: Run, node: ast.Set, frame: Frame) -> Var:
-    inner = join_all([evaluate(run, e, frame) for e in node.elts])
+    inner = join_all([run.evaluate(e, frame) for e in node.elts])
     return each(inner, frozenset([node]))
 
 
 def _dict(run: Run, node: ast.Dict, frame: Frame) -> Var:
     fields: dict[str, Var] = {}
     for key, entry in zip(node.keys, node.values, strict=True):
-        value = evaluate(run, entry, frame)
-        known = evaluate(run, key, frame) if key is not None else EQUAL
+        value = run.evaluate(entry, frame)
+        known = run.evaluate(key, frame) if key is not None else EQUAL
         match key, known.static:
             case None, _ if value.fields is not None:
                 fields |= value.fields
@@ -159,11 +142,11 @@ def _dict(run: Run, node: ast.Dict, frame: Frame) -> Var:
 
 
 def _attribute(run: Run, node: ast.Attribute, frame: Frame) -> Var:
-    return objects.attribute(run, evaluate(run, node.value, frame), node.attr)
+    return objects.attribute(run, run.evaluate(node.value, frame), node.attr)
 
 
 def _subscript(run: Run, node: ast.Subscript, frame: Frame) -> Var:
-    value, index = evaluate(run, node.value, frame), evaluate(run, node.slice, frame)
+    value, index = run.evaluate(node.value, frame), run.evaluate(node.slice, frame)
     objects.operate(run, (value, index), GETTING)
     found = item(objects.in_order(run, value), index, node.slice)
     return identified(found, node) if isinstance(node.slice, ast.Slice) else found
@@ -204,21 +187,17 @@ def _bounds(node: ast.Slice) -> slice | None:
     return slice(*found)
 
 
-def _call(run: Run, node: ast.Call, frame: Frame) -> Var:
-    return calls.call(run, node, frame)
-
-
 def _conditional(run: Run, node: ast.IfExp, frame: Frame) -> Var:
     doubt = uncertain(run, node.test, frame)
     run.doubt += doubt
-    result = join_all([evaluate(run, node.body, frame), evaluate(run, node.orelse, frame)])
+    result = join_all([run.evaluate(node.body, frame), run.evaluate(node.orelse, frame)])
     run.doubt -= doubt
     return doubtful(result, run.untold) if doubt else result
 
 
 def uncertain(run: Run, test: ast.expr, frame: Frame) -> bool:
     """Whether processes may not agree on a test; arrays cannot be tested, so that what is tested is of the host."""
-    value = evaluate(run, test, frame)
+    value = run.evaluate(test, frame)
     if run.agrees:
         return False
     found = value.host or (value.level == Level.MAY and value.parts is None and value.fields is None)
@@ -229,13 +208,13 @@ def uncertain(run: Run, test: ast.expr, frame: Frame) -> bool:
 
 
 def _boolean(run: Run, node: ast.BoolOp, frame: Frame) -> Var:
-    found = [evaluate(run, operand, frame) for operand in node.values]
+    found = [run.evaluate(operand, frame) for operand in node.values]
     result = join_all(found)
     return doubtful(result) if any(v.host for v in found) else result
 
 
 def _compare(run: Run, node: ast.Compare, frame: Frame) -> Var:
-    found = [evaluate(run, operand, frame) for operand in (node.left, *node.comparators)]
+    found = [run.evaluate(operand, frame) for operand in (node.left, *node.comparators)]
     objects.operate(run, found, COMPARING)
     structural = all(isinstance(op, ast.Is | ast.IsNot) for op in node.ops)
     membership = all(isinstance(op, ast.In | ast.NotIn) for op in node.ops) and _is_text(found[0])
@@ -261,7 +240,7 @@ OPERATING = frozenset(
 
 
 def _arithmetic(run: Run, node: ast.BinOp, frame: Frame) -> Var:
-    left, right = evaluate(run, node.left, frame), evaluate(run, node.right, frame)
+    left, right = run.evaluate(node.left, frame), run.evaluate(node.right, frame)
     return identified(operated(run, node, node.op, left, right, frame), node)
 
 
@@ -305,7 +284,7 @@ def _is_fraction(value: Var) -> bool:
 
 
 def _unary(run: Run, node: ast.UnaryOp, frame: Frame) -> Var:
-    value = evaluate(run, node.operand, frame)
+    value = run.evaluate(node.operand, frame)
     if isinstance(node.op, ast.Not):
         return replace(union([value]), kind="array")
     static = value.static
@@ -315,7 +294,7 @@ def _unary(run: Run, node: ast.UnaryOp, frame: Frame) -> Var:
 
 
 def _walrus(run: Run, node: ast.NamedExpr, frame: Frame) -> Var:
-    value = evaluate(run, node.value, frame)
+    value = run.evaluate(node.value, frame)
     holder = frame
     while holder.node is None and holder.parent is not None:
         holder = holder.parent
@@ -324,7 +303,7 @@ def _walrus(run: Run, node: ast.NamedExpr, frame: Frame) -> Var:
 
 
 def _comprehension(run: Run, node: ast.ListComp | ast.GeneratorExp | ast.SetComp, frame: Frame) -> Var:
-    found, known = _generated(run, node.generators, frame, lambda inner: evaluate(run, node.elt, inner))
+    found, known = _generated(run, node.generators, frame, lambda inner: run.evaluate(node.elt, inner))
     made = tuple_of(found) if known and not isinstance(node, ast.SetComp) else each(join_all(found))
     if isinstance(node, ast.GeneratorExp) and not _is_consumed(node, frame):
         return unsure(made)  # what it reads may change before it does
@@ -349,7 +328,7 @@ def _dict_comprehension(run: Run, node: ast.DictComp, frame: Frame) -> Var:
     entries: list[tuple[Var, Var]] = []
 
     def entry(inner: Frame) -> Var:
-        entries.append((evaluate(run, node.key, inner), evaluate(run, node.value, inner)))
+        entries.append((run.evaluate(node.key, inner), run.evaluate(node.value, inner)))
         return entries[-1][1]
 
     found, known = _generated(run, node.generators, frame, entry)
@@ -369,14 +348,14 @@ def _generated(
     inner = Frame(frame.module, None, frame, loops=frame.loops)
     run.frames.append(inner)
     first, *more = generators
-    source = evaluate(run, first.iter, frame)
+    source = run.evaluate(first.iter, frame)
     known = source.parts is not None and len(source.parts) <= MOST_UNROLLED and not more and not first.ifs
     found: list[Var] = []
     for one in source.parts if known and source.parts is not None else [element(source)]:
         objects.assign(run, first.target, one, inner)
         doubt = source.host | _tested(run, first, inner)
         for generator in more:
-            objects.assign(run, generator.target, element(evaluate(run, generator.iter, inner)), inner)
+            objects.assign(run, generator.target, element(run.evaluate(generator.iter, inner)), inner)
             doubt |= _tested(run, generator, inner)
         value = make(inner)
         found.append(doubtful(value) if doubt else value)
@@ -391,17 +370,17 @@ def _tested(run: Run, generator: ast.comprehension, frame: Frame) -> bool:
 
 
 def _text(run: Run, node: ast.JoinedStr, frame: Frame) -> Var:
-    return replace(_operands(run, node, frame), kind="array")
+    return replace(run.operands(node, frame), kind="array")
 
 
 def _yield(run: Run, node: ast.Yield, frame: Frame) -> Var:
-    value = evaluate(run, node.value, frame) if node.value is not None else EQUAL
+    value = run.evaluate(node.value, frame) if node.value is not None else EQUAL
     _function_frame(frame).yielded.append(run.settle(value))
     return unsure(EQUAL)
 
 
 def _yield_from(run: Run, node: ast.YieldFrom, frame: Frame) -> Var:
-    _function_frame(frame).yielded.append(run.settle(element(evaluate(run, node.value, frame))))
+    _function_frame(frame).yielded.append(run.settle(element(run.evaluate(node.value, frame))))
     return unsure(EQUAL)
 
 
@@ -412,11 +391,10 @@ def _function_frame(frame: Frame) -> Frame:
 
 
 def _inner(run: Run, node: ast.Starred | ast.Await, frame: Frame) -> Var:
-    return evaluate(run, node.value, frame)
+    return run.evaluate(node.value, frame)
 
 
-Handler = Callable[[Run, Any, Frame], Var]
-HANDLERS: dict[type[ast.expr], Handler] = {
+HANDLERS: dict[type[ast.expr], Expression] = {
     ast.Name: _name,
     ast.Constant: _constant,
     ast.Lambda: _lambda,
@@ -426,7 +404,6 @@ HANDLERS: dict[type[ast.expr], Handler] = {
     ast.Dict: _dict,
     ast.Attribute: _attribute,
     ast.Subscript: _subscript,
-    ast.Call: _call,
     ast.IfExp: _conditional,
     ast.BoolOp: _boolean,
     ast.Compare: _compare,

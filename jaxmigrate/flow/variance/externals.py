@@ -8,9 +8,9 @@ import re
 from collections.abc import Callable
 
 from jaxmigrate.flow.axes import last_name
-from jaxmigrate.flow.variance import callbacks, calls, collectives, handed, library, loops, means, methods, transforms
+from jaxmigrate.flow.variance import callbacks, collectives, handed, library, loops, means, methods, transforms
 from jaxmigrate.flow.variance.callees import Bound, Pure, Transformed
-from jaxmigrate.flow.variance.frames import Arguments, Frame
+from jaxmigrate.flow.variance.frames import Arguments, Frame, fresh, reachable
 from jaxmigrate.flow.variance.lattice import (
     EQUAL,
     GIVEN,
@@ -77,7 +77,7 @@ def call(run: Run, name: str, arguments: Arguments, node: ast.Call | None, frame
     if name in PARTIALS and arguments.given:
         first, *given = arguments.given
         bound = Bound(first, tuple(given), tuple(arguments.named.items()))
-        return Var(held_in(arguments.all()), callee=bound, host=first.host, places=calls.reachable(arguments))
+        return Var(held_in(arguments.all()), callee=bound, host=first.host, places=reachable(arguments))
     if name in TRANSFORMS:
         return _transformed(name, arguments)
     if name in library.EQUAL_RESULTS or name.startswith(library.SILENT):
@@ -86,7 +86,7 @@ def call(run: Run, name: str, arguments: Arguments, node: ast.Call | None, frame
         return run.kept(made, name) if name == "builtins.type" else made  # a class, which outlives what is read
     if name == callbacks.PURE_CALLBACK and _reads(run, node, frame):
         handed.run_all(run, arguments.all())
-        return calls.fresh(certainly(union(arguments.all())), node, arguments)
+        return fresh(certainly(union(arguments.all())), node, arguments)
     if library.is_host_source(name) or not library.is_pure(name):
         return _unknown(run, name, arguments, node)
     return _pure(run, name, arguments, node, frame)
@@ -141,17 +141,17 @@ def _unknown(run: Run, name: str, arguments: Arguments, node: ast.Call | None) -
             if one.places:
                 run.change(one, unsure(union(arguments.all()), cause))
     everything = replace(union(arguments.all()), gradient=False)  # which it may have reduced
-    return unsure(replace(everything, places=calls.reachable(arguments) | {name}), cause)
+    return unsure(replace(everything, places=reachable(arguments) | {name}), cause)
 
 
 def _pure(run: Run, name: str, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> Var:
     numbers = name.startswith("jax.random.")  # which take no functions, whatever `config.alpha` may be
-    if not numbers and any(calls.known_callee(run, a) is not None for a in arguments.all()):
+    if not numbers and any(run.known_callee(a) is not None for a in arguments.all()):
         if name.startswith("jax.") and not name.startswith("jax.nn.initializers"):
             return loops.unknown_order(run, arguments, node, frame)
         handed.run_all(run, arguments.all())
         held = replace(union([replace(a, callee=None) for a in arguments.all()]), gradient=False)  # may be reduced
-        return calls.fresh(replace(held, callee=Pure(held.level, hidden=True)), node, arguments)
+        return fresh(replace(held, callee=Pure(held.level, hidden=True)), node, arguments)
     if name in library.DRAWS:
         _draw(run, name, arguments, node, frame)
     result = union(arguments.all())
@@ -168,8 +168,8 @@ def _pure(run: Run, name: str, arguments: Arguments, node: ast.Call | None, fram
         whole_array = reduced and arguments.find(1, "axis") is None
         return means.of_function(run, name.rpartition(".")[2], result, whole_array) if run.lenient else result
     if name.startswith(("numpy.", "jax.numpy.", "jax.lax.")):
-        return calls.fresh(certainly(result), node, arguments)
-    return calls.fresh(replace(result, callee=Pure(result.level, hidden=_holds_code(arguments))), node, arguments)
+        return fresh(certainly(result), node, arguments)
+    return fresh(replace(result, callee=Pure(result.level, hidden=_holds_code(arguments))), node, arguments)
 
 
 def _is_of_time(node: ast.Call) -> bool:
@@ -221,22 +221,17 @@ def is_network(run: Run, cls: Class) -> bool:
     return any(isinstance(v, External) and "Module" in v.name.rpartition(".")[2] for v in run.resolver.bases(cls))
 
 
-def is_named_tuple(run: Run, cls: Class) -> bool:
-    """Whether objects of a class are tuples of its fields."""
-    return any(isinstance(v, External) and v.name in library.NAMED_TUPLES for v in run.resolver.bases(cls))
-
-
 # Cases of their own
 
 
 def _preserving(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> Var:
     value = arguments.find(0) if arguments.given else None
     if value is None:
-        return calls.fresh(dict_of(arguments.named) if arguments.named else EQUAL, node, Arguments())
+        return fresh(dict_of(arguments.named) if arguments.named else EQUAL, node, Arguments())
     rest = union([*arguments.given[1:], *arguments.named.values()])
     if value.host or rest.host:
         return unsure(union(arguments.all()))
-    return calls.fresh(replace(value, callee=None, static=None), node, arguments)
+    return fresh(replace(value, callee=None, static=None), node, arguments)
 
 
 def _cast(_run: Run, arguments: Arguments, _node: ast.Call | None, _frame: Frame | None) -> Var:
@@ -252,7 +247,7 @@ def _listed(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame 
 
 def _sorted(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> Var:
     handed.run_all(run, arguments.all())
-    return calls.fresh(each(element(arguments.find(0) or EQUAL)), node, arguments)
+    return fresh(each(element(arguments.find(0) or EQUAL)), node, arguments)
 
 
 def _filter(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> Var:
@@ -274,27 +269,25 @@ def _zip(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | N
     columns = arguments.given
     if columns and arguments.rest is None and all(c.parts is not None for c in columns):
         rows = zip(*(c.parts or () for c in columns), strict=False)
-        return calls.fresh(tuple_of([tuple_of(row) for row in rows]), node, arguments)
+        return fresh(tuple_of([tuple_of(row) for row in rows]), node, arguments)
     more = [arguments.rest] if arguments.rest is not None else []
-    return calls.fresh(each(tuple_of([element(c) for c in (*columns, *more)])), node, arguments)
+    return fresh(each(tuple_of([element(c) for c in (*columns, *more)])), node, arguments)
 
 
 def _enumerate(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> Var:
     items = arguments.find(0) or EQUAL
     number = Var(kind="array")
     if items.parts is not None:
-        return calls.fresh(tuple_of([tuple_of([number, part]) for part in items.parts]), node, arguments)
-    return calls.fresh(each(tuple_of([number, element(items)])), node, arguments)
+        return fresh(tuple_of([tuple_of([number, part]) for part in items.parts]), node, arguments)
+    return fresh(each(tuple_of([number, element(items)])), node, arguments)
 
 
 def _map(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> Var:
     function, *columns = arguments.given or (EQUAL,)
     if columns and all(c.parts is not None for c in columns):
         rows = list(zip(*(c.parts or () for c in columns), strict=False))
-        return tuple_of([calls.apply(run, function, Arguments(row), node, frame) for row in rows])
-    return calls.fresh(
-        each(calls.apply(run, function, Arguments(tuple(element(c) for c in columns)), node, frame)), node, arguments
-    )
+        return tuple_of([run.apply(function, Arguments(row), node, frame) for row in rows])
+    return fresh(each(run.apply(function, Arguments(tuple(element(c) for c in columns)), node, frame)), node, arguments)
 
 
 def _sum(_run: Run, arguments: Arguments, _node: ast.Call | None, _frame: Frame | None) -> Var:
@@ -352,7 +345,7 @@ def _replace(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame
     value = arguments.find(0) or EQUAL
     if arguments.rest is not None:
         return unsure(union(arguments.all()))
-    return calls.fresh(with_fields(value, arguments.named), node, arguments)
+    return fresh(with_fields(value, arguments.named), node, arguments)
 
 
 def _leaves(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> Var:
@@ -378,7 +371,7 @@ def _flatten(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame
 
 def _unflatten(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> Var:
     items = arguments.find(1, "leaves") or EQUAL
-    return calls.fresh(certainly(union([items])) if items.parts is None else whole(items), node, arguments)
+    return fresh(certainly(union([items])) if items.parts is None else whole(items), node, arguments)
 
 
 def _map_paths(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> Var:
@@ -395,7 +388,7 @@ def _full_like(_run: Run, arguments: Arguments, _node: ast.Call | None, _frame: 
 
 def _vjp(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> Var:
     function, given = arguments.find(0, "fun") or EQUAL, Arguments(arguments.given[1:], rest=arguments.rest)
-    out = calls.apply(run, function, given, node, frame)
+    out = run.apply(function, given, node, frame)
     depends = transforms.unreduced(run, function, given, node, frame)
     back = Var(held_in([depends]), callee=Pure(depends.level), host=depends.host)
     if arguments.named.get("has_aux", EQUAL).static == Constant(True):
@@ -409,7 +402,7 @@ def _jvp(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | N
     if primals.parts is None:
         return loops.unknown_order(run, arguments, node, frame)
     given = Arguments(primals.parts)
-    out = calls.apply(run, function, given, node, frame)
+    out = run.apply(function, given, node, frame)
     depends = transforms.unreduced(run, function, given, node, frame)
     return tuple_of([out, certainly(union([depends, tangents]))])
 
@@ -443,7 +436,7 @@ def _apply_updates(run: Run, arguments: Arguments, node: ast.Call | None, frame:
     result = certainly(means.applied(union([params, updates])))
     if updates.gradient:
         result = replace(result, updated=True)
-    return calls.fresh(result, node, arguments)
+    return fresh(result, node, arguments)
 
 
 # by the word that the table has for it

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping
 
-from jaxmigrate.flow.variance.lattice import Fields, Var
+from jaxmigrate.flow.variance.lattice import Fields, Var, replace
 from jaxmigrate.program.modules import Module
 from jaxmigrate.records import made, record
 
@@ -67,3 +67,16 @@ class Arguments:
             if keyword in self.named:
                 return self.named[keyword]
         return self.given[position] if 0 <= position < len(self.given) else None
+
+
+def reachable(arguments: Arguments) -> frozenset[object]:
+    """Where all that arguments can reach may have been made."""
+    return frozenset[object]().union(*(a.places for a in arguments.all()))
+
+
+def fresh(value: Var, node: ast.AST | None, arguments: Arguments) -> Var:
+    """A result that may be a new object, or one of the arguments."""
+    if value.kind == "array":
+        return value
+    own = None if value.own is None else value.own | {node}
+    return replace(value, places=value.places | reachable(arguments) | {node}, own=own)

@@ -5,11 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 
-from jaxmigrate.flow.variance import calls
-from jaxmigrate.flow.variance.callees import Bound, Callee, Choice, Closure, Method, Transformed
+from jaxmigrate.flow.variance.callees import Bound, Closure, Method, Transformed
 from jaxmigrate.flow.variance.changing import changed_names
-from jaxmigrate.flow.variance.frames import Arguments
-from jaxmigrate.flow.variance.lattice import Var, replace, union, unsure
+from jaxmigrate.flow.variance.frames import Arguments, reachable
+from jaxmigrate.flow.variance.lattice import Callee, Choice, Var, replace, union, unsure
 from jaxmigrate.flow.variance.library import MUTATORS
 from jaxmigrate.flow.variance.run import Run
 
@@ -19,13 +18,13 @@ def run_all(run: Run, values: Iterable[Var]) -> None:
     held = [*values]
     storing = [one for one, callee in _functions(run, held) if _stores(run, callee)]
     for one in storing:
-        given = replace(unsure(union(held)), places=calls.reachable(Arguments(tuple(held))))
-        calls.apply(run, one, Arguments(rest=given), None)
+        given = replace(unsure(union(held)), places=reachable(Arguments(tuple(held))))
+        run.apply(one, Arguments(rest=given), None)
 
 
 def _functions(run: Run, values: Iterable[Var]) -> Iterator[tuple[Var, Callee]]:
     for value in values:
-        callee = calls.known_callee(run, value)
+        callee = run.known_callee(value)
         if callee is not None:
             yield value, callee
         yield from _functions(run, [*(value.parts or ()), *(value.fields or {}).values()])

@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import IntEnum
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-from jaxmigrate.flow.variance.callees import Callee, Choice
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.values import Constant, Instance, Value
+from jaxmigrate.records import record
 
 Kind: TypeAlias = Literal["array", "tree", "dict", "unknown"]
 MOST_CHOICES = 4
@@ -67,6 +67,19 @@ class Cause:
 
 
 NO_CAUSE = Cause()
+
+
+class Callee:
+    """What a value does when it is called, as far as reading a body has seen it come about: see `callees`."""
+
+    __slots__ = ()
+
+
+@record
+class Choice(Callee):
+    """One of several."""
+
+    ways: tuple[Callee, ...]
 
 
 class Fields(dict[str, "Var"]):

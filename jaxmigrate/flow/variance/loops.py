@@ -7,10 +7,9 @@ import ast
 from collections.abc import Callable, Sequence
 
 from jaxmigrate.flow.operations import function_operations, same_sequence
-from jaxmigrate.flow.variance import calls
 from jaxmigrate.flow.variance.callees import Closure
 from jaxmigrate.flow.variance.carries import noting
-from jaxmigrate.flow.variance.frames import Arguments, Frame
+from jaxmigrate.flow.variance.frames import Arguments, Frame, fresh
 from jaxmigrate.flow.variance.lattice import (
     ARRAY,
     EQUAL,
@@ -70,7 +69,7 @@ def scan(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | N
 
     def around(carry: Var) -> Var:
         nonlocal last
-        last = calls.apply(run, function, Arguments((carry, rows)), node, frame)
+        last = run.apply(function, Arguments((carry, rows)), node, frame)
         return _part(last, 0)
 
     fixpoint(run, start, noting(run, node, frame, around))
@@ -82,7 +81,7 @@ def fori_loop(run: Run, arguments: Arguments, node: ast.Call | None, frame: Fram
     bounds = union([arguments.find(0, "lower") or EQUAL, arguments.find(1, "upper") or EQUAL])
     body, start = arguments.find(2, "body_fun") or EQUAL, arguments.find(3, "init_val") or EQUAL
     index = replace(bounds, kind="array")
-    around = noting(run, node, frame, lambda c: calls.apply(run, body, Arguments((index, c)), node, frame))
+    around = noting(run, node, frame, lambda c: run.apply(body, Arguments((index, c)), node, frame))
     _, given = fixpoint(run, start, around)
     if differs(bounds) and node is not None and frame is not None:
         _diverging(run, _written(node, slice(2, 3), "body_fun"), node, frame, [body], alone=True)
@@ -93,9 +92,9 @@ def while_loop(run: Run, arguments: Arguments, node: ast.Call | None, frame: Fra
     """`while_loop(cond, body, init)`: devices may go round it unlike numbers of times."""
     test, body = arguments.find(0, "cond_fun") or EQUAL, arguments.find(1, "body_fun") or EQUAL
     start = arguments.find(2, "init_val") or EQUAL
-    around = noting(run, node, frame, lambda c: calls.apply(run, body, Arguments((c,)), node, frame))
+    around = noting(run, node, frame, lambda c: run.apply(body, Arguments((c,)), node, frame))
     carry, given = fixpoint(run, start, around)
-    again = calls.apply(run, test, Arguments((carry,)), node, frame)
+    again = run.apply(test, Arguments((carry,)), node, frame)
     if differs(again) and node is not None and frame is not None:
         _diverging(run, _written(node, slice(0, 2), "cond_fun", "body_fun"), node, frame, [test, body], alone=True)
     return at_least(join(start, given), again.level)
@@ -111,12 +110,12 @@ def cond(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | N
     operands = [tuple(rest[2:])] * 2
     if "operand" in arguments.named:
         operands = [(arguments.named["operand"],)] * 2
-    if len(rest) == 4 and calls.known_callee(run, rest[3]) is not None:
+    if len(rest) == 4 and run.known_callee(rest[3]) is not None:
         ways, operands = [rest[1], rest[3]], [(rest[0],), (rest[2],)]
     elif differs(predicate) and node is not None and frame is not None:
         _diverging(run, _written(node, slice(1, 3), "true_fun", "false_fun"), node, frame, ways)
     found = [
-        calls.apply(run, way, Arguments(given, rest=arguments.rest), node, frame)
+        run.apply(way, Arguments(given, rest=arguments.rest), node, frame)
         for way, given in zip(ways, operands, strict=True)
     ]
     result = at_least(join_all(found), min(predicate.level, Level.MAY))
@@ -133,7 +132,7 @@ def switch(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame |
         listed = node.args[1].elts if isinstance(node.args[1], ast.Tuple | ast.List) else [node.args[1]] * len(ways)
         _diverging(run, listed, node, frame, ways)
     operands = Arguments(arguments.given[2:], rest=arguments.rest)
-    found = [calls.apply(run, way, operands, node, frame) for way in ways]
+    found = [run.apply(way, operands, node, frame) for way in ways]
     return at_least(join_all(found), min(index.level, Level.MAY))
 
 
@@ -164,7 +163,7 @@ def _function_of(run: Run, written: ast.expr, way: Var, frame: Frame) -> Value:
     value = run.resolver.value(written, frame.module)
     if isinstance(value, Function | Partial | Application):
         return value
-    callee = calls.known_callee(run, way)
+    callee = run.known_callee(way)
     return callee.function if isinstance(callee, Closure) else value
 
 
@@ -174,7 +173,7 @@ def associative(run: Run, arguments: Arguments, node: ast.Call | None, frame: Fr
     one = element(items) if items.parts is not None else whole(items)  # leaves, of whatever containers
     first = arguments.find(2, "initializer")
     start = first if first is not None else one
-    _, given = fixpoint(run, start, lambda c: calls.apply(run, function, Arguments((c, one)), node, frame))
+    _, given = fixpoint(run, start, lambda c: run.apply(function, Arguments((c, one)), node, frame))
     result = carried(start, given)
     return result if result.kind == "array" else replace(result, places=result.places | start.places | items.places)
 
@@ -205,18 +204,18 @@ def tree_map(
             )  # fmt: skip
         inner = [replace(whole(v), kind="array", places=frozenset()) if leaf else whole(v) for v in values]
         more = (arguments.rest,) if arguments.rest is not None else ()
-        result = calls.apply(run, function, Arguments((*front, *inner, *more)), node, frame)
+        result = run.apply(function, Arguments((*front, *inner, *more)), node, frame)
         return replace(result, kind="tree") if result.kind == "array" and first.kind != "array" else result
 
     if not trees:
         return unsure(union(arguments.all()))
-    return calls.fresh(rebuilt(over(trees), node), node, Arguments())
+    return fresh(rebuilt(over(trees), node), node, Arguments())
 
 
 def over_rows(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> Var:
     """`jax.lax.map(f, xs)`, and the like: a function of one row."""
     function, rows = arguments.find(0, "f") or EQUAL, arguments.find(1, "xs") or EQUAL
-    return calls.apply(run, function, Arguments((rows,)), node, frame)
+    return run.apply(function, Arguments((rows,)), node, frame)
 
 
 def leaves(value: Var) -> Var:
@@ -243,19 +242,19 @@ def _collect(value: Var, found: list[Var]) -> bool:
 
 def unknown_order(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> Var:
     """A function of JAX that calls what it is given, in some way: equal only if nothing that it sees differs."""
-    data = [a for a in arguments.all() if calls.known_callee(run, a) is None]
-    functions = [a for a in arguments.all() if calls.known_callee(run, a) is not None]
+    data = [a for a in arguments.all() if run.known_callee(a) is None]
+    functions = [a for a in arguments.all() if run.known_callee(a) is not None]
     everything = whole(union(data))
     before = run.clearing
     run.clearing = False
     try:
         for _ in range(2):
-            results = [calls.apply(run, f, Arguments(rest=everything), node, frame) for f in functions]
+            results = [run.apply(f, Arguments(rest=everything), node, frame) for f in functions]
             everything = union([everything, *results])
     finally:
         run.clearing = before
     if everything.level == Level.NO and not everything.host:
-        return calls.fresh(replace(EQUAL, marks=everything.marks), node, Arguments())
+        return fresh(replace(EQUAL, marks=everything.marks), node, Arguments())
     return replace(unsure(everything), host=everything.host)
 
 

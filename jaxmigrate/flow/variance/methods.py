@@ -8,9 +8,9 @@ import re
 from collections.abc import Callable, Sequence
 
 from jaxmigrate.flow.axes import last_name
-from jaxmigrate.flow.variance import calls, externals, handed, means, objects, transforms
+from jaxmigrate.flow.variance import handed, means, objects, transforms
 from jaxmigrate.flow.variance.callees import Method, Pure, Transformed
-from jaxmigrate.flow.variance.frames import Arguments, Frame
+from jaxmigrate.flow.variance.frames import Arguments, Frame, fresh
 from jaxmigrate.flow.variance.hidden import DEFINERS
 from jaxmigrate.flow.variance.lattice import (
     EACH,
@@ -24,7 +24,6 @@ from jaxmigrate.flow.variance.lattice import (
     certainly,
     dict_of,
     each,
-    element,
     held_in,
     is_first_axis,
     join,
@@ -42,7 +41,7 @@ from jaxmigrate.flow.variance.library import ARRAY_METHODS, IMPURE_METHODS, MUTA
 from jaxmigrate.flow.variance.reading import Draw
 from jaxmigrate.flow.variance.run import KEY, Run, at_least, weaker
 from jaxmigrate.program.library import starting
-from jaxmigrate.program.values import Application, Class, Constant, External, Instance, Member, ModuleValue, Value
+from jaxmigrate.program.values import Application, Class, Constant, External, Member, ModuleValue, Value
 
 STATEFUL = starting("stateful")
 UPDATES = frozenset({"update", "apply_gradients", "apply_gradient", "apply_updates"})
@@ -72,9 +71,9 @@ def call(run: Run, receiver: Var, name: str, arguments: Arguments, node: ast.Cal
     if not hidden and (known.callee is not None or known.static is not None):
         if isinstance(known.static, Member) and isinstance(known.static.owner, Class):
             return _class_method(run, name, arguments, node)
-        return calls.apply(run, known, arguments, node, frame)
+        return run.apply(known, arguments, node, frame)
     if receiver.fields is not None and name in receiver.fields:
-        return calls.apply(run, receiver.fields[name], arguments, node, frame)
+        return run.apply(receiver.fields[name], arguments, node, frame)
     _note_update(run, name, receiver, arguments, node, frame)
     run.derived |= name in DEFINERS and any(one.level != Level.NO for one in arguments.all())
     if name in CASES and not (name in OVERRIDABLE and _is_overridden(run, name)):
@@ -129,7 +128,7 @@ def _unseen(
         if STATISTICS in statistics.marks and node is not None and frame is not None and not run.quiet():
             run.reading.statistics.append((frame.module, node))
         result = tuple_of([result, statistics])
-    return calls.fresh(result, node, Arguments((receiver, *arguments.given), arguments.named, arguments.rest))
+    return fresh(result, node, Arguments((receiver, *arguments.given), arguments.named, arguments.rest))
 
 
 def _with_gradients(result: Var, arguments: Arguments) -> Var:
@@ -170,7 +169,7 @@ def _updated(result: Var, arguments: Arguments) -> Var:
 
 
 def _has_functions(run: Run, arguments: Arguments) -> bool:
-    return any(calls.known_callee(run, a) is not None for a in arguments.all())
+    return any(run.known_callee(a) is not None for a in arguments.all())
 
 
 def _is_stateful(run: Run, receiver: Var) -> bool:
@@ -189,8 +188,8 @@ def _class_method(run: Run, name: str, arguments: Arguments, node: ast.Call | No
     """A class method that a base outside the project gives: `TrainState.create(...)`."""
     if name == "create" and arguments.rest is None and not arguments.given:
         state = {**arguments.named, OTHERS: certainly(union(arguments.all()))}
-        return calls.fresh(dict_of(state), node, arguments)
-    return calls.fresh(run.hidden(name, union(arguments.all()), node), node, arguments)
+        return fresh(dict_of(state), node, arguments)
+    return fresh(run.hidden(name, union(arguments.all()), node), node, arguments)
 
 
 def note_update_by(run: Run, name: str, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> None:
@@ -363,9 +362,9 @@ def _meant(run: Run, defaults: Sequence[Var]) -> list[Var]:
 
 def _replace(run: Run, receiver: Var, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> Var:
     if arguments.rest is not None or arguments.given:
-        return calls.fresh(_one(run, receiver, arguments), node, arguments)
+        return fresh(_one(run, receiver, arguments), node, arguments)
     changed = with_fields(receiver, arguments.named)
-    return calls.fresh(changed, node, Arguments((receiver, *arguments.given), arguments.named))
+    return fresh(changed, node, Arguments((receiver, *arguments.given), arguments.named))
 
 
 def _one(run: Run, receiver: Var, arguments: Arguments) -> Var:
@@ -378,8 +377,8 @@ def _copy(run: Run, receiver: Var, arguments: Arguments, node: ast.Call | None, 
     if added is None:
         return receiver if receiver.kind == "array" else made_at(replace(receiver, callee=None), node)
     if added.fields is not None and EACH not in added.fields and OTHERS not in added.fields:
-        return calls.fresh(with_fields(receiver, added.fields), node, arguments)
-    return calls.fresh(_one(run, receiver, arguments), node, arguments)
+        return fresh(with_fields(receiver, added.fields), node, arguments)
+    return fresh(_one(run, receiver, arguments), node, arguments)
 
 
 def _apply_gradients(run: Run, receiver: Var, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> Var:
@@ -396,7 +395,7 @@ def _apply_gradients(run: Run, receiver: Var, arguments: Arguments, node: ast.Ca
     )
     step = objects.field(receiver, "step")
     changed = {"params": after, "opt_state": after, "step": replace(step, kind="array"), **given}
-    return calls.fresh(with_fields(receiver, changed), node, Arguments((receiver,), arguments.named))
+    return fresh(with_fields(receiver, changed), node, Arguments((receiver,), arguments.named))
 
 
 def _value_and_grad(run: Run, receiver: Var, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> Var:
@@ -406,7 +405,7 @@ def _value_and_grad(run: Run, receiver: Var, arguments: Arguments, node: ast.Cal
     """
     function = arguments.given[0] if arguments.given else EQUAL
     known = "axis_name" in arguments.named or run.lenient
-    if not known or arguments.rest is not None or calls.known_callee(run, function) is None:
+    if not known or arguments.rest is not None or run.known_callee(function) is None:
         return _unseen(run, receiver, "value_and_grad", arguments, node, frame)
     named = {"axis_name": Var(static=Constant(None)), **arguments.named}
     options = (*named.items(), (transforms.SCALE, receiver))
@@ -437,5 +436,3 @@ CASES: dict[str, Method_] = {
 OVERRIDABLE = frozenset(
     {"replace", "copy", "apply_gradients", "value_and_grad", "get", "values", "items", "keys", "_asdict"}
 )
-
-__all__ = ["Class", "Instance", "call", "element", "externals"]

@@ -7,7 +7,7 @@ import ast
 from collections.abc import Sequence
 
 from jaxmigrate.flow.receivers import PROPERTIES
-from jaxmigrate.flow.variance import expressions, externals, handed
+from jaxmigrate.flow.variance import handed
 from jaxmigrate.flow.variance.callees import Closure, Method
 from jaxmigrate.flow.variance.frames import Arguments, Frame
 from jaxmigrate.flow.variance.lattice import (
@@ -30,6 +30,7 @@ from jaxmigrate.flow.variance.lattice import (
     whole,
     with_fields,
 )
+from jaxmigrate.flow.variance.library import NAMED_TUPLES
 from jaxmigrate.flow.variance.run import OUTSIDE, Run, at_least, weaker
 from jaxmigrate.program.values import (
     Application,
@@ -119,12 +120,17 @@ def _has(value: Var, name: str) -> bool:
     return value.fields is not None and (name in value.fields or OTHERS in value.fields)
 
 
+def is_named_tuple(run: Run, cls: Class) -> bool:
+    """Whether objects of a class are tuples of its fields."""
+    return any(isinstance(v, External) and v.name in NAMED_TUPLES for v in run.resolver.bases(cls))
+
+
 def in_order(run: Run, value: Var) -> Var:
     """A tuple's elements one by one, also where it is a named one."""
     if value.parts is not None or value.fields is None or not isinstance(value.static, Instance):
         return value
     names = run.resolver.declared_fields(value.static.cls)
-    if not externals.is_named_tuple(run, value.static.cls) or set(names) != set(value.fields):
+    if not is_named_tuple(run, value.static.cls) or set(names) != set(value.fields):
         return value
     return replace(value, parts=tuple(value.fields[name] for name in names), fields=None, static=None)
 
@@ -187,9 +193,7 @@ def _of_values(run: Run, owner: Value, name: str, values: tuple[Value, ...]) -> 
 
 def run_call(run: Run, function: Var, arguments: Arguments) -> Var:
     """Calls something that no call expression calls."""
-    from jaxmigrate.flow.variance import calls
-
-    return calls.apply(run, function, arguments, None)
+    return run.apply(function, arguments, None)
 
 
 # Storing
@@ -214,7 +218,7 @@ def assign(run: Run, target: ast.expr, value: Var, frame: Frame) -> None:
         case ast.Starred(value=inner):
             assign(run, inner, value, frame)
         case ast.Subscript(value=owner, slice=index):
-            key = expressions.evaluate(run, index, frame)
+            key = run.evaluate(index, frame)
             store(run, owner, _key(key), at_least(value, key.level), frame)
         case ast.Attribute(value=owner, attr=name):
             store(run, owner, name, value, frame)
@@ -251,7 +255,7 @@ def _key(index: Var) -> str | None:
 
 def store(run: Run, owner: ast.expr, key: str | None, value: Var, frame: Frame) -> None:
     """`owner[key] = value` or `owner.key = value`: precise for what the expression names, doubtful for all aliases."""
-    before = expressions.evaluate(run, owner, frame)
+    before = run.evaluate(owner, frame)
     value = run.settle(value)
     if own_methods(run, before, STORING) or _is_property(run, before, key):
         after = weaker(before, value)
@@ -281,7 +285,7 @@ def replace_object(run: Run, owner: ast.expr, before: Var, after: Var, stored: V
             _store_inner(run, outer, name, after, frame)
         case ast.Subscript(value=outer, slice=index):
             _change_around(run, before, outer, stored, frame)
-            _store_inner(run, outer, _key(expressions.evaluate(run, index, frame)), after, frame)
+            _store_inner(run, outer, _key(run.evaluate(index, frame)), after, frame)
         case _:
             if not before.places:
                 run.spill(stored)
@@ -290,11 +294,11 @@ def replace_object(run: Run, owner: ast.expr, before: Var, after: Var, stored: V
 def _change_around(run: Run, before: Var, outer: ast.expr, stored: Var, frame: Frame) -> None:
     """What holds an object counts as changed where it is not known where the object itself was made."""
     if not before.origins:
-        run.change(expressions.evaluate(run, outer, frame), stored)
+        run.change(run.evaluate(outer, frame), stored)
 
 
 def _store_inner(run: Run, outer: ast.expr, key: str | None, inner: Var, frame: Frame) -> None:
-    holder = expressions.evaluate(run, outer, frame)
+    holder = run.evaluate(outer, frame)
     after = with_fields(holder, {key: inner}) if key is not None else weaker(holder, inner)
     if isinstance(outer, ast.Name):
         found = frame.holder(outer.id)
@@ -305,7 +309,7 @@ def _store_inner(run: Run, outer: ast.expr, key: str | None, inner: Var, frame: 
     elif isinstance(outer, ast.Attribute):
         _store_inner(run, outer.value, outer.attr, after, frame)
     elif isinstance(outer, ast.Subscript):
-        _store_inner(run, outer.value, _key(expressions.evaluate(run, outer.slice, frame)), after, frame)
+        _store_inner(run, outer.value, _key(run.evaluate(outer.slice, frame)), after, frame)
 
 
 def placed(value: Var, place: object) -> Var:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
 
-from jaxmigrate.flow.variance.callees import Callee, Choice
 from jaxmigrate.flow.variance.changing import STARRED
 from jaxmigrate.flow.variance.frames import Arguments, Frame
 from jaxmigrate.flow.variance.hidden import Hidden
@@ -19,12 +19,13 @@ from jaxmigrate.flow.variance.lattice import (
     MOST_CHOICES,
     NO_CAUSE,
     SUMMED,
+    Callee,
     Cause,
+    Choice,
     Level,
     Var,
     doubtful,
     inside,
-    join,
     mapped,
     replace,
     union,
@@ -75,9 +76,26 @@ class Shared:
     free: dict[ast.AST, tuple[tuple[str, bool], ...]] = made(factory=dict)  # names that functions capture
 
 
+Expression: TypeAlias = "Callable[[Run, Any, Frame], Var]"
+Applying: TypeAlias = "Callable[[Run, Var, Arguments, ast.Call | None, Frame | None], Var]"
+
+
+@record
+class Transfers:
+    """The transfer functions that others are written in terms of, each of whose files knows no more than a `Run`.
+
+    `expressions` gives a value by kind of node; what has none there is a function of its operands. `application` calls
+    a value, `callee` says what that does when it is called, None where that is not in sight.
+    """
+
+    expressions: Mapping[type[ast.expr], Expression]
+    application: Applying
+    callee: Callable[[Run, Var], Callee | None]
+
+
 @record(eq=False, frozen=False)
 class Run:
-    """One reading of one function.
+    """One reading of one function: the evaluator that transfer functions are given.
 
     `clearing`: whether reductions make values equal; off while a gradient's dependence is asked for. `shadowed`: axes
     that an inner vmap binds again, None standing for unknown ones. `doubt`: how many branches deep that processes may
@@ -89,6 +107,7 @@ class Run:
     reductions that have made something equal.
     """
 
+    transfers: Transfers
     axes: frozenset[str]
     resolver: Resolver
     shared: Shared
@@ -135,6 +154,31 @@ class Run:
         """Whether events are not recorded: a body is being read a second time, for its gradient."""
         return not self.clearing
 
+    # What the transfer functions give
+
+    def evaluate(self, node: ast.expr, frame: Frame) -> Var:
+        """The value of an expression in a frame."""
+        self.work += 1
+        if self.work > (LENIENT_WORK if self.lenient else ALL_WORK):
+            self.gave_up = True
+            return unsure(EQUAL)
+        transfer = self.transfers.expressions.get(type(node))
+        found = transfer(self, node, frame) if transfer is not None else self.operands(node, frame)
+        return replace(found, host=False) if found.host and (self.lenient or self.local) else found
+
+    def operands(self, node: ast.expr, frame: Frame) -> Var:
+        """What an operation gives of which nothing is known but its operands."""
+        children = [c for c in ast.iter_child_nodes(node) if isinstance(c, ast.expr)]
+        return union([self.evaluate(child, frame) for child in children])
+
+    def apply(self, function: Var, arguments: Arguments, node: ast.Call | None, frame: Frame | None = None) -> Var:
+        """Calls a value."""
+        return self.transfers.application(self, function, arguments, node, frame)
+
+    def known_callee(self, function: Var) -> Callee | None:
+        """What a value does when it is called; None where that is not in sight."""
+        return self.transfers.callee(self, function)
+
     # Values from outside of what is read
 
     def captured(self, node: ast.Name, frame: Frame) -> Var:
@@ -167,9 +211,7 @@ class Run:
 
     def any_of(self, values: Values, key: object) -> Callee | None:
         """One of several functions that a name may stand for."""
-        from jaxmigrate.flow.variance.calls import known_callee
-
-        ways = [known_callee(self, self.static(v, (key, v), lambda: False)) for v in values if v != UNKNOWN]
+        ways = [self.known_callee(self.static(v, (key, v), lambda: False)) for v in values if v != UNKNOWN]
         known = tuple(way for way in ways if way is not None)
         return Choice(known) if known else None
 
@@ -354,18 +396,3 @@ def argument_values(value: Value) -> tuple[Value, tuple[object, ...]]:
     """The callee and arguments of a partial or application."""
     assert isinstance(value, Partial | Application)
     return value.callee, value.arguments
-
-
-__all__ = [
-    "Arguments",
-    "Frame",
-    "Instance",
-    "Parameter",
-    "Run",
-    "Shared",
-    "at_least",
-    "certain",
-    "join",
-    "weaker",
-    "widened",
-]

@@ -7,8 +7,8 @@ import ast
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from jaxmigrate.flow.variance import calls, objects, suspicion
-from jaxmigrate.flow.variance.expressions import MOST_UNROLLED, closure, evaluate, operated, uncertain
+from jaxmigrate.flow.variance import objects, suspicion
+from jaxmigrate.flow.variance.expressions import MOST_UNROLLED, closure, operated, uncertain
 from jaxmigrate.flow.variance.frames import Arguments, Frame, Loop, Names
 from jaxmigrate.flow.variance.lattice import (
     EQUAL,
@@ -38,7 +38,7 @@ def execute(run: Run, body: Sequence[ast.stmt], frame: Frame) -> bool:
 
 
 def _assign(run: Run, node: ast.Assign, frame: Frame) -> bool:
-    value = evaluate(run, node.value, frame)
+    value = run.evaluate(node.value, frame)
     for target in node.targets:
         objects.assign(run, target, value, frame)
     return True
@@ -46,7 +46,7 @@ def _assign(run: Run, node: ast.Assign, frame: Frame) -> bool:
 
 def _annotated(run: Run, node: ast.AnnAssign, frame: Frame) -> bool:
     if node.value is not None:
-        objects.assign(run, node.target, evaluate(run, node.value, frame), frame)
+        objects.assign(run, node.target, run.evaluate(node.value, frame), frame)
     return True
 
 
@@ -65,7 +65,7 @@ OPERATORS = tuple(OPERATORS_IN_PLACE)
 
 
 def _augmented(run: Run, node: ast.AugAssign, frame: Frame) -> bool:
-    before, value = evaluate(run, node.target, frame), evaluate(run, node.value, frame)
+    before, value = run.evaluate(node.target, frame), run.evaluate(node.value, frame)
     if before.places and before.kind != "array" and _changes_in_place(run, node.op, before, value):
         after = weaker(before, value)
         objects.replace_object(run, node.target, before, after, value, frame)
@@ -88,19 +88,19 @@ def _changes_in_place(run: Run, op: ast.operator, before: Var, value: Var) -> bo
 
 
 def _return(run: Run, node: ast.Return, frame: Frame) -> bool:
-    value = evaluate(run, node.value, frame) if node.value is not None else EQUAL
+    value = run.evaluate(node.value, frame) if node.value is not None else EQUAL
     frame.returned.append(run.settle(value))
     frame.doubtful |= bool(run.doubt)
     return False
 
 
 def _expression(run: Run, node: ast.Expr, frame: Frame) -> bool:
-    evaluate(run, node.value, frame)
+    run.evaluate(node.value, frame)
     return True
 
 
 def _assert(run: Run, node: ast.Assert, frame: Frame) -> bool:
-    evaluate(run, node.test, frame)
+    run.evaluate(node.test, frame)
     return True
 
 
@@ -137,13 +137,13 @@ def _is_none(run: Run, test: ast.expr, frame: Frame) -> bool | None:
     match test:
         case ast.Compare(left=ast.Name() as name, ops=[(ast.Is() | ast.IsNot()) as op], comparators=[other]):
             nothing = isinstance(other, ast.Constant) and other.value is None
-            array = nothing and evaluate(run, name, frame).kind == "array"
+            array = nothing and run.evaluate(name, frame).kind == "array"
             return isinstance(op, ast.IsNot) if array else None
     return None
 
 
 def _match(run: Run, node: ast.Match, frame: Frame) -> bool:
-    subject = evaluate(run, node.subject, frame)
+    subject = run.evaluate(node.subject, frame)
     doubt = uncertain(run, node.subject, frame)
 
     def way(case: ast.match_case) -> Callable[[], bool]:
@@ -189,7 +189,7 @@ def joined(ends: Sequence[Names]) -> Names:
 
 
 def _for(run: Run, node: ast.For | ast.AsyncFor, frame: Frame) -> bool:
-    source = evaluate(run, node.iter, frame)
+    source = run.evaluate(node.iter, frame)
     if source.parts is not None and len(source.parts) <= MOST_UNROLLED and not source.host and not _leaves(node):
         for part in source.parts:
             objects.assign(run, node.target, part, frame)
@@ -212,7 +212,7 @@ def _leaves(node: ast.For | ast.AsyncFor | ast.While) -> bool:
 
 def _while(run: Run, node: ast.While, frame: Frame) -> bool:
     def around() -> bool:
-        evaluate(run, node.test, frame)
+        run.evaluate(node.test, frame)
         return execute(run, node.body, frame)
 
     doubt = uncertain(run, node.test, frame)
@@ -258,7 +258,7 @@ EXITING = frozenset({"__enter__", "__exit__"})
 def _with(run: Run, node: ast.With | ast.AsyncWith, frame: Frame) -> bool:
     swallows, entered = False, list[Var]()
     for item in node.items:
-        value = evaluate(run, item.context_expr, frame)
+        value = run.evaluate(item.context_expr, frame)
         swallows |= "suppress" in ast.unparse(item.context_expr)
         entered.append(value)
         if item.optional_vars is not None:
@@ -306,7 +306,7 @@ def _interrupted(run: Run, body: Sequence[ast.stmt], handlers: Sequence[Callable
 def _define(run: Run, node: ast.FunctionDef | ast.AsyncFunctionDef, frame: Frame) -> bool:
     value = closure(run, node, frame)
     for decorator in reversed(node.decorator_list):
-        value = calls.apply(run, evaluate(run, decorator, frame), Arguments((value,)), None)
+        value = run.apply(run.evaluate(decorator, frame), Arguments((value,)), None)
     objects.bind_name(run, node.name, run.settle(value) if run.doubt else value, frame)
     return True
 
@@ -314,7 +314,7 @@ def _define(run: Run, node: ast.FunctionDef | ast.AsyncFunctionDef, frame: Frame
 def _delete(run: Run, node: ast.Delete, frame: Frame) -> bool:
     for target in node.targets:
         if isinstance(target, ast.Subscript | ast.Attribute):
-            owner = evaluate(run, target.value, frame)
+            owner = run.evaluate(target.value, frame)
             objects.replace_object(run, target.value, owner, weaker(owner, owner), owner, frame)
     return True
 

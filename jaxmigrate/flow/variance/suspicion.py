@@ -13,7 +13,6 @@ from collections.abc import Iterator, Sequence
 
 from jaxmigrate.flow.axes import last_name
 from jaxmigrate.flow.truth import truth
-from jaxmigrate.flow.variance import expressions
 from jaxmigrate.flow.variance.callees import Bound, Closure, Transformed
 from jaxmigrate.flow.variance.frames import Frame, Names
 from jaxmigrate.flow.variance.lattice import replace
@@ -47,7 +46,7 @@ def _is_function(run: Run, node: ast.expr, frame: Frame) -> bool:
     """Whether a variable holds a function for certain."""
     if not isinstance(node, ast.Name) or frame.holder(node.id) is None:
         return False
-    value = expressions.evaluate(run, node, frame)
+    value = run.evaluate(node, frame)
     return isinstance(value.callee, Closure | Bound | Transformed) or isinstance(value.static, Function | Class)
 
 
@@ -56,7 +55,7 @@ def _constant(run: Run, node: ast.expr, frame: Frame) -> Constant | None:
         return Constant(node.value)
     if not isinstance(node, ast.Name) or frame.holder(node.id) is None:
         return None  # a module's flags are there to be changed
-    static = expressions.evaluate(run, node, frame).static
+    static = run.evaluate(node, frame).static
     return static if isinstance(static, Constant) else None
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from jaxmigrate.flow.variance import calls, collectives
+from jaxmigrate.flow.variance import collectives
 from jaxmigrate.flow.variance.callees import Transformed
 from jaxmigrate.flow.variance.frames import Arguments, Frame
 from jaxmigrate.flow.variance.hidden import DERIVATIVES
@@ -47,7 +47,7 @@ def call(run: Run, made: Transformed, arguments: Arguments, node: ast.Call | Non
     if made.name in JACOBIANS:
         return _jacobian(run, made, arguments, node, frame)
     run.customs += made.name in CUSTOM
-    result = calls.apply(run, made.callee, arguments, node, frame)
+    result = run.apply(made.callee, arguments, node, frame)
     return element(result) if made.name == "jax.custom_gradient" else result
 
 
@@ -66,7 +66,7 @@ def _mapped(run: Run, made: Transformed, arguments: Arguments, node: ast.Call | 
     run.shadowed = before | hidden
     run.batched += 1
     try:
-        return calls.apply(run, made.callee, arguments, node, frame)
+        return run.apply(made.callee, arguments, node, frame)
     finally:
         run.shadowed = before
         run.batched -= 1
@@ -77,7 +77,7 @@ def unreduced(run: Run, callee: Var, arguments: Arguments, node: ast.Call | None
     before, customs = run.clearing, run.customs
     run.clearing = False
     try:
-        result = calls.apply(run, callee, arguments, node, frame)
+        result = run.apply(callee, arguments, node, frame)
     finally:
         run.clearing = before
     unread = result.level == Level.YES or run.derived
@@ -91,13 +91,13 @@ def _gradient(run: Run, made: Transformed, arguments: Arguments, node: ast.Call 
     has_aux = _is_true(options.get("has_aux", _nth(made.given, 1)))
     count, before = len(run.reading.reductions), (run.cleared, run.customs, run.changes)
     gathered = run.gathered
-    out = calls.apply(run, made.callee, arguments, node, frame)
+    out = run.apply(made.callee, arguments, node, frame)
     reduces = len(run.reading.reductions) > count
     plain = before == (run.cleared, run.customs, run.changes)  # nothing reduced on the way, nothing changed
     depends = out if plain else unreduced(run, made.callee, arguments, node, frame)
     loss, aux = (_part(out, 0), rebuilt(_part(out, 1), (node, "aux"))) if has_aux else (out, None)
     source = _part(depends, 0) if has_aux else depends
-    in_sight = not source.host and calls.known_callee(run, made.callee) is not None
+    in_sight = not source.host and run.known_callee(made.callee) is not None
     of_equal = _of_equal(options.get("argnums", _nth(made.given, 0)), arguments)
     # A loss with a reduction in it may be of parameters that are divided among the devices, unless they are replicated;
     # a derivative of its own may then reduce, too.
@@ -193,7 +193,7 @@ def _by_argument(one: Var, argnums: Var | None, arguments: Arguments) -> Var:
 
 
 def _jacobian(run: Run, made: Transformed, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> Var:
-    calls.apply(run, made.callee, arguments, node, frame)
+    run.apply(made.callee, arguments, node, frame)
     return whole(replace(union([unreduced(run, made.callee, arguments, node, frame)]), kind="tree"))
 
 
