@@ -25,8 +25,7 @@ from jaxmigrate.rules import checks
 from jaxmigrate.sources import SourceError, SourceFile, error_in
 
 if TYPE_CHECKING:
-    from jaxmigrate.sources.containers import Container
-    from jaxmigrate.sources.decoding import Located
+    from jaxmigrate.sources.containers import Container, Located
 
 
 def lint(sources: Sequence[SourceFile], config: Config) -> list[Finding]:

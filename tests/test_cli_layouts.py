@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from jaxmigrate.cli import main
+from jaxmigrate.flow.layout import decide
 from jaxmigrate.flow.layout.interpreter import Interpreter
 
 TRAINER = """\
@@ -101,7 +102,7 @@ def test_a_fault_of_ours_leaves_everything_stacked_and_says_so(trainer: Path, mo
     def fails(_: Interpreter) -> bool:
         raise KeyError("spare part")
 
-    monkeypatch.setattr(Interpreter, "run", fails)
+    monkeypatch.setattr(decide, "follow", fails)
     found, why = layouts(trainer)
     assert set(found.values()) == {"stacked"}
     assert "following the program failed (KeyError: 'spare part')" in why["*"]

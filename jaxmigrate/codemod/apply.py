@@ -19,6 +19,7 @@ from jaxmigrate.codemod.form_feeds import with_form_feeds
 from jaxmigrate.codemod.layout import Room, comments_in, fitted, lost_comments, source
 from jaxmigrate.codemod.marks import marked
 from jaxmigrate.codemod.places import Key, Places, holds
+from jaxmigrate.codemod.rewriting import OfStatement
 from jaxmigrate.codemod.style import Style
 from jaxmigrate.codemod.templates import Templates
 from jaxmigrate.program.operations import (
@@ -46,11 +47,10 @@ from jaxmigrate.program.operations import (
     SetKeyword,
     Unbind,
 )
-from jaxmigrate.sources.notebooks import cell_starts
+from jaxmigrate.sources.notebooks import CellStart, cell_starts
 from jaxmigrate.sources.notebooks.magics import MARK
 
 OF_CALLS = SetKeyword | NameArgument | DropArgument
-OF_STATEMENTS = Before | After | ReplaceStatement | DropStatement | Enclose | First | Redecorate
 STATEMENTS = cst.SimpleStatementLine | cst.BaseCompoundStatement
 
 
@@ -102,12 +102,12 @@ class ApplyOperations(VisitorBasedCodemodCommand):
         self.tree = tree
         self._given = self._given or tree.code
         self.places = Places(tree, self._given)
-        self.cells = cell_starts(self._given)
+        self.cells: Sequence[CellStart] = cell_starts(self._given)
         self.lines_count = len(self.places.lines)
         self.block_indent = None if self.style.indent == tree.default_indent else self.style.indent
         self._expressions: defaultdict[Key, list[Replace | Mark]] = defaultdict(list)
         self._calls: defaultdict[Key, list[OF_CALLS]] = defaultdict(list)
-        self._statements: defaultdict[Key, list[OF_STATEMENTS]] = defaultdict(list)
+        self._statements: defaultdict[Key, list[OfStatement]] = defaultdict(list)
         self._indices: defaultdict[Key, list[int]] = defaultdict(list)
         self._aliases: defaultdict[Key, list[DropAlias | ReplaceAlias]] = defaultdict(list)
         self._items: set[Key] = set()
@@ -216,7 +216,7 @@ class ApplyOperations(VisitorBasedCodemodCommand):
         """Whether nothing is left of an import."""
         return self.places.knows(node) and self.places.of_cst(node) in self._emptied
 
-    def statement_operations(self, node: cst.CSTNode) -> list[OF_STATEMENTS | None]:
+    def statement_operations(self, node: cst.CSTNode) -> list[OfStatement | None]:
         """The operations on a statement, which wait no longer; None drops it."""
         if not self.places.knows(node):
             return []

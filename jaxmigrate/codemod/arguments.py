@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from jaxmigrate.codemod import commas
 from jaxmigrate.codemod.binding import in_brackets
 from jaxmigrate.codemod.layout import fits, fitted, source
+from jaxmigrate.codemod.rewriting import Rewriting
 from jaxmigrate.program.operations import DropArgument, NameArgument, SetKeyword
-
-if TYPE_CHECKING:
-    from jaxmigrate.codemod.apply import ApplyOperations
 
 
 def changed(
-    command: ApplyOperations,
+    command: Rewriting,
     original: cst.Call,
     updated: cst.Call,
     operations: Sequence[SetKeyword | NameArgument | DropArgument],
@@ -63,7 +60,7 @@ def _apart(arg: cst.Arg) -> cst.Arg:
     return arg.with_changes(value=in_brackets(value)) if isinstance(value, cst.GeneratorExp) and not value.lpar else arg
 
 
-def _refitted(call: cst.Call, command: ApplyOperations, original: cst.Call) -> cst.Call:
+def _refitted(call: cst.Call, command: Rewriting, original: cst.Call) -> cst.Call:
     found = fitted(call, command.room(original))
     assert isinstance(found, cst.Call)
     return found

@@ -5,13 +5,14 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, TypeAlias, TypeVar
+from typing import TypeAlias, TypeVar
 
 import libcst as cst
 
 from jaxmigrate.codemod.binding import in_brackets
 from jaxmigrate.codemod.body import Body, Statement
 from jaxmigrate.codemod.layout import comments_in, fits, fitted, lost_comments, separators, source
+from jaxmigrate.codemod.rewriting import Rewriting
 from jaxmigrate.program.operations import (
     After,
     Before,
@@ -25,9 +26,6 @@ from jaxmigrate.program.operations import (
 )
 from jaxmigrate.sources.notebooks import CellStart
 from jaxmigrate.sources.notebooks.joining import HEADER_MARK
-
-if TYPE_CHECKING:
-    from jaxmigrate.codemod.apply import ApplyOperations
 
 Made: TypeAlias = list[cst.BaseStatement]
 Noted = TypeVar("Noted", cst.SimpleStatementLine, cst.BaseCompoundStatement)
@@ -49,7 +47,7 @@ def _below_blanks(lines: Sequence[cst.EmptyLine]) -> list[cst.EmptyLine]:
 
 
 def suite(
-    command: ApplyOperations,
+    command: Rewriting,
     original: cst.IndentedBlock | cst.SimpleStatementSuite,
     updated: cst.IndentedBlock | cst.SimpleStatementSuite,
 ) -> cst.BaseSuite:
@@ -67,7 +65,7 @@ def suite(
 
 
 def _unfolded(
-    command: ApplyOperations, original: cst.SimpleStatementSuite, updated: cst.SimpleStatementSuite
+    command: Rewriting, original: cst.SimpleStatementSuite, updated: cst.SimpleStatementSuite
 ) -> cst.IndentedBlock:
     """`if x: a; b` with a line for each statement."""
     made: Made = []
@@ -80,7 +78,7 @@ def _unfolded(
 
 
 def _body(
-    command: ApplyOperations, old: Sequence[cst.BaseStatement | None], new: Sequence[cst.BaseStatement], blanks: int = 1
+    command: Rewriting, old: Sequence[cst.BaseStatement | None], new: Sequence[cst.BaseStatement], blanks: int = 1
 ) -> tuple[Made, list[cst.EmptyLine]]:
     """The statements of a block, and the comments of dropped ones that none of them comes after."""
     made: Made = []
@@ -132,7 +130,7 @@ def _single_blanks(lines: Sequence[cst.EmptyLine], seam: int) -> list[cst.EmptyL
     return [*above, *below]
 
 
-def _one(command: ApplyOperations, original: cst.BaseStatement, updated: Statement) -> Iterator[cst.BaseStatement]:
+def _one(command: Rewriting, original: cst.BaseStatement, updated: Statement) -> Iterator[cst.BaseStatement]:
     """What becomes of one statement."""
     if not isinstance(original, cst.SimpleStatementLine):
         assert isinstance(updated, cst.BaseCompoundStatement)
@@ -153,7 +151,7 @@ def _without(line: cst.SimpleStatementLine) -> cst.SimpleStatementLine:
 
 
 def _apart(
-    command: ApplyOperations, original: cst.SimpleStatementLine, updated: cst.SimpleStatementLine
+    command: Rewriting, original: cst.SimpleStatementLine, updated: cst.SimpleStatementLine
 ) -> Iterator[cst.BaseStatement]:
     """`a; b`, of which one changes, with a line for each."""
     leading = list(updated.leading_lines)
@@ -169,7 +167,7 @@ def _apart(
 
 
 def _small(
-    command: ApplyOperations, old: cst.BaseSmallStatement, line: cst.SimpleStatementLine
+    command: Rewriting, old: cst.BaseSmallStatement, line: cst.SimpleStatementLine
 ) -> Iterator[cst.BaseStatement]:
     yield from _changed(command, old, line)
 
@@ -182,7 +180,7 @@ def noted(statement: Noted, comments: Sequence[cst.Comment]) -> Noted:
     return statement.with_changes(leading_lines=noted)
 
 
-def _changed(command: ApplyOperations, original: cst.CSTNode, updated: Statement) -> Iterator[cst.BaseStatement]:
+def _changed(command: Rewriting, original: cst.CSTNode, updated: Statement) -> Iterator[cst.BaseStatement]:
     """What a statement has become after the operations on it."""
     if not isinstance(original, cst.BaseSmallStatement | cst.BaseCompoundStatement):
         yield updated
@@ -253,7 +251,7 @@ def _taking_over(statements: Made, old: Statement) -> Made:
     return statements
 
 
-def _with_first(command: ApplyOperations, function: Statement, operation: First, indent: str) -> Statement:
+def _with_first(command: Rewriting, function: Statement, operation: First, indent: str) -> Statement:
     assert isinstance(function, cst.FunctionDef)
     inner = indent + command.style.indent
     new = built(command, operation.code, inner)
@@ -280,9 +278,7 @@ def _with_first(command: ApplyOperations, function: Statement, operation: First,
     return function.with_changes(body=body.with_changes(body=[*statements[:place], *new, *statements[place:]]))
 
 
-def _redecorated(
-    command: ApplyOperations, updated: Statement, original: cst.CSTNode, operation: Redecorate
-) -> Statement:
+def _redecorated(command: Rewriting, updated: Statement, original: cst.CSTNode, operation: Redecorate) -> Statement:
     assert isinstance(updated, cst.FunctionDef | cst.ClassDef)
     assert isinstance(original, cst.FunctionDef | cst.ClassDef)
     key = command.places.of_ast(operation.decorator)
@@ -302,7 +298,7 @@ def _redecorated(
 
 
 def _decorators(
-    command: ApplyOperations, codes: Iterable[Code], indent: str, leading: Sequence[cst.EmptyLine]
+    command: Rewriting, codes: Iterable[Code], indent: str, leading: Sequence[cst.EmptyLine]
 ) -> Iterator[cst.Decorator]:
     for index, code in enumerate(codes):
         room = replace(command.new_room(indent), column=len(indent) + 1)
@@ -311,7 +307,7 @@ def _decorators(
 
 
 def _enclosed(
-    command: ApplyOperations, original: cst.CSTNode, updated: Statement, operation: Enclose, indent: str
+    command: Rewriting, original: cst.CSTNode, updated: Statement, operation: Enclose, indent: str
 ) -> tuple[cst.FunctionDef, cst.FunctionDef]:
     """A function around another one, and that one under its new name."""
     assert isinstance(updated, cst.FunctionDef)
@@ -343,12 +339,12 @@ def _enclosed(
     return outer, inner
 
 
-def built(command: ApplyOperations, code: Code, indent: str) -> Made:
+def built(command: Rewriting, code: Code, indent: str) -> Made:
     """New statements at some indentation, broken into lines that fit."""
     return [_fitted_statement(command, s, indent) for s in command.templates.statements(code)]
 
 
-def _fitted_statement(command: ApplyOperations, statement: cst.BaseStatement, indent: str) -> cst.BaseStatement:
+def _fitted_statement(command: Rewriting, statement: cst.BaseStatement, indent: str) -> cst.BaseStatement:
     if isinstance(statement, cst.SimpleStatementLine):
         return statement.with_changes(body=[fitted_small(command, small, indent) for small in statement.body])
     body = getattr(statement, "body", None)
@@ -361,7 +357,7 @@ def _fitted_statement(command: ApplyOperations, statement: cst.BaseStatement, in
     return statement
 
 
-def _fitted_head(command: ApplyOperations, function: cst.FunctionDef, indent: str) -> cst.FunctionDef:
+def _fitted_head(command: Rewriting, function: cst.FunctionDef, indent: str) -> cst.FunctionDef:
     """A function whose parameters stand on a line of their own where its head is too long."""
     head = source(function.with_changes(body=cst.SimpleStatementSuite([cst.Pass()]), decorators=(), leading_lines=()))
     if len(indent) + len(head.strip()) - len(" pass") <= command.style.width:
@@ -378,7 +374,7 @@ def _fitted_head(command: ApplyOperations, function: cst.FunctionDef, indent: st
     return function.with_changes(params=function.params.with_changes(params=params), whitespace_before_params=first)
 
 
-def fitted_small(command: ApplyOperations, small: cst.BaseSmallStatement, indent: str) -> cst.BaseSmallStatement:
+def fitted_small(command: Rewriting, small: cst.BaseSmallStatement, indent: str) -> cst.BaseSmallStatement:
     """A statement whose value is broken where it is too long for its line."""
     value = getattr(small, "value", None)
     if not isinstance(value, cst.BaseExpression):

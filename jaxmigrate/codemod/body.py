@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import libcst as cst
 
-if TYPE_CHECKING:
-    from jaxmigrate.codemod.apply import ApplyOperations
+from jaxmigrate.codemod.rewriting import Rewriting
 
 Statement: TypeAlias = cst.SimpleStatementLine | cst.BaseCompoundStatement
 Importing: TypeAlias = cst.Import | cst.ImportFrom
@@ -17,7 +16,7 @@ Importing: TypeAlias = cst.Import | cst.ImportFrom
 class Body:
     """A module's statements, and the one of the file that each was, None for a new one."""
 
-    def __init__(self, command: ApplyOperations, original: cst.Module, updated: cst.Module) -> None:
+    def __init__(self, command: Rewriting, original: cst.Module, updated: cst.Module) -> None:
         self.command = command
         self.module = updated
         self.origins: list[cst.BaseStatement | None] = list(original.body)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import libcst as cst
 from libcst.helpers import get_full_name_for_node
@@ -16,10 +16,8 @@ from libcst.helpers import get_full_name_for_node
 from jaxmigrate.codemod import commas
 from jaxmigrate.codemod.body import Body, Importing, alone
 from jaxmigrate.codemod.layout import source
+from jaxmigrate.codemod.rewriting import Rewriting
 from jaxmigrate.program.operations import Code, DropAlias, Import, ReplaceAlias
-
-if TYPE_CHECKING:
-    from jaxmigrate.codemod.apply import ApplyOperations
 
 BLANK = cst.EmptyLine(indent=False)
 SortKey: TypeAlias = Callable[[Importing], tuple[bool | str, ...]]
@@ -40,7 +38,7 @@ class Changed(NamedTuple):
     below: tuple[Code, ...] = ()
 
 
-def head(body: Sequence[cst.BaseStatement], command: ApplyOperations) -> list[Importing]:
+def head(body: Sequence[cst.BaseStatement], command: Rewriting) -> list[Importing]:
     """The imports that may go elsewhere among those at the head of a module; cells run one by one, so none there."""
     found: list[Importing] = []
     for statement in () if command.cells else body:
@@ -52,7 +50,7 @@ def head(body: Sequence[cst.BaseStatement], command: ApplyOperations) -> list[Im
 
 
 def changed(
-    command: ApplyOperations,
+    command: Rewriting,
     original: Importing,
     updated: Importing,
     operations: Sequence[DropAlias | ReplaceAlias],

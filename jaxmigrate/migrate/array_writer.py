@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 from jaxmigrate.flow.layout.choices import OpChoice
 from jaxmigrate.flow.layout.idioms import Idioms
+from jaxmigrate.flow.layout.model import Op
 from jaxmigrate.flow.layout.objects import REPLACES
-from jaxmigrate.flow.layout.state import Op
 from jaxmigrate.migrate import placing
 from jaxmigrate.migrate.names import FileNames
 from jaxmigrate.migrate.sharing import Shared

@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 
 from jaxmigrate.flow.layout.choices import Choice, NamedTuple, SiteChoice
-from jaxmigrate.flow.layout.results import Place
+from jaxmigrate.flow.layout.model import Place
 from jaxmigrate.migrate.one_device import calls_of, hides_arguments
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver

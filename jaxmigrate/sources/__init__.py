@@ -5,14 +5,13 @@ from jaxmigrate.sources.decoding import (
     NOTEBOOK,
     SourceError,
     SourceFile,
-    decode,
     error_in,
-    read_source,
     shown_path,
     source_lines,
 )
 from jaxmigrate.sources.discovery import STDIN, Discovery, Kind, Location, discover
 from jaxmigrate.sources.patterns import matches
+from jaxmigrate.sources.reading import decode, read_source
 from jaxmigrate.sources.writing import create_source, is_writable, may_be_created, replace_bytes, write_source
 
 __all__ = [

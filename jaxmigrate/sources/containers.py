@@ -2,9 +2,43 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import NamedTuple, Protocol
 
-from jaxmigrate.sources.documentation import Documentation
-from jaxmigrate.sources.notebooks import Notebook
 
-Container: TypeAlias = Notebook | Documentation
+class Located(NamedTuple):
+    """A place in a cell of a notebook, and the line of its file; zeros where there is none."""
+
+    cell: int
+    line: int
+    column: int
+    file_line: int
+
+
+class Container(Protocol):
+    """What tells places in a file from places in the one module that its code is read as."""
+
+    @property
+    def has_cells(self) -> bool:
+        """Whether its code stands in cells that are counted."""
+        ...
+
+    @property
+    def skipped(self) -> str:
+        """Why nothing is done about it, empty where something is."""
+        ...
+
+    def located(self, line: int, column: int) -> Located:
+        """Where a place of the module lies in the file."""
+        ...
+
+    def line(self, cell: int, line: int, /) -> str:
+        """A line as the file shows it."""
+        ...
+
+    def in_words(self, message: str) -> str:
+        """A message with the lines of the module that it names told as places in the file."""
+        ...
+
+    def encode(self, text: str) -> bytes:
+        """The file's bytes with the module changed to a new text."""
+        ...

@@ -11,13 +11,10 @@ import re
 from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Literal
 
 from jaxmigrate.records import record
-
-if TYPE_CHECKING:
-    from jaxmigrate.sources.documentation import Documentation
-    from jaxmigrate.sources.notebooks import Notebook
+from jaxmigrate.sources.containers import Container
 
 Newline = Literal["\n", "\r\n", "\r", "mixed", ""]
 
@@ -75,15 +72,6 @@ def shown_path(path: str, cell: int) -> str:
     return f"{path}:cell {cell}" if cell else path
 
 
-class Located(NamedTuple):
-    """A place in a cell of a notebook, and the line of its file; zeros where there is none."""
-
-    cell: int
-    line: int
-    column: int
-    file_line: int
-
-
 @record
 class SourceFile:
     """A file's bytes and the text that they stand for.
@@ -105,7 +93,7 @@ class SourceFile:
     text: str
     encoding: str
     bom: bool
-    notebook: Notebook | Documentation | None = None
+    notebook: Container | None = None
 
     @cached_property
     def newline(self) -> Newline:
@@ -167,30 +155,12 @@ def error_in(source: SourceFile, message: str, line: int = 0, column: int = 0) -
     return SourceError(source.name, message, place.line, place.column, place.cell, place.file_line)
 
 
-def read_source(path: Path, name: str | None = None) -> SourceFile:
-    """Reads and decodes a file; `name` is what messages call it, by default the path itself.
+def decode_text(raw: bytes, name: str, path: Path | None = None) -> SourceFile:
+    """Decodes bytes as Python would: by byte order mark, else by PEP 263 cookie, else as UTF-8.
 
     Raises:
-        SourceError: The file cannot be read or is not text that Python would accept.
+        SourceError: Unknown or contradictory encoding, bytes that it does not have, or null bytes.
     """
-    shown = path.as_posix() if name is None else name
-    try:
-        raw = path.read_bytes()
-    except OSError as error:
-        raise SourceError(shown, os_reason(error)) from error
-    return decode(raw, shown, path)
-
-
-def decode(raw: bytes, name: str, path: Path | None = None) -> SourceFile:
-    """Decodes bytes as Python would: by byte order mark, else by PEP 263 cookie, else as UTF-8; notebooks as such.
-
-    Raises:
-        SourceError: Unknown or contradictory encoding, bytes that it does not have, null bytes, or a broken notebook.
-    """
-    if path is not None and path.suffix == NOTEBOOK:
-        from jaxmigrate.sources.notebooks import read_notebook
-
-        return read_notebook(raw, name, path)
     bom = raw.startswith(codecs.BOM_UTF8)
     body = raw.removeprefix(codecs.BOM_UTF8)
     encoding = _encoding(body, bom, name)

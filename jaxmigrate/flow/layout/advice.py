@@ -9,14 +9,11 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
+from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.values import Cell, Pin, describe
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.values import Application, External, Function
-
-if TYPE_CHECKING:
-    from jaxmigrate.flow.layout.interpreter import Interpreter
 
 NOT_ONE = "might not hold one slice per device"
 MIXED = ("is mixed with a value that", "is an argument for which another call", "shares an argument")

@@ -13,7 +13,7 @@ from typing import cast
 
 from jaxmigrate.flow.layout.choices import Choice, SiteChoice
 from jaxmigrate.flow.layout.groups import Groups
-from jaxmigrate.flow.layout.state import Op
+from jaxmigrate.flow.layout.model import Op
 from jaxmigrate.flow.layout.values import Cell
 
 ALIGNED = frozenset({"rows", "replicate", "first", "argument", "output"})

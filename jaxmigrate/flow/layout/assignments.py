@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
 
-from jaxmigrate.flow.layout import expressions, frames, passing, pieces, replaced
+from jaxmigrate.flow.layout import frames, passing, pieces, replaced
+from jaxmigrate.flow.layout.interpreter import Interpreter
+from jaxmigrate.flow.layout.model import Frame
 from jaxmigrate.flow.layout.values import PLAIN, Abstract, Dct, Func, Mod, Nothing, Obj, Seq
 from jaxmigrate.program.values import Class
-
-if TYPE_CHECKING:
-    from jaxmigrate.flow.layout.frames import Frame
-    from jaxmigrate.flow.layout.interpreter import Interpreter
 
 
 def assign(it: Interpreter, target: ast.expr, value: Abstract, node: ast.AST, frame: Frame) -> None:
@@ -25,7 +22,7 @@ def assign(it: Interpreter, target: ast.expr, value: Abstract, node: ast.AST, fr
         case ast.Starred(value=inner):
             assign(it, inner, value, node, frame)
         case ast.Attribute(value=owner, attr=name):
-            holder = expressions.evaluate(it, owner, frame)
+            holder = it.evaluate(owner, frame)
             if isinstance(holder, Obj | Func):
                 it.known_targets.add(target)
             if frame.env is not None and isinstance(holder, Obj) and passing.is_passing(it, target, frame):
@@ -36,8 +33,8 @@ def assign(it: Interpreter, target: ast.expr, value: Abstract, node: ast.AST, fr
             _assign_attribute(it, holder, name, value, node, frame)
             replaced.note_stored(it, holder, name, value, node, frame)
         case ast.Subscript(value=owner, slice=index):
-            holder = expressions.evaluate(it, owner, frame)
-            expressions.evaluate(it, index, frame)
+            holder = it.evaluate(owner, frame)
+            it.evaluate(index, frame)
             _assign_item(it, holder, index, value, node, frame)
 
 

@@ -4,10 +4,18 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
-from jaxmigrate.flow.layout import calls, classes, devices, hidden_methods, methods, module_names, survey
+from jaxmigrate.flow.layout import (
+    classes,
+    devices,
+    hidden_methods,
+    methods,
+    module_variables,
+    survey,
+)
 from jaxmigrate.flow.layout.hidden_methods import Reads
+from jaxmigrate.flow.layout.interpreter import Interpreter
+from jaxmigrate.flow.layout.model import Frame, given_of, pin
 from jaxmigrate.flow.layout.objects import MAKES_ANOTHER
 from jaxmigrate.flow.layout.values import (
     NOTHING,
@@ -32,10 +40,6 @@ from jaxmigrate.program.library import named
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import canonical, is_static
 from jaxmigrate.program.values import Class, Function, Instance
-
-if TYPE_CHECKING:
-    from jaxmigrate.flow.layout.frames import Frame
-    from jaxmigrate.flow.layout.interpreter import Interpreter
 
 ARRAY_ATTRIBUTES = frozenset(
     {"T", "aval", "addressable_shards", "at", "committed", "device_buffer", "device_buffers", "flat", "global_shards"}
@@ -85,10 +89,10 @@ def _item_attribute(it: Interpreter, item: object, name: str, node: ast.Attribut
             found = canonical(f"{dotted}.{name}")
             if found == "sys.modules":
                 it.of_modules.add(node)
-                it.reflections[node] = calls.pin("can be reached through sys.modules", node, frame)
+                it.reflections[node] = pin("can be reached through sys.modules", node, frame)
             return func(Ext(found)) if found.count(".") < DEEPEST_NAME else PLAIN
         case Mod(module=module):
-            return module_names.module_attribute(it, module, name)
+            return module_variables.module_attribute(it, module, name)
         case Obj(cls=cls):
             return of_object(it, cls, name, node, frame)
         case Super(cls=cls):
@@ -194,9 +198,9 @@ def _method(it: Interpreter, method: Function, node: ast.expr, frame: Frame) -> 
     names = {it.idioms.called(d, method.module) or ast.unparse(d) for d in method.node.decorator_list}
     names -= SAME
     if names & PROPERTIES:
-        return calls.call_function(it, method, calls.given_of([]), node, frame)
+        return it.call_function(method, given_of([]), node, frame)
     if names:
-        it.escape(method, calls.pin("is changed by a decorator that fix cannot follow", node, frame))
+        it.escape(method, pin("is changed by a decorator that fix cannot follow", node, frame))
         devices.enter_device(it, method)
         return PLAIN
     return func(method)

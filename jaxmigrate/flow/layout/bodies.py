@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
+from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.program.library import named
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver, own_statements, returned_by
 from jaxmigrate.program.scopes import FunctionNode, all_parameters
 from jaxmigrate.program.sites import mapped_values
 from jaxmigrate.program.values import Application, External, Function, Member, Partial, Value
-
-if TYPE_CHECKING:
-    from jaxmigrate.flow.layout.interpreter import Interpreter
-
 
 WRAPPERS = named("same-call", "vmap")
 DEEPEST = 6

@@ -5,17 +5,14 @@ from __future__ import annotations
 import ast
 from collections.abc import Container, Iterator
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 from jaxmigrate.flow.layout.holding import VIEWS, Variable, given_back, held, home_of, named, same
+from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.values import Pin
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.scopes import Scope
 from jaxmigrate.program.values import External, Function
-
-if TYPE_CHECKING:
-    from jaxmigrate.flow.layout.interpreter import Interpreter
 
 WRITERS = frozenset({"fill", "sort", "partition", "put", "itemset", "resize", "setfield", "byteswap"})
 WRITING_CALLS = frozenset(

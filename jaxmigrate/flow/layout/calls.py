@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from jaxmigrate.flow.layout import (
     attributes,
@@ -14,7 +13,6 @@ from jaxmigrate.flow.layout import (
     containers,
     devices,
     experiments,
-    expressions,
     frames,
     library,
     loans,
@@ -29,7 +27,8 @@ from jaxmigrate.flow.layout import (
     trusting,
 )
 from jaxmigrate.flow.layout.idioms import Idiom, is_none
-from jaxmigrate.flow.layout.state import Given
+from jaxmigrate.flow.layout.interpreter import Interpreter
+from jaxmigrate.flow.layout.model import Frame, Given, pin
 from jaxmigrate.flow.layout.values import (
     NONE,
     NOTHING,
@@ -60,26 +59,12 @@ from jaxmigrate.program.passing import passed, taken_by_name
 from jaxmigrate.program.scopes import all_parameters, defaults_of, positional_names
 from jaxmigrate.program.values import Class, Function, Instance
 
-if TYPE_CHECKING:
-    from jaxmigrate.flow.layout.frames import Frame
-    from jaxmigrate.flow.layout.interpreter import Interpreter
-
 PARTIALS = named("partial")  # and no partialmethod, which binds the object before it
 DEEPEST_PARTIAL = 3
 REFLECTION = named("reflection")
 RUNS_MAIN = named("runs-main")
 OF_MODULES = named("of-modules")  # not of functions
 INSPECTION = named("inspection")
-
-
-def pin(reason: str, node: ast.AST, frame: Frame) -> Pin:
-    """A pin at a place in a frame's module."""
-    return Pin(reason, frame.module, node)
-
-
-def given_of(values: Sequence[Abstract]) -> Given:
-    """Positional arguments."""
-    return Given(tuple(values), {})
 
 
 def call(it: Interpreter, node: ast.Call, frame: Frame) -> Abstract:
@@ -89,8 +74,8 @@ def call(it: Interpreter, node: ast.Call, frame: Frame) -> Abstract:
     idiom = it.idioms.of_array(node, frame.module)
     if idiom is not None:
         it.mark_loads(node.func)
-        return trusting.apply(it, idiom, expressions.evaluate(it, idiom.operand, frame), node, frame)
-    callee = expressions.evaluate(it, node.func, frame)
+        return trusting.apply(it, idiom, it.evaluate(idiom.operand, frame), node, frame)
+    callee = it.evaluate(node.func, frame)
     given = arguments(it, node, frame)
     return call_value(it, callee, given, node, frame)
 
@@ -104,7 +89,7 @@ def arguments(it: Interpreter, node: ast.Call, frame: Frame) -> Given:
     for argument in node.args:
         sure += not hidden
         if isinstance(argument, ast.Starred):
-            value = expressions.evaluate(it, argument.value, frame)
+            value = it.evaluate(argument.value, frame)
             if isinstance(value, Tup):
                 positional += value.parts
                 sure += 0 if hidden else len(value.parts) - 1
@@ -114,10 +99,10 @@ def arguments(it: Interpreter, node: ast.Call, frame: Frame) -> Given:
                 positional.append(pieces.element(it, value, argument, frame))
         else:
             places[len(positional)] = argument
-            positional.append(expressions.evaluate(it, argument, frame))
+            positional.append(it.evaluate(argument, frame))
             loans.note(it, argument, positional[-1])
     for keyword in node.keywords:
-        value = expressions.evaluate(it, keyword.value, frame)
+        value = it.evaluate(keyword.value, frame)
         if keyword.arg is not None:
             named[keyword.arg] = value
             places[keyword.arg] = keyword.value

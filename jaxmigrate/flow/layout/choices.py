@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
 
-from jaxmigrate.flow.layout.results import Place
-from jaxmigrate.flow.layout.state import Op, SiteCall
+from jaxmigrate.flow.layout.model import Op, Place, SiteCall
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.sites import MappedSite
 from jaxmigrate.program.trust import Assumption, Grade

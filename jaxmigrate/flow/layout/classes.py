@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
+from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.variance.library import NAMED_TUPLES
 from jaxmigrate.program.library import named
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.values import Class, External, ModuleValue
-
-if TYPE_CHECKING:
-    from jaxmigrate.flow.layout.interpreter import Interpreter
 
 INERT_BASES = named("inert-base")
 PYTREE_MARKS = named("pytree", "named-tuple")

@@ -6,15 +6,12 @@ A class that maps its function or jits it, as it is told, would otherwise be hel
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
 
 from jaxmigrate.flow.axes import last_name
+from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.program.callers import callers_of
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.values import Constant, Parameter, Value
-
-if TYPE_CHECKING:
-    from jaxmigrate.flow.layout.interpreter import Interpreter
 
 REFLECTING = frozenset({"__dict__", "__setattr__", "eval", "exec", "globals", "locals", "setattr", "vars"})
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
 
 from jaxmigrate.flow.layout import pieces, survey
+from jaxmigrate.flow.layout.interpreter import Interpreter
+from jaxmigrate.flow.layout.model import Frame, Given
 from jaxmigrate.flow.layout.objects import MAKES_ANOTHER, REPLACES
-from jaxmigrate.flow.layout.state import Given
 from jaxmigrate.flow.layout.values import (
     NONE,
     NOTHING,
@@ -20,10 +20,6 @@ from jaxmigrate.flow.layout.values import (
     Tup,
     is_tracked,
 )
-
-if TYPE_CHECKING:
-    from jaxmigrate.flow.layout.frames import Frame
-    from jaxmigrate.flow.layout.interpreter import Interpreter
 
 UNCHANGED = frozenset({"block_until_ready", "copy", "astype"})
 

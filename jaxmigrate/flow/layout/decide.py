@@ -12,10 +12,11 @@ from collections.abc import Callable, Collection, Sequence
 
 from jaxmigrate.flow.layout import buffers, loans
 from jaxmigrate.flow.layout.choices import Layouts, all_stacked
+from jaxmigrate.flow.layout.engine import TRANSFERS, follow
 from jaxmigrate.flow.layout.grades import graded
 from jaxmigrate.flow.layout.idioms import Idioms
 from jaxmigrate.flow.layout.interpreter import Interpreter
-from jaxmigrate.flow.layout.loans import Loan
+from jaxmigrate.flow.layout.model import Loan
 from jaxmigrate.flow.layout.onlookers import Onlookers
 from jaxmigrate.flow.layout.solve import Solver
 from jaxmigrate.flow.layout.values import Cell, Groups
@@ -47,8 +48,8 @@ def layouts(
     """
 
     def found(trust: Trust) -> tuple[Layouts, bool]:
-        interpreter = Interpreter(resolver, modules, sites, Idioms(resolver, trust), editable, onlookers)
-        if not interpreter.run():
+        interpreter = Interpreter(TRANSFERS, resolver, modules, sites, Idioms(resolver, trust), editable, onlookers)
+        if not follow(interpreter):
             return all_stacked(sites, TOO_LARGE), False
         decided = _decided(interpreter, lambda: Solver(interpreter, axis, processes, guarded))
         return decided, interpreter.leans

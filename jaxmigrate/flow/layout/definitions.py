@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
 
-from jaxmigrate.flow.layout import calls, devices, expressions, frames, methods, module_names
+from jaxmigrate.flow.layout import devices, frames, methods, module_variables
+from jaxmigrate.flow.layout.interpreter import Interpreter
+from jaxmigrate.flow.layout.model import Frame, given_of
 from jaxmigrate.flow.layout.values import PLAIN, Abstract, Ext, Func, Mod, Site, func
 from jaxmigrate.program.library import named
 from jaxmigrate.program.modules import Module
@@ -13,10 +14,6 @@ from jaxmigrate.program.resolve import canonical
 from jaxmigrate.program.scopes import is_docstring
 from jaxmigrate.program.trees import ANY_TREE_MAPS
 from jaxmigrate.program.values import Function
-
-if TYPE_CHECKING:
-    from jaxmigrate.flow.layout.frames import Frame
-    from jaxmigrate.flow.layout.interpreter import Interpreter
 
 INERT_DECORATORS = named("same-function", "inert-decorator")
 STARTS_PROGRAM = frozenset({"hydra.main", "click.command", "click.group", "click.option", "click.argument"})
@@ -27,7 +24,7 @@ def define(it: Interpreter, node: ast.FunctionDef | ast.AsyncFunctionDef, frame:
     frames.defined(it, node, frame)
     for default in [*node.args.defaults, *node.args.kw_defaults]:
         if default is not None:
-            given = expressions.evaluate(it, default, frame)
+            given = it.evaluate(default, frame)
             it.pin_all([given], "is a parameter's default", default, frame.module)
     function = Function(frame.module, node)
     value: Abstract = func(function)
@@ -42,11 +39,11 @@ def define(it: Interpreter, node: ast.FunctionDef | ast.AsyncFunctionDef, frame:
 def _decorated(it: Interpreter, decorator: ast.expr, value: Abstract, frame: Frame) -> Abstract:
     """A function under one more decorator."""
     if decorator in it.sites:
-        expressions.evaluate(it, decorator, frame)
+        it.evaluate(decorator, frame)
         devices.map_more(it, decorator, value, frame)
         devices.on_device(it, value)
         return func(Site(decorator))
-    applied = expressions.evaluate(it, decorator, frame)
+    applied = it.evaluate(decorator, frame)
     names = {item.name for item in applied.items if isinstance(item, Ext)} if isinstance(applied, Func) else set()
     if isinstance(decorator, ast.Call) and it.idioms.called(decorator, frame.module) in INERT_DECORATORS:
         return value
@@ -55,7 +52,7 @@ def _decorated(it: Interpreter, decorator: ast.expr, value: Abstract, frame: Fra
     if names == {"jax.jit"} and isinstance(decorator, ast.Name | ast.Attribute) and _only_indexes(it, value):
         return value
     if isinstance(applied, Func) and not names:
-        return calls.call_value(it, applied, calls.given_of([value]), decorator, frame)
+        return it.call_value(applied, given_of([value]), decorator, frame)
     if it.idioms.called(decorator, frame.module) not in STARTS_PROGRAM:
         devices.on_device(it, value)
     it.pin_all([value], "is changed by a decorator that fix cannot follow", decorator, frame.module)
@@ -97,7 +94,7 @@ def _rebind(it: Interpreter, source: Module | None, node: ast.ImportFrom, frame:
     if source is None or source is frame.module:
         return
     for name in frame.scope.bindings:
-        brought = module_names.starred(it, name, [source], node, frame.module)
+        brought = module_variables.starred(it, name, [source], node, frame.module)
         if brought is not None:
             frames.assign_name(it, name, brought, node, frame)
 
@@ -109,4 +106,4 @@ def _from_import(
     if source is None:
         inner = it.resolver.project.imported(frame.module, dotted, node.level)
         return func(Mod(inner)) if inner is not None else func(Ext(canonical("." * node.level + dotted)))
-    return module_names.module_attribute(it, source, alias.name)
+    return module_variables.module_attribute(it, source, alias.name)

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
 
+from jaxmigrate.flow.layout.interpreter import Interpreter
+from jaxmigrate.flow.layout.model import Frame
 from jaxmigrate.flow.layout.values import NOTHING, Abstract, Func, same
 from jaxmigrate.program.values import Function
-
-if TYPE_CHECKING:
-    from jaxmigrate.flow.layout.frames import Frame
-    from jaxmigrate.flow.layout.interpreter import Interpreter
 
 
 def map_more(it: Interpreter, site: ast.expr, value: Abstract, frame: Frame) -> None:

@@ -12,18 +12,14 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from jaxmigrate.flow.layout import operations, survey
-from jaxmigrate.flow.layout.state import Given
+from jaxmigrate.flow.layout.interpreter import Interpreter
+from jaxmigrate.flow.layout.model import Frame, Given
 from jaxmigrate.flow.layout.values import Abstract, Cell, Func, Pin, Ref
 from jaxmigrate.program.library import named, the
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.values import Class, External, Function, Instance
-
-if TYPE_CHECKING:
-    from jaxmigrate.flow.layout.frames import Frame
-    from jaxmigrate.flow.layout.interpreter import Interpreter
 
 BASE = the("experiment-base")
 LOOPS = named("experiment-loop")

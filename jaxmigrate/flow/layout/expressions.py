@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 from jaxmigrate.flow.guards import is_tried
-from jaxmigrate.flow.layout import attributes, calls, classes, frames, module_names, passing, pieces, survey
+from jaxmigrate.flow.layout import attributes, classes, frames, module_names, passing, pieces, survey
+from jaxmigrate.flow.layout.interpreter import Interpreter
+from jaxmigrate.flow.layout.model import Frame
 from jaxmigrate.flow.layout.values import (
     NONE,
     NOTHING,
@@ -21,7 +23,6 @@ from jaxmigrate.flow.layout.values import (
     Ref,
     Seq,
     Tup,
-    boxes_in,
     func,
     is_tracked,
 )
@@ -32,91 +33,86 @@ OF_TYPES = named("of-types")
 DEEPEST_TUPLE = 5  # `head = (item, head)` in a loop goes on for ever
 GENERIC = frozenset({"dict", "frozenset", "list", "set", "tuple", "type"})
 
-if TYPE_CHECKING:
-    from jaxmigrate.flow.layout.frames import Frame
-    from jaxmigrate.flow.layout.interpreter import Interpreter
 
-
-def evaluate(it: Interpreter, node: ast.expr, frame: Frame) -> Abstract:
-    """The value of an expression; what it does to variables is done.
-
-    What has had no value when nothing changed any more comes about in a way that fix cannot follow.
-    """
-    value = _evaluate(it, node, frame)
-    if isinstance(value, Seq | Dct | Tup):
-        it.reads.update(("box", id(box)) for box in boxes_in(value))
-    return PLAIN if it.final and value == NOTHING and not isinstance(node, ast.Name) else value
-
-
-def _evaluate(it: Interpreter, node: ast.expr, frame: Frame) -> Abstract:  # noqa: C901 - one case a kind of expression
-    match node:
-        case ast.Constant(value=value):
-            return NONE if value is None else PLAIN
-        case ast.Name(id=name):
-            return frames.load_name(it, name, node, frame)
-        case ast.Call():
-            return calls.call(it, node, frame)
-        case ast.Attribute():
-            return _attribute(it, node, frame)
-        case ast.Subscript():
-            return _subscript(it, node, frame)
-        case ast.Tuple(elts=elements):
-            return _tuple(it, elements, frame)
-        case ast.List(elts=elements) | ast.Set(elts=elements):
-            return _list(it, elements, node, frame)
-        case ast.Dict():
-            return _dict(it, node, frame)
-        case ast.Lambda():
-            frames.capture(it, node, frame)
-            for default in [*node.args.defaults, *(d for d in node.args.kw_defaults if d is not None)]:
-                it.pin_all([evaluate(it, default, frame)], "is a parameter's default", default, frame.module)
-            return func(Function(frame.module, node))
-        case ast.IfExp(test=condition, body=body, orelse=orelse):
-            test(it, condition, frame)
-            one, other = evaluate(it, body, frame), evaluate(it, orelse, frame)
-            return it.join(one, other, node, frame.module)
-        case ast.BoolOp(values=values):
-            return _either(it, values, node, frame)
-        case ast.NamedExpr(target=target, value=value):
-            result = evaluate(it, value, frame)
-            frames.assign_name(it, target.id, result, target, frame)
-            return result
-        case ast.ListComp(elt=elt, generators=generators) | ast.GeneratorExp(elt=elt, generators=generators):
-            if (scope := frame.module.table.own_scope.get(node)) and module_names.is_late(scope, frame.module):
-                frames.capture(it, node, frame)
-            return comprehension(it, node, elt, generators, frame)
-        case ast.SetComp(elt=elt, generators=generators):
-            result = comprehension(it, node, elt, generators, frame)
-            it.pin_all([result], "is put into a set", node, frame.module)
-            return result
-        case ast.DictComp(key=key, value=value, generators=generators):
-            return _dict_comprehension(it, node, key, value, generators, frame)
-        case ast.Starred(value=value) | ast.Await(value=value):
-            result = evaluate(it, value, frame)
-            it.pin_all([result], "is awaited" if isinstance(node, ast.Await) else "is unpacked", node, frame.module)
-            return result if isinstance(node, ast.Starred) else PLAIN
-        case ast.Yield(value=value):
-            return _yield(it, value, node, frame)
-        case ast.YieldFrom(value=value):
-            _yielded(it, pieces.element(it, evaluate(it, value, frame), node, frame), node, frame)
-            return PLAIN
-        case ast.UnaryOp(op=ast.Not(), operand=operand):
-            test(it, operand, frame)
-            return PLAIN
-        case ast.Compare():
-            return _compare(it, node, frame)
-        case ast.JoinedStr(values=values):
-            for value in values:
-                evaluate(it, value, frame)
-            return PLAIN
-        case ast.FormattedValue(value=value, format_spec=spec):
-            it.pin_all([evaluate(it, value, frame)], "is shown as text", node, frame.module)
-            if spec is not None:
-                evaluate(it, spec, frame)
-            return PLAIN
+def other(it: Interpreter, node: ast.expr, frame: Frame) -> Abstract:
+    """An expression of a kind that is nothing but arithmetic on its parts."""
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.expr):
-            it.pin_all([evaluate(it, child, frame)], "takes part in arithmetic on the host", node, frame.module)
+            it.pin_all([it.evaluate(child, frame)], "takes part in arithmetic on the host", node, frame.module)
+    return PLAIN
+
+
+def _constant(_it: Interpreter, node: ast.Constant, _frame: Frame) -> Abstract:
+    return NONE if node.value is None else PLAIN
+
+
+def _name(it: Interpreter, node: ast.Name, frame: Frame) -> Abstract:
+    return frames.load_name(it, node.id, node, frame)
+
+
+def _lambda(it: Interpreter, node: ast.Lambda, frame: Frame) -> Abstract:
+    frames.capture(it, node, frame)
+    for default in [*node.args.defaults, *(d for d in node.args.kw_defaults if d is not None)]:
+        it.pin_all([it.evaluate(default, frame)], "is a parameter's default", default, frame.module)
+    return func(Function(frame.module, node))
+
+
+def _conditional(it: Interpreter, node: ast.IfExp, frame: Frame) -> Abstract:
+    test(it, node.test, frame)
+    one, other = it.evaluate(node.body, frame), it.evaluate(node.orelse, frame)
+    return it.join(one, other, node, frame.module)
+
+
+def _walrus(it: Interpreter, node: ast.NamedExpr, frame: Frame) -> Abstract:
+    result = it.evaluate(node.value, frame)
+    frames.assign_name(it, node.target.id, result, node.target, frame)
+    return result
+
+
+def _set_comprehension(it: Interpreter, node: ast.SetComp, frame: Frame) -> Abstract:
+    result = comprehension(it, node, frame)
+    it.pin_all([result], "is put into a set", node, frame.module)
+    return result
+
+
+def _starred(it: Interpreter, node: ast.Starred, frame: Frame) -> Abstract:
+    result = it.evaluate(node.value, frame)
+    it.pin_all([result], "is unpacked", node, frame.module)
+    return result
+
+
+def _await(it: Interpreter, node: ast.Await, frame: Frame) -> Abstract:
+    it.pin_all([it.evaluate(node.value, frame)], "is awaited", node, frame.module)
+    return PLAIN
+
+
+def _yield(it: Interpreter, node: ast.Yield, frame: Frame) -> Abstract:
+    _yielded(it, it.evaluate(node.value, frame) if node.value is not None else NOTHING, node, frame)
+    return PLAIN
+
+
+def _yield_from(it: Interpreter, node: ast.YieldFrom, frame: Frame) -> Abstract:
+    _yielded(it, pieces.element(it, it.evaluate(node.value, frame), node, frame), node, frame)
+    return PLAIN
+
+
+def _unary(it: Interpreter, node: ast.UnaryOp, frame: Frame) -> Abstract:
+    if not isinstance(node.op, ast.Not):
+        return other(it, node, frame)
+    test(it, node.operand, frame)
+    return PLAIN
+
+
+def _text(it: Interpreter, node: ast.JoinedStr, frame: Frame) -> Abstract:
+    for value in node.values:
+        it.evaluate(value, frame)
+    return PLAIN
+
+
+def _formatted(it: Interpreter, node: ast.FormattedValue, frame: Frame) -> Abstract:
+    it.pin_all([it.evaluate(node.value, frame)], "is shown as text", node, frame.module)
+    if node.format_spec is not None:
+        it.evaluate(node.format_spec, frame)
     return PLAIN
 
 
@@ -126,7 +122,7 @@ def test(it: Interpreter, node: ast.expr, frame: Frame) -> None:
         for value in node.values:
             test(it, value, frame)
     else:
-        tested(it, evaluate(it, node, frame), node, frame)
+        tested(it, it.evaluate(node, frame), node, frame)
 
 
 def tested(it: Interpreter, value: Abstract, node: ast.expr, frame: Frame) -> None:
@@ -141,11 +137,11 @@ def tested(it: Interpreter, value: Abstract, node: ast.expr, frame: Frame) -> No
         it.pin_all([value], "is used as a condition", node, frame.module)
 
 
-def _tuple(it: Interpreter, elements: Sequence[ast.expr], frame: Frame) -> Abstract:
+def _tuple(it: Interpreter, node: ast.Tuple, frame: Frame) -> Abstract:
     parts: list[Abstract] = []
     unknown: ast.expr | None = None  # where the length stops being known
-    for one in elements:
-        value = evaluate(it, one.value if isinstance(one, ast.Starred) else one, frame)
+    for one in node.elts:
+        value = it.evaluate(one.value if isinstance(one, ast.Starred) else one, frame)
         if not isinstance(one, ast.Starred):
             parts.append(value)
         elif isinstance(value, Tup):
@@ -156,7 +152,7 @@ def _tuple(it: Interpreter, elements: Sequence[ast.expr], frame: Frame) -> Abstr
     if unknown is not None:
         return _pinned(it, parts, unknown, frame)
     if max(map(_depth, parts), default=0) >= DEEPEST_TUPLE:
-        return _pinned(it, parts, elements[0], frame)
+        return _pinned(it, parts, node.elts[0], frame)
     return Tup(tuple(parts))
 
 
@@ -170,26 +166,26 @@ def _pinned(it: Interpreter, parts: Sequence[Abstract], node: ast.expr, frame: F
     return PLAIN
 
 
-def _list(it: Interpreter, elements: Sequence[ast.expr], node: ast.expr, frame: Frame) -> Abstract:
+def _list(it: Interpreter, node: ast.List | ast.Set, frame: Frame) -> Abstract:
     box = it.box(node)
-    for one in elements:
+    for one in node.elts:
         if isinstance(one, ast.Starred):
-            it.fill(box, pieces.element(it, evaluate(it, one.value, frame), one, frame), one, frame.module)
+            it.fill(box, pieces.element(it, it.evaluate(one.value, frame), one, frame), one, frame.module)
         else:
-            it.fill(box, evaluate(it, one, frame), one, frame.module)
+            it.fill(box, it.evaluate(one, frame), one, frame.module)
     return Seq(box)
 
 
 def _dict(it: Interpreter, node: ast.Dict, frame: Frame) -> Abstract:
     box = it.box(node)
     for key, value in zip(node.keys, node.values, strict=True):
-        result = evaluate(it, value, frame)
+        result = it.evaluate(value, frame)
         if key is None:
             _spread(it, result, node, frame)
         elif isinstance(key, ast.Constant) and isinstance(key.value, str):
             it.fill(box, result, value, frame.module, key.value)
         else:
-            evaluate(it, key, frame)
+            it.evaluate(key, frame)
             it.fill(box, result, value, frame.module)
     return Dct(box)
 
@@ -212,12 +208,12 @@ def _spread(it: Interpreter, value: Abstract, node: ast.Dict, frame: Frame) -> N
             it.fill(box, PLAIN, node, frame.module)
 
 
-def _either(it: Interpreter, values: Sequence[ast.expr], node: ast.expr, frame: Frame) -> Abstract:
+def _either(it: Interpreter, node: ast.BoolOp, frame: Frame) -> Abstract:
     """`a or b`, `a and b`: either; the truth of all but the last is asked for."""
     result: Abstract = NOTHING
-    for index, value in enumerate(values):
-        one = evaluate(it, value, frame)
-        if index + 1 < len(values):
+    for index, value in enumerate(node.values):
+        one = it.evaluate(value, frame)
+        if index + 1 < len(node.values):
             tested(it, one, value, frame)
         result = it.join(result, one, node, frame.module)
     return result
@@ -225,17 +221,12 @@ def _either(it: Interpreter, values: Sequence[ast.expr], node: ast.expr, frame: 
 
 def _compare(it: Interpreter, node: ast.Compare, frame: Frame) -> Abstract:
     operands = [node.left, *node.comparators]
-    values = [evaluate(it, operand, frame) for operand in operands]
+    values = [it.evaluate(operand, frame) for operand in operands]
     identity = all(isinstance(op, ast.Is | ast.IsNot) for op in node.ops)
     nothing = any(isinstance(v, Nothing) for v in values)
     contained = all(isinstance(op, ast.In | ast.NotIn) for op in node.ops) and not is_tracked(values[0])
     if not (identity or nothing or contained):
         it.pin_all([v for v in values if not isinstance(v, Func | Obj)], "is compared", node, frame.module)
-    return PLAIN
-
-
-def _yield(it: Interpreter, value: ast.expr | None, node: ast.expr, frame: Frame) -> Abstract:
-    _yielded(it, evaluate(it, value, frame) if value is not None else NOTHING, node, frame)
     return PLAIN
 
 
@@ -251,13 +242,17 @@ def _yielded(it: Interpreter, value: Abstract, node: ast.expr, frame: Frame) -> 
 # Comprehensions
 
 
-def comprehension(
-    it: Interpreter, node: ast.expr, elt: ast.expr, generators: Sequence[ast.comprehension], frame: Frame
-) -> Abstract:
+def _generator(it: Interpreter, node: ast.GeneratorExp | ast.ListComp, frame: Frame) -> Abstract:
+    if (scope := frame.module.table.own_scope.get(node)) and module_names.is_late(scope, frame.module):
+        frames.capture(it, node, frame)
+    return comprehension(it, node, frame)
+
+
+def comprehension(it: Interpreter, node: ast.ListComp | ast.GeneratorExp | ast.SetComp, frame: Frame) -> Abstract:
     """A list or iterator of what its element expression gives."""
     box = it.box(node)
-    for _ in _rounds(it, node, generators, frame):
-        it.fill(box, evaluate(it, elt, frame), elt, frame.module)
+    for _ in _rounds(it, node, node.generators, frame):
+        it.fill(box, it.evaluate(node.elt, frame), node.elt, frame.module)
     return Seq(box)
 
 
@@ -271,24 +266,17 @@ def _rounds(it: Interpreter, node: ast.expr, generators: Sequence[ast.comprehens
         frame.env = it.join_env(before, frame.env, node, frame.module)
 
 
-def _dict_comprehension(
-    it: Interpreter,
-    node: ast.expr,
-    key: ast.expr,
-    value: ast.expr,
-    generators: Sequence[ast.comprehension],
-    frame: Frame,
-) -> Abstract:
+def _dict_comprehension(it: Interpreter, node: ast.DictComp, frame: Frame) -> Abstract:
     box = it.box(node)
-    for _ in _rounds(it, node, generators, frame):
-        it.pin_all([evaluate(it, key, frame)], "is a dictionary's key", key, frame.module)
-        it.fill(box, evaluate(it, value, frame), value, frame.module)
+    for _ in _rounds(it, node, node.generators, frame):
+        it.pin_all([it.evaluate(node.key, frame)], "is a dictionary's key", node.key, frame.module)
+        it.fill(box, it.evaluate(node.value, frame), node.value, frame.module)
     return Dct(box)
 
 
 def _generators(it: Interpreter, generators: Sequence[ast.comprehension], frame: Frame) -> None:
     for generator in generators:
-        source = evaluate(it, generator.iter, frame)
+        source = it.evaluate(generator.iter, frame)
         _bind(it, generator.target, pieces.element(it, source, generator.iter, frame), frame)
         for condition in generator.ifs:
             test(it, condition, frame)
@@ -319,7 +307,7 @@ def _restore(before: dict[str, Abstract], generators: Sequence[ast.comprehension
 
 def _attribute(it: Interpreter, node: ast.Attribute, frame: Frame) -> Abstract:
     """`owner.name`."""
-    owner = evaluate(it, node.value, frame)
+    owner = it.evaluate(node.value, frame)
     if frame.env is not None and (name := passing.name_of(node)) in frame.env:
         it.loads.add(node)
         it.run_reads.add(node)
@@ -329,8 +317,8 @@ def _attribute(it: Interpreter, node: ast.Attribute, frame: Frame) -> Abstract:
 
 def _subscript(it: Interpreter, node: ast.Subscript, frame: Frame) -> Abstract:
     """`owner[index]`."""
-    owner = evaluate(it, node.value, frame)
-    index = evaluate(it, node.slice, frame)
+    owner = it.evaluate(node.value, frame)
+    index = it.evaluate(node.slice, frame)
     if isinstance(owner, Func) and all(_is_generic(it, item) for item in owner.items):
         return owner  # a type: `Callable[[State], Trainer]`
     it.pin_all([index], "is used as an index", node, frame.module)
@@ -347,3 +335,31 @@ def _is_generic(it: Interpreter, item: object) -> bool:
     line = it.resolver.lineage(item)
     defined = any("__class_getitem__" in c.module.table.own_scope[c.node].bindings or c.node.keywords for c in line)
     return not defined and any(isinstance(base, ast.Subscript) for c in line for base in c.node.bases)
+
+
+TRANSFERS: dict[type[ast.expr], Callable[[Interpreter, Any, Frame], Abstract]] = {
+    ast.Constant: _constant,
+    ast.Name: _name,
+    ast.Attribute: _attribute,
+    ast.Subscript: _subscript,
+    ast.Tuple: _tuple,
+    ast.List: _list,
+    ast.Set: _list,
+    ast.Dict: _dict,
+    ast.Lambda: _lambda,
+    ast.IfExp: _conditional,
+    ast.BoolOp: _either,
+    ast.NamedExpr: _walrus,
+    ast.ListComp: _generator,
+    ast.GeneratorExp: _generator,
+    ast.SetComp: _set_comprehension,
+    ast.DictComp: _dict_comprehension,
+    ast.Starred: _starred,
+    ast.Await: _await,
+    ast.Yield: _yield,
+    ast.YieldFrom: _yield_from,
+    ast.UnaryOp: _unary,
+    ast.Compare: _compare,
+    ast.JoinedStr: _text,
+    ast.FormattedValue: _formatted,
+}

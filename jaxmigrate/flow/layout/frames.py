@@ -4,40 +4,15 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
-from jaxmigrate.flow.layout import module_names
-from jaxmigrate.flow.layout.state import Env, Key
+from jaxmigrate.flow.layout import module_names, module_variables
+from jaxmigrate.flow.layout.interpreter import Interpreter
+from jaxmigrate.flow.layout.model import Frame
 from jaxmigrate.flow.layout.values import NOTHING, PLAIN, Abstract, Ext, cells_in, func, same
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.scopes import Scope
 from jaxmigrate.program.trust import Assumption
 from jaxmigrate.program.values import External, Function
-
-if TYPE_CHECKING:
-    from jaxmigrate.flow.layout.interpreter import Interpreter
-
-
-@dataclass(slots=True)
-class Frame:
-    """One function (or module or class body) while it is interpreted. `env` is None where control does not get.
-
-    `context` is the call that runs it, where each is followed by itself; `captured` are the variables of it that
-    functions read which can run by now, and `unnamed` the functions of each name that have been defined while nothing
-    had named it.
-    """
-
-    module: Module
-    scope: Scope
-    function: Function | None
-    env: Env | None
-    context: ast.Call | None = None
-    captured: set[Key] = field(default_factory=set)
-    unnamed: dict[str, list[ast.AST]] = field(default_factory=dict)
-    breaks: list[list[Env]] = field(default_factory=list)
-    continues: list[list[Env]] = field(default_factory=list)
-    reached: list[Env] = field(default_factory=list)
 
 
 def assign_name(it: Interpreter, name: str, value: Abstract, node: ast.AST, frame: Frame) -> None:
@@ -98,8 +73,8 @@ def load_name(it: Interpreter, name: str, node: ast.expr, frame: Frame) -> Abstr
             value = it.join(value, it.load(("variable", holder.node, name)), node, frame.module)
         return it.settle(value, node, frame.module)
     if holder is None:
-        sources = module_names.star_sources(it, frame.module)
-        brought = module_names.starred(it, name, sources, node, frame.module)
+        sources = module_variables.star_sources(it, frame.module)
+        brought = module_variables.starred(it, name, sources, node, frame.module)
         if brought is not None:
             return it.settle(brought, node, frame.module)
         found = it.resolver.value(node, frame.module) if isinstance(node, ast.Name) else None

@@ -5,14 +5,13 @@ from __future__ import annotations
 import ast
 from typing import Literal, cast
 
-from jaxmigrate.flow.layout import classes, experiments, mapped, objects, operations, results
+from jaxmigrate.flow.layout import classes, experiments, objects, operations, results
 from jaxmigrate.flow.layout.advice import NOT_ONE
 from jaxmigrate.flow.layout.buffers import is_result_written
 from jaxmigrate.flow.layout.choices import Choice, Name, NamedTuple, SiteChoice
 from jaxmigrate.flow.layout.interpreter import Interpreter
-from jaxmigrate.flow.layout.results import Place
+from jaxmigrate.flow.layout.model import Key, Op, Place
 from jaxmigrate.flow.layout.site_facts import SiteFacts
-from jaxmigrate.flow.layout.state import Key, Op
 from jaxmigrate.flow.layout.values import Cell, Pin, describe
 from jaxmigrate.flow.variance import Level, Var
 from jaxmigrate.flow.variance.lattice import OTHERS, Fields
@@ -152,7 +151,7 @@ class Groups:
         return list(zip((*choice.arguments, *choice.outputs), roots, strict=True))
 
     def _returned(self, node: ast.expr) -> Var | None:
-        return mapped.returned(self.it, node, self._given(node))
+        return results.returned(self.it, node, self._given(node))
 
     def _given(self, node: ast.expr) -> list[Var]:
         """The arguments of a mapped function: whether devices hold different ones."""

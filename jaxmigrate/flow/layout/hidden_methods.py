@@ -7,20 +7,17 @@ one is given is not given to the other. Python looks for an object's own attribu
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 from enum import Enum
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from jaxmigrate.flow.layout import classes, survey
+from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.program.library import named
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import own_statements
 from jaxmigrate.program.scopes import is_docstring
 from jaxmigrate.program.values import Class
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from jaxmigrate.flow.layout.interpreter import Interpreter
 
 WRAPS = named("defers")  # what runs no function that it is given
 WRAPPERS = frozenset({"staticmethod", "classmethod"})  # what they make lets an object's own attribute go before it

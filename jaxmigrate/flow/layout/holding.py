@@ -9,16 +9,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
+from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.program.imports import imported_files
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.scopes import Scope, all_parameters, positional_names
 from jaxmigrate.program.values import Class, External, Function, ModuleValue
-
-if TYPE_CHECKING:
-    from jaxmigrate.flow.layout.interpreter import Interpreter
 
 VIEWS = frozenset(
     {

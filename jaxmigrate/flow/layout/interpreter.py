@@ -1,37 +1,59 @@
-"""Runs the bodies of modules and functions on abstract values, again and again, until nothing changes any more.
-
-Local names are followed in the order of the statements, so that `state = replicate(state)` gives a new value; names
-that some other function reads, attributes, parameters and results are one value each for the whole program.
-"""
+"""What host code is interpreted with: its modules and their state, and the transfer functions by kind of node."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
-from jaxmigrate.flow.layout import assignments, expressions, frames, module_names, replaced, statements, unseen
-from jaxmigrate.flow.layout.frames import Frame
+from jaxmigrate.flow.layout import module_names
 from jaxmigrate.flow.layout.idioms import Idioms
-from jaxmigrate.flow.layout.onlookers import Onlookers, leading_names, names_in
+from jaxmigrate.flow.layout.model import Frame, Given, Survey
+from jaxmigrate.flow.layout.onlookers import Onlookers, names_in
 from jaxmigrate.flow.layout.state import State
-from jaxmigrate.flow.layout.survey import Survey
-from jaxmigrate.flow.layout.values import NONE, Abstract, Nothing, Obj, Pin, func
+from jaxmigrate.flow.layout.values import (
+    NOTHING,
+    PLAIN,
+    Abstract,
+    Dct,
+    Nothing,
+    Obj,
+    Pin,
+    Seq,
+    Tup,
+    boxes_in,
+    func,
+)
 from jaxmigrate.flow.variance import Var
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver, is_classmethod, is_static
-from jaxmigrate.program.scopes import FunctionNode, all_parameters
+from jaxmigrate.program.scopes import FunctionNode
 from jaxmigrate.program.sites import MappedSite
 from jaxmigrate.program.values import Class, Function, Values
 
-MOST_PASSES = 1000
-MOST_RUNS = 60_000  # bodies interpreted, some minutes' worth
+
+@dataclass(frozen=True)
+class Transfers:
+    """The transfer functions that others are written in terms of, each of whose files knows no more than an evaluator.
+
+    `expressions` gives a value by kind of node, `other` that of all other kinds; `call` calls a value, `enter` a
+    function of the project; `assign` binds a target.
+    """
+
+    expressions: Mapping[type[ast.expr], Callable[[Interpreter, Any, Frame], Abstract]]
+    other: Callable[[Interpreter, ast.expr, Frame], Abstract]
+    call: Callable[[Interpreter, Abstract, Given, ast.expr, Frame], Abstract]
+    enter: Callable[[Interpreter, Function, Given, ast.expr, Frame], Abstract]
+    assign: Callable[[Interpreter, ast.expr, Abstract, ast.AST, Frame], None]
 
 
 class Interpreter(State):
-    """Interprets the host code of some modules."""
+    """Interprets the host code of some modules: the evaluator that transfer functions are given."""
 
     def __init__(
         self,
+        transfers: Transfers,
         resolver: Resolver,
         modules: Sequence[Module],
         sites: dict[ast.expr, MappedSite],
@@ -40,6 +62,7 @@ class Interpreter(State):
         onlookers: Onlookers,
     ) -> None:
         super().__init__(resolver, sites, idioms)
+        self.transfers = transfers
         self.onlookers = onlookers
         self.looked_for: dict[str, int] = {}
         self.globals: dict[ast.AST, dict[str, list[Abstract]]] = {}
@@ -64,57 +87,31 @@ class Interpreter(State):
         for module in self.modules:
             self.join_families(module)
 
-    def run(self) -> bool:
-        """Interprets everything until nothing changes; says whether that came to an end."""
-        before: set[object] = set()
-        for _ in range(MOST_PASSES):
-            if self.runs > MOST_RUNS:
-                return False
-            self.changed = False
-            self.dirty = set()
-            for module in list(self.modules):
-                self._again(module, before)
-            for function in list(self.functions.values()):
-                for context in list(self.contexts.get(function.node, (None,))):
-                    self._again(function, before, context)
-            before = self.dirty
-            if not self.changed:
-                names = self._join_onlookers()
-                if not self.changed:
-                    unseen.start_uncalled(self, names)
-                if not self.changed:
-                    unseen.sweep(self)
-            if not self.changed and self.final:
-                return True
-            if not self.changed:
-                self.final = True
-                self.units.clear()
-        return False
+    # What the transfer functions give
 
-    def _join_onlookers(self) -> set[str]:
-        """Takes in modules that can reach what is stacked, by names that it gives, or change what it depends on."""
-        names, holders = leading_names(self)
-        joined = {m.path for m in self.modules}
-        for module in self.onlookers.naming(joined, holders):
-            self.join_module(module)
-        for module in self.onlookers.replacing(joined):
-            replaced.note_in(self, module)
-        unseen.use_from_unread(self)
-        return names
+    def evaluate(self, node: ast.expr, frame: Frame) -> Abstract:
+        """The value of an expression; what it does to variables is done.
 
-    def _again(self, unit: Module | Function, before: set[object], context: ast.Call | None = None) -> None:
-        """Runs a module or a function unless nothing that it read has changed."""
-        units = self.units.setdefault(unit.tree if isinstance(unit, Module) else unit.node, {})
-        known = units.get(context)
-        if known is not None and known.isdisjoint(before) and known.isdisjoint(self.dirty):
-            return
-        self.runs += 1
-        self.reads = set()
-        if isinstance(unit, Module):
-            self.module_body(unit)
-        else:
-            self.function_body(unit, context)
-        units[context] = self.reads
+        What has had no value when nothing changed any more comes about in a way that fix cannot follow.
+        """
+        value = self.transfers.expressions.get(type(node), self.transfers.other)(self, node, frame)
+        if isinstance(value, Seq | Dct | Tup):
+            self.reads.update(("box", id(box)) for box in boxes_in(value))
+        return PLAIN if self.final and value == NOTHING and not isinstance(node, ast.Name) else value
+
+    def call_value(self, callee: Abstract, given: Given, node: ast.expr, frame: Frame) -> Abstract:
+        """The value of calling any of the things that a callee can be."""
+        return self.transfers.call(self, callee, given, node, frame)
+
+    def call_function(self, function: Function, given: Given, node: ast.expr, frame: Frame) -> Abstract:
+        """Calls a function of the project: an idiom is what it does, others get what they are given."""
+        return self.transfers.enter(self, function, given, node, frame)
+
+    def assign(self, target: ast.expr, value: Abstract, node: ast.AST, frame: Frame) -> None:
+        """Binds a target to a value."""
+        self.transfers.assign(self, target, value, node, frame)
+
+    # Modules
 
     def join_module(self, module: Module) -> None:
         """Takes in another module of the project whose functions are called."""
@@ -141,32 +138,8 @@ class Interpreter(State):
             self._mentions[node] = names_in(node)
         return self._mentions[node]
 
-    # Bodies
-
-    def module_body(self, module: Module) -> None:
-        """Runs a module's own statements."""
-        frame = Frame(module, module.table.root, None, {})
-        statements.block(self, module.tree.body, frame)
-
-    def function_body(self, function: Function, context: ast.Call | None) -> None:
-        """Runs a function with what its callers give it, or one call of them."""
-        node, module = function.node, function.module
-        scope = module.table.own_scope[node]
-        frame = Frame(module, scope, function, {}, context)
-        parameters = list(all_parameters(node.args))
-        for index, parameter in enumerate(parameters):
-            value = self.load(("parameter", node, parameter.arg, context))
-            if index == 0 and (receiver := self._receiver(function)) is not None:
-                value = receiver
-            frames.assign_name(self, parameter.arg, value, parameter, frame)
-        if isinstance(node, ast.Lambda):
-            self.returned(node, expressions.evaluate(self, node.body, frame), node.body, frame)
-            return
-        statements.block(self, node.body, frame)
-        if frame.env is not None:
-            self.returned(node, NONE, node, frame)
-
-    def _receiver(self, function: Function) -> Abstract | None:
+    def receiver(self, function: Function) -> Abstract | None:
+        """The object or class that a method is called on; None of any other function."""
         scope = function.module.table.scope_of[function.node]
         if scope.kind != "class" or isinstance(function.node, ast.Lambda) or is_static(function.node):
             return None
@@ -182,14 +155,10 @@ class Interpreter(State):
         if node in self.uncalled:
             self.lean([self.load(key)], self.uncalled[node])
 
-    def assign(self, target: ast.expr, value: Abstract, node: ast.AST, frame: Frame) -> None:
-        """Binds a target to a value; that of a comprehension can be any, too."""
-        assignments.assign(self, target, value, node, frame)
-
     def mark_loads(self, node: ast.AST) -> None:
         """Notes that the names in an expression or statement were looked at."""
         self.loads.update(n for n in ast.walk(node) if isinstance(n, ast.Name | ast.Attribute))
 
     def receives(self, function: Function) -> bool:
         """Whether a function's first parameter is the object or class that it is called on."""
-        return self._receiver(function) is not None and (function.receiver is not None or is_classmethod(function.node))
+        return self.receiver(function) is not None and (function.receiver is not None or is_classmethod(function.node))

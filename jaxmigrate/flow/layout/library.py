@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
-from jaxmigrate.flow.layout import calls, loans, operations, padding, pieces
+from jaxmigrate.flow.layout import loans, operations, padding, pieces
 from jaxmigrate.flow.layout.idioms import (
     FIRSTS,
     KEY_SPLITS,
@@ -18,7 +17,8 @@ from jaxmigrate.flow.layout.idioms import (
     UNCHANGED,
     WITHOUT_LOOKING,
 )
-from jaxmigrate.flow.layout.state import Given
+from jaxmigrate.flow.layout.interpreter import Interpreter
+from jaxmigrate.flow.layout.model import Frame, Given, given_of
 from jaxmigrate.flow.layout.values import (
     NOTHING,
     PLAIN,
@@ -42,10 +42,6 @@ from jaxmigrate.program.library import named, starting
 from jaxmigrate.program.resolve import is_classmethod, is_static
 from jaxmigrate.program.trees import ANY_TREE_MAPS, TREE_LEAVES
 from jaxmigrate.program.values import Class, Function
-
-if TYPE_CHECKING:
-    from jaxmigrate.flow.layout.frames import Frame
-    from jaxmigrate.flow.layout.interpreter import Interpreter
 
 ITERATORS = named("iterates")
 RESTORES = named("restores")
@@ -144,10 +140,10 @@ def _of_python(  # noqa: C901 - one case a function
             return _seq(it, split, node, frame)
         case "builtins.map" if len(values) >= 2:
             elements = [pieces.element(it, v, node, frame) for v in values[1:]]
-            return _seq(it, calls.call_value(it, values[0], calls.given_of(elements), node.args[0], frame), node, frame)
+            return _seq(it, it.call_value(values[0], given_of(elements), node.args[0], frame), node, frame)
         case "builtins.filter" if len(values) == 2:
             one = pieces.element(it, values[1], node, frame)
-            calls.call_value(it, values[0], calls.given_of([one]), node.args[0], frame)
+            it.call_value(values[0], given_of([one]), node.args[0], frame)
             return _seq(it, one, node, frame)
         case "builtins.dict" | "collections.OrderedDict" if not values:
             box = it.box(node)
@@ -159,7 +155,7 @@ def _of_python(  # noqa: C901 - one case a function
         case "builtins.super":
             return _super(given, frame)
         case "jaxline.utils.py_prefetch" if values and not any(map(is_tracked, [*values[1:], *given.named.values()])):
-            made = calls.call_value(it, values[0], calls.given_of([]), node, frame)
+            made = it.call_value(values[0], given_of([]), node, frame)
             if isinstance(made, Seq | Tup | Nothing) or is_tracked(made):
                 return _seq(it, pieces.element(it, made, node, frame), node, frame)
             return PLAIN
@@ -231,7 +227,7 @@ def tree_map(it: Interpreter, given: Given, node: ast.expr, frame: Frame) -> Abs
         if isinstance(mapped, Ext):
             return PLAIN
         plain = [NOTHING if isinstance(tree, Nothing) and not it.final else PLAIN for tree in trees]
-        result = calls.call_value(it, function, calls.given_of(plain), node, frame)
+        result = it.call_value(function, given_of(plain), node, frame)
         if isinstance(result, Nothing) and all(isinstance(t, Nothing) for t in trees):
             return NOTHING
         return _leafless(result) if given.named else _like(trees[0], _leafless(result))  # `is_leaf` ends trees
@@ -239,7 +235,7 @@ def tree_map(it: Interpreter, given: Given, node: ast.expr, frame: Frame) -> Abs
         return None
     lent = [loans.lend(it, tree, given.places.get(i), frame) for i, tree in enumerate(trees, 1)]
     leaves = [_leaf(it, tree, node, frame) for tree in lent]
-    result = calls.call_value(it, function, calls.given_of(leaves), node, frame)
+    result = it.call_value(function, given_of(leaves), node, frame)
     return _like(trees[0], _leafless(result))
 
 

@@ -9,33 +9,11 @@ group with what was lent.
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from jaxmigrate.flow.layout import objects
-from jaxmigrate.flow.layout.reading import Reading
-from jaxmigrate.flow.layout.state import Op
+from jaxmigrate.flow.layout.interpreter import Interpreter
+from jaxmigrate.flow.layout.model import Frame, Loan, Op, Reading
 from jaxmigrate.flow.layout.values import Abstract, Cell, Nothing, Pin, Ref
-from jaxmigrate.program.modules import Module
-
-if TYPE_CHECKING:
-    from jaxmigrate.flow.layout.frames import Frame
-    from jaxmigrate.flow.layout.interpreter import Interpreter
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Loan:
-    """What the expression `place` lends: the arrays of `owner`, to a reader for which they are those of `lent`."""
-
-    place: ast.expr
-    module: Module
-    owner: Cell
-    lent: Cell
-
-    @property
-    def is_open(self) -> bool:
-        """Whether owner and reader may differ."""
-        return self.owner.find() is not self.lent.find()
 
 
 def lend_to(it: Interpreter, value: Abstract, place: ast.expr | None, when: Reading, frame: Frame) -> Abstract:

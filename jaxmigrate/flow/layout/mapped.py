@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from jaxmigrate.flow.guards import is_tried
-from jaxmigrate.flow.layout import bodies, devices, expressions, results
+from jaxmigrate.flow.layout import devices, results
 from jaxmigrate.flow.layout.idioms import is_none
-from jaxmigrate.flow.layout.state import Given, SiteCall
+from jaxmigrate.flow.layout.interpreter import Interpreter
+from jaxmigrate.flow.layout.model import Frame, Given, SiteCall
 from jaxmigrate.flow.layout.values import (
     NONE,
     NOTHING,
@@ -26,24 +25,17 @@ from jaxmigrate.flow.layout.values import (
     is_tracked,
     leaves_plain,
 )
-from jaxmigrate.flow.variance import Var, read
-from jaxmigrate.flow.variance.lattice import replace
-from jaxmigrate.program.sites import MappedSite, axis_of, listed, literal_of, mapped_values
-from jaxmigrate.program.values import Constant, Function, Partial, Value
-
-if TYPE_CHECKING:
-    from jaxmigrate.flow.layout.frames import Frame
-    from jaxmigrate.flow.layout.interpreter import Interpreter
-    from jaxmigrate.flow.layout.results import Place
+from jaxmigrate.program.sites import listed, literal_of
+from jaxmigrate.program.values import Function, Partial
 
 
 def make_site(it: Interpreter, node: ast.Call, frame: Frame) -> Abstract:
     """`jax.pmap(f, ...)`: f runs on devices from here on."""
-    expressions.evaluate(it, node.func, frame)
+    it.evaluate(node.func, frame)
     site = it.sites[node]
     for argument in [*node.args, *(k.value for k in node.keywords)]:
         inner = argument.value if isinstance(argument, ast.Starred) else argument
-        value = expressions.evaluate(it, inner, frame)
+        value = it.evaluate(inner, frame)
         if site.mapped is not None and argument is site.mapped.expression:
             devices.map_more(it, node, value, frame)
             devices.on_device(it, value)
@@ -105,7 +97,7 @@ def _in_place(it: Interpreter, site: ast.expr, given: Given, node: ast.expr, fra
     """
     if given.open or not given.named or not isinstance(node, ast.Call) or not it.editable(frame.module):
         return None
-    value = only_value(it, site)
+    value = results.only_value(it, site)
     bound = value.arguments if isinstance(value, Partial) else ()
     function = value.callee if isinstance(value, Partial) else value
     if not isinstance(function, Function) or (isinstance(value, Partial) and not value.is_by_name):
@@ -126,7 +118,7 @@ def _raises(it: Interpreter, site: ast.expr, given: Given, node: ast.expr, frame
     Where one call stands for several functions, some of them cannot be what it calls.
     """
     it.reads.add(("site", site))
-    function = only_value(it, site)
+    function = results.only_value(it, site)
     if given.open or given.named or not isinstance(function, Function) or is_tried(node, frame.module):
         return False
     if any(decorator is not site for decorator in getattr(function.node, "decorator_list", ())):
@@ -147,7 +139,7 @@ def _is_alike_by_name(it: Interpreter, site: ast.expr, index: int) -> bool:
     if isinstance(axes, tuple):
         axes = axes[index] if index < len(axes) else None
     donated = listed(mapped, "donate_argnums", it.resolver)
-    return is_first(axes) and donated is not None and index not in donated
+    return results.is_first(axes) and donated is not None and index not in donated
 
 
 def _give(
@@ -174,68 +166,3 @@ def _give(
     if ("plain", site, index) in it.variables and ("argument", site, index) in it.cells:
         reason = "is an argument for which another call passes arrays that might not be stacked"
         it.changed |= it.cells["argument", site, index].pin(Pin(reason, frame.module, node))
-
-
-def is_first(axis: object) -> bool:
-    """Whether an axis given to a map is the first one, and no truth value that equals 0."""
-    return axis == 0 and axis is not False
-
-
-def axis_of_output(it: Interpreter, site: ast.expr, place: Place) -> object:
-    """Where an output has its device axis; None where it has none, as is one value for all devices."""
-    axes = literal_of(it.sites[site], "out_axes", 0, it.resolver)
-    if not isinstance(axes, tuple):
-        return axes
-    index = place[0] if place else None
-    return axes[index] if isinstance(index, int) and index < len(axes) else ...
-
-
-def returned(it: Interpreter, site: ast.expr, given: Sequence[Var], trusting: bool = False) -> Var | None:
-    """What the function that a site maps returns, given which arguments differ between devices.
-
-    None where the function is not in sight. With `trusting` only the structure of the result counts, not its levels.
-    """
-    it.reads.add(("site", site))
-    key = (site, tuple(given), trusting)
-    functions = _functions(it, site)
-    known = it.readings.get(key)
-    if known is not None and known[0] == functions:
-        return known[1]
-    found: Var | None = None
-    mapped = it.sites[site]
-    axis = axis_of(mapped, it.resolver)
-    axes = frozenset({axis.value}) if isinstance(axis, Constant) and isinstance(axis.value, str) else frozenset()
-    names = it.by_keyword.get(site, ())
-    first = len(given) - len(names)  # below 0 where its calls do not give as many
-    if len(functions) == 1 and first >= 0 and (axes or axis is None):
-        named = dict(zip(names, given[first:], strict=True))
-        outer = axes or frozenset({" unnamed "})
-        found = read(functions[0], given[:first], outer, it.resolver, named, trusting=trusting, local=True).returned
-        if found.parts is None and bodies.gives_pair(functions[0], it.resolver):
-            found = replace(found, parts=(found, found))
-    it.readings[key] = (functions, found)
-    return found
-
-
-def shape_of(it: Interpreter, site: ast.expr, count: int) -> Var | None:
-    """The structure of what a mapped function returns."""
-    trees = [("tree", site, index) in it.variables for index in range(count)]
-    return returned(it, site, [Var(kind="unknown" if tree else "array") for tree in trees], trusting=True)
-
-
-def only_value(it: Interpreter, site: ast.expr) -> Value | None:
-    """The one function that a site maps; None where it may be one of several."""
-    functions = _functions(it, site)
-    return functions[0] if len(functions) == 1 else None
-
-
-def _functions(it: Interpreter, site: ast.expr) -> tuple[Value, ...]:
-    """What a site maps, as the interpreter saw it, else as the resolver does."""
-    mapped: MappedSite = it.sites[site]
-    values = mapped_values(mapped, it.resolver)
-    seen = it.mapped.get(site)
-    if isinstance(seen, Func) and all(isinstance(item, Function) for item in seen.items):
-        functions = tuple(item for item in seen.in_order() if isinstance(item, Function))
-        if len(values) != 1 or not isinstance(values[0], Function):
-            return functions if len(functions) == 1 or len(values) != 1 else values
-    return values

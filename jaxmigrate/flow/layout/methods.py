@@ -10,20 +10,16 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
-from jaxmigrate.flow.layout import classes, devices, expressions, mapped, survey
-from jaxmigrate.flow.layout.state import Given
+from jaxmigrate.flow.layout import classes, devices, mapped, survey
+from jaxmigrate.flow.layout.interpreter import Interpreter
+from jaxmigrate.flow.layout.model import Frame, Given
 from jaxmigrate.flow.layout.values import Abstract, Func, MethodSite, Obj, Pin, Site, func
 from jaxmigrate.program.library import named
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import is_static
 from jaxmigrate.program.sites import listed
 from jaxmigrate.program.values import Class, Function
-
-if TYPE_CHECKING:
-    from jaxmigrate.flow.layout.frames import Frame
-    from jaxmigrate.flow.layout.interpreter import Interpreter
 
 Def = ast.FunctionDef | ast.AsyncFunctionDef
 LOOKUPS = frozenset({"__getattribute__", "__class_getitem__", "__init_subclass__", "__set_name__"})
@@ -38,7 +34,7 @@ LOOKERS = named("looker")
 def define(it: Interpreter, node: Def, frame: Frame) -> None:
     """A def of a class body, which its objects find by its name."""
     for decorator in node.decorator_list:
-        expressions.evaluate(it, decorator, frame)
+        it.evaluate(decorator, frame)
     sites = [d for d in node.decorator_list if d in it.sites]
     for site in sites:
         value = func(Function(frame.module, node))

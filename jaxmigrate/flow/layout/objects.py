@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from jaxmigrate.flow.layout import bodies, classes, survey
+from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.program.library import valued
 from jaxmigrate.program.values import Class, External, Function
-
-if TYPE_CHECKING:
-    from jaxmigrate.flow.layout.interpreter import Interpreter
 
 REPLACES = frozenset({"replace", "_replace"})
 MAKES_ANOTHER = REPLACES | {"create"}  # of flax's TrainState

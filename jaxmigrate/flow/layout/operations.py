@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 from jaxmigrate.flow.layout import survey
 from jaxmigrate.flow.layout.buffers import is_written
 from jaxmigrate.flow.layout.idioms import REPLICATES, UNREPLICATE, Idiom, Kind
-from jaxmigrate.flow.layout.state import Op
+from jaxmigrate.flow.layout.interpreter import Interpreter
+from jaxmigrate.flow.layout.model import Frame, Op
 from jaxmigrate.flow.layout.values import (
     NOTHING,
     PLAIN,
@@ -32,10 +32,6 @@ from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.scopes import Binding
 from jaxmigrate.program.trees import ANY_TREE_MAPS
 from jaxmigrate.program.values import Class, External, Function
-
-if TYPE_CHECKING:
-    from jaxmigrate.flow.layout.frames import Frame
-    from jaxmigrate.flow.layout.interpreter import Interpreter
 
 SCALARS = named("scalar")
 FETCHES = named("scalar", "fetches", "host-number")

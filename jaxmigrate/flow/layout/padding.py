@@ -8,16 +8,11 @@ slices together, unless it is told that it is no batch. Source: flax/jax_utils.p
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
 
-from jaxmigrate.flow.layout import calls
-from jaxmigrate.flow.layout.state import Given
+from jaxmigrate.flow.layout.interpreter import Interpreter
+from jaxmigrate.flow.layout.model import Frame, Given, given_of
 from jaxmigrate.flow.layout.values import NOTHING, PLAIN, Abstract, Func, Nothing, Padded, Pin, Ref, func, same
 from jaxmigrate.program.library import the
-
-if TYPE_CHECKING:
-    from jaxmigrate.flow.layout.frames import Frame
-    from jaxmigrate.flow.layout.interpreter import Interpreter
 
 PADS = the("pads")
 OPTIONS = frozenset({"static_argnums", "static_argnames", "static_return"})
@@ -62,7 +57,7 @@ def call(it: Interpreter, made: ast.Call, given: Given, node: ast.expr, frame: F
         value if index in static else _sliced(it, value, made, index, node, frame)
         for index, value in enumerate(given.positional)
     ]
-    result = calls.call_value(it, inner, calls.given_of(values), node, frame)
+    result = it.call_value(inner, given_of(values), node, frame)
     if is_static_return:
         return result
     it.pin_all([result], WHY_NOT, node, frame.module)

@@ -10,17 +10,14 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 from jaxmigrate.flow.guards import is_tried
 from jaxmigrate.flow.layout import survey
+from jaxmigrate.flow.layout.interpreter import Interpreter
+from jaxmigrate.flow.layout.model import Frame
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import is_classmethod, is_static
 from jaxmigrate.program.values import Class, Function
-
-if TYPE_CHECKING:
-    from jaxmigrate.flow.layout.frames import Frame
-    from jaxmigrate.flow.layout.interpreter import Interpreter
 
 LEAVING = (ast.Return, ast.Raise, ast.Break, ast.Continue, ast.Yield, ast.YieldFrom, ast.Await, ast.Try, ast.TryStar)
 HIDING = (*LEAVING, ast.With, ast.AsyncWith, ast.Delete, ast.Global, ast.Nonlocal, ast.Import, ast.ImportFrom)

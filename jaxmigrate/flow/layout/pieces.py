@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from jaxmigrate.flow.layout import operations
+from jaxmigrate.flow.layout.interpreter import Interpreter
+from jaxmigrate.flow.layout.model import Frame
 from jaxmigrate.flow.layout.values import (
     NOTHING,
     PLAIN,
@@ -24,10 +26,6 @@ from jaxmigrate.flow.layout.values import (
     is_tracked,
     leaves_plain,
 )
-
-if TYPE_CHECKING:
-    from jaxmigrate.flow.layout.frames import Frame
-    from jaxmigrate.flow.layout.interpreter import Interpreter
 
 MIXED_TREE = "is part of a tree whose other arrays might not be stacked"
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
-from enum import IntEnum
-from typing import TYPE_CHECKING, NamedTuple
 
 from jaxmigrate.flow.layout import survey
 from jaxmigrate.flow.layout.idioms import is_generator
+from jaxmigrate.flow.layout.interpreter import Interpreter
+from jaxmigrate.flow.layout.model import Given, Reading, Use
 from jaxmigrate.flow.layout.objects import REPLACES
 from jaxmigrate.flow.layout.onlookers import ROUND_NAMES
 from jaxmigrate.flow.layout.values import Ref
@@ -24,10 +24,6 @@ from jaxmigrate.program.resolve import own_statements
 from jaxmigrate.program.scopes import Scope
 from jaxmigrate.program.values import Application, External, Function, Value
 
-if TYPE_CHECKING:
-    from jaxmigrate.flow.layout.interpreter import Interpreter
-    from jaxmigrate.flow.layout.state import Given
-
 READERS = starting("reads")
 READING_BUILTINS = named("reads")
 READING_METHODS = frozenset(
@@ -36,26 +32,6 @@ READING_METHODS = frozenset(
 )
 SHARING = named("shares")  # their results hold what they are given
 FACTS = frozenset({"dtype", "itemsize", "nbytes", "ndim", "shape", "size", "weak_type"})  # of an array
-
-
-class Reading(IntEnum):
-    """When a function reads what it is given, if that is all that it does with it."""
-
-    KEEPS = 0  # it does something else
-    LATER = 1  # a function that it makes may read it at any time
-    AT_ONCE = 2  # before it returns
-
-
-class Use(NamedTuple):
-    """When something is read, and whether what is made of it goes back to who called."""
-
-    when: Reading
-    given_back: bool = False
-
-    @property
-    def only(self) -> Reading:
-        """When it is read by a function that does nothing else with it: one that gives it back does."""
-        return Reading.KEEPS if self.given_back else self.when
 
 
 KEPT = Use(Reading.KEEPS)

@@ -7,10 +7,11 @@ something else in its place, nothing that it computes is proven.
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
 
 from jaxmigrate.flow.axes import last_name
 from jaxmigrate.flow.layout import survey
+from jaxmigrate.flow.layout.interpreter import Interpreter
+from jaxmigrate.flow.layout.model import Frame, Given
 from jaxmigrate.flow.layout.values import (
     PLAIN,
     Abstract,
@@ -29,11 +30,6 @@ from jaxmigrate.flow.layout.values import (
 from jaxmigrate.flow.variance.library import change
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.values import Class, Function, ModuleValue, Partial
-
-if TYPE_CHECKING:
-    from jaxmigrate.flow.layout.frames import Frame
-    from jaxmigrate.flow.layout.interpreter import Interpreter
-    from jaxmigrate.flow.layout.state import Given
 
 TOLD = frozenset({"__doc__", "__name__", "__qualname__"})  # what a function says of itself, and does not depend on
 INTERPRETED = frozenset(  # the libraries whose functions are known by name

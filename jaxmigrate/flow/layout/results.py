@@ -7,17 +7,15 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, TypeAlias
 
-from jaxmigrate.flow.layout import bodies, classes, mapped
-from jaxmigrate.flow.layout.values import NOTHING, PLAIN, Abstract, Nothing, Ref, Tup
-from jaxmigrate.flow.variance import Var
-from jaxmigrate.program.values import Class, Instance
-
-if TYPE_CHECKING:
-    from jaxmigrate.flow.layout.interpreter import Interpreter
-
-Place: TypeAlias = tuple[int | str, ...]
+from jaxmigrate.flow.layout import bodies, classes
+from jaxmigrate.flow.layout.interpreter import Interpreter
+from jaxmigrate.flow.layout.model import Place
+from jaxmigrate.flow.layout.values import NOTHING, PLAIN, Abstract, Func, Nothing, Ref, Tup
+from jaxmigrate.flow.variance import Var, read
+from jaxmigrate.flow.variance.lattice import replace
+from jaxmigrate.program.sites import MappedSite, axis_of, literal_of, mapped_values
+from jaxmigrate.program.values import Class, Constant, Function, Instance, Value
 
 
 def outputs(it: Interpreter, site: ast.expr, count: int) -> Abstract:
@@ -37,7 +35,7 @@ def outputs(it: Interpreter, site: ast.expr, count: int) -> Abstract:
 
 def _part(it: Interpreter, site: ast.expr, place: Place, shape: Var | None, found: Mapping[Place, Class]) -> Abstract:
     if place not in found:
-        return PLAIN if mapped.axis_of_output(it, site, place) is None else Ref(it.cell("output", site, place), shape)
+        return PLAIN if axis_of_output(it, site, place) is None else Ref(it.cell("output", site, place), shape)
     names = tuple(it.resolver.declared_fields(found[place]))
     fields = (shape.fields if shape is not None else None) or {}
     return Tup(tuple(Ref(it.cell("output", site, (*place, name)), fields.get(name)) for name in names), names)
@@ -118,7 +116,75 @@ def parts_of(it: Interpreter, site: ast.expr, count: int) -> int | None:
 
 def _structure(it: Interpreter, site: ast.expr, count: int) -> tuple[Var | None, tuple[Var, ...] | None]:
     """What a mapped function returns, and its parts where that is certainly a tuple, and no list."""
-    shape = mapped.shape_of(it, site, count)
-    function = mapped.only_value(it, site) if shape is not None and shape.parts is not None else None
+    shape = shape_of(it, site, count)
+    function = only_value(it, site) if shape is not None and shape.parts is not None else None
     is_tuple = function is not None and bodies.returns_tuple(function, it.resolver)
     return shape, shape.parts if shape is not None and is_tuple else None
+
+
+# What the function that a site maps returns
+
+
+def is_first(axis: object) -> bool:
+    """Whether an axis given to a map is the first one, and no truth value that equals 0."""
+    return axis == 0 and axis is not False
+
+
+def axis_of_output(it: Interpreter, site: ast.expr, place: Place) -> object:
+    """Where an output has its device axis; None where it has none, as is one value for all devices."""
+    axes = literal_of(it.sites[site], "out_axes", 0, it.resolver)
+    if not isinstance(axes, tuple):
+        return axes
+    index = place[0] if place else None
+    return axes[index] if isinstance(index, int) and index < len(axes) else ...
+
+
+def returned(it: Interpreter, site: ast.expr, given: Sequence[Var], trusting: bool = False) -> Var | None:
+    """What the function that a site maps returns, given which arguments differ between devices.
+
+    None where the function is not in sight. With `trusting` only the structure of the result counts, not its levels.
+    """
+    it.reads.add(("site", site))
+    key = (site, tuple(given), trusting)
+    functions = _functions(it, site)
+    known = it.readings.get(key)
+    if known is not None and known[0] == functions:
+        return known[1]
+    found: Var | None = None
+    mapped = it.sites[site]
+    axis = axis_of(mapped, it.resolver)
+    axes = frozenset({axis.value}) if isinstance(axis, Constant) and isinstance(axis.value, str) else frozenset()
+    names = it.by_keyword.get(site, ())
+    first = len(given) - len(names)  # below 0 where its calls do not give as many
+    if len(functions) == 1 and first >= 0 and (axes or axis is None):
+        named = dict(zip(names, given[first:], strict=True))
+        outer = axes or frozenset({" unnamed "})
+        found = read(functions[0], given[:first], outer, it.resolver, named, trusting=trusting, local=True).returned
+        if found.parts is None and bodies.gives_pair(functions[0], it.resolver):
+            found = replace(found, parts=(found, found))
+    it.readings[key] = (functions, found)
+    return found
+
+
+def shape_of(it: Interpreter, site: ast.expr, count: int) -> Var | None:
+    """The structure of what a mapped function returns."""
+    trees = [("tree", site, index) in it.variables for index in range(count)]
+    return returned(it, site, [Var(kind="unknown" if tree else "array") for tree in trees], trusting=True)
+
+
+def only_value(it: Interpreter, site: ast.expr) -> Value | None:
+    """The one function that a site maps; None where it may be one of several."""
+    functions = _functions(it, site)
+    return functions[0] if len(functions) == 1 else None
+
+
+def _functions(it: Interpreter, site: ast.expr) -> tuple[Value, ...]:
+    """What a site maps, as the interpreter saw it, else as the resolver does."""
+    mapped: MappedSite = it.sites[site]
+    values = mapped_values(mapped, it.resolver)
+    seen = it.mapped.get(site)
+    if isinstance(seen, Func) and all(isinstance(item, Function) for item in seen.items):
+        functions = tuple(item for item in seen.in_order() if isinstance(item, Function))
+        if len(values) != 1 or not isinstance(values[0], Function):
+            return functions if len(functions) == 1 or len(values) != 1 else values
+    return values

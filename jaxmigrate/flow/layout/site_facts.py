@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from jaxmigrate.flow.layout import mapped, results
+from jaxmigrate.flow.layout import results
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.values import Pin, describe
 from jaxmigrate.flow.variance import loaded_beside
@@ -84,7 +84,7 @@ class SiteFacts:
         """Whether each output has its device axis in front, or none."""
         axes = literal_of(self.it.sites[node], "out_axes", 0, self.it.resolver)
         each = axes if isinstance(axes, tuple) else (axes,)
-        if not all(axis is None or mapped.is_first(axis) for axis in each):
+        if not all(axis is None or results.is_first(axis) for axis in each):
             return False
         return each is not axes or results.parts_of(self.it, node, self.counts[node]) == len(each)
 

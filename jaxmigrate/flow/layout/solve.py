@@ -7,15 +7,14 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import cast
 
-from jaxmigrate.flow.layout import advice, bodies, mapped, operations, results
+from jaxmigrate.flow.layout import advice, bodies, operations, results
 from jaxmigrate.flow.layout.advice import NOT_ONE
 from jaxmigrate.flow.layout.aligned import aligned, marked
 from jaxmigrate.flow.layout.choices import Choice, Layouts, Name, OpChoice, Outputs, SiteChoice, Squeeze
 from jaxmigrate.flow.layout.groups import REPLICABLE, SLICED, SPLIT_FIELD, Groups
 from jaxmigrate.flow.layout.interpreter import Interpreter
+from jaxmigrate.flow.layout.model import Op, Place
 from jaxmigrate.flow.layout.numbers import gives_number
-from jaxmigrate.flow.layout.results import Place
-from jaxmigrate.flow.layout.state import Op
 from jaxmigrate.flow.layout.values import Cell, Pin, describe
 from jaxmigrate.flow.variance import Level, Var
 from jaxmigrate.flow.variance.lattice import OTHERS, Cause, field_of
@@ -140,7 +139,7 @@ class Solver(Groups):
             return False
         if self.named[node]:
             return False
-        if any(mapped.axis_of_output(self.it, node, place) is None for place in self.places[node]):
+        if any(results.axis_of_output(self.it, node, place) is None for place in self.places[node]):
             return False
         outputs = [cell.find() for cell in self._outputs(node) if cell is not None and self._layout(cell) is not None]
         return any(map(self._is_result, outputs))
@@ -207,7 +206,7 @@ class Solver(Groups):
         self.assumed.pop((node, index), None)
         why = self._declared_equal(node, index)
         if why is None and self.it.trust.likely and part.level != Level.YES:
-            shape = mapped.returned(self.it, node, self._given(node), trusting=True)
+            shape = results.returned(self.it, node, self._given(node), trusting=True)
             trusted = results.parts_at(shape, self.places[node], self.named[node])[index]
             if trusted is not None and trusted.level == Level.NO:
                 why = self._stored(part.cause, node, index)
@@ -223,7 +222,7 @@ class Solver(Groups):
         cell, name = self._outputs(node)[index], self._result_name(node, index)
         if cell in self.it.equal:
             return self.it.equal[cell]
-        function = mapped.only_value(self.it, node)
+        function = results.only_value(self.it, node)
         if not isinstance(function, Function) or not name:
             return None
         names = self.it.trust.names_of(function)
@@ -235,7 +234,7 @@ class Solver(Groups):
 
     def _result_name(self, node: ast.expr, index: int) -> str:
         """What a declaration calls an output: `train.step[0]`; empty where the function has no name."""
-        function = mapped.only_value(self.it, node)
+        function = results.only_value(self.it, node)
         if not isinstance(function, Function) or isinstance(function.node, ast.Lambda):
             return ""
         return f"{self.it.trust.names_of(function)[0]}{_index(self.places[node][index])}"
@@ -279,7 +278,7 @@ class Solver(Groups):
     def _unmapped(self, node: ast.expr, parts: Sequence[Var | None]) -> list[Var | None]:
         """The outputs of a site that have no device axis: one value for all devices."""
         pairs = zip(parts, self.places[node], strict=True)
-        return [part for part, place in pairs if mapped.axis_of_output(self.it, node, place) is None]
+        return [part for part, place in pairs if results.axis_of_output(self.it, node, place) is None]
 
     def _drop_parts(self, cell: Cell | None, part: Var, node: ast.expr, index: int) -> bool:
         """The fields of an output that may differ between devices, all of it where they cannot be told apart."""
@@ -314,7 +313,7 @@ class Solver(Groups):
             return ""
         pairs = zip(given, reasons, strict=True)
         hoped = [replace_var(one, level=Level.NO, fields=None) if why else one for one, why in pairs]
-        part = results.parts_at(mapped.returned(self.it, node, hoped), self.places[node], self.named[node])[index]
+        part = results.parts_at(results.returned(self.it, node, hoped), self.places[node], self.named[node])[index]
         if part is None or (field_of(part, name) if name else part).level != Level.NO:
             return ""
         return next(why for why in reasons if why)
@@ -423,7 +422,7 @@ class Solver(Groups):
         return replace(choice, fields=fields, method=self._method(cell.find()), of=self._of(cell, node))
 
     def _output_choice(self, node: ast.expr, place: Place, module: Module) -> Choice:
-        if mapped.axis_of_output(self.it, node, place) is None:
+        if results.axis_of_output(self.it, node, place) is None:
             return Choice("broadcast")
         cell = self.it.cells.get(("output", node, place))
         layout = self._layout(cell)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeAlias
 
-from jaxmigrate.flow.layout.idioms import Idioms, Kind, is_generator
+from jaxmigrate.flow.layout.idioms import Idioms, is_generator
+from jaxmigrate.flow.layout.model import Env, Given, Key, Loan, Op, SiteCall, Use
 from jaxmigrate.flow.layout.values import (
     NOTHING,
     PLAIN,
@@ -45,75 +44,7 @@ from jaxmigrate.program.sites import MappedSite
 from jaxmigrate.program.trust import Assumption
 from jaxmigrate.program.values import Class, Function
 
-if TYPE_CHECKING:
-    from jaxmigrate.flow.layout.loans import Loan
-    from jaxmigrate.flow.layout.reading import Use
-
-Key: TypeAlias = tuple[object, ...]
-Env: TypeAlias = dict[str, Abstract]
 OF_CLASSES = frozenset({"attribute", "class attribute"})  # what variables are, by the family of their object's class
-
-
-@dataclass(slots=True, eq=False)
-class Op:
-    """An expression that makes a stacked array or takes one apart; its text changes with the layout of `cell`.
-
-    `form` says how it is written; `fetched` that the result goes to the host and nowhere else; `sorts` that it puts the
-    keys of a dictionary in another order, as all that maps over trees does.
-    """
-
-    kind: Kind
-    module: Module
-    node: ast.expr
-    operand: ast.expr
-    cell: Cell
-    form: str = ""
-    fetched: bool = False
-    sorts: bool = False
-
-    @property
-    def is_numpys(self) -> bool:
-        """Whether it makes an array of numpy's, which is no array on devices yet."""
-        return self.kind == "replicate" and self.form.startswith("numpy.")
-
-
-@dataclass(slots=True, eq=False)
-class SiteCall:
-    """A call of a mapped function, with what it is given by position, and after it by keyword."""
-
-    site: ast.expr
-    module: Module
-    node: ast.Call
-    arguments: list[Abstract]
-
-
-@dataclass(frozen=True, slots=True)
-class Given:
-    """The arguments of a call as the interpreter sees them; `open` where a star hides some of them.
-
-    The first `sure` positional ones, and those by name but for "**", stand where they are all the same. `places` are
-    the expressions that stand for arguments of their own, by position and by name.
-    """
-
-    positional: tuple[Abstract, ...]
-    named: Mapping[str, Abstract]
-    open: bool = False
-    sure: int = 0
-    places: Mapping[int | str, ast.expr] = field(default_factory=dict)
-
-    def is_like(self, other: Given) -> bool:
-        """Whether others are the same as far as the fixpoint is concerned."""
-        alike = len(self.positional) == len(other.positional) and self.named.keys() == other.named.keys()
-        return (
-            alike
-            and self.open == other.open
-            and all(map(same, self.positional, other.positional))
-            and all(same(value, other.named[name]) for name, value in self.named.items())
-        )
-
-    def everything(self) -> list[Abstract]:
-        """All of them."""
-        return [*self.positional, *self.named.values()]
 
 
 class State:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
 from jaxmigrate.flow.layout import (
     assignments,
@@ -19,14 +18,11 @@ from jaxmigrate.flow.layout import (
     frames,
     pieces,
 )
-from jaxmigrate.flow.layout.frames import Frame
-from jaxmigrate.flow.layout.state import Env
+from jaxmigrate.flow.layout.interpreter import Interpreter
+from jaxmigrate.flow.layout.model import Env, Frame
 from jaxmigrate.flow.layout.values import NONE, NOTHING, PLAIN, Abstract, Func, Nothing, Pin, Ref, Seq, func, same
 from jaxmigrate.program.library import named, starting
 from jaxmigrate.program.values import Class, External, Member
-
-if TYPE_CHECKING:
-    from jaxmigrate.flow.layout.interpreter import Interpreter
 
 LEAVING = named("leaves")
 PASSING = starting("passes")
@@ -63,20 +59,20 @@ def _run(it: Interpreter, node: ast.stmt, frame: Frame) -> None:  # noqa: C901
     """Runs one statement."""
     match node:
         case ast.Expr(value=value):
-            expressions.evaluate(it, value, frame)
+            it.evaluate(value, frame)
             if isinstance(value, ast.Call) and _leaves(it, value, frame):
                 frame.env = None
         case ast.Assign(targets=targets, value=value):
-            result = expressions.evaluate(it, value, frame)
+            result = it.evaluate(value, frame)
             for target in targets:
                 assignments.assign(it, target, result, node, frame)
         case ast.AnnAssign(target=target, value=value):
             if value is not None:
-                assignments.assign(it, target, expressions.evaluate(it, value, frame), node, frame)
+                assignments.assign(it, target, it.evaluate(value, frame), node, frame)
         case ast.AugAssign():
             _augmented(it, node, frame)
         case ast.Return(value=value):
-            result = expressions.evaluate(it, value, frame) if value is not None else NONE
+            result = it.evaluate(value, frame) if value is not None else NONE
             if frame.function is not None:
                 it.returned(frame.function.node, result, node, frame)
             frame.env = None
@@ -92,7 +88,7 @@ def _run(it: Interpreter, node: ast.stmt, frame: Frame) -> None:  # noqa: C901
             _loop(it, node, frame)
         case ast.With(items=items, body=body) | ast.AsyncWith(items=items, body=body):
             for item in items:
-                context = expressions.evaluate(it, item.context_expr, frame)
+                context = it.evaluate(item.context_expr, frame)
                 it.pin_all([context], "is used as a context manager", item.context_expr, frame.module)
                 if item.optional_vars is not None:
                     assignments.assign(it, item.optional_vars, PLAIN, node, frame)
@@ -101,7 +97,7 @@ def _run(it: Interpreter, node: ast.stmt, frame: Frame) -> None:  # noqa: C901
             _attempt(it, node, frame)
         case ast.Raise():
             for raised in filter(None, (node.exc, node.cause)):
-                it.pin_all([expressions.evaluate(it, raised, frame)], "is raised", node, frame.module)
+                it.pin_all([it.evaluate(raised, frame)], "is raised", node, frame.module)
             frame.env = None
         case ast.Break():
             _leave(frame.breaks, frame)
@@ -118,18 +114,18 @@ def _run(it: Interpreter, node: ast.stmt, frame: Frame) -> None:  # noqa: C901
         case ast.Delete(targets=targets):
             for target in targets:
                 if isinstance(target, ast.Subscript | ast.Attribute):
-                    whole = expressions.evaluate(it, target.value, frame)
+                    whole = it.evaluate(target.value, frame)
                     it.pin_all([whole] if isinstance(whole, Ref) else [], "is deleted in part", node, frame.module)
         case ast.Assert(test=test, msg=msg):
             expressions.test(it, test, frame)
             if msg is not None:
-                it.pin_all([expressions.evaluate(it, msg, frame)], "is shown", node, frame.module)
+                it.pin_all([it.evaluate(msg, frame)], "is shown", node, frame.module)
         case ast.Global() | ast.Nonlocal() | ast.Pass():
             pass
         case _:
             for child in ast.iter_child_nodes(node):
                 if isinstance(child, ast.expr):
-                    unknown = expressions.evaluate(it, child, frame)
+                    unknown = it.evaluate(child, frame)
                     it.pin_all([unknown], "is used in a statement that fix cannot follow", node, frame.module)
 
 
@@ -141,8 +137,8 @@ def _leave(stack: list[list[Env]], frame: Frame) -> None:
 
 def _augmented(it: Interpreter, node: ast.AugAssign, frame: Frame) -> None:
     """`x += y`: on a list that the program fills, an extension; on arrays, arithmetic."""
-    before = expressions.evaluate(it, node.target, frame)
-    value = expressions.evaluate(it, node.value, frame)
+    before = it.evaluate(node.target, frame)
+    value = it.evaluate(node.value, frame)
     if isinstance(before, Seq) and isinstance(node.op, ast.Add):
         it.fill(before.box, pieces.element(it, value, node, frame), node, frame.module)
         return
@@ -166,7 +162,7 @@ def _loop(it: Interpreter, node: ast.For | ast.AsyncFor | ast.While, frame: Fram
     """Runs a loop's body until what it starts from no longer changes."""
     item: Abstract = NOTHING
     if not isinstance(node, ast.While):
-        item = pieces.element(it, expressions.evaluate(it, node.iter, frame), node.iter, frame)
+        item = pieces.element(it, it.evaluate(node.iter, frame), node.iter, frame)
     exits: list[Env] = []
     for _ in range(12):
         head = dict(frame.env) if frame.env is not None else None
@@ -212,7 +208,7 @@ def _attempt(it: Interpreter, node: ast.Try | ast.TryStar, frame: Frame) -> None
     for handler in node.handlers:
         frame.env = dict(reached or {})
         if handler.type is not None:
-            expressions.evaluate(it, handler.type, frame)
+            it.evaluate(handler.type, frame)
         if handler.name:
             frames.assign_name(it, handler.name, PLAIN, handler, frame)
         block(it, handler.body, frame)
@@ -249,7 +245,7 @@ def _may_suppress(it: Interpreter, node: ast.expr, frame: Frame) -> bool:
 
 def _match(it: Interpreter, node: ast.Match, frame: Frame) -> None:
     """A match: what it takes apart is not followed."""
-    subject = expressions.evaluate(it, node.subject, frame)
+    subject = it.evaluate(node.subject, frame)
     it.pin_all([subject], "is unpacked by a match statement", node.subject, frame.module)
     start = frame.env
     after = dict(start) if start is not None else None
@@ -270,7 +266,7 @@ def _define_class(it: Interpreter, node: ast.ClassDef, frame: Frame) -> None:
     """Runs a class body, whose names are attributes of its objects."""
     frames.capture(it, node, frame)
     for expression in [*node.decorator_list, *node.bases, *(k.value for k in node.keywords)]:
-        value = expressions.evaluate(it, expression, frame)
+        value = it.evaluate(expression, frame)
         it.pin_all([value] if not isinstance(value, Func) else [], "is a base", expression, frame.module)
     cls = Class(frame.module, node)
     frames.assign_name(it, node.name, func(cls), node, frame)

@@ -4,31 +4,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
+from jaxmigrate.flow.layout.interpreter import Interpreter
+from jaxmigrate.flow.layout.model import Survey
 from jaxmigrate.program.values import Class
-
-if TYPE_CHECKING:
-    from jaxmigrate.flow.layout.interpreter import Interpreter
-
-
-@dataclass(frozen=True, slots=True)
-class Survey:
-    """The classes of so many modules: names of methods, of computed and assigned attributes, families by root.
-
-    `declared` are the annotated names of classes, with the lines that declare them; `measured` are the classes that
-    say themselves whether their objects are true; `holders` are remembered.
-    """
-
-    modules: int
-    methods: set[str]
-    properties: set[str]
-    assigned: set[str]
-    families: dict[ast.ClassDef, list[Class]]
-    declared: dict[str, list[ast.AnnAssign]]
-    measured: list[Class]
-    holders: dict[tuple[ast.ClassDef, str], list[Class]] = field(default_factory=dict)
 
 
 def _survey(it: Interpreter) -> Survey:

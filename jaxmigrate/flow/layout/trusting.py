@@ -8,20 +8,15 @@ from __future__ import annotations
 
 import ast
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from jaxmigrate.flow.layout import loans, operations
 from jaxmigrate.flow.layout.idioms import Idiom, Kind
-from jaxmigrate.flow.layout.reading import Reading
-from jaxmigrate.flow.layout.state import Given
+from jaxmigrate.flow.layout.interpreter import Interpreter
+from jaxmigrate.flow.layout.model import Frame, Given, Reading
 from jaxmigrate.flow.layout.values import Abstract, Dct, Nothing, Ref, Tup, is_tracked
 from jaxmigrate.program.declarations import Kind as Declared
 from jaxmigrate.program.trust import Assumption
 from jaxmigrate.program.values import Application, External, Function
-
-if TYPE_CHECKING:
-    from jaxmigrate.flow.layout.frames import Frame
-    from jaxmigrate.flow.layout.interpreter import Interpreter
 
 # These do more with what they are given than to read it, and are known one by one.
 PYTHONS = frozenset({"builtins", "ctypes", "functools", "gc", "inspect", "operator", "sys", "types"})

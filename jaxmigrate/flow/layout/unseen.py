@@ -10,17 +10,14 @@ import ast
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from jaxmigrate.flow.layout import methods
+from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.onlookers import ROUND_NAMES
 from jaxmigrate.flow.layout.values import Abstract, Pin, is_tracked
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.scopes import FunctionNode
 from jaxmigrate.program.values import Class, Function
-
-if TYPE_CHECKING:
-    from jaxmigrate.flow.layout.interpreter import Interpreter
 
 FRAME_ATTRIBUTES = frozenset({"f_locals", "f_globals", "__globals__", "f_back", "gi_frame"})
 NO_HOOKS = frozenset({"__init__", "__call__", "__repr__", "__str__", "__hash__", "__len__"})  # called in sight, or bare

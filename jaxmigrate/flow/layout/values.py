@@ -11,14 +11,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
+from jaxmigrate.flow.variance import Var
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.trust import Assumption
 from jaxmigrate.program.values import Class, Function
-
-if TYPE_CHECKING:
-    from jaxmigrate.flow.variance import Var
 
 
 @dataclass(frozen=True, slots=True)

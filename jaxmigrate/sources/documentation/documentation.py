@@ -9,7 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from jaxmigrate.records import record, replace
-from jaxmigrate.sources.decoding import Located, SourceError, SourceFile, decode
+from jaxmigrate.sources.containers import Located
+from jaxmigrate.sources.decoding import SourceError, SourceFile, decode_text
 from jaxmigrate.sources.documentation.blocks import SUFFIXES, Block, Line, find_blocks
 from jaxmigrate.sources.notebooks.joining import Joined, TornError, join, lines_named
 from jaxmigrate.sources.notebooks.scanning import lines_of
@@ -136,7 +137,7 @@ def read_documentation(
 
 
 def _decoded(raw: bytes, name: str, path: Path) -> SourceFile:
-    return decode(raw, name, path if path.suffix == ".py" else None)
+    return decode_text(raw, name, path if path.suffix == ".py" else None)
 
 
 def _blocks(text: str, path: Path | None, group: int | None = None) -> list[Block]:

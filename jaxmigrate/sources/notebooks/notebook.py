@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from jaxmigrate.records import record
-from jaxmigrate.sources.decoding import Located, SourceError, SourceFile
+from jaxmigrate.sources.containers import Located
+from jaxmigrate.sources.decoding import SourceError, SourceFile
 from jaxmigrate.sources.notebooks.document import Document, DocumentError, Span, content_of, read_document, spans_of
 from jaxmigrate.sources.notebooks.joining import Joined, TornError, join
 from jaxmigrate.sources.notebooks.splicing import spliced

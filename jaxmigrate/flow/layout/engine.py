@@ -1,0 +1,111 @@
+"""Runs the bodies of modules and functions on abstract values, again and again, until nothing changes any more.
+
+Local names are followed in the order of the statements, so that `state = replicate(state)` gives a new value; names
+that some other function reads, attributes, parameters and results are one value each for the whole program. Here, and
+nowhere below, the transfer functions of all kinds of nodes come together.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from jaxmigrate.flow.layout import assignments, calls, expressions, frames, leading, replaced, statements, unseen
+from jaxmigrate.flow.layout.interpreter import Interpreter, Transfers
+from jaxmigrate.flow.layout.model import Frame
+from jaxmigrate.flow.layout.values import NONE
+from jaxmigrate.program.modules import Module
+from jaxmigrate.program.scopes import all_parameters
+from jaxmigrate.program.values import Function
+
+MOST_PASSES = 1000
+MOST_RUNS = 60_000  # bodies interpreted, some minutes' worth
+TRANSFERS = Transfers(
+    {**expressions.TRANSFERS, ast.Call: calls.call},
+    expressions.other,
+    calls.call_value,
+    calls.call_function,
+    assignments.assign,
+)
+
+
+def follow(it: Interpreter) -> bool:
+    """Interprets everything until nothing changes; says whether that came to an end."""
+    before: set[object] = set()
+    for _ in range(MOST_PASSES):
+        if it.runs > MOST_RUNS:
+            return False
+        it.changed = False
+        it.dirty = set()
+        for module in list(it.modules):
+            _again(it, module, before)
+        for function in list(it.functions.values()):
+            for context in list(it.contexts.get(function.node, (None,))):
+                _again(it, function, before, context)
+        before = it.dirty
+        if not it.changed:
+            names = _join_onlookers(it)
+            if not it.changed:
+                unseen.start_uncalled(it, names)
+            if not it.changed:
+                unseen.sweep(it)
+        if not it.changed and it.final:
+            return True
+        if not it.changed:
+            it.final = True
+            it.units.clear()
+    return False
+
+
+def _join_onlookers(it: Interpreter) -> set[str]:
+    """Takes in modules that can reach what is stacked, by names that it gives, or change what it depends on."""
+    names, holders = leading.leading_names(it)
+    joined = {m.path for m in it.modules}
+    for module in it.onlookers.naming(joined, holders):
+        it.join_module(module)
+    for module in it.onlookers.replacing(joined):
+        replaced.note_in(it, module)
+    unseen.use_from_unread(it)
+    return names
+
+
+def _again(it: Interpreter, unit: Module | Function, before: set[object], context: ast.Call | None = None) -> None:
+    """Runs a module or a function unless nothing that it read has changed."""
+    units = it.units.setdefault(unit.tree if isinstance(unit, Module) else unit.node, {})
+    known = units.get(context)
+    if known is not None and known.isdisjoint(before) and known.isdisjoint(it.dirty):
+        return
+    it.runs += 1
+    it.reads = set()
+    if isinstance(unit, Module):
+        _module_body(it, unit)
+    else:
+        _function_body(it, unit, context)
+    units[context] = it.reads
+
+
+# Bodies
+
+
+def _module_body(it: Interpreter, module: Module) -> None:
+    """Runs a module's own statements."""
+    frame = Frame(module, module.table.root, None, {})
+    statements.block(it, module.tree.body, frame)
+
+
+def _function_body(it: Interpreter, function: Function, context: ast.Call | None) -> None:
+    """Runs a function with what its callers give it, or one call of them."""
+    node, module = function.node, function.module
+    scope = module.table.own_scope[node]
+    frame = Frame(module, scope, function, {}, context)
+    parameters = list(all_parameters(node.args))
+    for index, parameter in enumerate(parameters):
+        value = it.load(("parameter", node, parameter.arg, context))
+        if index == 0 and (receiver := it.receiver(function)) is not None:
+            value = receiver
+        frames.assign_name(it, parameter.arg, value, parameter, frame)
+    if isinstance(node, ast.Lambda):
+        it.returned(node, it.evaluate(node.body, frame), node.body, frame)
+        return
+    statements.block(it, node.body, frame)
+    if frame.env is not None:
+        it.returned(node, NONE, node, frame)

@@ -1,0 +1,165 @@
+"""The plain data that following host code builds up: calls and their arguments, frames, operations, loans."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import NamedTuple, TypeAlias
+
+from jaxmigrate.flow.layout.idioms import Kind
+from jaxmigrate.flow.layout.values import Abstract, Cell, Pin, same
+from jaxmigrate.program.modules import Module
+from jaxmigrate.program.scopes import Scope
+from jaxmigrate.program.values import Class, Function
+
+Key: TypeAlias = tuple[object, ...]
+Env: TypeAlias = dict[str, Abstract]
+Place: TypeAlias = tuple[int | str, ...]
+
+
+@dataclass(slots=True, eq=False)
+class Op:
+    """An expression that makes a stacked array or takes one apart; its text changes with the layout of `cell`.
+
+    `form` says how it is written; `fetched` that the result goes to the host and nowhere else; `sorts` that it puts the
+    keys of a dictionary in another order, as all that maps over trees does.
+    """
+
+    kind: Kind
+    module: Module
+    node: ast.expr
+    operand: ast.expr
+    cell: Cell
+    form: str = ""
+    fetched: bool = False
+    sorts: bool = False
+
+    @property
+    def is_numpys(self) -> bool:
+        """Whether it makes an array of numpy's, which is no array on devices yet."""
+        return self.kind == "replicate" and self.form.startswith("numpy.")
+
+
+@dataclass(slots=True, eq=False)
+class SiteCall:
+    """A call of a mapped function, with what it is given by position, and after it by keyword."""
+
+    site: ast.expr
+    module: Module
+    node: ast.Call
+    arguments: list[Abstract]
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """The arguments of a call as the interpreter sees them; `open` where a star hides some of them.
+
+    The first `sure` positional ones, and those by name but for "**", stand where they are all the same. `places` are
+    the expressions that stand for arguments of their own, by position and by name.
+    """
+
+    positional: tuple[Abstract, ...]
+    named: Mapping[str, Abstract]
+    open: bool = False
+    sure: int = 0
+    places: Mapping[int | str, ast.expr] = field(default_factory=dict)
+
+    def is_like(self, other: Given) -> bool:
+        """Whether others are the same as far as the fixpoint is concerned."""
+        alike = len(self.positional) == len(other.positional) and self.named.keys() == other.named.keys()
+        return (
+            alike
+            and self.open == other.open
+            and all(map(same, self.positional, other.positional))
+            and all(same(value, other.named[name]) for name, value in self.named.items())
+        )
+
+    def everything(self) -> list[Abstract]:
+        """All of them."""
+        return [*self.positional, *self.named.values()]
+
+
+@dataclass(slots=True)
+class Frame:
+    """One function (or module or class body) while it is interpreted. `env` is None where control does not get.
+
+    `context` is the call that runs it, where each is followed by itself; `captured` are the variables of it that
+    functions read which can run by now, and `unnamed` the functions of each name that have been defined while nothing
+    had named it.
+    """
+
+    module: Module
+    scope: Scope
+    function: Function | None
+    env: Env | None
+    context: ast.Call | None = None
+    captured: set[Key] = field(default_factory=set)
+    unnamed: dict[str, list[ast.AST]] = field(default_factory=dict)
+    breaks: list[list[Env]] = field(default_factory=list)
+    continues: list[list[Env]] = field(default_factory=list)
+    reached: list[Env] = field(default_factory=list)
+
+
+def pin(reason: str, node: ast.AST, frame: Frame) -> Pin:
+    """A pin at a place in a frame's module."""
+    return Pin(reason, frame.module, node)
+
+
+def given_of(values: Sequence[Abstract]) -> Given:
+    """Positional arguments."""
+    return Given(tuple(values), {})
+
+
+class Reading(IntEnum):
+    """When a function reads what it is given, if that is all that it does with it."""
+
+    KEEPS = 0  # it does something else
+    LATER = 1  # a function that it makes may read it at any time
+    AT_ONCE = 2  # before it returns
+
+
+class Use(NamedTuple):
+    """When something is read, and whether what is made of it goes back to who called."""
+
+    when: Reading
+    given_back: bool = False
+
+    @property
+    def only(self) -> Reading:
+        """When it is read by a function that does nothing else with it: one that gives it back does."""
+        return Reading.KEEPS if self.given_back else self.when
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Loan:
+    """What the expression `place` lends: the arrays of `owner`, to a reader for which they are those of `lent`."""
+
+    place: ast.expr
+    module: Module
+    owner: Cell
+    lent: Cell
+
+    @property
+    def is_open(self) -> bool:
+        """Whether owner and reader may differ."""
+        return self.owner.find() is not self.lent.find()
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """The classes of so many modules: names of methods, of computed and assigned attributes, families by root.
+
+    `declared` are the annotated names of classes, with the lines that declare them; `measured` are the classes that
+    say themselves whether their objects are true; `holders` are remembered.
+    """
+
+    modules: int
+    methods: set[str]
+    properties: set[str]
+    assigned: set[str]
+    families: dict[ast.ClassDef, list[Class]]
+    declared: dict[str, list[ast.AnnAssign]]
+    measured: list[Class]
+    holders: dict[tuple[ast.ClassDef, str], list[Class]] = field(default_factory=dict)
