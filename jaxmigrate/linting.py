@@ -8,7 +8,6 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from jaxmigrate.config import Config, Version
 from jaxmigrate.findings import Finding, Note
@@ -23,9 +22,7 @@ from jaxmigrate.program.sites import mapped_sites
 from jaxmigrate.records import replace
 from jaxmigrate.rules import checks
 from jaxmigrate.sources import SourceError, SourceFile, error_in
-
-if TYPE_CHECKING:
-    from jaxmigrate.sources.containers import Container, Located
+from jaxmigrate.sources.containers import Container, Located
 
 
 def lint(sources: Sequence[SourceFile], config: Config) -> list[Finding]:

@@ -5,12 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from jaxmigrate.config import Config
 from jaxmigrate.program.old_names import TURN, Era, Release
-
-if TYPE_CHECKING:
-    from jaxmigrate.config import Config
 
 OLDEST: Release = (0, 6, 1)
 LOWER = (">=", "==", "~=", ">")

@@ -47,7 +47,8 @@ from jaxmigrate.program.operations import (
     SetKeyword,
     Unbind,
 )
-from jaxmigrate.sources.notebooks import CellStart, cell_starts
+from jaxmigrate.sources.containers import CellStart
+from jaxmigrate.sources.notebooks import cell_starts
 from jaxmigrate.sources.notebooks.magics import MARK
 
 OF_CALLS = SetKeyword | NameArgument | DropArgument

@@ -24,7 +24,7 @@ from jaxmigrate.program.operations import (
     Redecorate,
     ReplaceStatement,
 )
-from jaxmigrate.sources.notebooks import CellStart
+from jaxmigrate.sources.containers import CellStart
 from jaxmigrate.sources.notebooks.joining import HEADER_MARK
 
 Made: TypeAlias = list[cst.BaseStatement]

@@ -20,7 +20,7 @@ from jaxmigrate.program.operations import (
     Redecorate,
     ReplaceStatement,
 )
-from jaxmigrate.sources.notebooks import CellStart
+from jaxmigrate.sources.containers import CellStart
 
 OfStatement: TypeAlias = Before | After | ReplaceStatement | DropStatement | Enclose | First | Redecorate
 

@@ -15,16 +15,13 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from jaxmigrate.program.declarations import NOTHING_DECLARED
 from jaxmigrate.program.depth import too_deep
 from jaxmigrate.program.scopes import ScopeTable, build_scopes, walk
 from jaxmigrate.records import record
 from jaxmigrate.sources import JOINED
-
-if TYPE_CHECKING:
-    from jaxmigrate.sources.notebooks import CellStart
+from jaxmigrate.sources.containers import CellStart
 
 ROOT_MARKERS = frozenset(("pyproject.toml", "setup.py", "setup.cfg", ".git", "requirements.txt"))
 ALWAYS_EXTERNAL = frozenset({"jax", "jaxlib", "flax", "haiku", "optax", "numpy", "functools", "equinox", "chex"})

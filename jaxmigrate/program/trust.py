@@ -9,14 +9,12 @@ from __future__ import annotations
 import ast
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from jaxmigrate.program.declarations import NOTHING_DECLARED, Declarations, Kind
 from jaxmigrate.program.modules import Module
+from jaxmigrate.program.values import Class, Function
 from jaxmigrate.records import made, record
-
-if TYPE_CHECKING:
-    from jaxmigrate.program.values import Class, Function
 
 Grade = Literal["proven", "declared", "likely"]
 GRADES: tuple[Grade, ...] = ("proven", "declared", "likely")  # from the strongest on

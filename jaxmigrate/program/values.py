@@ -8,13 +8,11 @@ that there may be others.
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
+from jaxmigrate.program.modules import Module
 from jaxmigrate.program.scopes import FunctionNode, positional_names
 from jaxmigrate.records import record
-
-if TYPE_CHECKING:
-    from jaxmigrate.program.modules import Module
 
 
 @record

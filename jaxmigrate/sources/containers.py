@@ -5,6 +5,13 @@ from __future__ import annotations
 from typing import NamedTuple, Protocol
 
 
+class CellStart(NamedTuple):
+    """A cell in a joined text: the line of its header, and the line after which statements can be put, both from 1."""
+
+    header: int
+    body: int
+
+
 class Located(NamedTuple):
     """A place in a cell of a notebook, and the line of its file; zeros where there is none."""
 

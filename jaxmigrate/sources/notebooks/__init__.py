@@ -7,7 +7,6 @@ line. Lines and columns can be told back to cells, and an edited module can be t
 """
 
 from jaxmigrate.sources.notebooks.joining import (
-    CellStart,
     Joined,
     TornError,
     cell_starts,
@@ -19,7 +18,6 @@ from jaxmigrate.sources.notebooks.joining import (
 from jaxmigrate.sources.notebooks.notebook import Notebook, python_in, read_notebook
 
 __all__ = [
-    "CellStart",
     "Joined",
     "Notebook",
     "TornError",

@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from jaxmigrate.records import record
+from jaxmigrate.sources.containers import CellStart
 from jaxmigrate.sources.notebooks.magics import MARK, SHOWN, Masked, Shows, marks_in, mask
 from jaxmigrate.sources.notebooks.scanning import lines_of
 
@@ -34,13 +35,6 @@ class TornError(ValueError):
     def __init__(self, cell: int, message: str) -> None:
         super().__init__(message)
         self.cell, self.message = cell, message
-
-
-class CellStart(NamedTuple):
-    """A cell in a joined text: the line of its header, and the line after which statements can be put, both from 1."""
-
-    header: int
-    body: int
 
 
 class Place(NamedTuple):
