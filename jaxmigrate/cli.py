@@ -408,7 +408,7 @@ def _place(text: str) -> tuple[str, int]:
 
 
 def _shard(text: str) -> Any:
-    from jaxmigrate.lint_run.shards import parse_shard
+    from jaxmigrate.lint.shards import parse_shard
 
     return parse_shard(text)
 

@@ -71,7 +71,7 @@ def parse_codes(text: str) -> tuple[str, ...]:
     Raises:
         ValueError: One of them cannot be a code or the beginning of one, or is that of no rule.
     """
-    from jaxmigrate.rule_pages import begins_a_code
+    from jaxmigrate.findings.rule_pages import begins_a_code
 
     codes = tuple(code.strip().upper() for code in text.split(",") if code.strip())
     for code in codes:

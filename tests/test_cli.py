@@ -18,8 +18,8 @@ from jaxmigrate import __version__
 from jaxmigrate.cli import main
 from jaxmigrate.commands import lint as lint_command
 from jaxmigrate.findings import Finding
-from jaxmigrate.lint_run.cache import Examined
-from jaxmigrate.lint_run.pool import Surroundings, Work, examine_all
+from jaxmigrate.lint.cache import Examined
+from jaxmigrate.lint.pool import Surroundings, Work, examine_all
 
 PMAPPED = "import jax\n\nf = jax.pmap(lambda x: jax.lax.psum(x, 'i'), axis_name='i')\n"
 CLEAN = "import jax\n\n\ndef f(x):\n    return x + 1\n"

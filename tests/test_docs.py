@@ -17,7 +17,7 @@ from jaxmigrate.cli import full_parser
 from jaxmigrate.commands.parsers import actions, subcommands
 from jaxmigrate.config import read_config
 from jaxmigrate.config_keys import KEYS, VERIFY
-from jaxmigrate.rule_pages import rule_pages
+from jaxmigrate.findings.rule_pages import rule_pages
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from jaxmigrate.config import Config
-from jaxmigrate.linting import lint
+from jaxmigrate.lint.linting import lint
 from jaxmigrate.migrate.project import plan_sources
 from jaxmigrate.sources import decode, read_source
 

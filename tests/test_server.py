@@ -16,10 +16,10 @@ from pygls.lsp.client import LanguageClient
 
 from jaxmigrate.cli import main
 from jaxmigrate.commands import server
-from jaxmigrate.editor.changes import changes, ignored
-from jaxmigrate.editor.document import Document
-from jaxmigrate.editor.problems import problems
-from jaxmigrate.rule_pages import rule_pages
+from jaxmigrate.commands.server.changes import changes, ignored
+from jaxmigrate.commands.server.document import Document
+from jaxmigrate.commands.server.problems import problems
+from jaxmigrate.findings.rule_pages import rule_pages
 
 T = TypeVar("T")
 STEP = """\

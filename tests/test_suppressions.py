@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from jaxmigrate.findings import Finding
-from jaxmigrate.suppressions import Mark, Unused, marks, silence
+from jaxmigrate.findings.suppressions import Mark, Unused, marks, silence
 
 
 @pytest.mark.parametrize(

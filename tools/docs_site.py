@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from jaxmigrate.commands.rule import names_table  # noqa: E402
-from jaxmigrate.rule_pages import RulePage, rule_pages  # noqa: E402
+from jaxmigrate.findings.rule_pages import RulePage, rule_pages  # noqa: E402
 
 GROUPS = {
     "JM1": "Axis names",

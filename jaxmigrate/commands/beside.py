@@ -8,7 +8,7 @@ from pathlib import Path
 
 from jaxmigrate.commands.scope import PROJECT_MARKS
 from jaxmigrate.config import Config
-from jaxmigrate.linting import place
+from jaxmigrate.lint.linting import place
 from jaxmigrate.program.old_mentions import may_use_old_names
 from jaxmigrate.sources import Kind, Location, SourceError, SourceFile, discover, read_source
 from jaxmigrate.sources.discovery import RealPaths

@@ -9,7 +9,7 @@ import argparse
 from collections.abc import Iterator
 
 from jaxmigrate.commands.parsers import actions, subcommands
-from jaxmigrate.rule_pages import rule_titles
+from jaxmigrate.findings.rule_pages import rule_titles
 
 BASH = """\
 _jaxmigrate() {{

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field, replace
 from jaxmigrate.commands.inputs import Located
 from jaxmigrate.commands.planning import plan_files
 from jaxmigrate.config import Version
-from jaxmigrate.lint_run.cache import Examined
-from jaxmigrate.lint_run.examine import examine_text
+from jaxmigrate.lint.cache import Examined
+from jaxmigrate.lint.examine import examine_text
 from jaxmigrate.migrate import SitePlan
 from jaxmigrate.migrate.neighbours.plans import LinesBefore
 from jaxmigrate.migrate.plan import NamePlan

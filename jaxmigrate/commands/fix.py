@@ -19,7 +19,7 @@ from jaxmigrate.commands.planning import PlannedFile, plan_files, with_diff
 from jaxmigrate.commands.reporting import write_reports
 from jaxmigrate.commands.waiting import under_way
 from jaxmigrate.commands.withheld import Largest, Replan, Withheld, left_with
-from jaxmigrate.linting import place
+from jaxmigrate.lint.linting import place
 from jaxmigrate.migrate import SitePlan
 from jaxmigrate.migrate.wanted import Wanted
 from jaxmigrate.program.declarations import Kind

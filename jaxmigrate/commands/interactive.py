@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from jaxmigrate.commands import Failure
 from jaxmigrate.commands.planning import PlannedFile
-from jaxmigrate.linting import place
+from jaxmigrate.lint.linting import place
 from jaxmigrate.migrate.plan import ArrayLayout, SitePlan
 from jaxmigrate.migrate.wanted import Wanted
 from jaxmigrate.reports.diff import part_of_diff, shown_diff

@@ -17,7 +17,7 @@ from jaxmigrate.commands.planning import PlannedFile
 from jaxmigrate.commands.verification import commands, verify_planned
 from jaxmigrate.commands.withheld import Held, Largest, Replan, Withheld, left_with
 from jaxmigrate.config import Config
-from jaxmigrate.linting import place
+from jaxmigrate.lint.linting import place
 from jaxmigrate.migrate import SitePlan
 from jaxmigrate.migrate.unhandled import WITHHELD
 from jaxmigrate.migrate.wanted import Place

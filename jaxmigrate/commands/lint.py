@@ -16,19 +16,19 @@ from jaxmigrate.commands.inputs import Located, locate, tell_if_nothing_is_there
 from jaxmigrate.commands.waiting import under_way
 from jaxmigrate.config import Config, Version
 from jaxmigrate.findings import Finding
-from jaxmigrate.lint_run.cache import Cache, Examined
-from jaxmigrate.lint_run.examine import examine_text
-from jaxmigrate.lint_run.pieces import Piece, pieces
-from jaxmigrate.lint_run.pool import Surroundings, Work, examine_all
+from jaxmigrate.findings.suppressions import Unused, silence
+from jaxmigrate.lint.cache import Cache, Examined
+from jaxmigrate.lint.examine import examine_text
+from jaxmigrate.lint.pool import Surroundings, Work, examine_all
+from jaxmigrate.lint.work_units import Piece, pieces
 from jaxmigrate.records import replace
 from jaxmigrate.reports.lint_result import LintResult
 from jaxmigrate.requirements import project_of, target_jax
 from jaxmigrate.sources import STDIN, Kind, SourceError, SourceFile, decode, read_source
-from jaxmigrate.suppressions import Unused, silence
 from jaxmigrate.terminal import columns, is_terminal, note, plural, say, wants_colour
 
 if TYPE_CHECKING:
-    from jaxmigrate.lint_run.shards import Part, Shard
+    from jaxmigrate.lint.shards import Part, Shard
 
 _Told = TypeVar("_Told", Finding, SourceError)
 
@@ -69,7 +69,7 @@ def _mine(groups: Sequence[Located], shard: Shard | None) -> Part | None:
     """The files to tell of; None where that is all."""
     if shard is None:
         return None
-    from jaxmigrate.lint_run.shards import part_of
+    from jaxmigrate.lint.shards import part_of
 
     return part_of((file.name for group in groups for file in group.files), shard)
 
@@ -110,7 +110,7 @@ def _wanted_pieces(found: Sequence[Piece], part: Part | None) -> Sequence[Piece]
     """Those in which something may be found in a file to tell of."""
     if part is None:
         return found
-    from jaxmigrate.lint_run.shards import leading
+    from jaxmigrate.lint.shards import leading
 
     paths = {path for piece in found for name, path in piece.files if name in part.own}
     return [piece for piece, leads in zip(found, leading(found, paths), strict=True) if leads]
@@ -182,7 +182,7 @@ def _is_known_to_lint(code: str, config: Config) -> bool:
 
 
 def _unused(one: Unused) -> SourceError:
-    from jaxmigrate.rule_pages import begins_a_code
+    from jaxmigrate.findings.rule_pages import begins_a_code
 
     what = f"'# jaxmigrate: ignore[{one.code}]'" if one.code else "'# jaxmigrate: ignore'"
     known = begins_a_code(one.code)
@@ -210,13 +210,13 @@ def _sources(findings: Iterable[Finding]) -> dict[str, SourceFile]:
 
 
 def _titles() -> dict[str, str]:
-    from jaxmigrate.rule_pages import rule_titles
+    from jaxmigrate.findings.rule_pages import rule_titles
 
     return rule_titles()
 
 
 def _pages(findings: Iterable[Finding]) -> dict[str, str]:
-    from jaxmigrate.rule_pages import rule_pages
+    from jaxmigrate.findings.rule_pages import rule_pages
 
     found = {finding.code for finding in findings}
     return {code: page.text for code, page in rule_pages().items() if code in found}
@@ -233,7 +233,7 @@ def _without_known(result: LintResult, options: argparse.Namespace, part: Part |
     """The result without what the baseline has, and a remark on it."""
     if options.baseline is None:
         return result, ""
-    from jaxmigrate import baseline
+    from jaxmigrate.findings import baseline
 
     file = Path(options.baseline)
     try:

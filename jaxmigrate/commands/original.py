@@ -15,7 +15,7 @@ from jaxmigrate.commands import Failure
 from jaxmigrate.commands.planning import PlannedFile, plan_files
 from jaxmigrate.commands.scope import located
 from jaxmigrate.config import LAYOUTS
-from jaxmigrate.linting import place
+from jaxmigrate.lint.linting import place
 from jaxmigrate.program.declarations import NOTHING_DECLARED, Declarations
 from jaxmigrate.sources import NOTEBOOK, SourceError, SourceFile, decode, read_source
 from jaxmigrate.verify.scratch import SKIPPED

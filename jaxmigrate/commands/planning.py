@@ -9,7 +9,7 @@ from pathlib import Path
 
 from jaxmigrate.commands.cells import in_cells
 from jaxmigrate.commands.inputs import unparsable
-from jaxmigrate.linting import place
+from jaxmigrate.lint.linting import place
 from jaxmigrate.migrate import FilePlan, SitePlan, plan_sources
 from jaxmigrate.migrate.unhandled import Planned, Source, blamed, plan_what_can_be
 from jaxmigrate.migrate.wanted import ALL, Wanted

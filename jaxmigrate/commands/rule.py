@@ -7,9 +7,9 @@ import difflib
 import sys
 
 from jaxmigrate.commands import Failure
+from jaxmigrate.findings.rule_pages import RulePage, rule_pages
 from jaxmigrate.flow.layout.reasons import stacked_cause
 from jaxmigrate.program.old_names import OldName, old_names, rows_of
-from jaxmigrate.rule_pages import RulePage, rule_pages
 
 
 def run(options: argparse.Namespace) -> int:

@@ -16,7 +16,7 @@ from jaxmigrate.commands.planning import plan_files
 from jaxmigrate.commands.reporting import write_reports
 from jaxmigrate.commands.waiting import under_way
 from jaxmigrate.config import Config
-from jaxmigrate.linting import parsed, place
+from jaxmigrate.lint.linting import parsed, place
 from jaxmigrate.program.modules import Module, Project, read_utf8
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.sites import references

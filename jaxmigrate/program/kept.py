@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 
+from jaxmigrate.findings.suppressions import marks
 from jaxmigrate.program.sites import MappedSite, Reference
-from jaxmigrate.suppressions import marks
 
 KEPT = "JM491"
 

@@ -20,7 +20,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[2]))  # a script's own folder is all that Python would look in
 
 from jaxmigrate.config import Config
-from jaxmigrate.linting import lint
+from jaxmigrate.lint.linting import lint
 from jaxmigrate.sources import decode
 
 GALLERY = Path(__file__).parents[1] / "lint" / "gallery.txt"

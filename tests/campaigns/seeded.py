@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from jaxmigrate.findings import Finding
-from jaxmigrate.linting import ask, parsed
+from jaxmigrate.lint.linting import ask, parsed
 from jaxmigrate.program.imports import reached
 from jaxmigrate.program.modules import Project, read_utf8
 from jaxmigrate.sources import SourceError, read_source

@@ -20,7 +20,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2]))  # a script's own folder is all that Python would look in
 
-from jaxmigrate.linting import ask
+from jaxmigrate.lint.linting import ask
 from jaxmigrate.program.modules import Project, parse_module, read_utf8
 from tests.fuzz.changes import FAULTS, HARMLESS
 from tests.fuzz.grammar.program import Files

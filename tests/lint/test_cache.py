@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from jaxmigrate import linting
 from jaxmigrate.cli import main
-from jaxmigrate.lint_run.cache import FOLDER
+from jaxmigrate.lint import linting
+from jaxmigrate.lint.cache import FOLDER
 
 MODEL = "from jax import lax\ndef f(x): return lax.psum(x, {axis!r})\n"
 TRAIN = "import jax\nimport model\np = jax.pmap(model.f, axis_name='batch')\n"

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from jaxmigrate.findings.rule_pages import rule_titles
 from jaxmigrate.program.old_mentions import Mentions, dotted, mentions, tails_of_few
-from jaxmigrate.rule_pages import rule_titles
 
 OLD, NOTHING = True, False
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from jaxmigrate.cli import main
-from jaxmigrate.lint_run import pool
+from jaxmigrate.lint import pool
 
 FIRST = "import jax\nAXIS = 'batch'\n%matplotlib inline\n"
 MAPPED = "%%time\ndef step(x):\n    return jax.lax.psum(x, 'bacth'){comment}\n\np_step = jax.pmap(step, axis_name=AXIS)"

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from jaxmigrate import linting, rules
+from jaxmigrate import rules
 from jaxmigrate.cli import main
 from jaxmigrate.findings import Finding
 from jaxmigrate.flow.facts import Facts
-from jaxmigrate.lint_run import examine, pool
-from jaxmigrate.lint_run.examine import concerns
-from jaxmigrate.lint_run.pieces import MOST_FILES, pieces
+from jaxmigrate.lint import examine, linting, pool
+from jaxmigrate.lint.examine import concerns
+from jaxmigrate.lint.work_units import MOST_FILES, pieces
 
 WRONG = "import jax\np = jax.pmap(lambda x: jax.lax.psum(x, 'j{n}'), axis_name='i')\n"
 

@@ -14,10 +14,10 @@ from pathlib import Path
 import pytest
 
 from jaxmigrate.cli import main
-from jaxmigrate.lint_run import pieces
-from jaxmigrate.lint_run.cache import Cache, Examined
-from jaxmigrate.lint_run.examine import examine
-from jaxmigrate.lint_run.shards import Shard, owned, parse_shard
+from jaxmigrate.lint import work_units
+from jaxmigrate.lint.cache import Cache, Examined
+from jaxmigrate.lint.examine import examine
+from jaxmigrate.lint.shards import Shard, owned, parse_shard
 
 LAYER = "import jax\n\n\ndef mean(x):\n    return jax.lax.pmean(x, '{axis}')\n"
 STEP = "import jax\nfrom {package} import layer{n}\n\np = jax.pmap(lambda x: layer{n}.mean(x), axis_name='batch')\n"
@@ -40,7 +40,7 @@ FORMATS = (
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Steps at the end of the names whose findings lie in layers at their beginning, and all that can go wrong."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(pieces, "MOST_FILES", 4)
+    monkeypatch.setattr(work_units, "MOST_FILES", 4)
     for n in range(6):
         write(tmp_path / f"a{n}" / "__init__.py", "")
         write(tmp_path / f"a{n}" / f"layer{n}.py", LAYER.format(axis="batch" if n == 3 else f"bacth{n}"))
@@ -124,11 +124,11 @@ def test_a_shard_leaves_alone_what_leads_nowhere_near(
 ) -> None:
     seen: list[str] = []
 
-    def noted(piece: pieces.Piece, names: Mapping[Path, str], cache: Cache | None) -> Examined:
+    def noted(piece: work_units.Piece, names: Mapping[Path, str], cache: Cache | None) -> Examined:
         seen.extend(name for name, _ in piece.files)
         return examine(piece, names, cache)
 
-    monkeypatch.setattr("jaxmigrate.lint_run.pool.examine", noted)
+    monkeypatch.setattr("jaxmigrate.lint.pool.examine", noted)
     lint(capsys, "--no-cache", "--shard", "3/3", ".")
     assert "z5/step.py" in seen
     assert not any(name.startswith("a1") for name in seen)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from jaxmigrate.config import Config
-from jaxmigrate.linting import lint
+from jaxmigrate.lint.linting import lint
 from jaxmigrate.migrate import Plan, fix_files
 from jaxmigrate.migrate.project import plan_sources
 from jaxmigrate.sources import decode

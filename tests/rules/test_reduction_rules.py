@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from jaxmigrate.config import Config
-from jaxmigrate.linting import lint
+from jaxmigrate.lint.linting import lint
 from jaxmigrate.sources import decode, read_source
 
 PRELUDE = """

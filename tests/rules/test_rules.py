@@ -9,7 +9,7 @@ import pytest
 from jaxmigrate.rules import checks
 
 from jaxmigrate.config import Config
-from jaxmigrate.linting import lint
+from jaxmigrate.lint.linting import lint
 from jaxmigrate.migrate import fix_files
 from jaxmigrate.sources import decode, read_source
 

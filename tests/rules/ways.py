@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from jaxmigrate.config import Config
-from jaxmigrate.linting import lint
+from jaxmigrate.lint.linting import lint
 from jaxmigrate.sources import decode
 
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from jaxmigrate.commands.server.document import Document
+from jaxmigrate.commands.server.project import Neighbours
 from jaxmigrate.config import find_config
-from jaxmigrate.editor.document import Document
-from jaxmigrate.editor.project import Neighbours
 from jaxmigrate.findings import Finding
-from jaxmigrate.lint_run.examine import examine_text
+from jaxmigrate.findings.suppressions import silence
+from jaxmigrate.lint.examine import examine_text
 from jaxmigrate.requirements import project_of, target_jax
 from jaxmigrate.sources import SourceError
-from jaxmigrate.suppressions import silence
 
 
 def problems(

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING
 from lsprotocol import types as lsp
 from pygls.uris import to_fs_path
 
+from jaxmigrate.commands.server.changes import rewrite
+from jaxmigrate.commands.server.document import Document
+from jaxmigrate.commands.server.problems import problems
+from jaxmigrate.commands.server.project import Neighbours
 from jaxmigrate.config import ConfigError
-from jaxmigrate.editor.changes import rewrite
-from jaxmigrate.editor.document import Document
-from jaxmigrate.editor.problems import problems
-from jaxmigrate.editor.project import Neighbours
 from jaxmigrate.findings import Finding, Note
+from jaxmigrate.findings.rule_pages import rule_pages
 from jaxmigrate.migrate.plan import SitePlan
-from jaxmigrate.rule_pages import rule_pages
 from jaxmigrate.sources import SourceError, SourceFile
 
 if TYPE_CHECKING:

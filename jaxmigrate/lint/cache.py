@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from jaxmigrate.findings import Finding, Note
-from jaxmigrate.lint_run.pieces import Piece
+from jaxmigrate.findings.suppressions import Mark
+from jaxmigrate.lint.work_units import Piece
 from jaxmigrate.sources import SourceError
-from jaxmigrate.suppressions import Mark
 
 FOLDER = ".jaxmigrate_cache"
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from jaxmigrate.commands.beside import root_of
 from jaxmigrate.config import find_config
-from jaxmigrate.lint_run.examine import concerns
-from jaxmigrate.lint_run.importers import Importers
+from jaxmigrate.lint.examine import concerns
+from jaxmigrate.lint.importers import Importers
 from jaxmigrate.program.imports import imported_files
 from jaxmigrate.program.modules import Project, read_utf8
 from jaxmigrate.sources import NOTEBOOK, SourceError, SourceFile, discover, read_source

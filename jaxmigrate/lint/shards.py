@@ -12,9 +12,9 @@ from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from jaxmigrate.lint_run.examine import concerns
-from jaxmigrate.lint_run.importers import Importers
-from jaxmigrate.lint_run.pieces import Piece
+from jaxmigrate.lint.examine import concerns
+from jaxmigrate.lint.importers import Importers
+from jaxmigrate.lint.work_units import Piece
 from jaxmigrate.program.modules import Project, read_utf8
 
 

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 
 from jaxmigrate.config import Version
 from jaxmigrate.findings import Finding
-from jaxmigrate.lint_run.cache import Cache, Disk, Examined
-from jaxmigrate.lint_run.pieces import Piece
+from jaxmigrate.findings.suppressions import Mark, marks_of
+from jaxmigrate.lint.cache import Cache, Disk, Examined
+from jaxmigrate.lint.work_units import Piece
 from jaxmigrate.program.declarations import NOTHING_DECLARED, Declarations
 from jaxmigrate.program.old_mentions import mentions
 from jaxmigrate.program.words import MAPS
 from jaxmigrate.sources import NOTEBOOK, SourceError, SourceFile, decode
 from jaxmigrate.sources.decoding import os_reason
-from jaxmigrate.suppressions import Mark, marks_of
 
 if TYPE_CHECKING:
     from jaxmigrate.program.modules import Module, Project
@@ -109,7 +109,7 @@ def examine_text(
     """
     if not (concerns(source.text) or users):
         return Examined((), (), {})
-    from jaxmigrate.linting import ask, in_cells, parsed, place
+    from jaxmigrate.lint.linting import ask, in_cells, parsed, place
     from jaxmigrate.program.modules import Project
 
     modules, errors = parsed([source, *users])
@@ -160,7 +160,7 @@ def _asked(
     sources: Sequence[SourceFile], piece: Piece, names: Mapping[Path, str], disk: Disk
 ) -> tuple[list[Finding], list[SourceError], int]:
     """What the rules find in the files of a piece that concern them, what does not parse, and how many sites map."""
-    from jaxmigrate.linting import ask, in_cells, maps_in, parsed, without_collector
+    from jaxmigrate.lint.linting import ask, in_cells, maps_in, parsed, without_collector
     from jaxmigrate.program.modules import Project
 
     with without_collector():

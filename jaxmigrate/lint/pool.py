@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from jaxmigrate.lint_run.cache import Cache, Examined
-from jaxmigrate.lint_run.examine import examine, workers
-from jaxmigrate.lint_run.pieces import Piece
+from jaxmigrate.lint.cache import Cache, Examined
+from jaxmigrate.lint.examine import examine, workers
+from jaxmigrate.lint.work_units import Piece
 
 
 class Work(NamedTuple):
@@ -52,7 +52,7 @@ def _forked(
 ) -> Iterator[tuple[int, Examined]]:
     import select
 
-    from jaxmigrate.linting import prepare
+    from jaxmigrate.lint.linting import prepare
 
     prepare()  # once, for all children
     gc.freeze()

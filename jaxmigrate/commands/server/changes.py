@@ -7,14 +7,14 @@ import difflib
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
+from jaxmigrate.commands.server.document import Document
 from jaxmigrate.config import find_config
-from jaxmigrate.editor.document import Document
 from jaxmigrate.findings import Finding
+from jaxmigrate.findings.suppressions import MARK
 from jaxmigrate.migrate.plan import SitePlan
 from jaxmigrate.requirements import project_of, target_jax
 from jaxmigrate.sources import SourceError
 from jaxmigrate.sources.notebooks import Notebook
-from jaxmigrate.suppressions import MARK
 
 
 class Change(NamedTuple):

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Sequence
 
 from lsprotocol import types as lsp
 
-from jaxmigrate.commands.opened import FIX_ALL, Opened
+from jaxmigrate.commands.server.changes import Change, ignored, rewrite
+from jaxmigrate.commands.server.document import Document
+from jaxmigrate.commands.server.opened import FIX_ALL, Opened
+from jaxmigrate.commands.server.problems import problems
 from jaxmigrate.config import ConfigError
-from jaxmigrate.editor.changes import Change, ignored, rewrite
-from jaxmigrate.editor.document import Document
-from jaxmigrate.editor.problems import problems
 from jaxmigrate.findings import Finding
 from jaxmigrate.sources import SourceError
 

@@ -1,4 +1,9 @@
-"""`jaxmigrate server`: a language server on standard input and output, for editors."""
+"""`jaxmigrate server`: a language server on standard input and output, for editors.
+
+The document and all others that are open are taken as the editor has them, saved or not; the rest of the project is
+read from the disk. One document is not the whole program, so that the rewrite that is offered is the one that leaves
+every caller as it is (`--layout stacked`).
+"""
 
 from __future__ import annotations
 
@@ -18,7 +23,7 @@ if TYPE_CHECKING:
     from lsprotocol import types as lsp
     from pygls.lsp.server import LanguageServer
 
-    from jaxmigrate.commands.opened import Opened
+    from jaxmigrate.commands.server.opened import Opened
 
 SOURCE = "jaxmigrate"
 PAUSE = 0.2  # seconds without a key pressed before a document is looked at, at the least
@@ -47,7 +52,7 @@ class Service:
         from lsprotocol import types as lsp
         from pygls.lsp.server import LanguageServer
 
-        from jaxmigrate.commands.opened import FIX_ALL, Workspace
+        from jaxmigrate.commands.server.opened import FIX_ALL, Workspace
 
         notebooks = [lsp.NotebookDocumentFilterWithNotebook(notebook="*")]
         self.server: LanguageServer = LanguageServer(
@@ -130,14 +135,14 @@ class Service:
 
         @feature(lsp.TEXT_DOCUMENT_CODE_ACTION, actions)
         def offered(params: lsp.CodeActionParams) -> list[lsp.CodeAction]:
-            from jaxmigrate.commands.offers import offers
+            from jaxmigrate.commands.server.offers import offers
 
             document = self.workspace.opened(params.text_document.uri)
             return [] if document is None else offers(document, params)
 
         @feature(lsp.TEXT_DOCUMENT_HOVER)
         def explained(params: lsp.HoverParams) -> lsp.Hover | None:
-            from jaxmigrate.commands.opened import explanation
+            from jaxmigrate.commands.server.opened import explanation
 
             uri = params.text_document.uri
             found = (one for parts in self._shown.values() for one in parts.get(uri, ()))
