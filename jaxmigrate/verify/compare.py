@@ -17,7 +17,9 @@ from jaxmigrate.verify.pairing import CALLS_LOOKED_AT, Sides, paired
 from jaxmigrate.verify.recording import Call, Leaf, Recording, Signature, StreamKey, Values, is_enclosing, streams
 
 # The kinds of difference whose size takes the arrays themselves.
-MEASURED = ("value", "dtype", "replicas")
+MEASURED = ("value", "dtype", "replicas", "rows")
+# The kind of a result that has more rows on one side.
+ROWS = "rows"
 
 
 class CallKey(NamedTuple):

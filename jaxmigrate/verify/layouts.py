@@ -26,6 +26,7 @@ class Layout(StrEnum):
     MOVED = "split along another axis"
     GATHERED = "split, where the original has gathered it"
     MERGED = "split, with other axes merged"
+    PADDED = "split, of another number of rows"
 
 
 class Digests(NamedTuple):
@@ -67,6 +68,19 @@ def layout_of(original: Shape, rewritten: Shape, *, merged: bool = False) -> Lay
     if original and rewritten in _moved(original):
         return Layout.MOVED
     return Layout.MERGED if merged and original and _regroups(original[1:], rewritten, original[0]) else None
+
+
+def rows_of(original: Shape) -> int | None:
+    """How many rows a stacked array has on all devices together; None if its slices have none."""
+    return original[0] * original[1] if len(original) > 1 else None
+
+
+def rows_of_rewritten(original: Shape, rewritten: Shape) -> int | None:
+    """How many such rows the rewritten array has, stacked or in one; None if it has other ones."""
+    if len(original) > 1 and rewritten[1:] == original[2:] and rewritten:
+        return rewritten[0]
+    stacked = len(original) == len(rewritten) > 1 and (rewritten[0], rewritten[2:]) == (original[0], original[2:])
+    return rewritten[0] * rewritten[1] if stacked else None
 
 
 def _regroups(inner: Shape, rewritten: Shape, devices: int) -> bool:

@@ -25,10 +25,11 @@ from jaxmigrate.verify.recording import Call, Leaf
 class ArrayPair:
     """One leaf on both sides: where its bytes are, and how to read them.
 
-    `rewritten_shape` and `layout` say how to bring the rewritten leaf to `shape`, the original's. `before` is the
-    argument that the leaf replaces, and `rewritten_before` the same of the other side. `nudged` is the leaf of the run
-    of the original whose arguments were moved by one rounding, and `nudged_before` what it replaces there. The
-    `tolerance` is the user's own if it is `given`; else it takes the place of such a run where there was none.
+    `rewritten_shape` and `layout` say how to bring the rewritten leaf to `shape`, the original's. `call` names the
+    call, and `series` the leaf in all calls. `before` is the argument that the leaf replaces, and `rewritten_before`
+    the same of the other side. `nudged` is the leaf of the run of the original whose arguments were moved by one
+    rounding, and `nudged_before` what it replaces there. The `tolerance` is the user's own if it is `given`; else it
+    takes the place of such a run where there was none.
     """
 
     original: Path
@@ -41,6 +42,7 @@ class ArrayPair:
     tolerance: Tolerance
     given: bool = False
     call: str = ""
+    series: str = ""
     inputs_equal: bool = False
     before: Path | None = None
     rewritten_before: Path | None = None
@@ -78,6 +80,7 @@ def array_pair(
         tolerance=tolerance_of(leaf.dtype, tolerances if given else DEFAULT_TOLERANCES),
         given=given,
         call=repr(pair.key),
+        series=repr((pair.key._replace(number=0), delta.where, delta.leaf)),
         inputs_equal=pair.inputs_equal is True,
     )
     found = replace(found, nudged=_nudged(nudged, delta, leaf))
@@ -183,6 +186,7 @@ def _as_json(pair: ArrayPair) -> dict[str, Any]:
         "atol": pair.tolerance.atol,
         "given": pair.given,
         "call": pair.call,
+        "series": pair.series,
         "inputs_equal": pair.inputs_equal,
         "before": _path(pair.before),
         "rewritten_before": _path(pair.rewritten_before),

@@ -168,7 +168,8 @@ class LeafError:
 
     `index` is the position of what broke its bound farthest, else of the largest error; `original` and `rewritten` are
     the numbers there as text, `error` how far they are apart, and `bound` how far they may be, None where that is not
-    said of one element. `bias` is `step` or `argument` where all elements together are off by a part of that. `own` is
+    said of one element. `bias` is `step` or `argument` where all elements together are off by a part of that, and
+    `over_calls` that they are so in all calls together, each of which is near enough. `own` is
     how far the original itself moves by one rounding, as a part of its result; `step` says that it was the step from an
     argument to the result in its place that was compared. `reduced` is `mean` or `sum` where the original has that of
     the rewritten slices, or `unsure`, and `mean inside` or `sum inside` where the rewritten one has that of the
@@ -195,6 +196,7 @@ class LeafError:
     bound: float | None = None
     error: float = 0.0
     bias: str = ""
+    over_calls: bool = False
     own: float = 0.0
     step: bool = False
     reduced: str = ""

@@ -21,6 +21,7 @@ from jaxmigrate.verify.enclosing import enclosing_sites, hides, match_enclosing,
 from jaxmigrate.verify.gpus import on_gpus
 from jaxmigrate.verify.judge import Case, Errors, Found, cause_of, gravest, judge
 from jaxmigrate.verify.keep import Wanted, choose
+from jaxmigrate.verify.longer import with_longer
 from jaxmigrate.verify.match import Callee, at_places, match, renamed, with_counterparts
 from jaxmigrate.verify.measure import ArrayPair, array_pair, is_given, measure, scalar_error, tolerance_of
 from jaxmigrate.verify.merge import NO_CALL, coverage, not_compared
@@ -238,6 +239,8 @@ def _compare_runs(session: _Session, attempt: int) -> dict[str, SiteComparison]:
     ours, theirs = session.of(ORIGINAL)[attempt].recording, session.of(REWRITTEN)[attempt].recording
     ours = only(ours, session.places.values())
     found = compare(ours, theirs, session.workshop.request.by_hand)
+    for site in found.values():
+        site.pairs = with_longer(site.pairs) if site.lenient else site.pairs
     if done_without := takers(found):
         order_without(done_without, ours, theirs, found)
     return found

@@ -38,6 +38,7 @@ FOR_THE_CAMPAIGN = {
     "gan/apart: a sum",
     "pinn/compiled: a factor",
     "pinn/compiled: evaluation on half",
+    "predictions/full: rows shifted",
     "ragged/unpadded: the last batch dropped",
     "rates/checked: the division lost",
     "rates/global: parameters returned as they were",
@@ -142,6 +143,25 @@ CASES = (
         ("range(0, ROWS, BATCH)", "range(0, ROWS - BATCH, BATCH)"),
     ),
     wrong("ragged", "unpadded", "mean for sum", "evaluate", ("losses.sum()", "losses.mean()")),
+    Case("predictions", "full"),
+    wrong(
+        "predictions",
+        "full",
+        "padded rows counted",
+        "predict",
+        ("padded(x[part])))[: len(y[part])]", "padded(x[part])))"),
+    ),
+    wrong(
+        "predictions",
+        "full",
+        "rows shifted",
+        "predict",
+        ("jax.nn.softmax(logits_of(params, x))", "jnp.roll(jax.nn.softmax(logits_of(params, x)), x.shape[0] == 4, 0)"),
+    ),
+    Case("scales", "global"),
+    wrong(
+        "scales", "global", "the scales decay", "train", (", mask=lambda p: jax.tree.map(lambda x: x.ndim > 1, p)", "")
+    ),
     Case("rates", "global"),
     Case("rates", "checked"),
     wrong(

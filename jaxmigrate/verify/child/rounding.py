@@ -13,6 +13,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .drift import Trend, trend
+
 Array = Any
 
 # How many times as far as in the run with moved arguments; single numbers are a poor sample.
@@ -64,7 +66,8 @@ class Sum(NamedTuple):
 class Answer(NamedTuple):
     """Whether it is rounding; if not, which element says so, what it was allowed, and whether all say it together.
 
-    `own` is how far the program itself moves, as a part of what it computes.
+    `own` is how far the program itself moves, as a part of what it computes. `trend` is what this call adds to the
+    differences of all of them.
     """
 
     within: bool
@@ -73,6 +76,7 @@ class Answer(NamedTuple):
     bias: str
     own: float
     sums: tuple[Sum, ...] = ()
+    trend: Trend | None = None
 
 
 def judge(known: Known) -> Answer:
@@ -98,6 +102,10 @@ def judge(known: Known) -> Answer:
         sums = _sums(step_b - step, moved, step, known)
         found = bias(sums)
         answer = answer._replace(within=not found, bias=found, sums=sums)
+    if answer.within:
+        along = known.before - _part(known.before, step)
+        sizes = np.maximum(sizes, np.abs(known.before))
+        answer = answer._replace(trend=trend(step_b - step, moved, along, sizes, eps))
     return answer._replace(own=own)
 
 
