@@ -7,30 +7,17 @@ from __future__ import annotations
 
 import ast
 
+from jaxmigrate.program.once import once_each
 from jaxmigrate.program.resolve import Resolver
-
-ASSUMED = "the defaults of a configuration are its values"
-_KEY = "names of axes in configurations"
-
-
-def assume(resolver: Resolver) -> None:
-    """Takes the default of a field for its value from here on."""
-    resolver.remembered[ASSUMED] = True
 
 
 def axis_of(node: ast.expr, resolver: Resolver) -> tuple[str, ...] | None:
     """The name that an attribute is by default, where all classes and calls of the program agree on it."""
-    if not isinstance(node, ast.Attribute) or ASSUMED not in resolver.remembered:
-        return None
-    known = resolver.remembered.setdefault(_KEY, {})
-    if not isinstance(known, dict):
-        return None
-    if node.attr not in known:
-        known[node.attr] = _default(node.attr, resolver)
-    found = known[node.attr]
-    return (found,) if isinstance(found, str) else None
+    found = _default(node.attr, resolver) if isinstance(node, ast.Attribute) and resolver.defaults_hold else None
+    return (found,) if found is not None else None
 
 
+@once_each
 def _default(field: str, resolver: Resolver) -> str | None:
     """The one text that a field has by default, or is given by keyword; None where there are several, or others."""
     found: set[object] = set()

@@ -8,12 +8,12 @@ from typing import NamedTuple
 
 from jaxmigrate.program.library import last_names, named
 from jaxmigrate.program.modules import Module
+from jaxmigrate.program.once import once_each
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.values import Application, Argument, External
 
 SETTERS = named("sets-mesh")
 _LAST = last_names("sets-mesh")
-_KEY = "meshes that are set"
 
 
 class Entered(NamedTuple):
@@ -37,14 +37,10 @@ def mesh_in_context(
     return kinds.pop() if len(kinds) == 1 else None
 
 
+@once_each
 def entered(module: Module, resolver: Resolver) -> list[Entered]:
     """The calls of a module that set a mesh."""
-    known = resolver.remembered.setdefault(_KEY, {})
-    assert isinstance(known, dict)
-    if module not in known:
-        known[module] = list(_entered(module, resolver))
-    found: list[Entered] = known[module]
-    return found
+    return list(_entered(module, resolver))
 
 
 def _entered(module: Module, resolver: Resolver) -> Iterator[Entered]:

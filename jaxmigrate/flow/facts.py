@@ -42,6 +42,7 @@ from jaxmigrate.flow.variance import Reading
 from jaxmigrate.flow.wrappers import unwrapped
 from jaxmigrate.program.collectives import ONE_AXIS_MAPS, PMAPS, SHARD_MAPS, VMAP, argument
 from jaxmigrate.program.modules import Module
+from jaxmigrate.program.old_names import Release
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.values import Application, External
 from jaxmigrate.records import replace
@@ -62,9 +63,20 @@ Find: TypeAlias = Callable[[DeviceMap, Reading], Iterable[Place]]
 
 
 class Facts:
-    """A project's modules and what follows from them. `names` is what the user calls each file to report on."""
+    """A project's modules and what follows from them.
 
-    def __init__(self, modules: Sequence[Module], resolver: Resolver, names: Mapping[Path, str]) -> None:
+    `names` is what the user calls each file to report on, `target` the oldest JAX that the project must run on, None
+    for the newest.
+    """
+
+    def __init__(
+        self,
+        modules: Sequence[Module],
+        resolver: Resolver,
+        names: Mapping[Path, str],
+        target: Release | None = None,
+    ) -> None:
+        self.target = target
         self.modules = modules
         self.resolver = resolver
         self.names = names

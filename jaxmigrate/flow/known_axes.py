@@ -12,6 +12,7 @@ from jaxmigrate.flow.meshes import mesh_call
 from jaxmigrate.program.callers import callers_of
 from jaxmigrate.program.library import last_names, named
 from jaxmigrate.program.modules import Module
+from jaxmigrate.program.once import once
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.values import (
     UNKNOWN,
@@ -27,7 +28,6 @@ from jaxmigrate.program.values import (
 MESHES = last_names("mesh") | {"AbstractMesh"}
 NAMED_MESHES = named("mesh")
 MAPS = last_names("pmap", "like-pmap", "vmap", "one-axis", "other-map")
-_KEY = "known axes"
 
 
 class KnownAxes(NamedTuple):
@@ -37,14 +37,12 @@ class KnownAxes(NamedTuple):
     complete: bool
 
 
+@once
 def known_axes(resolver: Resolver) -> KnownAxes:
     """The axes that a program binds anywhere, worked out when first asked for."""
-    known = resolver.remembered.get(_KEY)
-    if not isinstance(known, KnownAxes):
-        found = [one for module in resolver.project.program for one in _bound(module, resolver)]
-        names = frozenset(name for one in found for name in one or ())
-        known = resolver.remembered[_KEY] = KnownAxes(names, bool(names) and None not in found)
-    return known
+    found = [one for module in resolver.project.program for one in _bound(module, resolver)]
+    names = frozenset(name for one in found for name in one or ())
+    return KnownAxes(names, bool(names) and None not in found)
 
 
 def is_of_project(mesh: Argument | None, resolver: Resolver) -> bool:

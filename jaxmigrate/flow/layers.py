@@ -5,11 +5,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 from jaxmigrate.program.imports import reached
 from jaxmigrate.program.library import starting
 from jaxmigrate.program.modules import Module
+from jaxmigrate.program.once import once_each
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.values import Constant, External, Partial
 
@@ -35,13 +36,11 @@ def layers_of(module: Module, resolver: Resolver) -> Iterator[Layer]:
                 yield from _layers_in(source, resolver)
 
 
+@once_each
 def _has_keyword(path: Path, resolver: Resolver) -> bool:
     """Whether a file may have a layer with an axis, told once of what many modules import."""
-    known = cast("dict[Path, bool]", resolver.remembered.setdefault("layers with an axis", {}))
-    if path not in known:
-        text = resolver.project.text(path)
-        known[path] = text is not None and any(keyword in text for keyword in KEYWORDS)
-    return known[path]
+    text = resolver.project.text(path)
+    return text is not None and any(keyword in text for keyword in KEYWORDS)
 
 
 def _layers_in(module: Module, resolver: Resolver) -> Iterator[Layer]:

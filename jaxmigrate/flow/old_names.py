@@ -10,25 +10,22 @@ from jaxmigrate.findings import Finding
 from jaxmigrate.flow.facts import Facts
 from jaxmigrate.program.jax_names import newest_jax
 from jaxmigrate.program.mesh_contexts import CONTEXT, mesh_contexts
-from jaxmigrate.program.old_names import Release, old_names
+from jaxmigrate.program.old_names import old_names
 from jaxmigrate.program.old_uses import is_guarded, unguarded_uses
 from jaxmigrate.program.unknown_names import unknown_names
-
-TARGET = "the oldest JAX that the project must run on"  # what the resolver remembers it under; None for the newest
 
 
 def old_name_findings(facts: Facts, code: str) -> Iterator[Finding]:
     """A finding for each import of, and each expression for, an old name that a rule is about."""
-    target = cast("Release | None", facts.resolver.remembered.get(TARGET))
     for module in facts.modules:
         imports, references = unguarded_uses(module, facts.resolver)
         bound = {use.local for use in imports}
         for one in imports:
-            if one.row.code == code and one.row.holds_for(target):
+            if one.row.code == code and one.row.holds_for(facts.target):
                 yield from facts.finding(module, cast("ast.expr", one.alias), code, one.row.told)
         for use in references:
             known = isinstance(use.node, ast.Name) and use.node.id in bound  # its import is reported
-            if use.row.code == code and use.row.holds_for(target) and not known:
+            if use.row.code == code and use.row.holds_for(facts.target) and not known:
                 yield from facts.finding(module, use.node, code, use.row.told)
 
 
@@ -42,8 +39,7 @@ def unknown_findings(facts: Facts, code: str) -> Iterator[Finding]:
 def context_findings(facts: Facts) -> Iterator[Finding]:
     """A finding for each mesh that is entered by `with mesh:`."""
     row = old_names()[CONTEXT]
-    target = cast("Release | None", facts.resolver.remembered.get(TARGET))
-    for module in facts.modules if row.holds_for(target) else ():
+    for module in facts.modules if row.holds_for(facts.target) else ():
         for context in mesh_contexts(module, facts.resolver):
             if not is_guarded(context.statement, module):
                 yield from facts.finding(module, context.mesh, row.code, row.told)

@@ -11,6 +11,7 @@ from jaxmigrate.flow.axes import expression_calls, last_name
 from jaxmigrate.flow.operations import Operation, operations, same_sequence
 from jaxmigrate.program.library import last_names, named
 from jaxmigrate.program.modules import Module
+from jaxmigrate.program.once import once
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.scopes import children, inner_statements, is_docstring, walk
 from jaxmigrate.program.values import Application, External, Function, Value
@@ -80,15 +81,12 @@ def _spans(node: ast.AST, lines: Sequence[int]) -> bool:
     return at < len(lines) and lines[at] <= getattr(node, "end_lineno", lines[at])
 
 
+@once
 def _helpers(resolver: Resolver) -> frozenset[str]:
     """The names of the program's functions that do nothing but test the process index."""
-    found = resolver.remembered.get("tests of the process index")
-    if not isinstance(found, frozenset):
-        modules = [m for m in resolver.project.named if "process_index" in m.text or "host_id" in m.text]
-        nodes = [node for m in modules for node in _statements(m.tree)]
-        found = frozenset(n.name for n in nodes if isinstance(n, ast.FunctionDef) and _tested(n) is not None)
-        resolver.remembered["tests of the process index"] = found
-    return found
+    modules = [m for m in resolver.project.named if "process_index" in m.text or "host_id" in m.text]
+    nodes = [node for m in modules for node in _statements(m.tree)]
+    return frozenset(n.name for n in nodes if isinstance(n, ast.FunctionDef) and _tested(n) is not None)
 
 
 def _tested(function: ast.FunctionDef) -> ast.expr | None:
@@ -172,13 +170,10 @@ def _is_own_part(iterable: ast.expr, module: Module, resolver: Resolver) -> bool
     )
 
 
+@once
 def _has_several(resolver: Resolver) -> bool:
     """Whether the program is written for several processes."""
-    found = resolver.remembered.get("several processes")
-    if not isinstance(found, bool):
-        found = any(word in module.text for module in resolver.project.named for word in SEVERAL)
-        resolver.remembered["several processes"] = found
-    return found
+    return any(word in module.text for module in resolver.project.named for word in SEVERAL)
 
 
 def _is_range(node: ast.expr) -> bool:

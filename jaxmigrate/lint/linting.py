@@ -11,9 +11,7 @@ from pathlib import Path
 
 from jaxmigrate.config import Config, Version
 from jaxmigrate.findings import Finding, Note
-from jaxmigrate.flow.configured import assume
 from jaxmigrate.flow.facts import Facts
-from jaxmigrate.flow.old_names import TARGET
 from jaxmigrate.program.kept import asked_at, lines_of_site
 from jaxmigrate.program.modules import Module, Project, parse_module, read_utf8
 from jaxmigrate.program.newer import described
@@ -55,9 +53,7 @@ def ask(
 ) -> list[Finding]:
     """What the rules find in some modules of a project, and in what these lead to; `names` are the files to report."""
     with without_collector():
-        facts = Facts(tuple(modules), Resolver(project), names)
-        facts.resolver.remembered[TARGET] = target
-        assume(facts.resolver)
+        facts = Facts(tuple(modules), Resolver(project, defaults_hold=True), names, target)
         return sorted(finding for check in checks().values() for finding in check(facts))
 
 

@@ -15,6 +15,7 @@ from typing import NamedTuple, cast
 
 from jaxmigrate.flow.axes import last_name
 from jaxmigrate.program.modules import Module
+from jaxmigrate.program.once import once, once_each
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.scopes import FunctionNode, positional_names
 from jaxmigrate.program.sites import MappedSite, Reference
@@ -208,16 +209,7 @@ class _Uses:
             if not name or (name, level) in self._seen:
                 continue
             self._seen.add((name, level))
-            yield from ((node, module, level) for node, module in self._named().get(name, ()))
-
-    def _named(self) -> dict[str, list[Place]]:
-        """The nodes of a project that mention each name."""
-        known = cast("dict[str, list[Place]]", self.resolver.remembered.setdefault("nodes by name", {}))
-        if not known:
-            for module in self.resolver.project.program:
-                for name, nodes in module.table.named.items():
-                    known.setdefault(name, []).extend((node, module) for node in nodes)
-        return known
+            yield from ((node, module, level) for node, module in _nodes_by_name(self.resolver).get(name, ()))
 
     def _parameter(self, call: ast.Call, node: ast.expr) -> Iterator[str]:
         """The parameter that an argument is for, in functions of the project with the name that is called."""
@@ -229,13 +221,7 @@ class _Uses:
 
     def _functions(self, name: str) -> list[Named]:
         """The functions of a project that have a name."""
-        known = cast("dict[str, list[Named]]", self.resolver.remembered.setdefault("functions by name", {}))
-        if not known:
-            for module in self.resolver.project.program:
-                for node in module.nodes:
-                    if isinstance(node, Named):
-                        known.setdefault(node.name, []).append(node)
-        return known.get(name, [])
+        return _functions_by_name(self.resolver).get(name, [])
 
     def lies_alone(self, node: ast.expr, module: Module, changed: Collection[ast.AST], depth: int = 0) -> bool:
         """Whether an expression, or what the name that it is stands for, takes one slice or puts it on a device."""
@@ -277,7 +263,7 @@ class _Uses:
 
     def _uses_of(self, name: str) -> _Uses:
         """What is given to whatever goes by a name: found once for a program."""
-        known = cast("dict[str, _Uses]", self.resolver.remembered.setdefault("uses by name", {}))
+        known = _uses_by_name(self.resolver)
         if name not in known:
             known[name] = _Uses(self.resolver, MOST)
             known[name].follow_all(name)
@@ -302,10 +288,40 @@ class _Uses:
         name = last_name(call.func)
         if name in TAKES_ONE or any(isinstance(a, ast.Lambda) and _is_first(a.body) for a in call.args):
             return True
-        known = cast("dict[str, bool]", self.resolver.remembered.setdefault("functions that take one slice", {}))
-        if name not in known:
-            known[name] = any(map(_returns_one, self._functions(name)))
-        return known[name]
+        return _takes_one_slice(name, self.resolver)
+
+
+@once
+def _nodes_by_name(resolver: Resolver) -> dict[str, list[Place]]:
+    """The nodes of a project that mention each name."""
+    known: dict[str, list[Place]] = {}
+    for module in resolver.project.program:
+        for name, nodes in module.table.named.items():
+            known.setdefault(name, []).extend((node, module) for node in nodes)
+    return known
+
+
+@once
+def _functions_by_name(resolver: Resolver) -> dict[str, list[Named]]:
+    """The functions of a project by name."""
+    known: dict[str, list[Named]] = {}
+    for module in resolver.project.program:
+        for node in module.nodes:
+            if isinstance(node, Named):
+                known.setdefault(node.name, []).append(node)
+    return known
+
+
+@once
+def _uses_by_name(_resolver: Resolver) -> dict[str, _Uses]:
+    """What is given to whatever goes by a name, as far as it has been asked for: some of it while other is found."""
+    return {}
+
+
+@once_each
+def _takes_one_slice(name: str, resolver: Resolver) -> bool:
+    """Whether a function of the project with a name takes one slice of its argument."""
+    return any(map(_returns_one, _functions_by_name(resolver).get(name, [])))
 
 
 def _returns_one(function: Named) -> bool:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import cast
 
 from jaxmigrate.migrate.map_places import MapPlaces
 from jaxmigrate.migrate.maps import MapPlan
 from jaxmigrate.migrate.names import names_in
 from jaxmigrate.program.modules import Module
+from jaxmigrate.program.once import once
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.values import Class, External, Function, ModuleValue
 
@@ -49,13 +49,13 @@ class StableNames:
         owner = node.value  # an object of the module, of which no code sets an attribute of that name
         root = self.module.table.root
         at_top = isinstance(owner, ast.Name) and len(root.bindings.get(owner.id, ())) == 1
-        return at_top and not self._set_attributes().get(node.attr)
+        return at_top and not _set_attributes(self.resolver).get(node.attr)
 
     def _is_set(self, read: ast.Attribute, site: ast.expr) -> bool:
         """Whether some code sets an attribute other than once before a site, in the same function."""
         own = self.places.holder(site)
         of_class = isinstance(self.resolver.value(read.value, self.module), Class)
-        for node, module in self._set_attributes().get(read.attr, ()):
+        for node, module in _set_attributes(self.resolver).get(read.attr, ()):
             if of_class and isinstance(node.value, ast.Name) and node.value.id == "self":
                 continue  # which hides what the class has, and does not change it
             before = module is self.module and node.lineno < site.lineno
@@ -63,22 +63,9 @@ class StableNames:
                 return True
         return False
 
-    def _set_attributes(self) -> dict[str, list[tuple[ast.Attribute, Module]]]:
-        """By name, the places in the project where attributes are set."""
-        found = cast(
-            "dict[str, list[tuple[ast.Attribute, Module]]]", self.resolver.remembered.setdefault("set attributes", {})
-        )
-        if not found:
-            found[""] = []  # known from now on
-            for module in self.resolver.project.named:
-                for node in module.nodes:
-                    if isinstance(node, ast.Attribute) and not isinstance(node.ctx, ast.Load):
-                        found.setdefault(node.attr, []).append((node, module))
-        return found
-
     def _is_set_from_elsewhere(self, name: str) -> bool:
         """Whether some code sets a name of this module as its attribute."""
-        places = self._set_attributes().get(name, ())
+        places = _set_attributes(self.resolver).get(name, ())
         return any(self.resolver.value(node.value, module) == ModuleValue(self.module) for node, module in places)
 
     def _is_fixed(self, name: ast.Name) -> bool:
@@ -124,3 +111,14 @@ def _is_plain(node: ast.expr) -> bool:
 
 def _defaults(node: ast.Lambda) -> list[ast.expr]:
     return [*node.args.defaults, *(d for d in node.args.kw_defaults if d is not None)]
+
+
+@once
+def _set_attributes(resolver: Resolver) -> dict[str, list[tuple[ast.Attribute, Module]]]:
+    """By name, the places in the project where attributes are set."""
+    found: dict[str, list[tuple[ast.Attribute, Module]]] = {}
+    for module in resolver.project.named:
+        for node in module.nodes:
+            if isinstance(node, ast.Attribute) and not isinstance(node.ctx, ast.Load):
+                found.setdefault(node.attr, []).append((node, module))
+    return found

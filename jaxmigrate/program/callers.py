@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from jaxmigrate.program.modules import Module
+from jaxmigrate.program.once import once
 from jaxmigrate.program.passing import passed
 from jaxmigrate.program.resolve import Resolver, call_arguments
 from jaxmigrate.program.scopes import defaults_of
@@ -118,9 +119,7 @@ def _renamings(text: str) -> Iterator[tuple[str, str]]:
             yield one[1], other[1]
 
 
+@once
 def callers_of(resolver: Resolver) -> Callers:
     """The callers of a project's functions, for all who ask the same resolver."""
-    found = resolver.remembered.get("callers")
-    if not isinstance(found, Callers):
-        found = resolver.remembered["callers"] = Callers(resolver)
-    return found
+    return Callers(resolver)

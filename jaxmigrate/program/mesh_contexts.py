@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 from jaxmigrate.program.collectives import MAKE_MESH, MESHES
 from jaxmigrate.program.modules import Module
+from jaxmigrate.program.once import once_each
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.sites import denotes
 from jaxmigrate.program.values import Application, External
@@ -29,12 +30,10 @@ class MeshContext(NamedTuple):
     by_hand: bool = False
 
 
+@once_each
 def mesh_contexts(module: Module, resolver: Resolver) -> list[MeshContext]:
     """The meshes that a module enters: calls that make one, what such a call is bound to, and what is called a mesh."""
-    known = cast("dict[Module, list[MeshContext]]", resolver.remembered.setdefault("mesh contexts", {}))
-    if module not in known:
-        known[module] = list(_contexts(module, resolver))
-    return known[module]
+    return list(_contexts(module, resolver))
 
 
 def _contexts(module: Module, resolver: Resolver) -> Iterator[MeshContext]:

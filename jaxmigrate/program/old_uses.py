@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import NamedTuple, TypeAlias, cast
+from typing import NamedTuple, TypeAlias
 
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.old_mentions import may_use_old_names
 from jaxmigrate.program.old_names import OldName, last_parts, row_of
+from jaxmigrate.program.once import once_each
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.scopes import Binding
 from jaxmigrate.program.sites import ReferenceNode, denotes
@@ -51,14 +52,12 @@ class Uses(NamedTuple):
     references: list[OldReference]
 
 
+@once_each
 def unguarded_uses(module: Module, resolver: Resolver) -> Uses:
     """The uses of old names whose failure nothing catches, looked up once for a resolver."""
-    known = cast("dict[Module, Uses]", resolver.remembered.setdefault("old uses", {}))
-    if module not in known:
-        imports = [use for use in old_imports(module) if not is_guarded(use.statement, module)]
-        references = [use for use in old_references(module, resolver) if not is_guarded(use.node, module)]
-        known[module] = Uses(imports, references)
-    return known[module]
+    imports = [use for use in old_imports(module) if not is_guarded(use.statement, module)]
+    references = [use for use in old_references(module, resolver) if not is_guarded(use.node, module)]
+    return Uses(imports, references)
 
 
 def old_imports(module: Module) -> list[OldImport]:

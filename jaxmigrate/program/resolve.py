@@ -56,16 +56,20 @@ def canonical(name: str) -> str:
 
 
 class Resolver:
-    """Answers what expressions stand for in a project."""
+    """Answers what expressions stand for in a project.
 
-    def __init__(self, project: Project) -> None:
+    `defaults_hold`: the defaults of a configuration's fields are taken for their values, as is right for lint alone.
+    """
+
+    def __init__(self, project: Project, *, defaults_hold: bool = False) -> None:
         self.project = project
+        self.defaults_hold = defaults_hold
         self._values: dict[ast.expr, Values] = {}
         self._bound: dict[tuple[object, ...], Values] = {}
         self._active: set[object] = set()
         self._between: dict[tuple[Module, str], list[ast.stmt] | None] = {}
         self.names: dict[str, frozenset[str]] = {}
-        self.remembered: dict[str, object] = {}  # what the rooms above find out about the whole program, once
+        self.kept: dict[object, object] = {}  # by `once`, which alone looks into it
 
     # Expressions
 

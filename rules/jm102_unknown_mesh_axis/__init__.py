@@ -20,7 +20,8 @@ from jaxmigrate.flow.specs import spec_calls
 from jaxmigrate.program.collectives import SHARD_MAPS, argument
 from jaxmigrate.program.library import valued
 from jaxmigrate.program.modules import Module
-from jaxmigrate.program.resolve import call_arguments
+from jaxmigrate.program.once import once
+from jaxmigrate.program.resolve import Resolver, call_arguments
 from jaxmigrate.program.values import Argument, External
 from jaxmigrate.records import replace
 
@@ -31,7 +32,6 @@ PARTITIONED = {name: int(position) for name, position in valued("partitions").it
 LAST_PARTITIONED = frozenset(name.rpartition(".")[2] for name in PARTITIONED)
 RULES = re.compile(r"rules|logical", re.IGNORECASE)
 SHARDINGS = ("in_shardings", "out_shardings")
-ENTERED = "whether a mesh is entered by itself"
 _ENTERS = re.compile(r"\bwith [\w.]*[mM]esh\w*(\(\))?\s*[,:]")
 OF_PROJECT = "no map and no mesh of the project has an axis"
 
@@ -134,11 +134,7 @@ def _on_context_mesh(given: Argument, call: ast.Call, module: Module, facts: Fac
     if is_within_raises(call, module):
         return
     axes = mesh_in_context(call, module, facts.resolver, lambda mesh: mesh_axes(mesh, facts.resolver, {}))
-    remembered = facts.resolver.remembered
-    if ENTERED not in remembered:
-        texts = (one.text for one in facts.resolver.project.program)
-        remembered[ENTERED] = any("esh" in text and _ENTERS.search(text) for text in texts)
-    if remembered[ENTERED]:
+    if _enters_meshes(facts.resolver):
         axes = None  # a mesh that is entered by itself may be the one in context, too
     yield from _in_spec(given, axes, where, facts, of_project=is_of_project(None, facts.resolver))
 
@@ -164,3 +160,10 @@ def _in_spec(
                 hint = f"; did you mean {near!r}?" if near else f", only {shown(had)}"
                 message = f"{where}: {OF_PROJECT} {axis!r}{hint}"
             yield from facts.finding(module, node, CODE, message)
+
+
+@once
+def _enters_meshes(resolver: Resolver) -> bool:
+    """Whether a program may enter a mesh by itself."""
+    texts = (one.text for one in resolver.project.program)
+    return any("esh" in text and _ENTERS.search(text) is not None for text in texts)

@@ -17,6 +17,7 @@ from jaxmigrate.flow.variance.reading import Reading
 from jaxmigrate.flow.variance.run import Run, Shared, Transfers
 from jaxmigrate.program.callers import callers_of
 from jaxmigrate.program.modules import Module
+from jaxmigrate.program.once import once
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.values import Function, Partial, Value
 
@@ -71,14 +72,11 @@ def loaded_beside(resolver: Resolver, module: Module) -> frozenset[Module]:
     return _share(resolver).hidden.loaded.beside(module)
 
 
+@once
 def _share(resolver: Resolver) -> Shared:
-    found = resolver.remembered.get("variance")
-    if not isinstance(found, Shared):
-        loaded = Loaded(resolver)
-        identities = Hosts(resolver, loaded, HOST_IDENTITIES)
-        found = Shared(Hidden(resolver, loaded), Hosts(resolver, loaded), callers_of(resolver), identities)
-        resolver.remembered["variance"] = found
-    return found
+    loaded = Loaded(resolver)
+    identities = Hosts(resolver, loaded, HOST_IDENTITIES)
+    return Shared(Hidden(resolver, loaded), Hosts(resolver, loaded), callers_of(resolver), identities)
 
 
 def _read(

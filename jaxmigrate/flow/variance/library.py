@@ -6,6 +6,7 @@ A name in none of these tables may do anything.
 from __future__ import annotations
 
 from jaxmigrate.program.library import named, starting, valued
+from jaxmigrate.program.once import once
 from jaxmigrate.program.resolve import Resolver
 
 PURE = starting("pure")
@@ -84,12 +85,15 @@ def is_host_source(name: str) -> bool:
 
 def change(resolver: Resolver, name: str) -> None:
     """Notes that a program sets an attribute of a library: nothing is known of it any more, nor of what is in it."""
-    changed = resolver.remembered.setdefault("changed", set())
-    assert isinstance(changed, set)
-    changed.add(name)
+    _changed(resolver).add(name)
 
 
 def is_changed(resolver: Resolver, name: str) -> bool:
     """Whether a name of a library may stand for what a program has put there."""
-    changed = resolver.remembered.get("changed")
-    return isinstance(changed, set) and any(f"{name}.".startswith(f"{one}.") for one in changed)
+    return any(f"{name}.".startswith(f"{one}.") for one in _changed(resolver))
+
+
+@once
+def _changed(_resolver: Resolver) -> set[str]:
+    """The names of libraries that a program sets."""
+    return set()
