@@ -125,3 +125,15 @@ def cycle(graph: Mapping[str, Iterable[str]]) -> list[str]:
             else:
                 way[step] = iter(graph.get(step, ()))
     return []
+
+
+def needed(found: Iterable[Import]) -> list[tuple[str, str]]:
+    """The arrows between rooms without those that others lead to as well."""
+    graph: defaultdict[str, set[str]] = defaultdict(set)
+    for source, target in between_rooms(found):
+        graph[source].add(target)
+
+    def led_to(start: str) -> set[str]:
+        return {target for step in graph.get(start, ()) for target in ({step} | led_to(step))}
+
+    return sorted((a, b) for a in list(graph) for b in graph[a] if not any(b in led_to(c) for c in graph[a] - {b}))

@@ -1,9 +1,14 @@
-"""Draws the pictures of the guide to layouts: `python tools/docs_pictures.py` writes docs/pictures/*.svg."""
+"""Draws the pictures of the guide to layouts, and that of the code's rooms, which it reads from the code itself.
+
+`python tools/docs_pictures.py` writes docs/pictures/*.svg.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+
+import arrows
 
 FOLDER = Path(__file__).resolve().parent.parent / "docs" / "pictures"
 DEVICES = 4
@@ -11,6 +16,23 @@ CELL, GAP, LEFT, TOP = 54, 8, 150, 46
 PITCH = CELL + GAP
 INK, FAINT, SAME = "#5b6470", "#9aa4b1", "#3f7fbf"
 OWN = ("#c0563b", "#d08b2c", "#5d9a4b", "#7d5fb0")
+# Where each room of the code stands, by column and row, with what it does
+ROOMS = {
+    "commands": (1.25, 0, "cli; one file a command"),
+    "lint": (0.5, 1, "asks the rules, file by file"),
+    "reports": (2, 1, "one writer a format"),
+    "rules": (0, 2, "one folder a rule"),
+    "migrate": (2, 2, "decides: typed operations"),
+    "verify": (3, 2, "runs both programs; JAX"),
+    "flow": (0, 3, "axes, variance, layouts"),
+    "codemod": (2, 3, "applies operations; LibCST"),
+    "config": (1, 2, "pyproject.toml"),
+    "program": (1, 4, "what the code says; ast"),
+    "findings": (1, 5, "findings, what silences them"),
+    "sources": (1, 6, "files in and out"),
+    "base": (1, 7, "records, terminal"),
+}
+WIDE, HIGH, STEP_X, STEP_Y = 186, 44, 204, 72
 
 
 def box(x: float, y: float, colour: str, text: str = "", height: float = CELL) -> Iterator[str]:
@@ -91,6 +113,7 @@ def pictures() -> dict[str, str]:
             "as it was; squeezed in the body",
         ),
         "step.svg": step(),
+        "rooms.svg": rooms(),
     }
 
 
@@ -122,6 +145,25 @@ def step() -> str:
             lines += said(x + 14, y + 20, text)
     lines.append(f'<path d="M284 112 h32 m-7 -5 l7 5 l-7 5" fill="none" stroke="{FAINT}" stroke-width="1.6"/>')
     return svg(600, 204, lines)
+
+
+def rooms() -> str:
+    """The rooms of the code and the arrows between them, without those that others lead to as well."""
+    lines: list[str] = []
+    for source, target in arrows.needed(arrows.imports(arrows.modules())):
+        (x, y, _), (to_x, to_y, _) = ROOMS[source], ROOMS[target]
+        start, end = STEP_X * x + WIDE / 2 + 10, STEP_X * to_x + WIDE / 2 + 10
+        top, bottom = STEP_Y * y + HIGH + 10, STEP_Y * to_y + 6
+        curve = f"M{start} {top} C{start} {(top + bottom) / 2} {end} {(top + bottom) / 2} {end} {bottom - 3}"
+        lines.append(f'<path d="{curve}" fill="none" stroke="{FAINT}" stroke-width="1.4"/>')
+        lines.append(f'<path d="M{end - 5} {bottom - 5} l5 6 l5 -6" fill="none" stroke="{FAINT}" stroke-width="1.6"/>')
+    for name, (x, y, words) in ROOMS.items():
+        left, top = STEP_X * x + 10, STEP_Y * y + 10
+        size = f'width="{WIDE}" height="{HIGH}" rx="6"'
+        lines.append(f'<rect x="{left}" y="{top}" {size} fill="{SAME}" fill-opacity=".16"/>')
+        lines += said(left + WIDE / 2, top + 18, name, INK, "middle", bold=True)
+        lines += said(left + WIDE / 2, top + 34, words, INK, "middle")
+    return svg(STEP_X * 3 + WIDE + 20, STEP_Y * 7 + HIGH + 20, lines)
 
 
 def main() -> None:

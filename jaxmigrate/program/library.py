@@ -41,8 +41,10 @@ def named(*words: str) -> frozenset[str]:
 
 def the(word: str) -> str:
     """The full name of the one function that has a word."""
-    (name,) = _table()[0][word]
-    return name
+    names = _table()[0][word]
+    if len(names) != 1:
+        raise ValueError(f"library.csv: one function alone can be `{word}`, not {', '.join(names)}")
+    return names[0]
 
 
 def last_names(*words: str) -> frozenset[str]:
