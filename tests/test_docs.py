@@ -82,6 +82,13 @@ def test_what_is_written_from_the_code_is_as_it_would_be_written_now() -> None:
         assert (ROOT / name).read_text(encoding="utf-8") == text, f"run `python tools/docs.py {name}`"
 
 
+def test_the_index_of_the_tests_has_each_file_and_what_it_guards() -> None:
+    index = (ROOT / "tests" / "README.md").read_text(encoding="utf-8")
+    files = [path for path in sorted((ROOT / "tests").rglob("test_*.py")) if path.parent.name != "programs"]
+    assert len(files) > 100
+    assert [path.name for path in files if not re.search(rf"- `{path.name}`: \S.*\.", index)] == []
+
+
 def test_every_option_is_on_the_page_of_the_command_line() -> None:
     text = (DOCS / "command-line.md").read_text(encoding="utf-8")
     for name, command in subcommands(full_parser()).items():

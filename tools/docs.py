@@ -19,6 +19,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 import docs_commands
 import docs_pictures
 import docs_reference
+import docs_tests
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
@@ -56,6 +57,7 @@ def page(name: str) -> str:
 def written() -> dict[str, str]:
     """What is written without running anything, by its path in the repository."""
     pages = {f"docs/{name}": text for name, text in docs_reference.pages().items()}
+    pages["tests/README.md"] = docs_tests.index()
     return pages | {f"docs/pictures/{name}": text for name, text in docs_pictures.pictures().items()}
 
 
