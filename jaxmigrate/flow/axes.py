@@ -12,6 +12,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from jaxmigrate.flow import receivers
+from jaxmigrate.flow.axis_symbols import shown_name
 from jaxmigrate.flow.axis_values import (
     EXACT_MAPS,
     TRANSFORMATIONS,
@@ -98,7 +99,10 @@ class Step:
 
 @record(eq=False)
 class AxisUse:
-    """A collective that names an axis, where it runs, and the way that leads there."""
+    """A collective that names an axis, where it runs, and the way that leads there.
+
+    `given` is the argument that names it, which a partial may have somewhere else; None where it is a default.
+    """
 
     module: Module
     call: ast.Call
@@ -107,6 +111,7 @@ class AxisUse:
     environment: Environment
     way: tuple[Step, ...]
     bindings: Bindings
+    given: Argument | None = None
 
 
 @record(eq=False)
@@ -605,7 +610,7 @@ def _record(
     """A collective over the axes that it is given, or over those that it takes by default."""
     names = axis_names(axis.expression, axis.module, walk.resolver, bindings) if axis is not None else default
     for one in names or ():
-        walk.uses.append(AxisUse(module, node, name, one, around, way, bindings))
+        walk.uses.append(AxisUse(module, node, name, one, around, way, bindings, axis))
 
 
 def _is_of_clu(cls: Class, resolver: Resolver) -> bool:
@@ -644,4 +649,4 @@ def shown(axes: frozenset[str] | None) -> str:
     """Axes as a message shows them."""
     if axes is None:
         return "unknown axes"
-    return ", ".join(repr(axis) for axis in sorted(axes)) or "an axis without a name"
+    return ", ".join(shown_name(axis) for axis in sorted(axes)) or "an axis without a name"

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import TypeAlias
 
 from jaxmigrate.flow import configured, receivers
+from jaxmigrate.flow.axis_symbols import symbol_of
 from jaxmigrate.flow.context_meshes import mesh_in_context
 from jaxmigrate.flow.receivers import Bindings
 from jaxmigrate.program.callers import callers_of
@@ -179,12 +180,17 @@ def _is_one_of_several(method: Function, resolver: Resolver) -> bool:
     return sum(module.text.count(f"def {name}(") for module in resolver.project.program) > 1
 
 
-def axis_names(axis: ast.expr | None, module: Module, resolver: Resolver, bindings: Bindings) -> tuple[str, ...] | None:
-    """The names in an axis expression, empty for None, and None where it can be anything else."""
+def axis_names(
+    axis: ast.expr | None, module: Module, resolver: Resolver, bindings: Bindings, *, symbols: bool = False
+) -> tuple[str, ...] | None:
+    """The names in an axis expression, empty for None, and None where it can be anything else.
+
+    With `symbols`, what a parameter or a field holds that is not in sight has a symbol for its name.
+    """
     if axis is None:
         return None
     if isinstance(axis, ast.Tuple | ast.List):
-        parts = [axis_names(element, module, resolver, bindings) for element in axis.elts]
+        parts = [axis_names(element, module, resolver, bindings, symbols=symbols) for element in axis.elts]
         return None if None in parts else tuple(name for part in parts for name in part or ())
     names: list[str] = []
     own = receivers.attribute(axis, module, resolver, bindings)
@@ -192,7 +198,8 @@ def axis_names(axis: ast.expr | None, module: Module, resolver: Resolver, bindin
         if isinstance(value, Member) and value.name == "value":  # of an Enum
             value = value.owner
         if not isinstance(value, Constant):
-            return configured.axis_of(axis, resolver)
+            found = configured.axis_of(axis, resolver)
+            return symbol_of(axis, value) if found is None and symbols else found
         items = value.value if isinstance(value.value, tuple) else (value.value,)
         if any(not isinstance(item, str) for item in items if item is not None):
             return None

@@ -29,18 +29,26 @@ class Reuse(NamedTuple):
 
 
 def reuses(modules: Iterable[Module], resolver: Resolver) -> Iterator[Reuse]:
-    """Every name that is read after its array was donated."""
+    """Every name, or field by a dotted name, that is read after its array was donated."""
     for module in modules:
         own = "donate_arg" in module.text
         if own or _imports_donating(module, resolver):
             for call in module.table.calls:
-                if not own and not isinstance(call.func, ast.Name):
+                if not own and not isinstance(call.func, ast.Name | ast.Attribute):
                     continue  # objects of other modules are not opened for that
                 for donated in _donated(call, module, resolver):
-                    for name in (donated.id, *_aliases(donated.id, call, module)):
+                    for name in (donated, *_aliases(donated, call, module)):
                         read = _read_again(call, name, module)
                         if read is not None:
                             yield Reuse(module, call, name, read)
+
+
+def dotted(node: ast.AST) -> str:
+    """A name, or names with dots between them, as they stand; empty for anything else."""
+    if isinstance(node, ast.Attribute):
+        owner = dotted(node.value)
+        return f"{owner}.{node.attr}" if owner else ""
+    return node.id if isinstance(node, ast.Name) else ""
 
 
 def _imports_donating(module: Module, resolver: Resolver) -> bool:
@@ -56,9 +64,11 @@ def _imports_donating(module: Module, resolver: Resolver) -> bool:
     return False
 
 
-def _donated(call: ast.Call, module: Module, resolver: Resolver) -> Iterator[ast.Name]:
-    """The plain names among the arguments that a call donates."""
-    if not any(isinstance(one, ast.Name | ast.Tuple) for one in call.args):
+def _donated(call: ast.Call, module: Module, resolver: Resolver) -> Iterator[str]:
+    """The names among the arguments that a call donates."""
+    if not any(dotted(one) or isinstance(one, ast.Tuple) for one in (*call.args, *(k.value for k in call.keywords))):
+        return
+    if any(isinstance(one, ast.Starred) for one in call.args):
         return
     if not may_come_from(call.func, module, resolver.project, "donate_arg"):
         return
@@ -66,24 +76,39 @@ def _donated(call: ast.Call, module: Module, resolver: Resolver) -> Iterator[ast
     value = unwrapped(value, resolver) if isinstance(value, Application) else value
     if not isinstance(value, Application) or not isinstance(value.callee, External):
         return
-    if value.callee.name not in JITS | PMAPS:
-        return
-    given = argument(value.arguments, None, "donate_argnums")
-    numbers = resolver.argument_values(given) if given is not None else ()
-    if len(numbers) != 1 or not isinstance(numbers[0], Constant):
-        return
-    given_away = numbers[0].value if isinstance(numbers[0].value, tuple) else (numbers[0].value,)
+    if value.callee.name in JITS | PMAPS:
+        for number, one in _given_away(call, value, resolver):
+            gives = _gives_back(value, number, resolver)
+            for given in one.elts if isinstance(one, ast.Tuple) else [one]:
+                name = dotted(given)
+                if not name or _is_numpy(given, module, resolver):
+                    continue
+                if gives or _is_renewed(call, name, module) or _is_rebuilt(value, given, module, resolver):
+                    yield name
+
+
+def _given_away(call: ast.Call, made: Application, resolver: Resolver) -> Iterator[tuple[int, ast.expr]]:
+    """The arguments that a call donates, with their positions among the parameters of what is compiled."""
+    numbers, words = _listed(made, "donate_argnums", resolver), _listed(made, "donate_argnames", resolver)
+    function, skip = _mapped(made, resolver)
+    names = function.passed_names()[skip:] if function is not None else []
     for number, one in enumerate(call.args):
-        if isinstance(one, ast.Starred):
-            return
-        if number not in given_away:
-            continue
-        gives = _gives_back(value, number, resolver)
-        for name in one.elts if isinstance(one, ast.Tuple) else [one]:
-            if not isinstance(name, ast.Name) or _is_numpy(name, module, resolver):
-                continue
-            if gives or _is_renewed(call, name.id, module) or _is_rebuilt(value, name, module, resolver):
-                yield name
+        if number in numbers or (number < len(names) and names[number] in words):
+            yield number, one
+    for keyword in call.keywords:
+        number = names.index(keyword.arg) if keyword.arg in names else -1
+        by_number = number in numbers and isinstance(made.callee, External) and made.callee.name in JITS
+        if number >= 0 and (by_number or keyword.arg in words):
+            yield number, keyword.value
+
+
+def _listed(made: Application, keyword: str, resolver: Resolver) -> tuple[object, ...]:
+    """The numbers or names that an option lists."""
+    given = argument(made.arguments, None, keyword)
+    content = resolver.literal(given) if given is not None else ()
+    if isinstance(content, int | str):
+        return (content,)
+    return tuple(content) if isinstance(content, tuple | list) else ()
 
 
 def _is_renewed(call: ast.Call, name: str, module: Module) -> bool:
@@ -91,10 +116,12 @@ def _is_renewed(call: ast.Call, name: str, module: Module) -> bool:
     statement = module.table.parents.get(call)
     targets = statement.targets if isinstance(statement, ast.Assign) else []
     names = {n.id for target in targets for n in ast.walk(target) if isinstance(n, ast.Name)}
-    return not names.isdisjoint((f"new_{name}", f"next_{name}", f"{name}_new", f"updated_{name}"))
+    own = {dotted(n) for target in targets for n in ast.walk(target)}
+    last = name.rpartition(".")[2].strip("_")
+    return name in own or not names.isdisjoint((f"new_{last}", f"next_{last}", f"{last}_new", f"updated_{last}"))
 
 
-def _is_rebuilt(made: Application, given: ast.Name, module: Module, resolver: Resolver) -> bool:
+def _is_rebuilt(made: Application, given: ast.expr, module: Module, resolver: Resolver) -> bool:
     """Whether a function returns an object of the class that an argument is of."""
     function = _mapped(made, resolver)[0]
     own = {value.cls.node for value in resolver.values(given, module) if isinstance(value, Instance)}
@@ -133,8 +160,9 @@ def _aliases(name: str, call: ast.Call, module: Module) -> Iterator[str]:
     block = _block_of(node, module.table.parents.get(node)) or []
     for statement in reversed(block[: block.index(node)] if node in block else []):
         match statement:
-            case ast.Assign(targets=[ast.Name(id=alias)], value=ast.Name(id=held)) if held == name:
-                yield alias
+            case ast.Assign(targets=[ast.Name(id=alias)], value=ast.Name() | ast.Attribute() as held):
+                if dotted(held) == name:
+                    yield alias
         if _binds(statement, name):
             return
 
@@ -170,7 +198,7 @@ def _kept(node: ast.expr, names: set[str]) -> bool:
     return False
 
 
-def _is_numpy(name: ast.Name, module: Module, resolver: Resolver) -> bool:
+def _is_numpy(name: ast.expr, module: Module, resolver: Resolver) -> bool:
     """Whether a name may hold something of the host's, which cannot be donated."""
     for value in resolver.values(name, module):
         callee = value.callee if isinstance(value, Application) else None
@@ -187,7 +215,7 @@ def _read_again(call: ast.Call, name: str, module: Module) -> ast.expr | None:
         if isinstance(node, ast.Lambda | ast.ListComp | ast.GeneratorExp | ast.DictComp | ast.SetComp):
             return None
         node = parents[node]
-    if _binds(node, name) or isinstance(node, ast.Return | ast.Raise):
+    if _stores(node, name) or isinstance(node, ast.Return | ast.Raise):
         return None
     if not isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign | ast.Expr):
         return None
@@ -232,7 +260,8 @@ def _in_next_round(loop: ast.For | ast.AsyncFor | ast.While, call: ast.Call, nam
     """The argument itself where the loop never binds the name again, and goes round."""
     if _binds(loop, name) or any(isinstance(node, ast.Break | ast.Return | ast.Raise) for node in ast.walk(loop)):
         return None
-    return next(one for one in call.args if isinstance(one, ast.Name) and one.id == name)
+    given = [part for one in (*call.args, *(k.value for k in call.keywords)) for part in ast.walk(one)]
+    return next((one for one in given if isinstance(one, ast.expr) and dotted(one) == name), None)
 
 
 def _read_in(statement: ast.stmt, name: str) -> ast.expr | None:
@@ -241,7 +270,7 @@ def _read_in(statement: ast.stmt, name: str) -> ast.expr | None:
     pending: list[ast.AST] = [statement]
     while pending:
         node = pending.pop(0)
-        if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load):
+        if isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Load) and dotted(node) == name:
             return node
         if isinstance(node, ast.Attribute) and node.attr in METADATA:
             continue
@@ -251,7 +280,15 @@ def _read_in(statement: ast.stmt, name: str) -> ast.expr | None:
 
 
 def _binds(statement: ast.AST, name: str) -> bool:
-    return any(
-        isinstance(node, ast.Name) and node.id == name and not isinstance(node.ctx, ast.Load)
-        for node in ast.walk(statement)
-    )
+    """Whether a statement binds a name, or calls a method that may set the field that it is."""
+    owners = {name[:at] for at in range(len(name)) if name[at] == "."}
+    calls = (node.func for node in ast.walk(statement) if isinstance(node, ast.Call)) if owners else ()
+    methods = (one for one in calls if isinstance(one, ast.Attribute))
+    return _stores(statement, name) or any(dotted(one.value) in owners for one in methods)
+
+
+def _stores(statement: ast.AST, name: str) -> bool:
+    """Whether a statement binds a name, or what stands before a dot in it."""
+    bound = {name, *(name[:at] for at in range(len(name)) if name[at] == ".")}
+    named = (node for node in ast.walk(statement) if isinstance(node, ast.Name | ast.Attribute))
+    return any(not isinstance(node.ctx, ast.Load) and dotted(node) in bound for node in named)

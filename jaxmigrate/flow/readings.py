@@ -6,6 +6,8 @@ import ast
 import re
 from collections.abc import Collection, Iterator
 
+from jaxmigrate.flow import configured
+from jaxmigrate.flow.axis_symbols import has_symbols
 from jaxmigrate.flow.meshes import axes_with_one_device, length_of_devices
 from jaxmigrate.flow.specs import out_vars, spec_axes, spec_calls, spec_var
 from jaxmigrate.flow.variance import EQUAL, MAY, Level, Reading, Var, read
@@ -243,7 +245,9 @@ def along_each_axis(found: DeviceMap, resolver: Resolver) -> list[DeviceMap]:
 
 def _axes_of_specs(found: DeviceMap, resolver: Resolver) -> frozenset[str]:
     given = [found.keyword("in_specs", 2), found.keyword("out_specs", 3)]
-    calls = [c for g in given if g and g.expression is not None for c in spec_calls(g.expression, g.module, resolver)]
+    assumed = configured.ASSUMED in resolver.remembered
+    known = [(one.expression, one.module) for one in given if one is not None and one.expression is not None]
+    calls = [found for node, module in known for found in spec_calls(node, module, resolver, symbols=assumed)]
     return frozenset().union(*(axes for _, _, axes in calls))
 
 
@@ -267,7 +271,8 @@ def unreduced_outputs(found: DeviceMap, reading: Reading, resolver: Resolver) ->
 
     def is_replicated(node: ast.expr, module: Module) -> bool:
         named = spec_axes(node, module, resolver)
-        return named is not None and not named & (found.axes or frozenset())
+        known = not named or not has_symbols(found.axes or ())
+        return named is not None and known and not named & (found.axes or frozenset())
 
     given, test = found.keyword("out_specs", 3), is_replicated
     if found.name in PMAPS:

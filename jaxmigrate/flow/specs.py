@@ -5,23 +5,29 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator
 
+from jaxmigrate.flow import configured
+from jaxmigrate.flow.axis_symbols import has_symbols
 from jaxmigrate.flow.axis_values import axis_names
 from jaxmigrate.flow.variance import Level, Var, dict_of, tuple_of
 from jaxmigrate.flow.variance.library import MUTATORS
 from jaxmigrate.program.collectives import SPECS
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver
-from jaxmigrate.program.values import Application, Constant, External
+from jaxmigrate.program.values import Application, Constant, External, Value
 
 
-def spec_axes(node: ast.expr, module: Module, resolver: Resolver) -> frozenset[str] | None:
-    """The axes that a PartitionSpec names, None where that is not known."""
-    value = resolver.value(node, module)
+def spec_axes(node: ast.expr, module: Module, resolver: Resolver, *, symbols: bool = False) -> frozenset[str] | None:
+    """The axes that a PartitionSpec names, None where that is not known; with `symbols` for those out of sight."""
+    return _axes_of(resolver.value(node, module), resolver, symbols=symbols)
+
+
+def _axes_of(value: Value, resolver: Resolver, *, symbols: bool) -> frozenset[str] | None:
     if not isinstance(value, Application) or not isinstance(value.callee, External) or value.callee.name not in SPECS:
         return None
     names: set[str] = set()
     for one in value.arguments:
-        found = axis_names(one.expression, one.module, resolver, {}) if one.keyword is None else None
+        plain = one.keyword is None
+        found = axis_names(one.expression, one.module, resolver, {}, symbols=symbols) if plain else None
         if found is None or len(resolver.argument_values(one)) > 1:  # `P("i" if split else None)`
             return None
         names.update(found)
@@ -40,10 +46,20 @@ def spec_var(node: ast.expr, module: Module, resolver: Resolver, over: frozenset
     if listed is not None:
         made = _of_listed(*listed, resolver, over)
         return made if listed[0] is node or not _is_changed(node, module) else Var(Level.MAY)
-    axes = spec_axes(node, module, resolver)
+    assumed = configured.ASSUMED in resolver.remembered
+    ways = resolver.values(node, module)
+    if assumed and len(ways) > 1:
+        found = {_block(_axes_of(one, resolver, symbols=True), over) for one in ways if one != Constant(None)}
+        return found.pop() if len(found) == 1 else Var(Level.MAY)
+    return _block(spec_axes(node, module, resolver, symbols=assumed), over)
+
+
+def _block(axes: frozenset[str] | None, over: frozenset[str] | None) -> Var:
     if axes is None:
         return Var(Level.MAY)
-    return Var(Level.YES if (axes if over is None else axes & over) else Level.NO)
+    if axes if over is None else axes & over:
+        return Var(Level.YES)
+    return Var(Level.MAY if axes and has_symbols(axes | (over or frozenset())) else Level.NO)
 
 
 def _is_changed(node: ast.expr, module: Module) -> bool:
@@ -69,17 +85,19 @@ def _of_listed(
     return tuple_of([spec_var(one, module, resolver, over) for one in node.elts])
 
 
-def spec_calls(node: ast.expr, module: Module, resolver: Resolver) -> Iterator[tuple[Module, ast.expr, frozenset[str]]]:
+def spec_calls(
+    node: ast.expr, module: Module, resolver: Resolver, *, symbols: bool = False
+) -> Iterator[tuple[Module, ast.expr, frozenset[str]]]:
     """Every PartitionSpec written in an expression of specs, or behind a name in it, with the axes that it names."""
     if isinstance(node, ast.Tuple | ast.List):
         for element in node.elts:
-            yield from spec_calls(element, module, resolver)
+            yield from spec_calls(element, module, resolver, symbols=symbols)
     elif isinstance(node, ast.Dict):
         for entry in node.values:
-            yield from spec_calls(entry, module, resolver)
+            yield from spec_calls(entry, module, resolver, symbols=symbols)
     else:
         value = resolver.value(node, module)
-        axes = spec_axes(node, module, resolver)
+        axes = spec_axes(node, module, resolver, symbols=symbols)
         if axes is not None and isinstance(value, Application):
             yield value.module, value.node, axes
 

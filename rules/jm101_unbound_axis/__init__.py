@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
 
 from jaxmigrate.findings import Finding
@@ -11,6 +12,8 @@ from jaxmigrate.flow.facts import Facts
 from jaxmigrate.flow.guards import is_expected_to_fail, is_guarded, is_tried
 from jaxmigrate.flow.known_axes import is_misspelt, known_axes
 from jaxmigrate.flow.near import near_miss
+from jaxmigrate.flow.stray_axes import nowhere_bound, quoted_variables
+from jaxmigrate.program.modules import Module
 
 CODE = "JM101"
 OF_HOST = "the host calls it back"
@@ -22,9 +25,29 @@ def check(facts: Facts) -> Iterator[Finding]:
     reported: set[tuple[ast.AST, str]] = set()
     compiled = (use for use in facts.unmapped_uses if not any(is_tried(s.node, s.module) for s in use.way))
     for use in (*facts.axis_uses, *compiled):
-        if is_unbound(use, facts) and (use.call, use.axis) not in reported:
-            reported.add((use.call, use.axis))
+        written = _written(use)
+        place = use.call if written is None else written[1]
+        if is_unbound(use, facts) and (place, use.axis) not in reported:
+            reported |= {(place, use.axis), (use.call, use.axis)}
             yield from _at_collective(use, facts)
+    yield from _anywhere(facts, {call for call, _ in reported})
+
+
+def _anywhere(facts: Facts, told: set[ast.AST]) -> Iterator[Finding]:
+    """Axes that nothing in the whole program binds, each once; names of variables in quotes first."""
+    for module, node, name in quoted_variables(facts):
+        told.add(module.table.parents[node])
+        message = f"axis {name!r} is not bound anywhere, but {name} is a variable here; leave out the quotes"
+        yield from facts.finding(module, node, CODE, message)
+    strays: dict[str, list[tuple[Module, ast.Call, str]]] = defaultdict(list)
+    for module, call, name, axis in nowhere_bound(facts):
+        if call not in told:
+            strays[axis].append((module, call, name))
+    for axis, ((module, call, name), *others) in strays.items():
+        names = known_axes(facts.resolver).names
+        message = f"{name}: {unbound(axis, names, 'the maps and meshes of the project bind only')}"
+        way = [Step(where, again, "here, too") for where, again, _ in others]
+        yield from facts.finding(module, call, CODE, message, way)
 
 
 def is_unbound(use: AxisUse, facts: Facts) -> bool:
@@ -66,7 +89,20 @@ def _at_collective(use: AxisUse, facts: Facts) -> Iterator[Finding]:
         yield from facts.finding(first.module, first.node, CODE, message, (Step(use.module, use.call, name), *use.way))
         return
     message = f"{name}: {_told(use, facts)}"
-    yield from facts.finding(use.module, use.call, CODE, message + _chain(use.way), use.way)
+    place = _written(use)
+    if place is not None and facts.names.get(place[0].path) is not None:
+        yield from facts.finding(*place, CODE, message, (*use.way, Step(use.module, use.call, name)))
+    else:
+        yield from facts.finding(use.module, use.call, CODE, message + _chain(use.way), use.way)
+
+
+def _written(use: AxisUse) -> tuple[Module, ast.expr] | None:
+    """Where a partial somewhere else names the axis, as in `psum = partial(lax.psum, axis_name="i")`."""
+    node = use.given.expression if use.given is not None else None
+    if use.given is None or not isinstance(node, ast.Constant) or node.value != use.axis:
+        return None
+    inside = any(part is node for part in ast.walk(use.call))
+    return None if inside else (use.given.module, node)
 
 
 def _last(what: str) -> str:

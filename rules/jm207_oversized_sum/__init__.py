@@ -24,18 +24,20 @@ def check(facts: Facts) -> Iterator[Finding]:
 
     def find(found: DeviceMap, reading: Reading) -> Iterator[Place]:
         by_node: dict[ast.expr, list[Reduction]] = defaultdict(list)
-        for reduction in _undivided(reading):
-            by_node[reduction.node].append(reduction)
+        for reduction in _sums(reading):
             operand = reduction.operand
             checked = OF_EQUAL in operand.marks and is_checked(found, facts.resolver)  # JM204
-            applied = sum_of_means(reduction.node) in reading.applied
+            of_gradients = sum_of_means(reduction.node, gradients=True)
+            applied = of_gradients in reading.applied and of_gradients not in reading.scaled
+            divided = _is_divided(reduction, reading)
+            by_node[reduction.node] += [] if divided else [reduction]
             if applied and not checked and any(_is_of_mean(one) for one in _leaves(operand)):
                 message = (
                     f"psum over {AXES} of the gradient of a mean: the sum of the devices' means is too large "
                     "by the number of devices; write pmean"
                 )
                 yield Place(reduction.module, reduction.node, message)
-            elif (
+            elif not divided and (
                 found.name in SHARD_MAPS and MEAN in operand.marks and not operand.gradient and operand.kind == "array"
             ):
                 message = (
@@ -44,7 +46,7 @@ def check(facts: Facts) -> Iterator[Finding]:
                 )
                 yield Place(reduction.module, reduction.node, message)
         for node, same in by_node.items():
-            if _is_conditional(node, same[0].module):
+            if not same or _is_conditional(node, same[0].module):
                 continue
             if any(map(_is_equal, same)) and any(one.operand.level == Level.YES for one in same):
                 message = (
@@ -80,9 +82,16 @@ def _is_conditional(node: ast.AST, module: Module) -> bool:
 
 def _undivided(reading: Reading) -> Iterator[Reduction]:
     """The sums over devices that nothing divides, as far as can be seen."""
-    for reduction in reading.reductions:
-        if reduction.name == "jax.lax.psum" and sum_of_means(reduction.node) not in reading.scaled:
-            yield reduction
+    return (one for one in _sums(reading) if not _is_divided(one, reading))
+
+
+def _sums(reading: Reading) -> Iterator[Reduction]:
+    return (one for one in reading.reductions if one.name == "jax.lax.psum")
+
+
+def _is_divided(reduction: Reduction, reading: Reading) -> bool:
+    """Whether something may divide a sum, or a part of it."""
+    return any(sum_of_means(reduction.node, gradients=one) in reading.scaled for one in (False, True))
 
 
 def _along_equal(facts: Facts) -> Iterator[Finding]:

@@ -22,6 +22,7 @@ sys.path.insert(0, str(Path(__file__).parents[2]))  # a script's own folder is a
 
 from jaxmigrate.flow import axes as axis_walk
 from jaxmigrate.flow.axes import last_name
+from jaxmigrate.flow.configured import assume
 from jaxmigrate.flow.facts import Facts
 from jaxmigrate.flow.readings import arguments
 from jaxmigrate.flow.variance import calls as variance_calls
@@ -43,7 +44,8 @@ class Coverage:
 
     def __init__(self, modules: list[Module], project: Project) -> None:
         self.modules = modules
-        self.facts = Facts(tuple(modules), Resolver(project), {m.path: m.path.as_posix() for m in modules})
+        assume(resolver := Resolver(project))
+        self.facts = Facts(tuple(modules), resolver, {m.path: m.path.as_posix() for m in modules})
         self.walked: set[ast.AST] = set()
         self.read: set[ast.AST] = set()
         self.known_specs = self.all_specs = 0
@@ -92,7 +94,7 @@ class Coverage:
         for module in self.modules:
             for name in MAPS:
                 for node in module.table.named.get(name, ()):
-                    if not isinstance(node, ast.Name | ast.Attribute) or not _is_used(node, module):
+                    if not _is_used(node, module):
                         continue
                     inside = any(p == module.path and a <= node.lineno <= b for p, a, b in spans)
                     yield module, node, "" if inside else self._why_no_map(node, module)
@@ -155,7 +157,7 @@ class Coverage:
         for other in self.modules:
             for one in names:
                 for node in other.table.named.get(one, ()):
-                    if isinstance(node, ast.Name | ast.Attribute) and other.table.scope_of.get(node) is not None:
+                    if other.table.scope_of.get(node) is not None:
                         place = other.table.scope_of[node].function()
                         yield other, node, place.node if place is not None else None
 
@@ -202,7 +204,7 @@ def covered(repository: Path) -> Coverage:
     sources = sources_of(repository)
     texts = {place(source): source.text for source in sources}
     modules, _ = parsed(sources)
-    project = Project(modules, lambda path: texts.get(path), texts)
+    project = Project(modules, texts.get, texts)
     return Coverage(modules, project)
 
 

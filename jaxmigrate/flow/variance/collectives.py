@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from jaxmigrate.flow.axis_symbols import has_symbols, symbol_of
 from jaxmigrate.flow.axis_values import axis_names
 from jaxmigrate.flow.variance import means
 from jaxmigrate.flow.variance.frames import Arguments, Frame
@@ -24,7 +25,7 @@ from jaxmigrate.flow.variance.library import SHARED
 from jaxmigrate.flow.variance.reading import Reduction
 from jaxmigrate.flow.variance.run import Run
 from jaxmigrate.program.collectives import AXIS_POSITIONS, REDUCTIONS
-from jaxmigrate.program.values import Constant
+from jaxmigrate.program.values import Constant, Member, Parameter
 
 
 def call(run: Run, name: str, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> Var:
@@ -53,11 +54,14 @@ def axes_of(
     given = arguments.find(position, "axis_name", "axis")
     names: tuple[str, ...] | None = None
     if given is not None:
-        names = _names(given)
+        names = _names(given, symbols=run.lenient and has_symbols(run.axes))
     if names is None and isinstance(node, ast.Call) and frame is not None:
         found = [k.value for k in node.keywords if k.arg == "axis_name"] or node.args[position : position + 1]
-        names = axis_names(found[0], frame.module, run.resolver, {}) if found else None
-    return None if names is None else frozenset(names) - run.shadowed
+        symbols = run.lenient and has_symbols(run.axes)
+        names = axis_names(found[0], frame.module, run.resolver, {}, symbols=symbols) if found else None
+    if names is None or (not run.axes <= frozenset(names) and has_symbols({*names, *run.axes})):
+        return None  # of a symbol it is not known which axes it is not
+    return frozenset(names) - run.shadowed
 
 
 def varying(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> Var:
@@ -69,10 +73,12 @@ def varying(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame 
     return mapped(operand, lambda v: replace(v, static=None, marks=v.marks | {VARYING}))
 
 
-def _names(value: Var) -> tuple[str, ...] | None:
+def _names(value: Var, *, symbols: bool) -> tuple[str, ...] | None:
     if value.parts is not None:
-        inner = [_names(part) for part in value.parts]
+        inner = [_names(part, symbols=symbols) for part in value.parts]
         return None if None in inner else tuple(name for names in inner for name in names or ())
+    if symbols and isinstance(value.static, Parameter | Member):
+        return symbol_of(ast.Constant(None), value.static)
     if not isinstance(value.static, Constant):
         return None
     content = value.static.value
@@ -106,8 +112,8 @@ def _reduced(
     if not full or not run.axes:
         return mapped(operand, _partly)
     if name == "jax.lax.psum" and node is not None and run.lenient:
-        mark = means.sum_of_means(node)
-        return mapped(operand, lambda v: replace(_cleared(v), marks=_marks_of_sum(v, mark)))
+        marks = [means.sum_of_means(node, gradients=gradients) for gradients in (False, True)]
+        return mapped(operand, lambda v: replace(_cleared(v), marks=_marks_of_sum(v, marks[v.gradient])))
     return mapped(operand, _cleared)
 
 

@@ -26,9 +26,10 @@ COUNTS = re.compile(r"/|num|count|size|scale|inv|dev|world|len|shape|total|norm|
 RATES = re.compile(r"\b(lr|learning_rate|alpha|eta|step_size|rate)\b")
 
 
-def sum_of_means(node: ast.AST) -> str:
-    """The mark of what one call sums."""
-    return f"{SUMMED} {getattr(node, 'lineno', 0)}:{getattr(node, 'col_offset', 0)}"
+def sum_of_means(node: ast.AST, *, gradients: bool = False) -> str:
+    """The mark of what one call sums; its `gradients` have their own: what divides a logged loss divides no update."""
+    what = " gradients" if gradients else ""
+    return f"{SUMMED} {getattr(node, 'lineno', 0)}:{getattr(node, 'col_offset', 0)}{what}"
 
 
 def of_function(run: Run, name: str, result: Var, is_whole: bool) -> Var:

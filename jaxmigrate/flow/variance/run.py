@@ -56,7 +56,10 @@ from jaxmigrate.records import made, record
 KEY = re.compile("(^|_)(rng|key|prng)s?(_|$)", re.IGNORECASE)
 REDUCING = re.compile("pmean|psum|reduce|gather|sync|average|replica", re.IGNORECASE)  # by its name, whoever wrote it
 APPLIED = frozenset({"apply", "init", "init_with_output"})  # what runs a network's methods
-APPLYING = frozenset({"update", "apply_gradients", "apply_gradient", "replace", "append", "init"})  # dividing nothing
+APPLYING = frozenset(  # dividing nothing
+    {"update", "apply_gradients", "apply_gradient", "replace", "append", "init"}
+    | {"cast_to_param", "cast_to_compute", "all_finite", "select_tree"}
+)
 DEEPEST = 24
 MOST_WORK = 20_000  # expressions evaluated in one reading, after which every call is unknown
 ALL_WORK = 50_000  # after which it is given up, and nothing is known of its result

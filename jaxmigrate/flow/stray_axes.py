@@ -1,0 +1,128 @@
+"""Names of axes that nothing in a whole program binds, whatever runs around the collectives that name them."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import Counter
+from collections.abc import Iterator
+
+from jaxmigrate.flow.axes import COLLECTIVES
+from jaxmigrate.flow.axis_values import axis_names
+from jaxmigrate.flow.facts import Facts
+from jaxmigrate.flow.known_axes import known_axes
+from jaxmigrate.program.collectives import AXIS_POSITIONS, SPECS, axis_argument
+from jaxmigrate.program.library import last_names
+from jaxmigrate.program.modules import Module
+from jaxmigrate.program.resolve import call_arguments
+from jaxmigrate.program.values import Constant, External, Function
+
+_OF_AXES = re.compile(r"ax[ie]s")
+_SPECS = last_names("spec")
+
+
+def nowhere_bound(facts: Facts) -> Iterator[tuple[Module, ast.Call, str, str]]:
+    """The collectives over an axis that no map and no mesh of the program has, with their names and the axis.
+
+    Only where it is known what all maps and meshes bind, and where the axis is written in collectives and specs alone:
+    a name that stands anywhere else may be given to a map that is out of sight.
+    """
+    known = known_axes(facts.resolver)
+    if not known.complete:
+        return
+    found = [one for one in _literals(facts) if one[3] not in known.names]
+    if not found:
+        return
+    written = Counter(axis for *_, axis in found) + Counter(_in_specs(facts))
+    for module, call, name, axis in found:
+        texts = (one.text for one in facts.resolver.project.program)
+        if sum(text.count(f"'{axis}'") + text.count(f'"{axis}"') for text in texts) <= written[axis]:
+            yield module, call, name, axis
+
+
+def _literals(facts: Facts) -> Iterator[tuple[Module, ast.Call, str, str]]:
+    """The collectives whose axes are written in place."""
+    for module, call in facts.calls(*COLLECTIVES):
+        callee = facts.resolver.value(call.func, module)
+        if not isinstance(callee, External) or callee.name not in AXIS_POSITIONS:
+            continue
+        axis = axis_argument(callee.name, call_arguments(call, module))
+        parts = axis.elts if isinstance(axis, ast.Tuple | ast.List) else [axis]
+        for one in parts:
+            if isinstance(one, ast.Constant) and isinstance(one.value, str):
+                yield module, call, callee.name.rpartition(".")[2], one.value
+
+
+def _in_specs(facts: Facts) -> Iterator[str]:
+    """The axes that are written in specs."""
+    for module, call in facts.calls(*_SPECS, *_aliases(facts)):
+        callee = facts.resolver.value(call.func, module)
+        if isinstance(callee, External) and callee.name in SPECS:
+            nodes = (node for one in call.args for node in ast.walk(one))
+            yield from (n.value for n in nodes if isinstance(n, ast.Constant) and isinstance(n.value, str))
+
+
+def _aliases(facts: Facts) -> set[str]:
+    """The names by which the modules assign PartitionSpec anew: `P = PartitionSpec`."""
+    found = {"P"} - _SPECS
+    return {name for name in found if any(name in module.table.named for module in facts.modules)}
+
+
+def quoted_variables(facts: Facts) -> Iterator[tuple[Module, ast.Constant, str]]:
+    """Axes in quotes that are the names of variables: `axis_index("data_axis")` for `axis_index(data_axis)`."""
+    known = known_axes(facts.resolver).names
+    for module in facts.modules:
+        if not _OF_AXES.search(module.text):
+            continue
+        for call in module.table.calls:
+            for node in _strings(call):
+                name = str(node.value)
+                looks = _OF_AXES.search(name) and name not in known
+                if looks and _is_variable(name, node, module, facts) and _takes_axes(call, module, facts):
+                    yield module, node, name
+
+
+def _strings(call: ast.Call) -> Iterator[ast.Constant]:
+    for one in (*call.args, *(keyword.value for keyword in call.keywords)):
+        for part in one.elts if isinstance(one, ast.Tuple | ast.List) else [one]:
+            if isinstance(part, ast.Constant) and isinstance(part.value, str):
+                yield part
+
+
+def _is_variable(name: str, node: ast.expr, module: Module, facts: Facts) -> bool:
+    """Whether a function around a string has a variable of that name which holds something else."""
+    scope = module.table.scope_of[_nearest(node, module)]
+    holder = scope.lookup(name) if name.isidentifier() else None
+    if holder is None or holder.kind in ("module", "class"):
+        return False
+    return Constant(name) not in facts.resolver.name_values(name, scope, module)
+
+
+def _nearest(node: ast.AST, module: Module) -> ast.AST:
+    """The nearest expression around a constant whose scope is noted."""
+    while node not in module.table.scope_of:
+        node = module.table.parents[node]
+    return node
+
+
+def _takes_axes(call: ast.Call, module: Module, facts: Facts) -> bool:
+    """Whether what is called names axes: a collective, a spec, or a function of the program with a collective in it."""
+    for value in facts.resolver.values(call.func, module):
+        if isinstance(value, External) and (value.name in AXIS_POSITIONS or value.name in SPECS):
+            return True
+        if isinstance(value, Function) and any(
+            axis_names(one, value.module, facts.resolver, {}) is None for one in _given_to_collectives(value, facts)
+        ):
+            return True
+    return False
+
+
+def _given_to_collectives(function: Function, facts: Facts) -> Iterator[ast.expr]:
+    """What the collectives in a function's body have for their axes."""
+    for node in ast.walk(function.node):
+        if isinstance(node, ast.Call) and getattr(node.func, "attr", getattr(node.func, "id", "")) in COLLECTIVES:
+            callee = facts.resolver.value(node.func, function.module)
+            if isinstance(callee, External) and callee.name in AXIS_POSITIONS:
+                axis = axis_argument(callee.name, call_arguments(node, function.module))
+                if axis is not None:
+                    yield axis

@@ -1,0 +1,113 @@
+"""Axes that are out of sight where they are named: symbols for those in fields, and names that nothing binds."""
+
+from __future__ import annotations
+
+import pytest
+
+from jaxmigrate.config import Config
+from jaxmigrate.linting import lint
+from jaxmigrate.sources import decode
+
+PRELUDE = """\
+import functools
+import jax
+import jax.numpy as jnp
+from jax import lax
+from jax.sharding import Mesh, PartitionSpec as P
+"""
+
+
+def found(text: str) -> list[tuple[str, int]]:
+    """The codes of what is found in a module, with the lines of its text."""
+    source = decode((PRELUDE + text).encode(), "a.py", None)
+    lines = PRELUDE.count("\n")
+    return [(one.code, one.line - lines) for one in lint([source], Config()) if not one.code.startswith(("JM4", "JM5"))]
+
+
+TRAINER = """\
+class Trainer:
+    def __init__(self, mesh, data_axis):
+        self.mesh = mesh
+        self.data_axis = data_axis
+
+    def step(self, params, batch):
+        def body(params, batch):
+            loss = jnp.mean(batch @ params)
+            return {returned}
+
+        spec = P(self.data_axis)
+        return jax.jit(jax.shard_map(
+            body, mesh=self.mesh, in_specs=(P(), spec), out_specs=P(), check_vma=False
+        ))(params, batch)
+"""
+
+
+@pytest.mark.parametrize(
+    ("returned", "codes"),
+    [
+        ("loss", [("JM201", 13)]),
+        ("lax.pmean(loss, self.data_axis)", []),
+        ("lax.pmean(loss, 'data')", []),  # which may be the field's name
+        ("lax.pmean(loss, self.other_axis)", []),
+    ],
+)
+def test_an_axis_in_a_field_is_one_axis_in_specs_and_collectives(returned: str, codes: list[tuple[str, int]]) -> None:
+    """`P(self.data_axis)` splits over what `pmean(x, self.data_axis)` reduces over; of others nothing is known."""
+    assert found(TRAINER.format(returned=returned)) == codes
+
+
+QUOTED = """\
+def mean(x, data_axis):
+    return lax.pmean(x, {axis})
+"""
+
+
+@pytest.mark.parametrize(
+    ("axis", "codes"), [("'data_axis'", [("JM101", 2)]), ("data_axis", []), ("'data'", []), ("'axis'", [])]
+)
+def test_the_name_of_a_variable_in_quotes(axis: str, codes: list[tuple[str, int]]) -> None:
+    """Is no axis, whatever runs around it."""
+    assert found(QUOTED.format(axis=axis)) == codes
+
+
+def test_a_variable_that_holds_its_own_name() -> None:
+    """Is an axis by that name."""
+    assert found("def mean(x):\n    data_axis = 'data_axis'\n    return lax.pmean(x, 'data_axis')\n") == []
+
+
+LIBRARY = """\
+mesh = Mesh(jax.devices(), ("{bound}",))
+
+
+def norm(x):
+    return lax.pmean(x, "{named}")
+
+
+def spread(x):
+    return lax.psum(x * x, "{named}") - lax.axis_index("{named}")
+"""
+
+
+def test_an_axis_that_nothing_in_the_program_binds_is_told_once() -> None:
+    """Where the axes of all meshes are known: a mesh was renamed."""
+    assert found(LIBRARY.format(bound="devices", named="data")) == [("JM101", 5)]
+    assert found(LIBRARY.format(bound="data", named="data")) == []
+
+
+def test_an_axis_that_is_written_elsewhere_may_be_bound_out_of_sight() -> None:
+    """A default, or an entry of a configuration, may reach a map that is not in sight."""
+    more = "def run(axis='data'):\n    return other.run(axis)\n"
+    assert found(LIBRARY.format(bound="devices", named="data") + more) == []
+
+
+def test_an_axis_in_a_partial_is_told_where_it_is_written() -> None:
+    """And not at the calls of the partial, which are right."""
+    text = """\
+total = functools.partial(lax.psum, axis_name="bathc")
+
+
+@functools.partial(jax.pmap, axis_name="batch")
+def step(x):
+    return total(x) + total(x * x)
+"""
+    assert found(text) == [("JM101", 1)]
