@@ -6,7 +6,6 @@ import ast
 import re
 from collections.abc import Collection, Iterator
 
-from jaxmigrate.flow import configured
 from jaxmigrate.flow.axis_symbols import has_symbols
 from jaxmigrate.flow.meshes import axes_with_one_device, length_of_devices
 from jaxmigrate.flow.specs import out_vars, spec_axes, spec_calls, spec_var
@@ -245,7 +244,7 @@ def along_each_axis(found: DeviceMap, resolver: Resolver) -> list[DeviceMap]:
 
 def _axes_of_specs(found: DeviceMap, resolver: Resolver) -> frozenset[str]:
     given = [found.keyword("in_specs", 2), found.keyword("out_specs", 3)]
-    assumed = configured.ASSUMED in resolver.remembered
+    assumed = resolver.defaults_hold
     known = [(one.expression, one.module) for one in given if one is not None and one.expression is not None]
     calls = [found for node, module in known for found in spec_calls(node, module, resolver, symbols=assumed)]
     return frozenset().union(*(axes for _, _, axes in calls))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator
 
-from jaxmigrate.flow import configured
 from jaxmigrate.flow.axis_symbols import has_symbols
 from jaxmigrate.flow.axis_values import axis_names
 from jaxmigrate.flow.variance import Level, Var, dict_of, tuple_of
@@ -46,7 +45,7 @@ def spec_var(node: ast.expr, module: Module, resolver: Resolver, over: frozenset
     if listed is not None:
         made = _of_listed(*listed, resolver, over)
         return made if listed[0] is node or not _is_changed(node, module) else Var(Level.MAY)
-    assumed = configured.ASSUMED in resolver.remembered
+    assumed = resolver.defaults_hold
     ways = resolver.values(node, module)
     if assumed and len(ways) > 1:
         found = {_block(_axes_of(one, resolver, symbols=True), over) for one in ways if one != Constant(None)}

@@ -22,12 +22,11 @@ sys.path.insert(0, str(Path(__file__).parents[2]))  # a script's own folder is a
 
 from jaxmigrate.flow import axes as axis_walk
 from jaxmigrate.flow.axes import last_name
-from jaxmigrate.flow.configured import assume
 from jaxmigrate.flow.facts import Facts
 from jaxmigrate.flow.readings import arguments
 from jaxmigrate.flow.variance import calls as variance_calls
 from jaxmigrate.flow.variance.lattice import MAY
-from jaxmigrate.linting import parsed, place, without_collector
+from jaxmigrate.lint.linting import parsed, place, without_collector
 from jaxmigrate.program.collectives import AXIS_POSITIONS, SHARD_MAPS
 from jaxmigrate.program.modules import Module, Project
 from jaxmigrate.program.resolve import Resolver
@@ -44,7 +43,7 @@ class Coverage:
 
     def __init__(self, modules: list[Module], project: Project) -> None:
         self.modules = modules
-        assume(resolver := Resolver(project))
+        resolver = Resolver(project, defaults_hold=True)
         self.facts = Facts(tuple(modules), resolver, {m.path: m.path.as_posix() for m in modules})
         self.walked: set[ast.AST] = set()
         self.read: set[ast.AST] = set()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from jaxmigrate.config import Config
-from jaxmigrate.linting import lint
+from jaxmigrate.lint.linting import lint
 from jaxmigrate.sources import decode
 
 PRELUDE = """\
