@@ -219,6 +219,11 @@ def _add_fix(commands: Any) -> None:
     )
     _add_report(fix)
     fix.add_argument("--verify", action="store_true", help="run COMMAND before and after, and write only what agrees")
+    fix.add_argument(
+        "--observe",
+        action="store_true",
+        help="--verify, and first run COMMAND to see which arrays are equal on all devices where no proof finds it",
+    )
     _add_run_options(fix)
     fix.set_defaults(program=None)
 

@@ -285,7 +285,7 @@ class ApplyOperations(VisitorBasedCodemodCommand):
                 node = self._replaced(original, node, operation)
         for operation in operations:
             if isinstance(operation, Mark):
-                node = marked(node, operation.site, mapped=operation.mapped)
+                node = marked(node, operation.site, mapped=operation.mapped, host=operation.host)
         if key in self._holes:
             self._finished[key] = node
         elif ("star", key) in self._holes:

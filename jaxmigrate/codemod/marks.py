@@ -7,14 +7,19 @@ from typing import TypeVar
 import libcst as cst
 
 TRANSFORM_MARK, MAPPED_MARK = "__jaxmigrate_transform__", "__jaxmigrate_mapped__"
-MARKS = "__jaxmigrate_"  # what both begin with
+HOST_MARK = "__jaxmigrate_host__"
+MARKS = "__jaxmigrate_"  # what all begin with
 Node = TypeVar("Node", bound=cst.CSTNode)
 
 
-def marked(node: cst.BaseExpression, site: str, *, mapped: bool) -> cst.Call:
+def marked(node: cst.BaseExpression, site: str, *, mapped: bool, host: bool = False) -> cst.Call:
     """An expression within a mark."""
-    name = cst.Name(MAPPED_MARK if mapped else TRANSFORM_MARK)
-    return cst.Call(func=name, args=[cst.Arg(cst.SimpleString(repr(site))), cst.Arg(node)])
+    name = cst.Name(HOST_MARK if host else MAPPED_MARK if mapped else TRANSFORM_MARK)
+    string = cst.Arg(cst.SimpleString(repr(site)))
+    if not host:
+        return cst.Call(func=name, args=[string, cst.Arg(node)])
+    inner = node.with_changes(lpar=[], rpar=[])  # `return(x)` has no space
+    return cst.Call(func=name, args=[string, cst.Arg(inner)], lpar=node.lpar, rpar=node.rpar)
 
 
 def is_mark(node: cst.CSTNode) -> bool:
@@ -22,7 +27,7 @@ def is_mark(node: cst.CSTNode) -> bool:
     return (
         isinstance(node, cst.Call)
         and isinstance(node.func, cst.Name)
-        and node.func.value in (TRANSFORM_MARK, MAPPED_MARK)
+        and node.func.value in (TRANSFORM_MARK, MAPPED_MARK, HOST_MARK)
     )
 
 

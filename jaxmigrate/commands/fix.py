@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import sys
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from jaxmigrate.commands import Failure
@@ -23,6 +23,7 @@ from jaxmigrate.lint.linting import place
 from jaxmigrate.migrate import SitePlan
 from jaxmigrate.migrate.wanted import Wanted
 from jaxmigrate.program.declarations import Kind
+from jaxmigrate.program.observed import NOTHING_OBSERVED, Observed
 from jaxmigrate.reports import fix_html, fix_json, fix_junit, fix_markdown
 from jaxmigrate.reports.diff import shown_diff
 from jaxmigrate.reports.fix_result import FixedFile, FixResult
@@ -44,15 +45,9 @@ def run(options: argparse.Namespace) -> int:
     Raises:
         Failure: The options contradict one another, or the verification could not be carried out.
     """
-    if options.program is not None and not options.verify:
-        raise Failure("COMMAND is only run by --verify; write `--verify -- COMMAND...`")
-    if options.interactive and (options.diff or options.check or options.docs or "-" in options.paths):
-        raise Failure("--interactive asks and then writes: it does not go with --diff, --check, --docs or -")
-    if options.explain and (options.diff or options.docs or options.verify or options.interactive):
-        raise Failure("--explain writes nothing and runs nothing: it goes with PATH, --layout and --report only")
+    _check(options)
+    options.verify |= options.observe  # what is observed only counts where it verifies
     options.check |= bool(options.explain)
-    if options.docs and options.verify:
-        raise Failure("--docs rewrites code in documentation, which --verify cannot run")
     if options.docs:
         return _run_docs(options)
     with under_way("reading"):
@@ -81,6 +76,21 @@ def run(options: argparse.Namespace) -> int:
     return _status(result, options)
 
 
+def _check(options: argparse.Namespace) -> None:
+    """Refuses options that contradict one another."""
+    runs = options.verify or options.observe
+    if options.observe and options.layout == "stacked":
+        raise Failure("--observe looks for global arrays, and --layout stacked wants none: leave one of them out")
+    if options.program is not None and not runs:
+        raise Failure("COMMAND is only run by --verify; write `--verify -- COMMAND...`")
+    if options.interactive and (options.diff or options.check or options.docs or "-" in options.paths):
+        raise Failure("--interactive asks and then writes: it does not go with --diff, --check, --docs or -")
+    if options.explain and (options.diff or options.docs or options.verify or options.interactive):
+        raise Failure("--explain writes nothing and runs nothing: it goes with PATH, --layout and --report only")
+    if options.docs and runs:
+        raise Failure("--docs rewrites code in documentation, which --verify cannot run")
+
+
 def _run_docs(options: argparse.Namespace) -> int:
     """Rewrites the code in documentation instead."""
     from jaxmigrate.commands.docs import Wanted, fix_docs
@@ -104,7 +114,8 @@ def _run_docs(options: argparse.Namespace) -> int:
 class _Planned(NamedTuple):
     """What will become of the files under one configuration, and the errors of those that cannot be planned for.
 
-    `again` plans them with some sites held, and without some files; `unused` are declarations that nothing needs.
+    `again` plans them with some sites held, and without some files, and `observing` with what a run has shown; `unused`
+    are declarations that nothing needs.
     """
 
     group: Inputs
@@ -113,6 +124,7 @@ class _Planned(NamedTuple):
     errors: list[SourceError]
     again: Replan
     unused: list[str]
+    observing: Callable[[Observed], tuple[list[PlannedFile], Replan]]
 
 
 def _plan(group: Inputs, options: argparse.Namespace) -> _Planned:
@@ -128,7 +140,11 @@ def _plan(group: Inputs, options: argparse.Namespace) -> _Planned:
     with under_way("reading the project"):
         beside = texts_beside(group.sources, group.config)
 
-    def plan(wanted: Wanted, aside: Collection[str] = ()) -> tuple[list[PlannedFile], list[SourceError]]:
+    nothing_yet = NOTHING_OBSERVED if options.observe and layout != "stacked" else None
+
+    def plan(
+        wanted: Wanted, aside: Collection[str] = (), observed: Observed | None = nothing_yet
+    ) -> tuple[list[PlannedFile], list[SourceError]]:
         given = [source for source in group.sources if source.name not in aside]
         others = {**beside, **{place(source): source.text for source in group.sources if source.name in aside}}
         with under_way(f"planning {plural(len(given), 'file')}"):
@@ -142,6 +158,7 @@ def _plan(group: Inputs, options: argparse.Namespace) -> _Planned:
                 wanted=wanted,
                 declared=declared,
                 used=used,
+                observed=observed,
             )
 
     wanted = Wanted(options.select or ("JM",))
@@ -150,7 +167,12 @@ def _plan(group: Inputs, options: argparse.Namespace) -> _Planned:
         wanted = ask(planned, wanted.codes)
         planned, errors = plan(wanted)
     again: Replan = lambda held, aside: plan(wanted._replace(held=held), aside)[0]  # noqa: E731 - has its type in one line
-    return _Planned(group, layout, planned, errors, again, unused(group.config, used) if layout != "stacked" else [])
+
+    def observing(observed: Observed) -> tuple[list[PlannedFile], Replan]:
+        return plan(wanted, (), observed)[0], lambda held, aside: plan(wanted._replace(held=held), aside, observed)[0]
+
+    needless = unused(group.config, used) if layout != "stacked" else []
+    return _Planned(group, layout, planned, errors, again, needless, observing)
 
 
 def _fix(plan: _Planned, options: argparse.Namespace, from_stdin: bool) -> FixResult:
@@ -175,6 +197,10 @@ def _fix(plan: _Planned, options: argparse.Namespace, from_stdin: bool) -> FixRe
 def _verified(plan: _Planned, options: argparse.Namespace) -> Largest:
     from jaxmigrate.commands.largest import verify_before_writing
 
+    if options.observe and plan.layout != "stacked":
+        from jaxmigrate.commands.observing import Planner, observe_before_writing
+
+        return observe_before_writing(Planner(plan.files, plan.again, plan.observing), plan.group.config, options)
     return verify_before_writing(plan.files, plan.group.config, options, plan.again)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
@@ -31,12 +32,17 @@ _NAMED = 3
 
 
 def verify_before_writing(
-    planned: Sequence[PlannedFile], config: Config, options: argparse.Namespace, replan: Replan
+    planned: Sequence[PlannedFile],
+    config: Config,
+    options: argparse.Namespace,
+    replan: Replan,
+    known: Originals | None = None,
+    first: Evidence | None = None,
 ) -> Largest:
     """Verifies the rewrite as a whole and, where sites fail or are not reached, again with those as they were.
 
     What fails first is left first, since what fails later may only follow from it. Where no site is to blame, halves of
-    the sites are tried.
+    the sites are tried. `known` has runs of the original, and `first` is what the rewrite as a whole has shown already.
 
     Raises:
         Failure: There is no command, or the verification could not be carried out.
@@ -47,18 +53,22 @@ def verify_before_writing(
     withheld: dict[str, Withheld] = {}
     halves: list[list[SitePlan]] = []
     evidence: Evidence | None = None
-    with Originals() as originals:
+    with ExitStack() as stack:
+        originals = known if known is not None else stack.enter_context(Originals())
         for _ in range(1 + MOST_MORE):
             candidates = [file for file in files if file.plan.changed and file.source.name not in withheld]
             if not candidates:
                 return Largest(files, withheld, evidence)
             names = {file.source.name for file in candidates}
-            lines = " and ".join(in_words(one.command) for one in commands(config, options))
-            count = _count(candidates)
-            sites = f"{plural(count, 'site')} in " if count else ""
-            note(f"verifying {sites}{plural(len(names), 'file')} with: {lines}")
-            renewed = evidence is not None and evidence.renewed
-            evidence = verify_planned(files, names, config, options, renewed=renewed, originals=originals)
+            if first is not None:
+                evidence, first = first, None
+            else:
+                lines = " and ".join(in_words(one.command) for one in commands(config, options))
+                count = _count(candidates)
+                sites = f"{plural(count, 'site')} in " if count else ""
+                note(f"verifying {sites}{plural(len(names), 'file')} with: {lines}")
+                renewed = evidence is not None and evidence.renewed
+                evidence = verify_planned(files, names, config, options, renewed=renewed, originals=originals)
             if evidence.ok:
                 return Largest(files, withheld, evidence)
             if evidence.original_failed:

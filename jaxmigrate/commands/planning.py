@@ -14,6 +14,7 @@ from jaxmigrate.migrate import FilePlan, SitePlan, plan_sources
 from jaxmigrate.migrate.unhandled import Planned, Source, blamed, plan_what_can_be
 from jaxmigrate.migrate.wanted import ALL, Wanted
 from jaxmigrate.program.declarations import NOTHING_DECLARED, Declarations, Kind
+from jaxmigrate.program.observed import Observed
 from jaxmigrate.program.old_names import Era, Release
 from jaxmigrate.reports.diff import diff_of
 from jaxmigrate.reports.fix_result import FixedFile, Outcome
@@ -49,11 +50,13 @@ def plan_files(
     wanted: Wanted = ALL,
     declared: Declarations = NOTHING_DECLARED,
     used: set[tuple[Kind, str]] | None = None,
+    observed: Observed | None = None,
 ) -> tuple[list[PlannedFile], list[SourceError]]:
     """Plans the migration of the files of one project; `marks` asks for what a verification needs.
 
     `beside` are the texts of its other files, which stay as they are, and so does what is not `wanted`; what is
-    `declared` is taken as it is said, and goes to `used` where it matters.
+    `declared` is taken as it is said, and goes to `used` where it matters. What was `observed` stands in for proof;
+    where it is given, the originals are marked so that a run shows more.
 
     Returns:
         The files that parse, in their order, and the errors of those that do not or that could not be written back.
@@ -63,7 +66,17 @@ def plan_files(
 
     def plan_them(given: Sequence[Source], others: Mapping[Path, str], layout: str) -> Planned:
         found = plan_sources(
-            given, (), layout, target, era, marks=marks, beside=others, wanted=wanted, declared=declared, used=used
+            given,
+            (),
+            layout,
+            target,
+            era,
+            marks=marks,
+            beside=others,
+            wanted=wanted,
+            declared=declared,
+            used=used,
+            observed=observed,
         )
         for file in found[0].files:
             if file.new:

@@ -30,7 +30,8 @@ from jaxmigrate.sources import NOTEBOOK, SourceFile
 from jaxmigrate.terminal import note, say
 from jaxmigrate.verify.merge import merge
 from jaxmigrate.verify.model import CPU, Evidence, SiteInfo, Tolerance, VerifyError, VerifyRequest
-from jaxmigrate.verify.run import Originals, verify
+from jaxmigrate.verify.observing import Seen, seen_in
+from jaxmigrate.verify.run import Originals, verify, watch_original
 
 
 def verify_planned(
@@ -63,6 +64,61 @@ def verify_planned(
     )
     sources = [file.source for file in planned]
     return _verified(request, config, options, sources, _renewal(planned, root), renewed, originals)
+
+
+def watch_planned(
+    planned: Sequence[PlannedFile], config: Config, options: argparse.Namespace, originals: Originals
+) -> tuple[Seen, Evidence]:
+    """Runs a program as it is, to see what its mapped functions are given and give; `originals` keeps the runs.
+
+    Returns:
+        What was the case with all commands, and how the last of them went, or the first that failed.
+
+    Raises:
+        Failure: There is no command, or it cannot be run.
+    """
+    root = project_root([Path(file.source.name) for file in planned])
+    changed = [file for file in planned if file.plan.changed]
+    request = VerifyRequest(
+        root=root,
+        original=_laid_out(planned, root),
+        migrated={},
+        sites=tuple(_in_question(planned, {file.source.name for file in changed})),
+        others=_others(changed, root),
+        **_how_to_run(root, config, options),
+    )
+    found, evidence = Seen(), None
+    for one in commands(config, options):
+        asked = replace(request, **_of_command(one, options))
+        seen, evidence = _watched(asked, _renewal(planned, root), originals)
+        without = told_without_jax(evidence, one.command, asked.original_python)
+        if without:
+            raise Failure(without)
+        if evidence.original_failed:
+            return seen, evidence
+        found.add(seen)
+    assert evidence is not None
+    return found, evidence
+
+
+def _watched(asked: VerifyRequest, renewal: Mapping[str, bytes], originals: Originals) -> tuple[Seen, Evidence]:
+    """One run of a program as it is, with its old names replaced where it does not run otherwise."""
+    runs: list[Seen] = []
+
+    def run(request: VerifyRequest) -> Evidence:
+        recording, evidence = watch_original(request, progress, originals)
+        runs.append(seen_in(recording))
+        return evidence
+
+    try:
+        with progress_display() as progress:
+            evidence = _with_an_original_that_runs(asked, renewal, run, renewed=False)
+    except VerifyError as error:
+        raise Failure(str(error)) from error
+    except (KeyboardInterrupt, SystemExit):
+        say("interrupted: the program was ended and its copy removed; no file of the project was changed")
+        raise
+    return runs[-1], evidence
 
 
 def verify_by_hand(
@@ -120,6 +176,7 @@ def _how_to_run(root: Path, config: Config, options: argparse.Namespace) -> dict
         "stdin": _standard_input(),
         "as_compiled": getattr(options, "as_compiled", False) or config.verify.as_compiled,
         "tolerances": _tolerances(config, options),
+        "observe": bool(getattr(options, "observe", False)),
         **_given(
             twice=getattr(options, "twice", None),
             original_python=getattr(options, "original_python", None),

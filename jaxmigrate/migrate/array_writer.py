@@ -12,6 +12,7 @@ from jaxmigrate.flow.layout.choices import OpChoice
 from jaxmigrate.flow.layout.idioms import Idioms
 from jaxmigrate.flow.layout.model import Op
 from jaxmigrate.flow.layout.objects import REPLACES
+from jaxmigrate.flow.layout.operations import OBSERVED
 from jaxmigrate.migrate import placing
 from jaxmigrate.migrate.names import FileNames
 from jaxmigrate.migrate.sharing import Shared
@@ -219,6 +220,8 @@ class ArrayWriter:
         op = choice.op
         split = "$P($axis)"
         match op.kind:
+            case "replicate" | "split" if op.form == OBSERVED:
+                yield Replace(op.node, self._code(self._entered(choice)))
             case "replicate" if op.form == "wider":
                 yield from self._wider(choice)
             case "replicate":
@@ -251,6 +254,13 @@ class ArrayWriter:
                 return
             case _:
                 yield from self._first(choice)
+
+    def _entered(self, choice: OpChoice) -> str:
+        """The source of what comes stacked from out of sight, without its device axis."""
+        if choice.layout == "replicated":
+            return self.placed(f"{self._jax}.tree.map(lambda x: x[0], $itself)", "$P()", choice.axis)
+        joined = f"{self._jax}.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), $itself)"
+        return self.placed(joined, "$P($axis)", choice.axis)
 
     def _stacked(self, choice: OpChoice) -> str:
         self.shared.note(choice.axis)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from jaxmigrate.program.observed import Fact
 from jaxmigrate.program.trust import Grade
 from jaxmigrate.sources import shown_path
 
@@ -20,7 +21,7 @@ class ArrayLayout:
 
     `reason` says why it stays stacked, where global arrays were asked for; `grade` is that of the evidence for any
     other layout, and empty where it stays as it was. `advice` is what to do about a stacked one, `story` what
-    else is known of it.
+    else is known of it, `facts` what was observed of one that is not.
     """
 
     name: str
@@ -29,6 +30,7 @@ class ArrayLayout:
     grade: Grade | Literal[""] = ""
     advice: str = ""
     story: tuple[str, ...] = ()
+    facts: frozenset[Fact] = frozenset()
 
     def to_json(self) -> dict[str, str]:
         """The layout as `fix --report` writes it."""
@@ -41,12 +43,13 @@ class Assumed:
     """What a rewrite leans on beside proof.
 
     Attributes:
-        grade: `declared` by the user, or `likely`.
+        grade: `declared` by the user, `likely`, or `observed` in a run.
         key: The key of `[tool.jaxmigrate]` under which it can be declared.
         name: What to declare there.
         says: The assumption in words.
         path: The file where it matters.
         line: The line there, 0 for the whole file.
+        fact: What was observed, where that is what it is.
     """
 
     grade: Grade
@@ -55,6 +58,7 @@ class Assumed:
     says: str
     path: Path
     line: int
+    fact: Fact = ()
 
     @property
     def place(self) -> str:
@@ -63,7 +67,7 @@ class Assumed:
         return f"{shown}:{self.line}" if self.line else shown
 
     def __str__(self) -> str:
-        return f"{'declared' if self.grade == 'declared' else 'assumed'}: {self.says} ({self.place})"
+        return f"{'assumed' if self.grade == 'likely' else self.grade}: {self.says} ({self.place})"
 
     def to_json(self) -> dict[str, Any]:
         """The assumption as `fix --report` writes it."""

@@ -30,9 +30,11 @@ from jaxmigrate.migrate.style import style_of
 from jaxmigrate.migrate.together import leave_together
 from jaxmigrate.migrate.unhandled import blamed
 from jaxmigrate.migrate.wanted import ALL, Wanted
+from jaxmigrate.migrate.witnesses import with_witnesses, witnesses
 from jaxmigrate.migrate.writing import FileWork, NewFile, ProjectWriter
 from jaxmigrate.program.declarations import NOTHING_DECLARED, Declarations, Kind
 from jaxmigrate.program.modules import Module, Project, import_name, parse_module, read_utf8
+from jaxmigrate.program.observed import NOTHING_OBSERVED, Observed
 from jaxmigrate.program.old_mentions import may_use_old_names
 from jaxmigrate.program.old_names import Era, Release
 from jaxmigrate.program.operations import Mark, Operation
@@ -58,6 +60,7 @@ def plan_sources(
     wanted: Wanted = ALL,
     declared: Declarations = NOTHING_DECLARED,
     used: set[tuple[Kind, str]] | None = None,
+    observed: Observed | None = None,
 ) -> tuple[Plan, dict[str, SyntaxError]]:
     """Plans the migration of files given as (name, absolute path, text).
 
@@ -68,7 +71,8 @@ def plan_sources(
     the texts for a verification are not made. `beside` are the other files of the project by path: they are read for
     what they do with the files given, and stay as they are. What is not `wanted` stays, too. With the layout "likely"
     assumptions stand in for proofs; what is `declared` counts for any but "stacked", and goes to `used` where
-    something asked for it.
+    something asked for it. What a run has `observed` counts as well, and where that is given, be it nothing, the
+    original has marks by which a run shows more.
 
     Returns:
         The plan, with a file for each source in the order given, and by name the errors of those that do not parse.
@@ -97,8 +101,11 @@ def plan_sources(
     project = Project(modules.values(), lambda path: known.get(path) or read_utf8(path), known)
     onlookers = Onlookers(project, known, texts)
     used = set() if used is None else used
-    trust = Trust(declared, likely=layout == "likely", used=used) if layout != "stacked" else None
-    plan = _plan(sources, modules, project, onlookers, known, trust, wanted, marks=marks)
+    seen = observed if observed is not None else NOTHING_OBSERVED
+    trust = Trust(declared, likely=layout == "likely", used=used, observed=seen) if layout != "stacked" else None
+    plan = _plan(
+        sources, modules, project, onlookers, known, trust, wanted, marks=marks, witnessed=observed is not None
+    )
     paths = {name: path for name, path, _ in sources if name not in errors}
     judged: dict[str, bool] = {}
     leaned_on = _imported_by_others(paths.values(), texts, onlookers, Resolver(project), judged)
@@ -161,6 +168,7 @@ def _plan(
     wanted: Wanted,
     *,
     marks: bool,
+    witnessed: bool = False,
 ) -> Plan:
     resolver = Resolver(project)
     texts = {path: text for _, path, text in sources}
@@ -207,12 +215,22 @@ def _plan(
     for name, path, text in sources:
         found = modules.get(path)
         if found is None:
-            files.append(FilePlan(name, text, text, text, text, ()))
+            marked = with_witnesses(name, path, text) if witnessed else text
+            files.append(FilePlan(name, text, text, marked, text, ()))
             continue
         kept = imported.get(found, frozenset())
         with blamed(path):
             file = _plan_file(
-                name, by_module[found], sites[found], roots, leaned_on, resolver, kept, chosen, with_marks=marks
+                name,
+                by_module[found],
+                sites[found],
+                roots,
+                leaned_on,
+                resolver,
+                kept,
+                chosen,
+                with_marks=marks,
+                witnessed=witnessed,
             )
         files.append(replace(file, together=together[name]) if name in together else file)
     files += [_new_file(path, new, names) for path, new in new_files.items()]
@@ -285,6 +303,7 @@ def _plan_file(
     chosen: Chosen | None,
     *,
     with_marks: bool,
+    witnessed: bool = False,
 ) -> FilePlan:
     module = work.module
     plans: list[SitePlan] = []
@@ -303,19 +322,24 @@ def _plan_file(
             marks_after.append(marks[-1])
     plans.sort(key=lambda p: (p.line, p.column))
     style = style_of(module)
+    marks_before = [*marks, *witnesses(module, name, {mark.node for mark in marks})] if witnessed else marks
 
     def written(operations: Sequence[Operation], *, marked: bool) -> str:
         from jaxmigrate.codemod.apply import rewritten
 
         text = rewritten(module.text, operations, style, marks=marked) if operations else module.text
-        return without_leftovers(module, text, imported, style) if work.operations and operations is not marks else text
+        return (
+            without_leftovers(module, text, imported, style)
+            if work.operations and operations is not marks_before
+            else text
+        )
 
     after = written(work.operations, marked=False)
     return FilePlan(
         path=name,
         before=module.text,
         after=after,
-        marked_before=written(marks, marked=True) if with_marks and marks else module.text,
+        marked_before=written(marks_before, marked=True) if with_marks and marks_before else module.text,
         marked_after=written([*work.operations, *marks_after], marked=True) if with_marks and marks else after,
         sites=tuple(plans),
     )

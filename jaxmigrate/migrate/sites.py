@@ -68,7 +68,9 @@ def site_plan(
 
 def _assumed(choice: SiteChoice) -> tuple[Assumed, ...]:
     """What a site leans on beside proof, the same once."""
-    each = (Assumed(one.grade, one.kind, one.name, one.says, one.module.path, one.line) for one in choice.leans)
+    each = (
+        Assumed(one.grade, one.kind, one.name, one.says, one.module.path, one.line, one.fact) for one in choice.leans
+    )
     return tuple(dict.fromkeys(each))
 
 
@@ -98,7 +100,8 @@ def _with_fields(name: str, choice: Choice) -> list[ArrayLayout]:
     """An argument or output, and those of its fields that are laid out in another way."""
     fields = [ArrayLayout(f"{name}.{field}", "stacked", reason) for field, reason in choice.fields]
     grade: Grade | Literal[""] = choice.grade if choice.layout in ("replicated", "split") else ""
-    return [ArrayLayout(name, choice.layout, choice.reason, grade, choice.advice, choice.story), *fields]
+    facts = frozenset(one.fact for one in choice.leans if one.fact)
+    return [ArrayLayout(name, choice.layout, choice.reason, grade, choice.advice, choice.story, facts), *fields]
 
 
 def _with_reason(array: ArrayLayout, choice: Choice | None, blocked: str) -> ArrayLayout:

@@ -57,11 +57,15 @@ class Replace:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Mark:
-    """Wraps whatever stands in the place of an expression for a verification; no line moves."""
+    """Wraps whatever stands in the place of an expression for a verification; no line moves.
+
+    `host`: it is no map, but what the host makes or gives away.
+    """
 
     node: ast.expr
     site: str
     mapped: bool = False
+    host: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -13,16 +13,20 @@ from typing import Literal
 
 from jaxmigrate.program.declarations import NOTHING_DECLARED, Declarations, Kind
 from jaxmigrate.program.modules import Module
+from jaxmigrate.program.observed import NOTHING_OBSERVED, Fact, Observed
 from jaxmigrate.program.values import Class, Function
 from jaxmigrate.records import made, record
 
-Grade = Literal["proven", "declared", "likely"]
-GRADES: tuple[Grade, ...] = ("proven", "declared", "likely")  # from the strongest on
+Grade = Literal["proven", "declared", "likely", "observed"]
+GRADES: tuple[Grade, ...] = ("proven", "declared", "likely", "observed")  # from the strongest on
 
 
 @record
 class Assumption:
-    """What a rewrite leans on that is not proven: where it matters, in words, and the declaration that states it."""
+    """What a rewrite leans on that is not proven: where it matters, in words, and the declaration that states it.
+
+    `fact` names what was observed, where that is what it is.
+    """
 
     grade: Grade
     kind: Kind
@@ -30,6 +34,7 @@ class Assumption:
     says: str
     module: Module
     node: ast.AST
+    fact: Fact = ()
 
     @property
     def line(self) -> int:
@@ -41,15 +46,16 @@ class Assumption:
 class Trust:
     """What may be taken for granted: declarations, and with `likely` what a reader would; `used` are those asked for.
 
-    `declared`: whether declarations count; where not, it grants nothing at all.
+    What was `observed` at every call of a run stands in for what neither shows.
     """
 
     declarations: Declarations = NOTHING_DECLARED
     likely: bool = False
     used: set[tuple[Kind, str]] = made(factory=set)
+    observed: Observed = NOTHING_OBSERVED
 
     def __bool__(self) -> bool:
-        return self.likely or bool(self.declarations)
+        return self.likely or bool(self.declarations) or bool(self.observed)
 
     def declares(self, kind: Kind, *names: str) -> bool:
         """Whether something is declared under one of its names."""

@@ -139,7 +139,7 @@ class FixResult:
         """That something is not proven."""
         told = [
             plural(count, word)
-            for grade, word in (("declared", "declaration"), ("likely", "assumption"))
+            for grade, word in (("declared", "declaration"), ("likely", "assumption"), ("observed", "observation"))
             if (count := sum(one.grade == grade for one in self.assumed))
         ]
         return f"; not proven: rests on {' and '.join(told)}" if self.grade != "proven" else ""

@@ -122,7 +122,7 @@ class VerifyRequest:
     `as_compiled` lets XLA optimise, as it does when the program runs by itself. `unmarked` says that the original has
     no marks either, as a program that maps with shard_map or jit alone: whatever its files map or compile is a site.
     `others` are the changed files that map with shard_map, or compile with shardings, beside marked sites: what is
-    called of that is a site too.
+    called of that is a site too. With `observe`, the original's marks on the host's expressions note what they make.
     """
 
     root: Path
@@ -148,6 +148,7 @@ class VerifyRequest:
     as_compiled: bool = False
     unmarked: bool = False
     others: tuple[str, ...] = ()
+    observe: bool = False
 
 
 @dataclass(frozen=True)

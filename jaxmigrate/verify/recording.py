@@ -41,6 +41,13 @@ class Signature(NamedTuple):
     leaves: tuple[Leaf, ...]
 
 
+class Given(NamedTuple):
+    """How the host came by an argument: the marks that it comes from, "" for what has none; whether it was cut up."""
+
+    sources: frozenset[str]
+    cut: bool
+
+
 @dataclass(frozen=True)
 class Values:
     """The arguments or the results of one call.
@@ -117,6 +124,8 @@ class ProcessLog:
     donated: dict[tuple[str, str], tuple[tuple[str, str], ...]] = field(default_factory=dict)
     files: set[str] = field(default_factory=set)
     sharded: set[str] = field(default_factory=set)
+    does: dict[str, str] = field(default_factory=dict)
+    given: dict[tuple[str, int], list[Given]] = field(default_factory=dict)
     open_calls: dict[int, Call] = field(default_factory=dict)
     signatures: dict[int, Signature] = field(default_factory=dict)
     position: int = 0
@@ -158,6 +167,11 @@ class ProcessLog:
             self.donated[record["site"], record["f"]] = tuple((path, shape) for path, shape in record["leaves"])
         elif kind == "precisions":
             self.precisions[record["site"], record["f"]] = record["of"]
+        elif kind == "host":
+            self.does[record["at"]] = record["does"]
+        elif kind == "given":
+            key = (record["site"], record["argument"])
+            self.given.setdefault(key, []).append(Given(frozenset(record["from"]), record["cut"]))
         elif kind == "traced" and "n" not in record:
             self.traced.append((record["site"], tuple(record["within"])))
         else:

@@ -100,6 +100,24 @@ def verify(
     return replace(evidence, seconds=time.monotonic() - started)
 
 
+def watch_original(
+    request: VerifyRequest, progress: ProgressCallback, originals: Originals
+) -> tuple[Recording, Evidence]:
+    """Run the original alone, and keep the run for verifications of the same request.
+
+    Returns:
+        What it recorded, and how it went.
+    """
+    _check(request)
+    request = replace(request, root=Path(os.path.realpath(request.root)))
+    if request.platform == GPU:
+        request = on_gpus(request)
+    session = _of_original(originals.session(request, progress))
+    originals.keep(session)
+    failed = _failed_sites(session, session.failed.message) if session.failed else ()
+    return session.runs[0].recording, _evidence(session, failed)
+
+
 def _check(request: VerifyRequest) -> None:
     if not request.command:
         raise VerifyError("no command to run was given")
@@ -180,6 +198,13 @@ def _with_recording(run: Run, recording: Recording) -> Run:
 
 
 def _verify(session: _Session, originals: Originals) -> Evidence:
+    session, evidence = _against_rewrite(_of_original(session))
+    originals.keep(session)
+    return evidence
+
+
+def _of_original(session: _Session) -> _Session:
+    """With the runs of the original that a comparison begins with."""
     request = session.workshop.request
     if not session.runs:
         session = replace(session, enclosing=bool(request.others)).plus(ORIGINAL)
@@ -191,9 +216,7 @@ def _verify(session: _Session, originals: Originals) -> Evidence:
             session = replace(session, enclosing=True).plus(ORIGINAL)
         if request.twice and not session.failed:
             session = session.plus(ORIGINAL)
-    session, evidence = _against_rewrite(session)
-    originals.keep(session)
-    return evidence
+    return session
 
 
 def _against_rewrite(session: _Session) -> tuple[_Session, Evidence]:

@@ -137,6 +137,8 @@ class Workshop:
             "flag_cache": str(self.folder / "flags.json"),
             "compiled": str(self.folder / "compiled") if _compiles_alike(request) else "",
             "seed": request.seed,
+            "observe": request.observe and side == ORIGINAL,
+            "devices": request.devices,
             "deadline": time.time() + request.timeout - _LAST_WORDS_SECONDS,
         }
 

@@ -19,6 +19,7 @@ from jaxmigrate.flow.layout import (
     mapped,
     methods,
     objects,
+    observing,
     operations,
     padding,
     pieces,
@@ -77,7 +78,7 @@ def call(it: Interpreter, node: ast.Call, frame: Frame) -> Abstract:
         return trusting.apply(it, idiom, it.evaluate(idiom.operand, frame), node, frame)
     callee = it.evaluate(node.func, frame)
     given = arguments(it, node, frame)
-    return call_value(it, callee, given, node, frame)
+    return observing.made(it, call_value(it, callee, given, node, frame), node, frame)
 
 
 def arguments(it: Interpreter, node: ast.Call, frame: Frame) -> Given:

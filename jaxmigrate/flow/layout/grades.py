@@ -21,9 +21,11 @@ def graded(solve: Solve, trust: Trust) -> Layouts:
     if not leans:
         return found
     weaker: list[tuple[Grade, Layouts]] = [("proven", solve(Trust())[0])]
-    if trust.likely and trust.declarations:
+    last: Grade = "observed" if trust.observed else "likely" if trust.likely else "declared"
+    if trust.declarations and last != "declared":
         weaker.append(("declared", solve(Trust(trust.declarations))[0]))
-    last: Grade = "likely" if trust.likely else "declared"
+    if trust.likely and last != "likely":
+        weaker.append(("likely", solve(Trust(trust.declarations, likely=True))[0]))
     sites = {
         node: _site(choice, [(g, one.sites[node]) for g, one in weaker], last) for node, choice in found.sites.items()
     }

@@ -66,9 +66,11 @@ class Idioms:
     """Recognises the idioms of a project.
 
     All devices count as pmap's own: where there are several processes, pmap takes no array with a slice for each.
+    `any_count` takes every number for theirs.
     """
 
-    def __init__(self, resolver: Resolver, trust: Trust | None = None) -> None:
+    def __init__(self, resolver: Resolver, trust: Trust | None = None, *, any_count: bool = False) -> None:
+        self.any_count = any_count
         self.resolver = resolver
         self.trust = trust if trust is not None else Trust()
         self.counts = COUNTS
@@ -85,7 +87,7 @@ class Idioms:
 
     def is_count(self, node: ast.expr, module: Module) -> bool:
         """Whether an expression is certainly the number of devices that pmap uses by default."""
-        return self._counts(self.resolver.value(node, module))
+        return self.any_count or self._counts(self.resolver.value(node, module))
 
     def _counts(self, value: Value) -> bool:
         if not isinstance(value, Application) or not isinstance(value.callee, External):
@@ -248,6 +250,10 @@ class Idioms:
             return Idiom("split", array, "product" if rest_is_open else "sizes")
         merges = len(sizes) >= 2 and _is_minus_one(sizes[0]) and not any(_mentions(s, array) for s in sizes)
         return Idiom("merge", array, "same") if merges else None
+
+    def of_any_count(self, node: ast.expr, module: Module) -> Idiom | None:
+        """The same of one whose result is known to have a slice for each device, whatever its sizes are called."""
+        return Idioms(self.resolver, any_count=True).of_array(node, module)
 
     # Functions
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from jaxmigrate.flow.guards import is_tried
-from jaxmigrate.flow.layout import devices, results
+from jaxmigrate.flow.layout import devices, observing, results
 from jaxmigrate.flow.layout.idioms import is_none
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.model import Frame, Given, SiteCall
@@ -83,6 +83,8 @@ def call_site(it: Interpreter, site: ast.expr, given: Given, node: ast.expr, fra
         it.changed = True
     own = len(node.args) == len(given.positional) and not any(isinstance(a, ast.Starred) for a in node.args)
     for index, value in enumerate(given.positional):
+        if own:
+            value = observing.given(it, site, index, value, node.args[index], frame)
         call.arguments[index] = it.join(call.arguments[index], value, node, frame.module)
         is_array = isinstance(value, Ref) and value.is_array
         is_array |= own and not is_tracked(value) and it.idioms.is_array(node.args[index], frame.module)

@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import cast
 
-from jaxmigrate.flow.layout import advice, bodies, operations, results
+from jaxmigrate.flow.layout import advice, bodies, observing, operations, results
 from jaxmigrate.flow.layout.advice import NOT_ONE
 from jaxmigrate.flow.layout.aligned import aligned, marked
 from jaxmigrate.flow.layout.choices import Choice, Layouts, Name, OpChoice, Outputs, SiteChoice, Squeeze
@@ -35,6 +35,7 @@ class Solver(Groups):
         self.guarded = guarded
         self.blocked = {site: self.facts.blocked(site) for site in it.sites}
         self.assumed: dict[tuple[ast.expr, int], Assumption] = {}  # why outputs may be taken for equal
+        self.observed: dict[tuple[ast.expr, int], dict[str, Assumption]] = {}  # the same of a run, and of their fields
         self.result_of: dict[str | Pin, str] = {}  # what a declaration calls the output that a reason is about
         self.by_rows: set[ast.expr] = set()  # sites that may be called with slices for fewer devices than there are
         tests = (
@@ -196,7 +197,8 @@ class Solver(Groups):
                 continue  # with what is known without them
             for index, (part, cell) in enumerate(zip(parts, cells, strict=True)):
                 if part is None:
-                    changed |= self._drop(cell, "comes from a mapped function whose code fix cannot see")
+                    seen = self._layout(cell) == "replicated" and self._is_observed(node, index)
+                    changed |= not seen and self._drop(cell, "comes from a mapped function whose code fix cannot see")
                 elif part.level != Level.NO and self._layout(cell) == "replicated":
                     changed |= not self._is_assumed(part, node, index) and self._drop_parts(cell, part, node, index)
         return changed
@@ -213,6 +215,15 @@ class Solver(Groups):
         if why is not None:
             self.it.leans = True
             self.assumed[node, index] = why
+        return why is not None or (part.level != Level.YES and self._is_observed(node, index))
+
+    def _is_observed(self, node: ast.expr, index: int, field: str = "") -> bool:
+        """Whether an output, or a field of it, was equal on all devices at every call of a run."""
+        place, name = self.places[node][index], self._result_name(node, index)
+        why = observing.output(self.it, node, (*place, field) if field else place, "" if field else name)
+        if why is not None:
+            self.it.leans = True
+            self.observed.setdefault((node, index), {})[field] = why
         return why is not None
 
     def _declared_equal(self, node: ast.expr, index: int) -> Assumption | None:
@@ -288,7 +299,11 @@ class Solver(Groups):
         if not fields or (rest is not None and rest.level != Level.NO) or not self._is_mixable(root):
             return self._drop(cell, self._varies(part, node, index))
         named = [(self._field(root, name), name, one) for name, one in fields.items() if name != OTHERS]
-        varying = [(field, name, one) for field, name, one in named if one.level != Level.NO]
+        varying = [
+            (field, name, one)
+            for field, name, one in named
+            if one.level != Level.NO and not (one.level != Level.YES and self._is_observed(node, index, name))
+        ]
         news = [self._drop(field, self._varies(one, node, index, name)) for field, name, one in varying]
         return any(news)
 
@@ -451,6 +466,8 @@ class Solver(Groups):
         every = [*family, *(field.find() for one in family for field in one.fields.values())]
         keys = {(key[1], key[2]) for one in every for key in self.touching.get(one, ()) if key[0] == "output"}
         own = [self.assumed[site, i] for site, i in self.assumed if (site, self.places[site][i]) in keys]
+        seen = [whys for (site, i), whys in self.observed.items() if (site, self.places[site][i]) in keys]
+        own += [why for whys in seen for why in whys.values()]
         return tuple(dict.fromkeys((*(why for one in every for why in one.leans), *own)))
 
     def _stacked(self, cell: Cell | None, module: Module, plain: Pin | None) -> Choice:

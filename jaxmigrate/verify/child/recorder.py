@@ -15,7 +15,7 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-from . import digest, flags, loaded, log, nudge, operations
+from . import digest, flags, loaded, log, nudge, operations, witness
 from .values import hold_tracer, is_array
 
 _active = threading.local()
@@ -247,6 +247,7 @@ def _call(site: str, name: str, function: Any, args: Any, kwargs: Any) -> Any:
         _say_traced(site)
         return function(*args, **kwargs)
     call = _Call(site, name)
+    witness.given(site, args)
     moved: list[Any] = []
     call.describe(function, args, kwargs)
     if log.CONFIG["nudge"]:

@@ -10,7 +10,7 @@ import random
 import time
 from typing import Any
 
-from . import compiled, flags, loaded, log, overlay, processes, recorder, seeds, watch
+from . import compiled, flags, loaded, log, overlay, processes, recorder, seeds, watch, witness
 
 CONFIG = "JAXMIGRATE_VERIFY"
 
@@ -32,6 +32,7 @@ def start() -> None:
     processes.join_when_imported()
     builtins.__dict__["__jaxmigrate_transform__"] = recorder.transform
     builtins.__dict__["__jaxmigrate_mapped__"] = recorder.mapped
+    builtins.__dict__["__jaxmigrate_host__"] = witness.host
 
 
 def _leave_stack_at_deadline(config: dict[str, Any]) -> None:

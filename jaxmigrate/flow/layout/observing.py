@@ -1,0 +1,128 @@
+"""What a run showed of the arrays of host code, where nothing else is known of them.
+
+A call that made arrays with one slice for each device makes them from here on; what nothing in sight made is taken when
+a mapped function is given it. Both are followed as any other stacked array then, and so is all that speaks against it.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from jaxmigrate.flow.layout import expressions, operations
+from jaxmigrate.flow.layout.idioms import Idiom
+from jaxmigrate.flow.layout.operations import OBSERVED
+from jaxmigrate.flow.layout.values import PLAIN, Abstract, Plain, Ref
+from jaxmigrate.program.declarations import Kind as Declared
+from jaxmigrate.program.modules import Module
+from jaxmigrate.program.observed import FIRST_ARGUMENT, GIVEN, MADE, OUTPUT, Fact, Making, Site, Spot
+from jaxmigrate.program.trust import Assumption
+from jaxmigrate.program.values import External, Function
+
+if TYPE_CHECKING:
+    from jaxmigrate.flow.layout.frames import Frame
+    from jaxmigrate.flow.layout.interpreter import Interpreter
+    from jaxmigrate.flow.layout.results import Place
+
+LONGEST = 48
+DOES = {"replicate": "gives each device the same", "split": "splits a batch over the devices"}
+
+
+def spot_of(node: ast.expr, module: Module) -> Spot:
+    """Where an expression stands, as observations name it."""
+    return (*site_of(node, module), node.end_lineno or 0, node.end_col_offset or 0)
+
+
+def site_of(node: ast.expr, module: Module) -> Site:
+    """Where a map stands."""
+    before = module.lines[node.lineno - 1].encode()[: node.col_offset]
+    return module.path, node.lineno, len(before.decode(errors="replace")) + 1
+
+
+def made(it: Interpreter, value: Abstract, node: ast.Call, frame: Frame) -> Abstract:
+    """The value of a call: of one that was seen to make arrays for mapped functions, these."""
+    if not it.trust.observed.made or not isinstance(value, Plain):
+        return value
+    spot = spot_of(node, frame.module)
+    making = it.trust.observed.made.get(spot)
+    return _entered(it, _idiom(it, making, node, frame), making, node, (MADE, spot), frame) if making else value
+
+
+def given(it: Interpreter, site: ast.expr, index: int, value: Abstract, node: ast.expr, frame: Frame) -> Abstract:
+    """What a mapped function is given: where nothing in sight made it, what was seen of it."""
+    key = (site_of(site, it.sites[site].module), index)
+    making = it.trust.observed.given.get(key)
+    if making is None:
+        return value
+    op = it.ops.get(node)
+    if isinstance(value, Plain):
+        return _entered(it, Idiom(making.way, node, OBSERVED), making, node, (GIVEN, *key), frame)
+    if op is not None and op.form == OBSERVED:  # what it held at first was not all
+        it.pin_all(
+            [value, Ref(op.cell)], "is made in sight in one place and out of sight in another", node, frame.module
+        )
+    return value
+
+
+def output(it: Interpreter, site: ast.expr, place: Place, name: str) -> Assumption | None:
+    """Why the result of a map may be taken for equal on all devices: it was, at every call."""
+    if not it.trust.observed.outputs:
+        return None
+    module = it.sites[site].module
+    key = (site_of(site, module), place)
+    calls = it.trust.observed.outputs.get(key)
+    if calls is None:
+        return None
+    field = place[-1] if place and not name else ""
+    what = (
+        f"`{name}`" if name else f"the result's field `{field}`" if isinstance(field, str) and field else "the result"
+    )
+    says = f"{what} was equal on all {it.trust.observed.devices} devices at {_calls(calls)}"
+    return Assumption("observed", "equal", name, says, module, site, (OUTPUT, *key))
+
+
+def _idiom(it: Interpreter, making: Making, node: ast.Call, frame: Frame) -> Idiom:
+    """How a call makes its arrays: as it is written, if it is known but for the number of devices; else of what."""
+    written = it.idioms.of_any_count(node, frame.module)
+    if written is not None and written.kind == making.way:
+        return written
+    if not making.of:
+        return Idiom(making.way, node, OBSERVED)
+    receiver = node.func.value if isinstance(node.func, ast.Attribute) else node
+    return Idiom(making.way, node.args[0] if making.of == FIRST_ARGUMENT else receiver, "tree")
+
+
+def _entered(it: Interpreter, idiom: Idiom, making: Making, node: ast.expr, fact: Fact, frame: Frame) -> Abstract:
+    """The arrays of an expression that were seen to be made for the devices."""
+    of = PLAIN if idiom.operand is node else expressions.evaluate(it, idiom.operand, frame)
+    kind = making.way
+    result = operations.make(it, kind, of, node, idiom.operand, idiom.form, frame)
+    if idiom.form == OBSERVED and isinstance(result, Ref):
+        it.changed |= result.cell.flatten()  # it is converted as a whole
+    declared: Declared = "replicates" if kind == "replicate" else "splits"
+    text = _short(node.func if isinstance(node, ast.Call) else node)
+    name = _name_of(it, node, frame.module) if idiom.form == "tree" else ""
+    seen = f"at {_calls(making.calls)} on {it.trust.observed.devices} devices"
+    says = f"`{text}` {DOES[kind]}, as seen {seen}"
+    if idiom.operand is node:
+        held = "the same slice for every device" if kind == "replicate" else "a batch split over the devices"
+        says = f"`{text}` {'gave' if isinstance(node, ast.Call) else 'held'} {held} {seen}"
+    it.lean([result], Assumption("observed", declared, name, says, frame.module, node, fact))
+    return result
+
+
+def _name_of(it: Interpreter, node: ast.expr, module: Module) -> str:
+    """What a declaration calls the function that a call calls, where that is known and takes what it makes them of."""
+    called = it.resolver.value(node.func, module) if isinstance(node, ast.Call) else None
+    if isinstance(called, Function):
+        return it.trust.names_of(called)[0]
+    return called.name if isinstance(called, External) else ""
+
+
+def _calls(count: int) -> str:
+    return "the one call" if count == 1 else f"all {count} calls"
+
+
+def _short(node: ast.expr) -> str:
+    text = " ".join(ast.unparse(node).split())
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..."
