@@ -206,6 +206,11 @@ def _add_fix(commands: Any) -> None:
         help="add the assumptions of --layout likely to pyproject.toml, for review",
     )
     fix.add_argument(
+        "--require",
+        choices=("proven", "declared", "likely"),
+        help="exit with 1 where the rewrite rests on weaker evidence than this, for CI that insists on proof",
+    )
+    fix.add_argument(
         "--explain",
         type=_checked(_place),
         metavar="FILE:LINE",

@@ -15,11 +15,10 @@ Node = TypeVar("Node", bound=cst.CSTNode)
 def marked(node: cst.BaseExpression, site: str, *, mapped: bool, host: bool = False) -> cst.Call:
     """An expression within a mark."""
     name = cst.Name(HOST_MARK if host else MAPPED_MARK if mapped else TRANSFORM_MARK)
-    string = cst.Arg(cst.SimpleString(repr(site)))
+    args = [cst.Arg(cst.SimpleString(repr(site))), cst.Arg(node)]
     if not host:
-        return cst.Call(func=name, args=[string, cst.Arg(node)])
-    inner = node.with_changes(lpar=[], rpar=[])  # `return(x)` has no space
-    return cst.Call(func=name, args=[string, cst.Arg(inner)], lpar=node.lpar, rpar=node.rpar)
+        return cst.Call(func=name, args=args)
+    return cst.Call(func=name, args=args, lpar=[cst.LeftParen()], rpar=[cst.RightParen()])  # as in `return(x).y`
 
 
 def is_mark(node: cst.CSTNode) -> bool:

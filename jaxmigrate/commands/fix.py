@@ -24,6 +24,7 @@ from jaxmigrate.migrate import SitePlan
 from jaxmigrate.migrate.wanted import Wanted
 from jaxmigrate.program.declarations import Kind
 from jaxmigrate.program.observed import NOTHING_OBSERVED, Observed
+from jaxmigrate.program.trust import GRADES
 from jaxmigrate.reports import fix_html, fix_json, fix_junit, fix_markdown
 from jaxmigrate.reports.diff import shown_diff
 from jaxmigrate.reports.fix_result import FixedFile, FixResult
@@ -289,7 +290,8 @@ def _tell(result: FixResult, options: argparse.Namespace, from_stdin: bool) -> N
     if from_stdin and any(map(is_global, result.rewritten)):
         say("note: standard input was taken for the whole program; --layout stacked keeps every caller as it is")
     if not is_quiet():
-        for line in (*map(str, result.assumed), *_evidence(result)):
+        caution = [f"note: {result.caution}"] if result.caution else []
+        for line in (*map(str, result.assumed), *caution, *_evidence(result)):
             tell(line)
         tell(result.summary())
 
@@ -349,4 +351,7 @@ def _print_diffs(result: FixResult) -> None:
 def _status(result: FixResult, options: argparse.Namespace) -> int:
     if result.errors:
         return 2
+    if options.require is not None and GRADES.index(result.grade) > GRADES.index(options.require):
+        say(f"--require {options.require}: the rewrite rests on what is only {result.grade}")
+        return 1
     return 1 if result.left or result.left_names or (options.check and result.changed) else 0

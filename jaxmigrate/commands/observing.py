@@ -7,6 +7,7 @@ the rewrite computes something else, the groups of arrays that are to blame are 
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
@@ -21,6 +22,7 @@ from jaxmigrate.config import Config
 from jaxmigrate.linting import place
 from jaxmigrate.migrate import SitePlan
 from jaxmigrate.migrate.plan import ArrayLayout
+from jaxmigrate.migrate.witnesses import BETWEEN, NO_CALL
 from jaxmigrate.program.observed import FIRST_ARGUMENT, RECEIVER, Fact, Making, Observed, Site, Spot, Way
 from jaxmigrate.terminal import note, plural
 from jaxmigrate.verify.model import Evidence, SiteEvidence, Verdict
@@ -129,12 +131,12 @@ Arguments = Mapping[tuple[str, int], Slices]
 
 
 def _given(seen: Seen, known: Arguments) -> dict[tuple[str, int], Making]:
-    """The arguments that come from no mark."""
+    """The arguments that come from no mapped function."""
     found = {}
     for key, slices in known.items():
         origins = seen.given.get(key, frozenset())
-        way = _way(slices, origins)
-        if way is not None and origins and all(one.sources == {""} for one in origins):
+        way = _way(slices, origins) or ("split" if slices.rows and _is_split(seen, origins) else None)
+        if way is not None and origins and not any(one.is_result for one in origins):
             found[key] = Making(way, slices.calls)
     return found
 
@@ -146,26 +148,43 @@ def _way(slices: Slices, origins: Collection[Given]) -> Way | None:
     return "split" if slices.rows and origins and all(one.cut for one in origins) else None
 
 
+def _is_split(seen: Seen, origins: Collection[Given]) -> bool:
+    """Whether all of some arrays came through calls that split batches."""
+    return bool(origins) and all(one.cut or all(_splits(seen, way) for way in one.ways) for one in origins)
+
+
+def _splits(seen: Seen, way: Collection[str]) -> bool:
+    return any(seen.does.get(one, "").startswith("splits") for one in way)
+
+
 def _made(seen: Seen, known: Arguments, paths: Mapping[str, object]) -> list[tuple[Spot, Making]]:
     """The marked calls whose arrays went into mapped functions, in one way only."""
     found = []
     for mark, does in seen.does.items():
+        if not does or (BETWEEN not in does and _is_told_better(mark, seen)):
+            continue
         spot = _spot(mark, paths)
-        keys = [key for key in known if any(mark in one.sources for one in seen.given.get(key, ()))]
+        keys = [key for key in known if any(one.is_through(mark) for one in seen.given.get(key, ()))]
         making = _making(does, mark, [(known[key], seen.given[key]) for key in keys]) if keys else None
         if spot is not None and making is not None:
             found.append((spot, making))
     return found
 
 
+def _is_told_better(mark: str, seen: Seen) -> bool:
+    """Whether other calls that the same arrays came through show what they are made of."""
+    ways = [way for origins in seen.given.values() for one in origins for way in one.ways if mark in way]
+    return all(any(BETWEEN in seen.does.get(one, "") for one in way) for way in ways)
+
+
 def _making(does: str, mark: str, uses: Sequence[tuple[Slices, Collection[Given]]]) -> Making | None:
-    what, _, operand = does.partition("\t")
+    what, _, operand = does.partition(BETWEEN)
     calls = sum(slices.calls for slices, _ in uses)
     if what in ("replicates", "equal") and all(slices.equal for slices, _ in uses):
         return Making("replicate", calls, _operand(operand, mark))
     if what == "splits" and all(slices.rows for slices, _ in uses):
         return Making("split", calls, _operand(operand, mark))
-    own = [(slices, [one for one in origins if mark in one.sources]) for slices, origins in uses]
+    own = [(slices, [one for one in origins if one.is_through(mark)]) for slices, origins in uses]
     if what == "rows" and all(_way(slices, origins) == "split" for slices, origins in own):
         return Making("split", calls)
     return None
@@ -175,7 +194,7 @@ def _operand(operand: str, mark: str) -> str:
     """Which of a call's operands a mark stands for: the object whose method it is begins where the call does."""
     if not operand:
         return ""
-    return RECEIVER if operand.rpartition("-")[0] == mark.rpartition("-")[0] else FIRST_ARGUMENT
+    return RECEIVER if operand.lstrip(NO_CALL).rpartition("-")[0] == mark.rpartition("-")[0] else FIRST_ARGUMENT
 
 
 def _spot(mark: str, paths: Mapping[str, object]) -> Spot | None:
@@ -237,10 +256,14 @@ def _facts_of(found: SiteEvidence, site: SitePlan) -> frozenset[Fact]:
     """What was observed of the array that differs first, or else of all that a site takes and gives."""
     arrays = [array for array in _arrays(site) if array.facts]
     first = found.first or found.worst
+    own: list[ArrayLayout] = []
     if first is not None and first.where == "output":
         place = ".".join(map(str, steps_of(first.leaf)))
         own = [a for a in site.outputs if a.facts and (a.name == "*" or f"{place}.".startswith(f"{a.name}."))]
-        arrays = own or arrays
+    elif first is not None and first.where == "input":
+        name = re.match(r"\w+", first.leaf) or re.match(r"\[0\]\[(\d+)\]", first.leaf)
+        own = [a for a in site.arguments if a.facts and name is not None and a.name == name[name.lastindex or 0]]
+    arrays = own or arrays
     return frozenset().union(*(array.facts for array in arrays))
 
 

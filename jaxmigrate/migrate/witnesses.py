@@ -18,7 +18,7 @@ from jaxmigrate.program.modules import Module, parse_module
 from jaxmigrate.program.operations import Mark
 
 MAKES_ARRAYS = re.compile(r"\b(?:jax|numpy|flax)\b")
-BETWEEN = "\t"
+BETWEEN, NO_CALL = "\t", "~"
 BUILTINS = frozenset(vars(builtins)) - {"next"}
 LOOSE = ast.Starred | ast.GeneratorExp  # which need brackets of their own in another call
 PLACELESS = ast.JoinedStr | ast.Constant
@@ -55,8 +55,9 @@ def with_witnesses(name: str, path: Path, text: str) -> str:
 
 def _id(node: ast.expr, name: str, module: Module) -> str:
     """Two expressions may begin at one place: a call, and the object whose method it calls."""
-    end = node.end_col_offset or 0
-    return f"{name}:{node.lineno}:{column_of(node, module)}-{node.end_lineno}:{end}"
+    kind = "" if isinstance(node, ast.Call) else NO_CALL
+    start, end = f"{node.lineno}:{column_of(node, module)}", f"{node.end_lineno}:{node.end_col_offset}"
+    return f"{kind}{name}:{start}-{end}"
 
 
 def _imported(tree: ast.AST) -> set[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from jaxmigrate.reports.fix_result import CAUTION
 from jaxmigrate.reports.limits import limits, listed
 from jaxmigrate.reports.report import Report
 from jaxmigrate.reports.site_layouts import is_global
@@ -24,6 +25,8 @@ def _of_the_rewrite(report: Report) -> Iterator[str]:
         yield "The paths given are the whole program: a caller elsewhere may still pass stacked arrays."
     assumed = dict.fromkeys(str(one) for row in report.rows if row.status == "rewritten" for one in row.assumed)
     yield from (f"{one[0].upper()}{one[1:]}." for one in assumed)
+    if any(one.grade == "observed" for row in report.rows if row.status == "rewritten" for one in row.assumed):
+        yield f"{CAUTION[0].upper()}{CAUTION[1:]}."
     callers = sorted({caller for file in report.files for caller in file.callers})
     if callers:
         yield f"{listed(callers)} use what is rewritten, were not given, and stay as they are."

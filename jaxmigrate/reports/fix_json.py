@@ -24,6 +24,7 @@ def write(result: FixResult) -> str:
         "names": [name.to_json() for name in result.names],
         "files": [{"path": file.path, "outcome": file.outcome, "diff": file.diff_text} for file in result.files],
         "assumptions": [one.to_json() for one in result.assumed],
+        **({"caution": result.caution} if result.caution else {}),
         "callers": list(result.callers),
         "errors": [error.to_json() for error in result.errors],
         "notebooks": list(result.notebooks),

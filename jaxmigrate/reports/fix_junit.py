@@ -22,7 +22,7 @@ def write(result: FixResult) -> str:
     root = ET.Element("testsuites", totals)
     suite = ET.SubElement(root, "testsuite", totals)
     for site in result.sites:
-        _add_case(suite, site)
+        _add_case(suite, site, result.caution)
     for name in result.names:
         _add_name(suite, name)
     for error in result.errors:
@@ -36,9 +36,11 @@ def _case(suite: ET.Element, one: SitePlan | NamePlan, name: str) -> ET.Element:
     return ET.SubElement(suite, "testcase", where, name=legal(name))
 
 
-def _add_case(suite: ET.Element, site: SitePlan) -> None:
+def _add_case(suite: ET.Element, site: SitePlan, caution: str) -> None:
     case = _case(suite, site, f"{site.place}:{site.column} {site.mapped}".rstrip())
     _add_reason(case, site)
+    if any(one.grade == "observed" for one in site.assumed):
+        ET.SubElement(case, "system-out").text = legal("\n".join([*map(str, site.assumed), caution]))
 
 
 def _add_name(suite: ET.Element, name: NamePlan) -> None:

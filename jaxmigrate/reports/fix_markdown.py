@@ -23,6 +23,7 @@ def write(result: FixResult) -> str:
             table(("Place", "Layouts", "Evidence", "Stays stacked"), map(_layout_row, filter(is_global, result.sites))),
         ),
         *section("Not proven", [f"- {escaped(str(one))}" for one in result.assumed]),
+        *([f"{escaped(sentence(result.caution))}\n"] if result.caution else []),
         *section("Left", table(("Place", "Code", "Reason"), map(_left_row, result.all_left))),
         *section("Kept", table(("Place", "Code", "Reason"), map(_left_row, result.kept))),
         *section("Not worked on", [f"- {escaped(str(error))}" for error in result.errors]),
@@ -30,6 +31,11 @@ def write(result: FixResult) -> str:
         *section("Diff", fenced("".join(file.diff_text for file in result.files), "diff")),
     ]
     return "\n".join(parts)
+
+
+def sentence(text: str) -> str:
+    """A remark as a sentence."""
+    return f"{text[:1].upper()}{text[1:]}."
 
 
 def _verification(evidence: Evidence | None) -> list[str]:

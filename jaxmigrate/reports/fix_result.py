@@ -14,6 +14,10 @@ from jaxmigrate.sources import STDIN, SourceError
 from jaxmigrate.terminal import plural
 from jaxmigrate.verify.model import Evidence
 
+CAUTION = (
+    "what was equal at every call of a short run may differ later: observe a run that is long enough for the devices "
+    "to differ, and `verify` a longer one before you merge"
+)
 Outcome = Literal["written", "shown", "unchanged", "withheld", "failed"]
 
 
@@ -100,6 +104,11 @@ class FixResult:
         """What the rewrite leans on beside proof, in the order of files and lines."""
         every = dict.fromkeys(one for site in self.rewritten for one in site.assumed)
         return tuple(sorted(every, key=lambda one: (one.place.rpartition(":")[0], one.line, one.says)))
+
+    @property
+    def caution(self) -> str:
+        """What to do about a rewrite that rests on what was observed; empty where none does."""
+        return CAUTION if any(one.grade == "observed" for one in self.assumed) else ""
 
     @property
     def names(self) -> tuple[NamePlan, ...]:

@@ -16,6 +16,7 @@ from jaxmigrate.verify.model import InFlight
 
 # What the places of functions begin with that are recorded for the mapped functions inside them.
 ENCLOSING = "jit "
+MAPPED = "@"
 _STAGES = {"enter": "reading its arguments", "in": "running", "out": "ended", "raised": "ended", "traced": "ended"}
 
 
@@ -42,10 +43,22 @@ class Signature(NamedTuple):
 
 
 class Given(NamedTuple):
-    """How the host came by an argument: the marks that it comes from, "" for what has none; whether it was cut up."""
+    """How the host came by an argument: what each of its arrays came through, from the inside, and whether it was cut.
 
-    sources: frozenset[str]
+    That are the marks of calls, and for what a mapped function gave its site, with MAPPED before it.
+    """
+
+    ways: frozenset[tuple[str, ...]]
     cut: bool
+
+    @property
+    def is_result(self) -> bool:
+        """Whether some of it is what a mapped function gave."""
+        return any(one.startswith(MAPPED) for way in self.ways for one in way)
+
+    def is_through(self, mark: str) -> bool:
+        """Whether some of its arrays came through a call."""
+        return any(mark in way for way in self.ways)
 
 
 @dataclass(frozen=True)
@@ -171,7 +184,7 @@ class ProcessLog:
             self.does[record["at"]] = record["does"]
         elif kind == "given":
             key = (record["site"], record["argument"])
-            self.given.setdefault(key, []).append(Given(frozenset(record["from"]), record["cut"]))
+            self.given.setdefault(key, []).append(Given(frozenset(map(tuple, record["from"])), record["cut"]))
         elif kind == "traced" and "n" not in record:
             self.traced.append((record["site"], tuple(record["within"])))
         else:

@@ -266,6 +266,7 @@ def _call(site: str, name: str, function: Any, args: Any, kwargs: Any) -> Any:
         call.traced()
     else:
         call.record("out", begun)
+        witness.gave(site, result)
     return result
 
 

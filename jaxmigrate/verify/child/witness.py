@@ -17,10 +17,12 @@ from . import log
 from .values import is_array
 
 _BETWEEN = "\t"
+NO_CALL = "~"  # what the marks begin with of what calls are given
+MAPPED = "@"
 _MOST_LEAVES = 4096
 _FORGET_AT = 1 << 16
 _local = threading.local()
-_sources: dict[int, tuple[Any, str]] = {}
+_sources: dict[int, tuple[Any, list[str]]] = {}
 _said: dict[str, str] = {}
 _given: set[tuple[Any, ...]] = set()
 
@@ -42,12 +44,10 @@ def _note(name: str, *operands: str, value: Any) -> None:
     if not leaves or len(leaves) > _MOST_LEAVES or not all(map(_is_value, leaves)):
         return
     seen[name] = leaves
+    if name.startswith(NO_CALL):
+        return
     arrays = [leaf for leaf in leaves if _is_array(leaf)]
-    fresh = [leaf for leaf in arrays if _source(leaf) is None]
-    for leaf in fresh:
-        _sources[id(leaf)] = (weakref.ref(leaf), name)
-    if len(_sources) > _FORGET_AT:
-        _forget()
+    fresh = [leaf for leaf in arrays if _add_source(leaf, name)]
     if fresh:
         _say(name, _does(leaves, operands, given) if len(fresh) == len(leaves) else "")
 
@@ -133,10 +133,21 @@ def _is_array(leaf: Any) -> bool:
     return is_array(type(leaf)) and not leaf.is_deleted() and leaf.is_fully_addressable
 
 
-def _source(leaf: Any) -> str | None:
-    """The mark that an array came from first, while it lives."""
+def _sources_of(leaf: Any) -> list[str]:
+    """What an array came from, the innermost call first, while it lives."""
     known = _sources.get(id(leaf))
-    return known[1] if known is not None and known[0]() is leaf else None
+    return known[1] if known is not None and known[0]() is leaf else []
+
+
+def _add_source(leaf: Any, name: str) -> bool:
+    """Note where an array came from; whether that is new."""
+    known = _sources_of(leaf)
+    if name in known:
+        return False
+    _sources[id(leaf)] = (weakref.ref(leaf), [*known, name])
+    if len(_sources) > _FORGET_AT:
+        _forget()
+    return True
 
 
 def _forget() -> None:
@@ -153,16 +164,27 @@ def given(site: str, args: tuple[Any, ...]) -> None:
         for number, argument in enumerate(args):
             _say_given(site, number, argument)
     except Exception:  # noqa: BLE001 - what cannot be looked at is not observed, and must not stop the program
-        log.current().write({"k": "given", "site": site, "argument": -1, "from": [""], "cut": False})
+        log.current().write({"k": "given", "site": site, "argument": -1, "from": [], "cut": False})
+
+
+def gave(site: str, result: Any) -> None:
+    """Note that a mapped function gave some arrays."""
+    if not log.CONFIG.get("observe"):
+        return
+    with suppress(Exception):
+        import jax
+
+        for leaf in filter(_is_array, jax.tree_util.tree_leaves(result)):
+            _add_source(leaf, f"{MAPPED}{site}")
 
 
 def _say_given(site: str, number: int, argument: Any) -> None:
     import jax
 
     leaves = [leaf for leaf in jax.tree_util.tree_leaves(argument) if _is_array(leaf)]
-    sources = sorted({_source(leaf) or "" for leaf in leaves})
+    sources = sorted({tuple(_sources_of(leaf)) for leaf in leaves})
     cut = bool(leaves) and all(map(_is_cut, leaves))
-    key = (site, number, *sources, cut)
+    key = (site, number, tuple(sources), cut)
     if key not in _given:
         _given.add(key)
         log.current().write({"k": "given", "site": site, "argument": number, "from": sources, "cut": cut})
