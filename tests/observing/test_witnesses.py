@@ -9,11 +9,8 @@ from typing import Any
 
 import pytest
 
-from jaxmigrate.commands.observing import groups_of, observations
 from jaxmigrate.migrate.witnesses import with_witnesses
-from jaxmigrate.program.observed import Making, Observed
-from jaxmigrate.verify.observing import Seen, Slices, steps_of
-from jaxmigrate.verify.recording import Given
+from jaxmigrate.verify.observing import steps_of
 
 ODD = """\
 import math, numpy as jax
@@ -54,7 +51,7 @@ def test_marks_hand_on_what_they_stand_around(
     marked = with_witnesses("odd.py", Path("/odd.py"), ODD)
     assert marked.count("__jaxmigrate_host__") > 20
     assert len(marked.splitlines()) == len(ODD.splitlines())
-    exec(ODD.replace("<generator", ""), {"__name__": "plain"})  # noqa: S102 - the text above
+    exec(ODD.replace("<generator", ""), {"__name__": "plain"})
     plain = capsys.readouterr().out
     seen: list[str] = []
 
@@ -63,7 +60,7 @@ def test_marks_hand_on_what_they_stand_around(
         return value
 
     monkeypatch.setitem(vars(builtins), "__jaxmigrate_host__", host)
-    exec(marked, {"__name__": "marked"})  # noqa: S102 - the text above
+    exec(marked, {"__name__": "marked"})
     assert capsys.readouterr().out == plain
     assert len(seen) > 30
 

@@ -7,10 +7,11 @@ a mapped function is given it. Both are followed as any other stacked array then
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
 
-from jaxmigrate.flow.layout import expressions, operations
+from jaxmigrate.flow.layout import operations
 from jaxmigrate.flow.layout.idioms import Idiom
+from jaxmigrate.flow.layout.interpreter import Interpreter
+from jaxmigrate.flow.layout.model import Frame, Place
 from jaxmigrate.flow.layout.operations import OBSERVED
 from jaxmigrate.flow.layout.values import PLAIN, Abstract, Plain, Ref
 from jaxmigrate.program.declarations import Kind as Declared
@@ -18,11 +19,6 @@ from jaxmigrate.program.modules import Module
 from jaxmigrate.program.observed import FIRST_ARGUMENT, GIVEN, MADE, OUTPUT, Fact, Making, Site, Spot
 from jaxmigrate.program.trust import Assumption
 from jaxmigrate.program.values import External, Function
-
-if TYPE_CHECKING:
-    from jaxmigrate.flow.layout.frames import Frame
-    from jaxmigrate.flow.layout.interpreter import Interpreter
-    from jaxmigrate.flow.layout.results import Place
 
 LONGEST = 48
 DOES = {"replicate": "gives each device the same", "split": "splits a batch over the devices"}
@@ -94,7 +90,7 @@ def _idiom(it: Interpreter, making: Making, node: ast.Call, frame: Frame) -> Idi
 
 def _entered(it: Interpreter, idiom: Idiom, making: Making, node: ast.expr, fact: Fact, frame: Frame) -> Abstract:
     """The arrays of an expression that were seen to be made for the devices."""
-    of = PLAIN if idiom.operand is node else expressions.evaluate(it, idiom.operand, frame)
+    of = PLAIN if idiom.operand is node else it.evaluate(idiom.operand, frame)
     kind = making.way
     result = operations.make(it, kind, of, node, idiom.operand, idiom.form, frame)
     if idiom.form == OBSERVED and isinstance(result, Ref):

@@ -159,7 +159,10 @@ def returned(it: Interpreter, site: ast.expr, given: Sequence[Var], trusting: bo
     if len(functions) == 1 and first >= 0 and (axes or axis is None):
         named = dict(zip(names, given[first:], strict=True))
         outer = axes or frozenset({" unnamed "})
-        found = read(functions[0], given[:first], outer, it.resolver, named, trusting=trusting, local=True).returned
+        reading = read(functions[0], given[:first], outer, it.resolver, named, trusting=trusting, local=True)
+        if reading.assumed:
+            it.guessed.add(site)
+        found = reading.returned
         if found.parts is None and bodies.gives_pair(functions[0], it.resolver):
             found = replace(found, parts=(found, found))
     it.readings[key] = (functions, found)

@@ -197,7 +197,7 @@ class Solver(Groups):
                 continue  # with what is known without them
             for index, (part, cell) in enumerate(zip(parts, cells, strict=True)):
                 if part is None:
-                    seen = self._layout(cell) == "replicated" and self._is_observed(node, index)
+                    seen = self._layout(cell) == "replicated" and self._is_observed(node, index, None)
                     changed |= not seen and self._drop(cell, "comes from a mapped function whose code fix cannot see")
                 elif part.level != Level.NO and self._layout(cell) == "replicated":
                     changed |= not self._is_assumed(part, node, index) and self._drop_parts(cell, part, node, index)
@@ -215,10 +215,15 @@ class Solver(Groups):
         if why is not None:
             self.it.leans = True
             self.assumed[node, index] = why
-        return why is not None or (part.level != Level.YES and self._is_observed(node, index))
+        return why is not None or self._is_observed(node, index, part)
 
-    def _is_observed(self, node: ast.expr, index: int, field: str = "") -> bool:
-        """Whether an output, or a field of it, was equal on all devices at every call of a run."""
+    def _is_observed(self, node: ast.expr, index: int, part: Var | None, field: str = "") -> bool:
+        """Whether an output, or a field of it, was equal on all devices at every call of a run.
+
+        That is no more than an accident where the function is in sight as a whole, and makes it differ.
+        """
+        if part is not None and part.level == Level.YES and node not in self.it.guessed:
+            return False
         place, name = self.places[node][index], self._result_name(node, index)
         why = observing.output(self.it, node, (*place, field) if field else place, "" if field else name)
         if why is not None:
@@ -302,7 +307,7 @@ class Solver(Groups):
         varying = [
             (field, name, one)
             for field, name, one in named
-            if one.level != Level.NO and not (one.level != Level.YES and self._is_observed(node, index, name))
+            if one.level != Level.NO and not self._is_observed(node, index, one, name)
         ]
         news = [self._drop(field, self._varies(one, node, index, name)) for field, name, one in varying]
         return any(news)

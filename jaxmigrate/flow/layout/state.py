@@ -102,6 +102,7 @@ class State:
         self.equal: dict[Cell, Assumption] = {}  # outputs that are declared equal on all devices
         self.apart: dict[Module, dict[Assumption, None]] = {}  # what is assumed of those who could use modules
         self.uncalled: dict[FunctionNode, Assumption] = {}  # why nobody gets what functions return
+        self.guessed: set[ast.expr] = set()  # sites whose functions call or hold what is not in sight
         self.leans = False  # whether anything was taken for granted
         self.changed = False
         self.reads: set[object] = set()
