@@ -23,7 +23,7 @@ import docs_tests
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
-RUN = ("README.md", "docs/tutorial.md", "docs/ci.md")  # pages with commands
+RUN = ("README.md", "docs/tutorial.md", "docs/observe.md", "docs/ci.md")  # pages with commands
 STEP = re.compile(
     r"(?<=\*\*Before\*\*\n\n```python\n)(?P<before>.*?)```(?P<between>.*?```python\n)(?P<after>.*?)(?=```)", re.DOTALL
 )

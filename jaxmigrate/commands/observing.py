@@ -19,7 +19,7 @@ from jaxmigrate.commands.planning import PlannedFile
 from jaxmigrate.commands.verification import commands, verify_planned, watch_planned
 from jaxmigrate.commands.withheld import Largest, Replan
 from jaxmigrate.config import Config
-from jaxmigrate.linting import place
+from jaxmigrate.lint.linting import place
 from jaxmigrate.migrate import SitePlan
 from jaxmigrate.migrate.plan import ArrayLayout
 from jaxmigrate.migrate.witnesses import BETWEEN, NO_CALL
