@@ -20,6 +20,7 @@ from jaxmigrate.program.collectives import (
 )
 from jaxmigrate.program.library import named
 from jaxmigrate.program.modules import Module
+from jaxmigrate.program.once import once
 from jaxmigrate.program.resolve import Resolver, call_arguments, returned_by
 from jaxmigrate.program.values import (
     UNKNOWN,
@@ -39,6 +40,11 @@ DEEPEST = 5
 JOINT = named("joint")
 JOINTLY = frozenset({"save", "restore", "restore_or_initialize"})
 RUNNERS = named("control-flow", "tree-map")
+SHARDINGS = ("in_shardings", "out_shardings")
+GLOBAL = ("make_array_from_", "host_local_array_to_global_array", "process_allgather")
+JITTED = ", jitted over the mesh"
+MANAGER = re.compile("manager|mngr")
+JITS = named("jit")
 LIKE_COLLECTIVES = re.compile("(psum|pmean|pmax|pmin|all_gather|ppermute)_")  # pmean_if_pmap, and its like in libraries
 
 
@@ -116,14 +122,24 @@ def _of_call(call: ast.Call, module: Module, resolver: Resolver, depth: int) -> 
             yield Operation(name.rpartition(".")[2], module, call)
         case Member(owner=Application(callee=External(name=maker)), name=name) if maker in JOINT and name in JOINTLY:
             yield Operation(f"{maker.rpartition('.')[2]}.{name}", module, call)
+        case Member(name=name) if name in JOINTLY and _is_manager(call.func, resolver):
+            yield Operation(f"the checkpoint manager's {name}", module, call)
         case External(name=name) if name in RUNNERS and depth < DEEPEST:
             for given in arguments:
                 yield from _given(given, call, module, resolver, depth)
         case Function() | Application() if runs_map(value, resolver):
             yield Operation(f"the mapped function {ast.unparse(call.func)[:60]}", module, call)
         case Function() | Application() if depth < DEEPEST:
-            for inner in function_operations(value, resolver, depth) or ():
-                yield Operation(inner.kind, module, call)
+            for kind in _kinds_inside(value, call, resolver, depth):
+                yield Operation(kind, module, call)
+
+
+def _kinds_inside(value: Function | Application, call: ast.Call, resolver: Resolver, depth: int) -> list[str]:
+    """The kinds of what a function of the program does, or of its call if it is compiled for all devices."""
+    inside = function_operations(value, resolver, depth)
+    if not inside and isinstance(value, Application) and runs_on_all(value, resolver):
+        return [f"{ast.unparse(call.func)[:60]}{JITTED}"]
+    return [one.kind for one in inside or ()]
 
 
 def _given(given: Argument, call: ast.Call, module: Module, resolver: Resolver, depth: int) -> Iterator[Operation]:
@@ -177,6 +193,35 @@ def runs_map(value: Value, resolver: Resolver, depth: int = 0) -> bool:
         case Application(callee=Function() as wrapper, arguments=(_, *_)):
             return any(runs_map(inner, resolver, depth + 1) for inner in _wrapped(value, wrapper, resolver))
     return False
+
+
+def runs_on_all(value: Application, resolver: Resolver) -> bool:
+    """Whether a jitted function is compiled for the devices of all processes, as far as can be told.
+
+    That is one with shardings, or any in a program that makes arrays over all processes and maps nothing by pmap, by
+    which a process would have arrays of its own.
+    """
+    if not isinstance(value.callee, External) or value.callee.name not in JITS:
+        return False
+    return any(one.keyword in SHARDINGS for one in value.arguments) or _makes_global(resolver)
+
+
+def within_map(found: list[Operation] | None) -> list[Operation] | None:
+    """The operations of a function that a map runs, in which a jit waits for nobody."""
+    return None if found is None else [one for one in found if not one.kind.endswith(JITTED)]
+
+
+@once
+def _makes_global(resolver: Resolver) -> bool:
+    texts = [module.text for module in resolver.project.named]
+    return any(word in text for text in texts for word in GLOBAL) and not any("pmap(" in text for text in texts)
+
+
+def _is_manager(method: ast.expr, resolver: Resolver) -> bool:
+    """Whether a method is, by its object's name, of a checkpoint manager of orbax that is out of sight."""
+    owner = method.value if isinstance(method, ast.Attribute) else None
+    named = isinstance(owner, ast.Name | ast.Attribute) and MANAGER.search(ast.unparse(owner).rpartition(".")[2])
+    return bool(named) and any("orbax" in one.text for one in resolver.project.named)
 
 
 def _wrapped(made: Application, wrapper: Function, resolver: Resolver) -> Iterator[Value]:

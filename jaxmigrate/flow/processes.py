@@ -141,15 +141,30 @@ def _of_body(
 
 def _of_handlers(way: _Way, node: ast.Try, inside: Sequence[ast.stmt], resolver: Resolver) -> Iterator[ProcessBranch]:
     """Where a process that alone could not read its data leaves out what the others do in that round of a loop."""
-    if operations(node.body, way.module, resolver):
+    before = _before_operations(node.body, way.module, resolver)
+    if before is not None and not any(_may_fail(one) for one in before):
         return  # the others were told of it there
     for handler in node.handlers:
         end, kind = _end(handler.body), handler.type
         if kind is None or not isinstance(end, ast.Continue | ast.Break) or EXPECTED.search(ast.unparse(kind)):
             continue
         missed = [*inside, *(way.loop or ())] if isinstance(end, ast.Break) else inside
-        for operation in operations([*node.orelse, *missed], way.module, resolver)[:1]:
+        own = [] if before is None else node.body
+        for operation in operations([*own, *node.orelse, *missed], way.module, resolver)[:1]:
             yield ProcessBranch(way.module, kind, operation)
+
+
+def _before_operations(body: Sequence[ast.stmt], module: Module, resolver: Resolver) -> Sequence[ast.stmt] | None:
+    """The statements of a body before the first that has an operation; None where none has."""
+    for index, statement in enumerate(body):
+        if operations([statement], module, resolver):
+            return body[:index]
+    return None
+
+
+def _may_fail(statement: ast.stmt) -> bool:
+    """Whether a statement makes something of a process's own data, as a line that reads a batch or prepares it does."""
+    return isinstance(statement, ast.Assign) and any(isinstance(node, ast.Call) for node in ast.walk(statement.value))
 
 
 def _is_own_part(iterable: ast.expr, module: Module, resolver: Resolver) -> bool:
@@ -201,7 +216,7 @@ def _of_branch(
     if (end_one is None) != (end_other is None) and not isinstance(end_one or end_other, ast.Raise):
         end = end_one or end_other
         missed = [*around, *(way.loop or ())] if isinstance(end, ast.Break) else around
-        rest = operations(after if isinstance(end, ast.Return) else missed, module, resolver)
+        rest = operations([*after, *(way.loop or ())] if isinstance(end, ast.Return) else missed, module, resolver)
         one, other = (one, other + rest) if end_one is not None else (one + rest, other)
     if not same_sequence(one, other):
         yield ProcessBranch(module, node.test, _first_difference(one, other))
@@ -294,10 +309,11 @@ def _reads_clock(test: ast.expr, module: Module, resolver: Resolver) -> bool:
     """Whether a test compares times, of which each process has its own."""
     if not any(word in module.text for word in CLOCKS) or not _has_several(resolver):
         return False
-    for compared in (one for one in walk(test) if isinstance(one, ast.Compare)):
+    for compared in [one for one in walk(test) if isinstance(one, ast.Compare)]:
         names = [one for one in walk(compared) if isinstance(one, ast.Name)]
         bound = [b.value for one in names for b in resolver.bindings(one.id, module.table.scope_of[one])]
-        values = [compared, *(value for value in bound if isinstance(value, ast.BinOp))]
+        ordered = any(isinstance(op, ast.Lt | ast.LtE | ast.Gt | ast.GtE) for op in compared.ops)
+        values = [compared, *(value for value in bound if isinstance(value, ast.BinOp | ast.Call) and ordered)]
         if any(_is_clock(call, module, resolver) for value in values for call in expression_calls(value)):
             return True
     return False

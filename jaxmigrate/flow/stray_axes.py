@@ -24,13 +24,16 @@ _SPECS = last_names("spec")
 def nowhere_bound(facts: Facts) -> Iterator[tuple[Module, ast.Call, str, str]]:
     """The collectives over an axis that no map and no mesh of the program has, with their names and the axis.
 
-    Only where it is known what all maps and meshes bind, and where the axis is written in collectives and specs alone:
-    a name that stands anywhere else may be given to a map that is out of sight.
+    Only where it is known what all maps and meshes bind, nothing may keep the collective from running, and the axis is
+    written in collectives and specs alone: a name that stands anywhere else may reach a map that is out of sight.
     """
     known = known_axes(facts.resolver)
     if not known.complete:
         return
-    found = [one for one in _literals(facts) if one[3] not in known.names]
+    judged = {use.call for use in facts.axis_uses if use.environment.complete}
+    strays = (one for one in _literals(facts) if one[3] not in known.names and one[1] not in judged)
+    found = [one for one in strays if not _is_conditional(one[1], one[0])]
+    found.sort(key=lambda one: (one[0].path, one[1].lineno, one[1].col_offset))
     if not found:
         return
     written = Counter(axis for *_, axis in found) + Counter(_in_specs(facts))
@@ -38,6 +41,16 @@ def nowhere_bound(facts: Facts) -> Iterator[tuple[Module, ast.Call, str, str]]:
         texts = (one.text for one in facts.resolver.project.program)
         if sum(text.count(f"'{axis}'") + text.count(f'"{axis}"') for text in texts) <= written[axis]:
             yield module, call, name, axis
+
+
+def _is_conditional(node: ast.AST, module: Module) -> bool:
+    """Whether something in a function may keep a collective from running."""
+    parents = module.table.parents
+    while node in parents and not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+        node = parents[node]
+        if isinstance(node, ast.If | ast.IfExp | ast.Try | ast.BoolOp):
+            return True
+    return False
 
 
 def _literals(facts: Facts) -> Iterator[tuple[Module, ast.Call, str, str]]:

@@ -8,13 +8,14 @@ from collections.abc import Iterator
 from jaxmigrate.findings import Finding
 from jaxmigrate.flow.axes import Step, expression_calls
 from jaxmigrate.flow.facts import Facts
-from jaxmigrate.flow.operations import function_operations, same_sequence
+from jaxmigrate.flow.operations import function_operations, same_sequence, within_map
 from jaxmigrate.flow.processes import RESTORED
 from jaxmigrate.program.collectives import VMAP
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.values import UNKNOWN, External
 
 CODE = "JM301"
+FAR = 3  # lines, beyond which a reader does not see what parts the processes
 
 
 def check(facts: Facts) -> Iterator[Finding]:
@@ -34,8 +35,25 @@ def _processes(facts: Facts) -> Iterator[Finding]:
             message = (
                 "only some processes restore the checkpoint; the others go on with other values; restore it on all"
             )
-        way = (Step(branch.module, branch.test, "processes differ here"),)
-        yield from facts.finding(operation.module, operation.node, CODE, message, way)
+        if _is_behind(operation.node, branch.test, branch.module):
+            message = f"processes can part here, and those that go on to {operation.kind} wait forever for the others"
+            way = (Step(operation.module, operation.node, "which not all reach"),)
+            yield from facts.finding(branch.module, branch.test, CODE, message, way)
+        else:
+            way = (Step(branch.module, branch.test, "processes differ here"),)
+            yield from facts.finding(operation.module, operation.node, CODE, message, way)
+
+
+def _is_behind(node: ast.AST, test: ast.expr, module: Module) -> bool:
+    """Whether an operation stands outside of the statement that a test decides, some way behind it."""
+    parents = module.table.parents
+    statement: ast.AST | None = parents.get(test)
+    while statement is not None and not isinstance(statement, ast.stmt):
+        statement = parents.get(statement)
+    above: ast.AST | None = node
+    while above is not None and above is not statement:
+        above = parents.get(above)
+    return above is None and abs(getattr(node, "lineno", 0) - test.lineno) > FAR
 
 
 def _devices(facts: Facts) -> Iterator[Finding]:
@@ -65,7 +83,9 @@ def _written_out(facts: Facts) -> Iterator[Finding]:
             continue
         ways = call.args[1].elts if isinstance(call.args[1], ast.List | ast.Tuple) else call.args[1:3]
         values = [facts.resolver.value(way, module) for way in ways]
-        found = [function_operations(value, facts.resolver) if value != UNKNOWN else None for value in values]
+        found = [
+            within_map(function_operations(value, facts.resolver)) if value != UNKNOWN else None for value in values
+        ]
         known = [operations for operations in found if operations is not None]
         other = next((one for one in known[1:] if not same_sequence(known[0], one)), None)
         if len(known) == len(found) and other is not None:

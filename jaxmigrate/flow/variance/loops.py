@@ -6,7 +6,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Sequence
 
-from jaxmigrate.flow.operations import function_operations, same_sequence
+from jaxmigrate.flow.operations import function_operations, same_sequence, within_map
 from jaxmigrate.flow.variance.callees import Closure
 from jaxmigrate.flow.variance.carries import noting
 from jaxmigrate.flow.variance.frames import Arguments, Frame, fresh
@@ -148,7 +148,7 @@ def _diverging(
     if len(written) != len(ways):
         return
     values = [_function_of(run, one, way, frame) for one, way in zip(written, ways, strict=True)]
-    found = [function_operations(value, run.resolver) if value != UNKNOWN else None for value in values]
+    found = [within_map(function_operations(value, run.resolver)) if value != UNKNOWN else None for value in values]
     known = [operations for operations in found if operations is not None]
     if run.quiet() or not known or (not alone and len(known) != len(found)):
         return
