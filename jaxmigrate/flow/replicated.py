@@ -11,7 +11,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from jaxmigrate.flow.axes import by_last_name, last_name
-from jaxmigrate.flow.layout.idioms import BROADCASTS, REPLICATES, STACKS, single_return
+from jaxmigrate.flow.layout.functions import single_return
+from jaxmigrate.flow.layout.idioms import BROADCASTS, REPLICATES, STACKS
 from jaxmigrate.flow.mapped_methods import MappedMethods
 from jaxmigrate.flow.operations import is_device_map
 from jaxmigrate.flow.readings import DeviceMap

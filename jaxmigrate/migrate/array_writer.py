@@ -31,6 +31,7 @@ from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.values import External
 
 ARRAY_METHODS = frozenset({"astype", "dtype", "item", "mean", "sum", "tolist"})
+KEPT = ("jax.numpy.stack", "jax.numpy.broadcast_to", "jax.lax.broadcast")  # which keep weak types
 BROADCAST = "jaxline.utils.bcast_local_devices"
 
 
@@ -122,6 +123,8 @@ class ArrayWriter:
     def _over_all(self, choice: OpChoice) -> Replace:
         """What becomes of an operation on stacked arrays over all processes."""
         op = choice.op
+        if op.kind == "identity":
+            return self._put(op)
         if op.kind == "first":
             first = self._first_over_all(op, "$x")
             text = f"{self._jax}.device_get({first})" if op.form == "fetched" else first
@@ -252,6 +255,8 @@ class ArrayWriter:
                 yield self._metrics(op.node)
             case "checkpoint":
                 return
+            case "identity":
+                yield self._put(op)
             case _:
                 yield from self._first(choice)
 
@@ -261,6 +266,22 @@ class ArrayWriter:
             return self.placed(f"{self._jax}.tree.map(lambda x: x[0], $itself)", "$P()", choice.axis)
         joined = f"{self._jax}.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), $itself)"
         return self.placed(joined, "$P($axis)", choice.axis)
+
+    def _put(self, op: Op) -> Replace:
+        """What a map gave back that only put slices on the devices: a copy, unless nobody has the original."""
+        whole = f"{self._jax}.tree.map({self.names.of('jax.numpy')}.copy, $x)"
+        return Replace(op.node, code("$x" if self._is_passed_on(op.operand) else whole, x=op.operand))
+
+    def _is_passed_on(self, operand: ast.expr) -> bool:
+        """Whether nothing else holds what an expression gives: a new array, made in place or under a name read once."""
+        if isinstance(operand, ast.Name):
+            bindings = self.resolver.bindings_at(operand, self.module)
+            made = bindings[0].value if len(bindings) == 1 and not bindings[0].path else None
+            if made is None or self.module.table.named.get(operand.id, []) != [operand]:
+                return False
+            operand = made
+        found = Idioms(self.resolver).of_array(operand, self.module) if isinstance(operand, ast.Call) else None
+        return found is not None and found.kind in ("replicate", "split")
 
     def _stacked(self, choice: OpChoice) -> str:
         self.shared.note(choice.axis)
@@ -277,7 +298,7 @@ class ArrayWriter:
 
     def _typed(self, op: Op) -> tuple[str, str]:
         """What keeps the dtype of a stack: jnp.stack keeps the weak type of a Python scalar, the others do not."""
-        idioms, kept = Idioms(self.resolver), op.form in ("jax.numpy.stack", "jax.numpy.broadcast_to")
+        idioms, kept = Idioms(self.resolver), op.form in KEPT
         known = idioms.makes_array if kept else idioms.makes_strong
         if "." not in op.form or known(op.operand, self.module):
             return "", ""

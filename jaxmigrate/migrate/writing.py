@@ -12,6 +12,7 @@ from pathlib import Path
 
 from jaxmigrate.flow.axes import last_name
 from jaxmigrate.flow.layout.choices import SiteChoice
+from jaxmigrate.flow.layout.device_lists import changes_devices
 from jaxmigrate.migrate.aliases import Aliased, unused_aliases
 from jaxmigrate.migrate.array_writer import ArrayWriter, Program
 from jaxmigrate.migrate.checkpoint_writer import write_checkpoints
@@ -338,12 +339,14 @@ class ProjectWriter:
         """
         module, given = site.module, site.keyword("devices")
         if given is not None and given.expression is not None and given.module is module:
-            return counts_devices(module) and not may_be_fewer(module, set(ast.walk(given.expression)))
+            part = may_be_fewer(module, set(ast.walk(given.expression))) or changes_devices(module, self.resolver)
+            return counts_devices(module) and not part
         if module not in self._counted:
             stem = module.path.stem
             near = [m for m in self.project.named if m is module or stem in m.text]
             counted = self.around.processes or any(map(counts_devices, near))
-            self._counted[module] = counted and not any(map(may_be_fewer, near))
+            part = any(may_be_fewer(m) or changes_devices(m, self.resolver) for m in near)
+            self._counted[module] = counted and not part
         return self._counted[module]
 
     def _default_axis(self) -> str:

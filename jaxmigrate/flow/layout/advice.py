@@ -28,6 +28,7 @@ DOES = {
     "split": "is split",
     "first": "has one slice taken",
     "rows": "is made with one row per device",
+    "identity": "is put on the devices",
     "stack": "is lent with its device axis",
     "merge": "has its first two axes joined",
 }

@@ -16,7 +16,7 @@ from jaxmigrate.flow.layout.groups import Groups
 from jaxmigrate.flow.layout.model import Op
 from jaxmigrate.flow.layout.values import Cell
 
-ALIGNED = frozenset({"rows", "replicate", "first", "argument", "output"})
+ALIGNED = frozenset({"rows", "replicate", "first", "argument", "output", "identity"})
 
 
 def aligned(

@@ -31,6 +31,8 @@ from jaxmigrate.flow.layout.values import (
     Plain,
     Ref,
     Seq,
+    Site,
+    Stage,
     Super,
     Tup,
     Unknown,
@@ -46,6 +48,7 @@ ARRAY_ATTRIBUTES = frozenset(
     | {"is_fully_addressable", "is_fully_replicated", "itemsize", "mT", "nbytes", "ndim", "shape", "sharding", "size"}
     | {"strides", "base", "data", "ctypes", "flags", "device", "traceback"}
 )
+OF_COMPILED = frozenset({"as_text", "cost_analysis", "memory_analysis"})  # which says nothing of arrays
 SAME_FOR_BOTH = frozenset({"dtype", "weak_type"})
 DEEPEST_NAME = 10  # of a library: `while isinstance(f, partial): f = f.func` goes down for ever
 SAME = named("same-function") | {
@@ -101,12 +104,26 @@ def _item_attribute(it: Interpreter, item: object, name: str, node: ast.Attribut
             return made
         case Class():
             return of_object(it, item, name, node, frame, of_class=True)
+        case Site() | Stage() if (staged := _of_mapped(item, name)) is not None:
+            return staged
         case Unknown():
             it.loads.discard(node)  # as for any object
             return PLAIN
     if not isinstance(item, Function) or name not in ("__name__", "__doc__"):
         it.pin_all([func(item)], f"has its `.{name}` read", node, frame.module)  # type: ignore[arg-type]
     return PLAIN
+
+
+def _of_mapped(item: Site | Stage, name: str) -> Abstract | None:
+    """What leads from a mapped function to its compiled self, and what says nothing of arrays; None for all else."""
+    match item:
+        case Site(node=site) if name == "lower":
+            return func(Stage(site, "lower"))
+        case Stage(node=site, name="lowered") if name == "compile":
+            return func(Stage(site, "compile"))
+        case Site() | Stage(name="lowered") if name in OF_COMPILED:
+            return PLAIN
+    return None
 
 
 def of_object(
@@ -201,7 +218,8 @@ def _method(it: Interpreter, method: Function, node: ast.expr, frame: Frame) -> 
         return it.call_function(method, given_of([]), node, frame)
     if names:
         it.escape(method, pin("is changed by a decorator that fix cannot follow", node, frame))
-        devices.enter_device(it, method)
+        if not all(devices.is_of_host(it, one, method.module) for one in method.node.decorator_list):
+            devices.enter_device(it, method)
         return PLAIN
     return func(method)
 

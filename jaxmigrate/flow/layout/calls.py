@@ -49,6 +49,7 @@ from jaxmigrate.flow.layout.values import (
     Ref,
     Seq,
     Site,
+    Stage,
     Tup,
     Unknown,
     func,
@@ -129,7 +130,7 @@ def call_value(it: Interpreter, callee: Abstract, given: Given, node: ast.expr, 
         given = trusting.given_to_method(it, given, node, frame)
         it.pin_all([callee, *given.everything()], "is passed to a function that fix cannot see", node, frame.module)
         return PLAIN
-    if not all(isinstance(item, Site | MethodSite) for item in callee.items):
+    if not all(isinstance(item, Site | MethodSite | Stage) for item in callee.items):
         it.unmapped.add(node)
     if len(callee.items) > 1 and not all(reading.reads_all(it, item, given) for item in callee.items):
         it.unlent.update(given.places.values())  # what one reads another may keep
@@ -169,6 +170,8 @@ def _call_item(it: Interpreter, one: object, given: Given, node: ast.expr, frame
             return _call_bound(it, made, given, node, frame)
         case Padded(node=made):
             return padding.call(it, made, given, node, frame)
+        case Stage(node=site, name=stage):
+            return mapped.call_stage(it, site, stage, given, node, frame)
         case Unknown():
             it.pin_all(given.everything(), "is passed to a function that fix cannot see", node, frame.module)
             return PLAIN

@@ -8,7 +8,7 @@ from jaxmigrate.flow.layout import devices, frames, methods, module_variables
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.model import Frame, given_of
 from jaxmigrate.flow.layout.values import PLAIN, Abstract, Ext, Func, Mod, Site, func
-from jaxmigrate.program.library import named
+from jaxmigrate.program.library import named, starting
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import canonical
 from jaxmigrate.program.scopes import is_docstring
@@ -16,7 +16,7 @@ from jaxmigrate.program.trees import ANY_TREE_MAPS
 from jaxmigrate.program.values import Function
 
 INERT_DECORATORS = named("same-function", "inert-decorator")
-STARTS_PROGRAM = frozenset({"hydra.main", "click.command", "click.group", "click.option", "click.argument"})
+INERT_FAMILIES = starting("inert-decorator")
 
 
 def define(it: Interpreter, node: ast.FunctionDef | ast.AsyncFunctionDef, frame: Frame) -> None:
@@ -45,15 +45,16 @@ def _decorated(it: Interpreter, decorator: ast.expr, value: Abstract, frame: Fra
         return func(Site(decorator))
     applied = it.evaluate(decorator, frame)
     names = {item.name for item in applied.items if isinstance(item, Ext)} if isinstance(applied, Func) else set()
-    if isinstance(decorator, ast.Call) and it.idioms.called(decorator, frame.module) in INERT_DECORATORS:
+    called = it.idioms.called(decorator, frame.module)
+    if isinstance(decorator, ast.Call) and called in INERT_DECORATORS:
         return value
-    if names and names <= INERT_DECORATORS:
+    if called.startswith(INERT_FAMILIES) or (names and names <= INERT_DECORATORS):
         return value
     if names == {"jax.jit"} and isinstance(decorator, ast.Name | ast.Attribute) and _only_indexes(it, value):
         return value
     if isinstance(applied, Func) and not names:
         return it.call_value(applied, given_of([value]), decorator, frame)
-    if it.idioms.called(decorator, frame.module) not in STARTS_PROGRAM:
+    if not devices.is_of_host(it, decorator, frame.module):
         devices.on_device(it, value)
     it.pin_all([value], "is changed by a decorator that fix cannot follow", decorator, frame.module)
     return PLAIN

@@ -7,7 +7,11 @@ import ast
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.model import Frame
 from jaxmigrate.flow.layout.values import NOTHING, Abstract, Func, same
-from jaxmigrate.program.values import Function
+from jaxmigrate.program.library import starting
+from jaxmigrate.program.modules import Module
+from jaxmigrate.program.values import Application, External, Function, Member, Value
+
+OF_HOST = starting("of-host")
 
 
 def map_more(it: Interpreter, site: ast.expr, value: Abstract, frame: Frame) -> None:
@@ -27,6 +31,18 @@ def on_device(it: Interpreter, value: Abstract) -> None:
             enter_device(it, item)
 
 
+def is_of_host(it: Interpreter, decorator: ast.expr, module: Module) -> bool:
+    """Whether what a decorator is put on runs on the host: it is of a library that starts programs, or runs tests.
+
+    It may be a method of an object of such a library: `@experiment.automain`.
+    """
+    made = decorator.func if isinstance(decorator, ast.Call) else decorator
+    value: Value = it.resolver.value(made, module)
+    while isinstance(value, Application | Member):
+        value = value.callee if isinstance(value, Application) else value.owner
+    return isinstance(value, External) and value.name.startswith(OF_HOST)
+
+
 def enter_device(it: Interpreter, function: Function) -> None:
     """A function and all that it calls runs on devices."""
     pending = [function]
@@ -41,4 +57,14 @@ def enter_device(it: Interpreter, function: Function) -> None:
             if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
                 pending.append(Function(one.module, child))
             elif isinstance(child, ast.Name | ast.Attribute) and child in one.module.table.scope_of:
-                pending += [v for v in it.resolver.values(child, one.module) if isinstance(v, Function)]
+                for value in it.resolver.values(child, one.module):
+                    pending += _functions_in(it, value)
+
+
+def _functions_in(it: Interpreter, value: Value) -> list[Function]:
+    """The function that a value is, or that a decorator which leaves it as it is was put on."""
+    if isinstance(value, Function):
+        return [value]
+    if not isinstance(value, Application) or isinstance(value.callee, Function):
+        return []
+    return [one for given in value.arguments for one in it.resolver.argument_values(given) if isinstance(one, Function)]

@@ -20,7 +20,10 @@ from jaxmigrate.program.values import Class, Instance
 
 PARAMETERS = frozenset({"model", "optimizer", "parameters", "params", "target", "weights"})  # what a state is for
 SLICED = ("handed over", "padded")  # by libraries, with one slice for each device
-REPLICABLE = {"replicate", "output", "argument", "first", "inner", "metrics", "numpy", "written", "stack", "checkpoint"}
+REPLICABLE = frozenset(
+    {"replicate", "output", "argument", "first", "inner", "metrics", "numpy", "written", "stack", "checkpoint"}
+    | {"identity"}
+)
 SPLIT_FIELD = "is split over the devices, in an object of which the rest is replicated"
 
 
@@ -32,7 +35,7 @@ class Groups:
         self.axis = axis
         self.processes = processes
         self.facts = SiteFacts(it, axis)
-        self.splittable = {"split", "argument", "prefetch"} | (set() if processes else {"merge", "output"})
+        self.splittable = {"split", "argument", "prefetch", "identity"} | (set() if processes else {"merge", "output"})
         self.dropped: dict[Cell, str | Pin] = {}
         self.copied: dict[tuple[ast.expr, int], set[str]] = {}  # the methods that copy an argument, as far as asked
         self.kinds = self._kinds()

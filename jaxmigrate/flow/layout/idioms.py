@@ -5,18 +5,19 @@ from __future__ import annotations
 import ast
 from typing import Literal
 
+from jaxmigrate.flow.layout import device_lists, identities
+from jaxmigrate.flow.layout.functions import is_generator, only_parameter, single_return
 from jaxmigrate.program.declarations import Kind as Declared
 from jaxmigrate.program.library import named, the
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver
-from jaxmigrate.program.scopes import FunctionNode, is_docstring, positional_names
 from jaxmigrate.program.trees import ANY_TREE_MAPS
 from jaxmigrate.program.trust import Trust
 from jaxmigrate.program.values import Application, External, Function, Value
 from jaxmigrate.records import record
 
 Kind = Literal[
-    "replicate", "split", "first", "inner", "merge", "metrics", "prefetch", "rows", "stack", "checkpoint"
+    "replicate", "split", "first", "inner", "merge", "metrics", "prefetch", "rows", "stack", "checkpoint", "identity"
 ]  # fmt: skip
 
 KFAC_REPLICATES = the("kfac-replicates")
@@ -30,9 +31,9 @@ PREFETCHES = named("prefetches")
 UNCHANGED = named("unchanged")
 WITHOUT_LOOKING = named("only-looks", "tree-structure")
 COUNTS = named("counts")
-DEVICES = named("devices")
 STACKS = named("stacks")
 BROADCASTS = named("broadcasts")
+LEADINGS = named("leads")
 SHAPES = named("shape-of")
 ARRAYS = frozenset(
     {"arange", "array", "asarray", "cos", "empty", "exp", "eye", "full", "identity", "linspace", "log", "maximum"}
@@ -74,7 +75,6 @@ class Idioms:
         self.resolver = resolver
         self.trust = trust if trust is not None else Trust()
         self.counts = COUNTS
-        self.devices = DEVICES
 
     def external(self, node: ast.expr, module: Module) -> str:
         """The dotted name outside the project that an expression stands for, or an empty string."""
@@ -96,20 +96,12 @@ class Idioms:
             return not value.arguments
         if value.callee.name == "builtins.len" and len(value.arguments) == 1:
             values = self.resolver.argument_values(value.arguments[0])
-            return len(values) == 1 and self._devices(values[0])
+            return len(values) == 1 and device_lists.is_all(values[0], self.resolver)
         return False
 
     def is_devices(self, node: ast.expr, module: Module) -> bool:
         """Whether an expression is certainly the list of devices that pmap uses by default."""
-        return self._devices(self.resolver.value(node, module))
-
-    def _devices(self, value: Value) -> bool:
-        return (
-            isinstance(value, Application)
-            and isinstance(value.callee, External)
-            and value.callee.name in self.devices
-            and not value.arguments
-        )
+        return device_lists.is_all(self.resolver.value(node, module), self.resolver)
 
     def makes_array(self, node: ast.expr, module: Module) -> bool:
         """Whether an expression certainly gives one array, and no container."""
@@ -153,11 +145,13 @@ class Idioms:
 
     def _call(self, node: ast.Call, module: Module) -> Idiom | None:
         name = self.external(node.func, module)
-        if name in STACKS and len(node.args) == 1 and not node.keywords:
+        if name in STACKS and len(node.args) == 1 and all(map(_is_first_axis, node.keywords)):
             repeated = self._repeated(node.args[0], module)
             return Idiom("replicate", repeated, name) if repeated is not None else None
         if name in BROADCASTS and len(node.args) == 2 and not node.keywords:
             return self._broadcast(node.args[0], node.args[1], name, module)
+        if name in LEADINGS and len(node.args) == 2 and not node.keywords:
+            return self._leading(node.args[0], node.args[1], name, module)
         if name in REPLICATES | SPLITS | FIRSTS:
             return self.of_library(node, name, module)
         return self.declared(node, name)
@@ -203,6 +197,13 @@ class Idioms:
                 generators=[ast.comprehension(target=ast.Name(id=name), iter=ast.Call(args=[count]) as over, ifs=[])],
             ) if element.id != name and self.external(over.func, module) == "builtins.range":
                 return element if self.is_count(count, module) else None
+        return None
+
+    def _leading(self, array: ast.expr, sizes: ast.expr, name: str, module: Module) -> Idiom | None:
+        """`lax.broadcast(x, (n,))`, which puts the sizes before those that an array has."""
+        match sizes:
+            case ast.Tuple(elts=[count]) | ast.List(elts=[count]) if self.is_count(count, module):
+                return Idiom("replicate", array, name)
         return None
 
     def _broadcast(self, array: ast.expr, shape: ast.expr, name: str, module: Module) -> Idiom | None:
@@ -270,7 +271,7 @@ class Idioms:
 
     def of_helper(self, function: Function) -> Idiom | None:
         """The idiom that a function of one tree is, whatever it is called: `get_first`, `bcast_local_devices`."""
-        returned = single_return(function.node)
+        returned = identities.given_back(function, self.resolver)
         name = only_parameter(function.node, skip=function.receiver is not None)
         if not isinstance(returned, ast.Call) or name is None or is_generator(function.node):
             return None
@@ -336,6 +337,16 @@ class Idioms:
         return False
 
 
+def _is_first_axis(keyword: ast.keyword) -> bool:
+    """Whether a keyword says what a stack does anyway: `axis=0`."""
+    return (
+        keyword.arg == "axis"
+        and isinstance(keyword.value, ast.Constant)
+        and keyword.value.value is not False
+        and (keyword.value.value == 0)
+    )
+
+
 def _number(call: ast.Call) -> ast.expr | None:
     """How many keys a `random.split` is asked for."""
     counts = [*call.args[1:2], *(k.value for k in call.keywords if k.arg == "num")]
@@ -360,42 +371,6 @@ def _last_named_before(node: ast.expr, name: str, module: Module) -> ast.stmt | 
 def _is_creation(callee: Value) -> bool:
     home, _, name = callee.name.rpartition(".") if isinstance(callee, External) else ("", "", "")
     return (home in ("jax.numpy", "numpy") and name in ARRAYS) or (home == "jax.random" and name in KEYS)
-
-
-def single_return(node: FunctionNode) -> ast.expr | None:
-    """The expression that a function returns, where that is all it does beside defining functions for it."""
-    if isinstance(node, ast.Lambda):
-        return node.body
-    body = node.body[1:] if is_docstring(node.body[0]) else node.body
-    if node.decorator_list or isinstance(node, ast.AsyncFunctionDef) or not body:
-        return None
-    *before, last = body
-    inner = all(isinstance(s, ast.FunctionDef) or _assigns_count(s) for s in before)
-    return last.value if inner and isinstance(last, ast.Return) else None
-
-
-def _assigns_count(statement: ast.stmt) -> bool:
-    """`n = jax.local_device_count()` and its like: a call without arguments that matter."""
-    return (
-        isinstance(statement, ast.Assign)
-        and len(statement.targets) == 1
-        and isinstance(statement.targets[0], ast.Name)
-        and isinstance(statement.value, ast.Call)
-        and not any(isinstance(n, ast.Name) and n.id == statement.targets[0].id for n in ast.walk(statement.value))
-    )
-
-
-def is_generator(node: FunctionNode) -> bool:
-    """Whether a function yields."""
-    return any(isinstance(n, ast.Yield | ast.YieldFrom) for n in ast.walk(node))
-
-
-def only_parameter(node: FunctionNode, skip: bool = False) -> str | None:
-    """The name of a function's one parameter."""
-    spec = node.args
-    names = positional_names(spec)[1 if skip else 0 :]
-    alone = len(names) == 1 and not (spec.vararg or spec.kwarg or spec.kwonlyargs)
-    return names[0] if alone else None
 
 
 def is_none(node: ast.expr) -> bool:

@@ -19,6 +19,7 @@ from jaxmigrate.flow.layout.values import (
     Padded,
     Seq,
     Site,
+    Stage,
     Tup,
     is_tracked,
 )
@@ -144,7 +145,7 @@ class _Leading:
 
     def _item_leads(self, item: object, seen: set[int]) -> bool:
         match item:
-            case Site() | MethodSite() | Method():
+            case Site() | MethodSite() | Stage() | Method():
                 return True
             case Function(node=node):
                 return node in self.functions

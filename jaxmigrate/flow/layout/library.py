@@ -47,6 +47,8 @@ ITERATORS = named("iterates")
 RESTORES = named("restores")
 FIELDWISE = named("fieldwise")
 COPIES = named("array-of", "copy")
+CASTS = named("casts")
+LIKE = named("like")
 MERGES = named("merges")
 THAWS = named("thaws")
 FETCHES = named("fetches")
@@ -78,6 +80,11 @@ def call(it: Interpreter, name: str, given: Given, node: ast.expr, frame: Frame)
         it.on_host.update(cell for value in values for cell in cells_in(value))
     if name in UNCHANGED and len(values) == 1:
         return values[0]
+    if name in CASTS and len(values) == 2 and not given.named:
+        return values[1]
+    if name in LIKE and len(values) == 1 and not given.named and isinstance(values[0], Ref):
+        it.changed |= values[0].cell.flatten()
+        return Ref(values[0].cell, leaf=True)
     if name in COPIES and values and isinstance(values[0], Ref) and not any(map(is_tracked, values[1:])):
         it.changed |= values[0].cell.flatten()
         return Ref(values[0].cell, values[0].shape, values[0].leaf)
@@ -221,7 +228,7 @@ def tree_map(it: Interpreter, given: Given, node: ast.expr, frame: Frame) -> Abs
         return operations.first(it, trees[0], node, operand, "tree", frame)
     if isinstance(mapped, Ext) and mapped.name in FETCHES:
         it.on_host.update(cell for tree in trees for cell in cells_in(tree))
-    if isinstance(mapped, Ext) and mapped.name in COPIES | UNCHANGED and alone:
+    if isinstance(mapped, Ext) and mapped.name in COPIES | UNCHANGED | LIKE and alone:
         return _as_tree(it, trees[0], node, frame)
     if not any(is_tracked(tree) for tree in trees):
         if isinstance(mapped, Ext):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from jaxmigrate.flow.guards import is_tried
-from jaxmigrate.flow.layout import devices, observing, results
+from jaxmigrate.flow.layout import devices, handed_back, observing, results
 from jaxmigrate.flow.layout.idioms import is_none
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.model import Frame, Given, SiteCall
@@ -20,6 +20,7 @@ from jaxmigrate.flow.layout.values import (
     Pin,
     Ref,
     Site,
+    Stage,
     func,
     is_empty,
     is_tracked,
@@ -60,6 +61,9 @@ def _bound_on_device(it: Interpreter, value: Abstract, node: ast.AST, frame: Fra
 
 def call_site(it: Interpreter, site: ast.expr, given: Given, node: ast.expr, frame: Frame) -> Abstract:
     """A call of a mapped function."""
+    handed = handed_back.call(it, site, given, node, frame)
+    if handed is not None:
+        return handed
     placed = _in_place(it, site, given, node, frame)
     if placed is not None:
         given = placed
@@ -90,6 +94,14 @@ def call_site(it: Interpreter, site: ast.expr, given: Given, node: ast.expr, fra
         is_array |= own and not is_tracked(value) and it.idioms.is_array(node.args[index], frame.module)
         _give(it, site, index, value, is_array, node, frame)
     return results.outputs(it, site, len(given.positional))
+
+
+def call_stage(it: Interpreter, site: ast.expr, stage: str, given: Given, node: ast.expr, frame: Frame) -> Abstract:
+    """A step on the way to a compiled mapped function, which takes what that is lowered for and gives the same."""
+    if stage == "lower":
+        call_site(it, site, given, node, frame)
+        return func(Stage(site, "lowered"))
+    return func(Site(site)) if stage == "compile" else PLAIN
 
 
 def _in_place(it: Interpreter, site: ast.expr, given: Given, node: ast.expr, frame: Frame) -> Given | None:

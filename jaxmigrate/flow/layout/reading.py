@@ -11,7 +11,7 @@ import ast
 from collections.abc import Iterable
 
 from jaxmigrate.flow.layout import survey
-from jaxmigrate.flow.layout.idioms import is_generator
+from jaxmigrate.flow.layout.functions import is_generator
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.model import Given, Reading, Use
 from jaxmigrate.flow.layout.objects import REPLACES

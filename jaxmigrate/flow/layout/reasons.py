@@ -77,7 +77,7 @@ CAUSES = (
             "is (passed to a mapped function|an argument for which|passed to pmap as)",
             "is passed in one argument",
             "pmap is (called with|given)",
-            "it is called with",
+            "it (is called with|only gives back)",
             "is called with",
             "is mapped once more",
             "is given to the mapped function by a partial",
@@ -170,7 +170,7 @@ CAUSES = (
         "mixed",
         "Used both stacked and otherwise",
         (
-            "is mixed with",
+            "is (mixed with|put on the devices together)",
             "is a container in one place",
             "is used as stacked",
             "is split over the devices in one place",

@@ -26,6 +26,7 @@ from jaxmigrate.flow.layout.values import (
     Padded,
     Pin,
     Site,
+    Stage,
 )
 from jaxmigrate.flow.variance.library import change
 from jaxmigrate.program.modules import Module
@@ -46,7 +47,7 @@ def note_stored(it: Interpreter, owner: Abstract, name: str, value: Abstract, no
         match item:
             case Class() | Mod():
                 replaces = _replaces(it, item, name, _has_function(value))
-            case Ext() | Function() | Site() | MethodSite() | Bound() | Padded() | Method():
+            case Ext() | Function() | Site() | MethodSite() | Bound() | Padded() | Stage() | Method():
                 _in_library(it, item, name, node, frame)
                 continue
             case Obj():  # which is followed

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from jaxmigrate.flow.layout import results
+from jaxmigrate.flow.layout import identities, results
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.values import Pin, describe
 from jaxmigrate.flow.variance import loaded_beside
@@ -41,7 +41,8 @@ class SiteFacts:
         if self.counts.get(node, 0) == -1:
             return "it is called with a different number of arguments in different places"
         if node not in self.counts:
-            return "fix sees no call of the mapped function"
+            only = identities.site_gives_back(site, self.it.resolver)
+            return "it only gives back what it is given" if only else "fix sees no call of the mapped function"
         if site.is_open:
             return "pmap is called with * or **"
         for name in ("devices", "backend", "axis_size"):

@@ -17,7 +17,7 @@ from jaxmigrate.flow.layout.model import Op, Place
 from jaxmigrate.flow.layout.numbers import gives_number
 from jaxmigrate.flow.layout.values import Cell, Pin, describe
 from jaxmigrate.flow.variance import Level, Var
-from jaxmigrate.flow.variance.lattice import OTHERS, Cause, field_of
+from jaxmigrate.flow.variance.lattice import EQUAL, OTHERS, Cause, Fields, field_of
 from jaxmigrate.flow.variance.lattice import replace as replace_var
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.sites import mapped_values
@@ -34,7 +34,7 @@ class Solver(Groups):
         super().__init__(it, axis, processes)
         self.guarded = guarded
         self.blocked = {site: self.facts.blocked(site) for site in it.sites}
-        self.assumed: dict[tuple[ast.expr, int], Assumption] = {}  # why outputs may be taken for equal
+        self.assumed: dict[tuple[ast.expr, int], tuple[Assumption, ...]] = {}  # why outputs are taken for equal
         self.observed: dict[tuple[ast.expr, int], dict[str, Assumption]] = {}  # the same of a run, and of their fields
         self.result_of: dict[str | Pin, str] = {}  # what a declaration calls the output that a reason is about
         self.by_rows: set[ast.expr] = set()  # sites that may be called with slices for fewer devices than there are
@@ -200,22 +200,41 @@ class Solver(Groups):
                     seen = self._layout(cell) == "replicated" and self._is_observed(node, index, None)
                     changed |= not seen and self._drop(cell, "comes from a mapped function whose code fix cannot see")
                 elif part.level != Level.NO and self._layout(cell) == "replicated":
-                    changed |= not self._is_assumed(part, node, index) and self._drop_parts(cell, part, node, index)
+                    assumed, why = self._assumed(part, node, index)
+                    if why:
+                        self.it.leans = True
+                        self.assumed[node, index] = why
+                    else:
+                        self.assumed.pop((node, index), None)
+                    if assumed.level != Level.NO and not self._is_observed(node, index, assumed):
+                        changed |= self._drop_parts(cell, assumed, node, index)
         return changed
 
-    def _is_assumed(self, part: Var, node: ast.expr, index: int) -> bool:
-        """Whether an output may be taken for equal on all devices although that is not proven."""
-        self.assumed.pop((node, index), None)
-        why = self._declared_equal(node, index)
-        if why is None and self.it.trust.likely and part.level != Level.YES:
-            shape = results.returned(self.it, node, self._given(node), trusting=True)
-            trusted = results.parts_at(shape, self.places[node], self.named[node])[index]
-            if trusted is not None and trusted.level == Level.NO:
-                why = self._stored(part.cause, node, index)
-        if why is not None:
-            self.it.leans = True
-            self.assumed[node, index] = why
-        return why is not None or self._is_observed(node, index, part)
+    def _assumed(self, part: Var, node: ast.expr, index: int) -> tuple[Var, tuple[Assumption, ...]]:
+        """An output as it may be taken to be although that is not proven, and why: equal, or some fields of it."""
+        declared = self._declared_equal(node, index)
+        if declared is not None:
+            return EQUAL, (declared,)
+        if not self.it.trust.likely:
+            return part, ()
+        shape = results.returned(self.it, node, self._given(node), trusting=True)
+        trusted = results.parts_at(shape, self.places[node], self.named[node])[index]
+        if trusted is None:
+            return part, ()
+        if part.level != Level.YES and trusted.level == Level.NO:
+            return EQUAL, (self._stored(part.cause, node, index),)
+        doubts = {
+            name: one
+            for name, one in (part.fields or {}).items()
+            if one.level == Level.MAY and field_of(trusted, name).level == Level.NO
+        }
+        if not doubts:
+            return part, ()
+        fields = Fields({name: EQUAL if name in doubts else one for name, one in (part.fields or {}).items()})
+        level = max(one.level for one in fields.values())
+        return replace_var(part, level=level, fields=fields), tuple(
+            dict.fromkeys(self._stored(one.cause, node, index) for one in doubts.values())
+        )
 
     def _is_observed(self, node: ast.expr, index: int, part: Var | None, field: str = "") -> bool:
         """Whether an output, or a field of it, was equal on all devices at every call of a run.
@@ -470,7 +489,7 @@ class Solver(Groups):
         family = self.family_of(cell.find())
         every = [*family, *(field.find() for one in family for field in one.fields.values())]
         keys = {(key[1], key[2]) for one in every for key in self.touching.get(one, ()) if key[0] == "output"}
-        own = [self.assumed[site, i] for site, i in self.assumed if (site, self.places[site][i]) in keys]
+        own = [why for (site, i), all_ in self.assumed.items() if (site, self.places[site][i]) in keys for why in all_]
         seen = [whys for (site, i), whys in self.observed.items() if (site, self.places[site][i]) in keys]
         own += [why for whys in seen for why in whys.values()]
         return tuple(dict.fromkeys((*(why for one in every for why in one.leans), *own)))

@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Mapping
 
-from jaxmigrate.flow.layout.idioms import Idioms, is_generator
+from jaxmigrate.flow.layout.functions import is_generator
+from jaxmigrate.flow.layout.idioms import Idioms
 from jaxmigrate.flow.layout.model import Env, Given, Key, Loan, Op, SiteCall, Use
 from jaxmigrate.flow.layout.values import (
     NOTHING,
@@ -29,6 +30,7 @@ from jaxmigrate.flow.layout.values import (
     Ref,
     Seq,
     Site,
+    Stage,
     Super,
     Tup,
     cells_in,
@@ -244,7 +246,7 @@ class State:
             return
         self.gone.add(item)
         match item:
-            case Site(node=node):
+            case Site(node=node) | Stage(node=node):
                 if node not in self.escaped:
                     self.escaped[node] = pin
                     self.changed = True

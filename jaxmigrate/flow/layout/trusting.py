@@ -7,9 +7,10 @@ container which it is given; what is said of others is taken as it is said.
 from __future__ import annotations
 
 import ast
+import re
 from dataclasses import replace
 
-from jaxmigrate.flow.layout import loans, operations
+from jaxmigrate.flow.layout import loans, operations, survey
 from jaxmigrate.flow.layout.idioms import Idiom, Kind
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.model import Frame, Given, Reading
@@ -20,6 +21,10 @@ from jaxmigrate.program.values import Application, External, Function
 
 # These do more with what they are given than to read it, and are known one by one.
 PYTHONS = frozenset({"builtins", "ctypes", "functools", "gc", "inspect", "operator", "sys", "types"})
+KEEPING = re.compile(  # what is given back later
+    "(__|_?(add|append|assign|attach|bind|cache|call|emplace|enqueue|extend|feed|insert|load|map|offer|push|put|register|"
+    "replace|run|send|set|start|store|submit|swap|sync|update|with)(_|$))(?!(scalar|image|histogram|distribution|text|hparam))"
+)
 SAYS: dict[Kind, tuple[Declared, str]] = {
     "replicate": ("replicates", "gives each device the same"),
     "split": ("splits", "splits a batch over the devices"),
@@ -62,7 +67,7 @@ def given_to_method(it: Interpreter, given: Given, node: ast.expr, frame: Frame)
     if it.trust.of_project("readers", frame.module, called):
         it.lean(given.everything(), Assumption("declared", "readers", called, _reads(called), frame.module, node))
         return lent(it, given, frame)
-    name = _of_library(it, node.func, frame)
+    name = _of_library(it, node.func, frame) or _of_nobody(it, node.func)
     return given_to(it, name, given, node, frame) if name else given
 
 
@@ -105,6 +110,16 @@ def _of_library(it: Interpreter, function: ast.expr, frame: Frame) -> str:
     makers = it.resolver.values(function.value, frame.module)
     names = [v.callee.name for v in makers if isinstance(v, Application) and isinstance(v.callee, External)]
     return f"{names[0]}().{function.attr}" if names and len(names) == len(makers) else ""
+
+
+def _of_nobody(it: Interpreter, function: ast.expr) -> str:
+    """What a method is called that no class of the project has, so that a library's object has it; else empty.
+
+    Those that keep what they are given, by their names, are not taken to only read it.
+    """
+    if not (it.trust.likely and isinstance(function, ast.Attribute)) or KEEPING.match(function.attr):
+        return ""
+    return "" if survey.is_method(it, function.attr) else ast.unparse(function)
 
 
 def _reads(name: str) -> str:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 from jaxmigrate.flow.variance import Var
 from jaxmigrate.program.modules import Module
@@ -264,6 +264,14 @@ class Padded:
 
 
 @dataclass(frozen=True, slots=True)
+class Stage:
+    """A step on the way from a mapped function to its compiled self: `f.lower`, `f.lower(x)`, `f.lower(x).compile`."""
+
+    node: ast.expr
+    name: Literal["lower", "lowered", "compile"]
+
+
+@dataclass(frozen=True, slots=True)
 class Method:
     """A method of a container or tree of arrays: the value that it belongs to is kept by the interpreter."""
 
@@ -275,7 +283,9 @@ class Unknown:
     """What is not in sight, where a name may also hold something that is."""
 
 
-Item: TypeAlias = Site | MethodSite | Super | Ext | Function | Class | Mod | Bound | Padded | Method | Obj | Unknown
+Item: TypeAlias = (
+    Site | MethodSite | Super | Ext | Function | Class | Mod | Bound | Padded | Stage | Method | Obj | Unknown
+)
 
 
 @dataclass(frozen=True, slots=True)

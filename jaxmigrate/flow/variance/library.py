@@ -14,6 +14,7 @@ PURE_NAMES = named("pure")
 IMPURE = starting("impure")
 HOST_IDENTITIES = starting("host-identity")  # what tells which process it is, whatever else it does
 HOST_SOURCES = (*HOST_IDENTITIES, *starting("host-source"))  # what processes may not agree on
+ON_DEVICE = starting("on-device")
 FLAGS = "absl.flags.FLAGS."  # strings, numbers and configurations, which every process is given alike
 FLAG_METHODS = frozenset(
     {
@@ -81,6 +82,14 @@ def is_pure(name: str) -> bool:
 def is_host_source(name: str) -> bool:
     """Whether a function outside the project gives what may differ between processes."""
     return name.startswith(HOST_SOURCES)
+
+
+def may_tell_devices(name: str) -> bool:
+    """Whether a function outside the project may well give what differs, for all that its name says.
+
+    It belongs to a library that knows axes and keys, or is known not to be a function of its arguments alone.
+    """
+    return name.startswith((*IMPURE, *HOST_SOURCES, *ON_DEVICE))
 
 
 def change(resolver: Resolver, name: str) -> None:

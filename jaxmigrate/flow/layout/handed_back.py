@@ -1,0 +1,40 @@
+"""Calls of maps that give back what they are given.
+
+Programs call one such map with everything, parameters, batches and keys. So each of its calls is an operation on what
+that call is given, rather than a call of a mapped function whose arguments share a layout.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from jaxmigrate.flow.layout import identities, operations
+from jaxmigrate.flow.layout.interpreter import Interpreter
+from jaxmigrate.flow.layout.model import Frame, Given
+from jaxmigrate.flow.layout.values import NOTHING, PLAIN, Abstract, Nothing, Pin, is_empty, is_tracked, leaves_plain
+
+
+def call(it: Interpreter, site: ast.expr, given: Given, node: ast.expr, frame: Frame) -> Abstract | None:
+    """What such a map gives: what it is given; None where the site, or the call, is another one."""
+    alone = len(given.positional) == 1 and not given.named and not given.open
+    if not (alone and isinstance(node, ast.Call) and len(node.args) == 1):
+        return None
+    if not identities.site_gives_back(it.sites[site], it.resolver):
+        return None
+    value = given.positional[0]
+    if isinstance(value, Nothing) or (is_empty(value) and not it.final):
+        return NOTHING
+    known = it.ops.get(node)
+    if not is_tracked(value):
+        it.plain_ops.add(node)
+        if known is not None:
+            it.changed |= known.cell.pin(Pin("is put on the devices together with other values", frame.module, node))
+        return PLAIN
+    if leaves_plain(value) or node in it.plain_ops:
+        it.pin_all([value], "is put on the devices together with values that are not stacked here", node, frame.module)
+        return PLAIN
+    cell = it.cell_of(value)
+    assert cell is not None
+    it.changed |= cell.flatten()
+    operations.record(it, "identity", node, node.args[0], cell, "tree", frame)
+    return value
