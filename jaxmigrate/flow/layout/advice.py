@@ -36,7 +36,7 @@ DOES = {
 
 def of_plain(it: Interpreter, site: ast.expr, index: int) -> Pin | None:
     """Where an argument comes from that is not known to be stacked."""
-    for call in it.calls.values():
+    for call in it.maps.calls.values():
         if call.site is site and index < len(call.node.args):
             given = call.node.args[index]
             return Pin(NOT_ONE, call.module, given, _origin(it, given, call.module))
@@ -95,13 +95,13 @@ def by_text(reason: str) -> str:
 
 def _others(it: Interpreter, pin: Pin) -> Iterator[tuple[str, Pin, ast.expr]]:
     """What else the names hold that a call is given, but for maps' results: by name, with its place and its value."""
-    calls = {call.node for call in it.calls.values()}
+    calls = {call.node for call in it.maps.calls.values()}
     for given in pin.node.args if isinstance(pin.node, ast.Call) else ():
         if not isinstance(given, ast.Name):
             continue
         for binding in it.resolver.bindings_at(given, pin.module):
             value = binding.value
-            if value is not None and not binding.path and value not in it.ops and value not in calls:
+            if value is not None and not binding.path and value not in it.operations.ops and value not in calls:
                 yield given.id, Pin(f"`{given.id}` is `{_short(value)}` too", pin.module, binding.node), value
 
 
@@ -127,7 +127,7 @@ def story(it: Interpreter, cell: Cell | None, why: str | Pin, family: Sequence[C
     mixed = (one for pin in pins[:MOST] if pin.reason.startswith(MIXED) for one in _others(it, pin))
     yield from dict.fromkeys(describe(place, module) for _, place, _ in mixed)
     if cell is not None:
-        ops = [op for op in it.ops.values() if op.cell.find() in family]
+        ops = [op for op in it.operations.ops.values() if op.cell.find() in family]
         for op in sorted(ops, key=lambda op: (op.module.path, op.node.lineno)):
             if op.kind in DOES:
                 yield describe(Pin(DOES[op.kind], op.module, op.node), module)

@@ -37,7 +37,7 @@ def aligned(
     over_all = {node for node in arrays if choices[node].is_global}
     sites = {root: {cast("ast.expr", key[1]) for key in groups.keys_of(root)} for root in stacked}
     ops: dict[Cell, list[Op]] = {}
-    for op in groups.it.ops.values():
+    for op in groups.it.operations.ops.values():
         ops.setdefault(op.cell.find(), []).append(op)
     fitting = {root for root in stacked if sites[root] <= {*arrays} and _fits(groups, root, ops, guarded)}
     fitting = {root for root in fitting if whole.isdisjoint(groups.family_of(root))}

@@ -24,7 +24,7 @@ def assign(it: Interpreter, target: ast.expr, value: Abstract, node: ast.AST, fr
         case ast.Attribute(value=owner, attr=name):
             holder = it.evaluate(owner, frame)
             if isinstance(holder, Obj | Func):
-                it.known_targets.add(target)
+                it.looks.known_targets.add(target)
             if frame.env is not None and isinstance(holder, Obj) and passing.is_passing(it, target, frame):
                 frame.env[passing.name_of(target)] = value
                 return

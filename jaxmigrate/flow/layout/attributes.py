@@ -60,8 +60,8 @@ PROPERTIES = named("property") | {"property"}
 
 def attribute_of(it: Interpreter, owner: Abstract, name: str, node: ast.Attribute, frame: Frame) -> Abstract:
     """An attribute of a value."""
-    it.loads.add(node)
-    it.run_reads.add(node)
+    it.looks.loads.add(node)
+    it.looks.run_reads.add(node)
     match owner:
         case Func(items=items):
             result: Abstract = NOTHING
@@ -75,14 +75,14 @@ def attribute_of(it: Interpreter, owner: Abstract, name: str, node: ast.Attribut
         case Tup(parts=parts, names=names) if name in names:
             return parts[names.index(name)]
         case Seq() | Dct() | Tup():
-            before = NOTHING if _is_called(node, frame.module) else it.receivers.get(node, NOTHING)
-            it.receivers[node] = it.join(before, owner, node, frame.module)
+            before = NOTHING if _is_called(node, frame.module) else it.looks.receivers.get(node, NOTHING)
+            it.looks.receivers[node] = it.join(before, owner, node, frame.module)
             return func(Method(node))
         case Nothing():
             return NOTHING
         case Plain(cls=Class() as cls) if (found := _instance_attribute(it, cls, name, node)) is not None:
             return found
-    it.loads.discard(node)  # any object: an attribute of that name somewhere may be this one
+    it.looks.loads.discard(node)  # any object: an attribute of that name somewhere may be this one
     return PLAIN
 
 
@@ -91,8 +91,8 @@ def _item_attribute(it: Interpreter, item: object, name: str, node: ast.Attribut
         case Ext(name=dotted):
             found = canonical(f"{dotted}.{name}")
             if found == "sys.modules":
-                it.of_modules.add(node)
-                it.reflections[node] = pin("can be reached through sys.modules", node, frame)
+                it.blockers.of_modules.add(node)
+                it.blockers.reflections[node] = pin("can be reached through sys.modules", node, frame)
             return func(Ext(found)) if found.count(".") < DEEPEST_NAME else PLAIN
         case Mod(module=module):
             return module_variables.module_attribute(it, module, name)
@@ -107,7 +107,7 @@ def _item_attribute(it: Interpreter, item: object, name: str, node: ast.Attribut
         case Site() | Stage() if (staged := _of_mapped(item, name)) is not None:
             return staged
         case Unknown():
-            it.loads.discard(node)  # as for any object
+            it.looks.loads.discard(node)  # as for any object
             return PLAIN
     if not isinstance(item, Function) or name not in ("__name__", "__doc__"):
         it.pin_all([func(item)], f"has its `.{name}` read", node, frame.module)  # type: ignore[arg-type]
@@ -190,7 +190,7 @@ def _above(it: Interpreter, cls: Class, name: str, node: ast.Attribute, frame: F
     lines = [it.resolver.lineage(one) for one in (cls, *survey.descendants(it, cls))]
     holders = survey.holders_above(it, cls, name)
     if not holders or any(classes.foreign_base(it, one) for line in lines for one in line):
-        it.loads.discard(node)  # as for any object
+        it.looks.loads.discard(node)  # as for any object
         return PLAIN
     given = it.load(("attribute", it.root(cls), name))
     found = (_of_class(it, holder, cls, name, node, frame, of_class=False) for holder in holders)
@@ -206,7 +206,7 @@ def _instance_attribute(it: Interpreter, cls: Class, name: str, node: ast.Attrib
             return func(Function(holder.module, binding.node, Instance(cls))) if plain else None  # type: ignore[arg-type]
     if name not in MAKES_ANOTHER or survey.descendants(it, cls):
         return None
-    it.receivers[node] = Plain(cls)
+    it.looks.receivers[node] = Plain(cls)
     return func(Method(node))
 
 
@@ -233,7 +233,7 @@ def _is_called(node: ast.Attribute, module: Module) -> bool:
 def _tree_attribute(it: Interpreter, owner: Ref, name: str, node: ast.Attribute, frame: Frame) -> Abstract:
     """A field of a tree of arrays; of an array what does not depend on its leading axis."""
     if _is_called(node, frame.module):
-        it.receivers[node] = owner
+        it.looks.receivers[node] = owner
         return func(Method(node))
     if name in SAME_FOR_BOTH:
         return PLAIN

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.program.library import named
 from jaxmigrate.program.modules import Module
+from jaxmigrate.program.once import once
 from jaxmigrate.program.resolve import Resolver, own_statements, returned_by
 from jaxmigrate.program.scopes import FunctionNode, all_parameters
 from jaxmigrate.program.sites import mapped_values
@@ -33,27 +34,33 @@ def only_function(it: Interpreter, site: ast.expr) -> Function | None:
     if function is None or not isinstance(function.node, ast.FunctionDef):
         return None
     node = function.node
-    if not it.editable(function.module) or node.body[0].lineno == node.lineno or node in it.functions:
+    if not it.editable(function.module) or node.body[0].lineno == node.lineno or node in it.bodies.functions:
         return None
     return None if _is_used_elsewhere(it, function, site) else function
 
 
 def parameters(it: Interpreter, site: ast.expr, function: Function, count: int) -> dict[int, str]:
     """The parameters that take the arguments of a site, by position; those given by keyword are the last."""
-    keywords, taken = it.by_keyword.get(site, ()), function.node.args
+    keywords, taken = it.maps.by_keyword.get(site, ()), function.node.args
     named = {parameter.arg for parameter in (*taken.args, *taken.kwonlyargs)}
     first = count - len(keywords)
     found = dict(enumerate(function.passed_names()[:first]))
     return found | {first + i: name for i, name in enumerate(keywords) if name in named}
 
 
+@once
+def _known_waits(_it: Interpreter) -> dict[FunctionNode, frozenset[str]]:
+    """The parameters that functions do nothing with but wait for them."""
+    return {}
+
+
 def only_waited_for(it: Interpreter, function: Function) -> frozenset[str]:
     """The parameters of which a function does nothing but wait until they are computed."""
-    if function.node not in it.waited_for:
+    if function.node not in _known_waits(it):
         waits = "block_until_ready" in it.names_in(function.node)
         found = _waited_for(function.node, it.resolver, function.module) if waits else ()
-        it.waited_for[function.node] = frozenset(found)
-    return it.waited_for[function.node]
+        _known_waits(it)[function.node] = frozenset(found)
+    return _known_waits(it)[function.node]
 
 
 def _waited_for(node: FunctionNode, resolver: Resolver, module: Module) -> Iterator[str]:

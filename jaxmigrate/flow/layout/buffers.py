@@ -44,9 +44,9 @@ def is_result_written(node: ast.expr, module: Module, resolver: Resolver) -> boo
 
 def pin_views(it: Interpreter) -> None:
     """Keeps views of such buffers stacked that are not copied to the devices before anything can be written."""
-    mapped = {call.node for call in it.calls.values()} - it.unmapped
-    for node, cell in it.views.items():
-        module = it.ops[node].module
+    mapped = {call.node for call in it.maps.calls.values()} - it.maps.unmapped
+    for node, cell in it.operations.views.items():
+        module = it.operations.ops[node].module
         if not _is_spent(it, node, module, mapped):
             cell.pin(Pin("is a view of a buffer that the program writes into", module, node))
 
@@ -55,7 +55,7 @@ def _is_spent(it: Interpreter, node: ast.expr, module: Module, mapped: Container
     """Whether an array is passed to a mapped function where it is made or by the next statement, and never again."""
     parent = module.table.parents[node]
     if isinstance(parent, ast.Call):
-        return parent in mapped and node in parent.args and _copies_at_once(parent, it.ops)
+        return parent in mapped and node in parent.args and _copies_at_once(parent, it.operations.ops)
     if not isinstance(parent, ast.Assign) or len(parent.targets) != 1 or not isinstance(parent.targets[0], ast.Name):
         return False
     name, after = parent.targets[0], _after(parent, module)
@@ -63,12 +63,14 @@ def _is_spent(it: Interpreter, node: ast.expr, module: Module, mapped: Container
         return False
     call = after.value
     given = [argument for argument in call.args if isinstance(argument, ast.Name) and argument.id == name.id]
-    if call not in mapped or not given or not _copies_at_once(call, it.ops):
+    if call not in mapped or not given or not _copies_at_once(call, it.operations.ops):
         return False
     scope = module.table.scope_of[name]
     if name.id in scope.outer_names or scope.lookup(name.id) is not scope:
         return False
-    if scope.kind != "function" and (("variable", scope.node, name.id) in it.shared or name.id in it.imported):
+    if scope.kind != "function" and (
+        ("variable", scope.node, name.id) in it.scope.shared or name.id in it.scope.imported
+    ):
         return False
     names = (n for n in ast.walk(scope.node) if isinstance(n, ast.Name) and n.id == name.id and n not in given)
     others = [n for n in names if isinstance(n.ctx, ast.Load) and module.table.scope_of[n].lookup(name.id) is scope]

@@ -131,9 +131,9 @@ def call_value(it: Interpreter, callee: Abstract, given: Given, node: ast.expr, 
         it.pin_all([callee, *given.everything()], "is passed to a function that fix cannot see", node, frame.module)
         return PLAIN
     if not all(isinstance(item, Site | MethodSite | Stage) for item in callee.items):
-        it.unmapped.add(node)
+        it.maps.unmapped.add(node)
     if len(callee.items) > 1 and not all(reading.reads_all(it, item, given) for item in callee.items):
-        it.unlent.update(given.places.values())  # what one reads another may keep
+        it.lending.unlent.update(given.places.values())  # what one reads another may keep
         given = replace(given, places={})
     results = [_call_item(it, one, given, node, frame) for one in callee.in_order()]
     if isinstance(frame.module.table.parents.get(node), ast.Expr):
@@ -176,7 +176,7 @@ def _call_item(it: Interpreter, one: object, given: Given, node: ast.expr, frame
             it.pin_all(given.everything(), "is passed to a function that fix cannot see", node, frame.module)
             return PLAIN
         case Method(node=attribute):
-            return containers.call_method(it, it.receivers[attribute], attribute.attr, given, node, frame)
+            return containers.call_method(it, it.looks.receivers[attribute], attribute.attr, given, node, frame)
     it.pin_all(given.everything(), "is passed to something that fix cannot follow", node, frame.module)
     return PLAIN
 
@@ -184,21 +184,21 @@ def _call_item(it: Interpreter, one: object, given: Given, node: ast.expr, frame
 def _call_bound(it: Interpreter, made: ast.Call, given: Given, node: ast.expr, frame: Frame) -> Abstract:
     """Calls what a partial binds; a partial of itself, or of too many others, is not followed."""
     it.reads.add(("bound", made))
-    inner, before = it.bound[made]
+    inner, before = it.wrappers.bound[made]
     first = len(before.positional)
     places = {p if isinstance(p, str) else p + first: argument for p, argument in given.places.items()}
     opened = before.open or given.open
     joined = Given((*before.positional, *given.positional), {**before.named, **given.named}, opened, places=places)
-    if made in it.inside or len(it.inside) >= DEEPEST_PARTIAL:
+    if made in it.wrappers.inside or len(it.wrappers.inside) >= DEEPEST_PARTIAL:
         it.pin_all(
             [inner, *joined.everything()], "is bound by more partials in a row than fix follows", node, frame.module
         )
         return PLAIN
-    it.inside.append(made)
+    it.wrappers.inside.append(made)
     try:
         return call_value(it, inner, joined, node, frame)
     finally:
-        it.inside.pop()
+        it.wrappers.inside.pop()
 
 
 # Functions of the project
@@ -235,7 +235,7 @@ def _context(it: Interpreter, function: Function, given: Given, node: ast.expr) 
 
     Otherwise one caller whose arrays must stay stacked would keep those of all others so.
     """
-    known = it.contexts.setdefault(function.node, {})
+    known = it.bodies.contexts.setdefault(function.node, {})
     if not isinstance(node, ast.Call) or given.open or it.is_followed_once(function):
         known[None] = True
         return None
@@ -441,13 +441,13 @@ def _bind_partial(it: Interpreter, given: Given, node: ast.Call, frame: Frame) -
     """What `functools.partial` makes of its arguments."""
     inner, *rest = given.positional
     bound = (inner, Given(tuple(rest), given.named, given.open))
-    before = it.bound.get(node)
+    before = it.wrappers.bound.get(node)
     if before is not None:
         bound = _either_bound(it, before, bound, node, frame)
     if before is None or not (same(before[0], bound[0]) and before[1].is_like(bound[1])):
-        it.bound[node] = bound
+        it.wrappers.bound[node] = bound
         it.touch(("bound", node))
-        if Bound(node) in it.gone:
+        if Bound(node) in it.blockers.gone:
             it.pin_all(
                 [inner, *bound[1].everything()],
                 "is bound to a function that is stored or passed on",
@@ -468,12 +468,12 @@ def _is_of_object(given: Given) -> bool:
 def _note_reflection(it: Interpreter, name: str, node: ast.expr, frame: Frame) -> None:
     """Notes a call that reaches variables by name, or looks at how the program runs."""
     if name in INSPECTION:
-        it.beyond.setdefault(node, pin(f"can be reached through {name}", node, frame))
+        it.blockers.beyond.setdefault(node, pin(f"can be reached through {name}", node, frame))
     if name in REFLECTION:
-        it.reflections[node] = pin(f"can be reached through {name.rpartition('.')[2]}()", node, frame)
+        it.blockers.reflections[node] = pin(f"can be reached through {name.rpartition('.')[2]}()", node, frame)
         frames.capture_unnamed(it, frame)
         if name in OF_MODULES:
-            it.of_modules.add(node)
+            it.blockers.of_modules.add(node)
         if frame.scope.kind == "module" or name not in OF_MODULES:
             it.pin_all((frame.env or {}).values(), f"can be reached through {name}()", node, frame.module)
 

@@ -11,6 +11,7 @@ from jaxmigrate.flow.axes import last_name
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.program.callers import callers_of
 from jaxmigrate.program.modules import Module
+from jaxmigrate.program.once import once
 from jaxmigrate.program.values import Constant, Parameter, Value
 
 REFLECTING = frozenset({"__dict__", "__setattr__", "eval", "exec", "globals", "locals", "setattr", "vars"})
@@ -33,13 +34,19 @@ def known_truth(it: Interpreter, test: ast.expr, module: Module) -> bool | None:
     return None
 
 
+@once
+def _settable(_it: Interpreter) -> dict[tuple[str, bool], bool]:
+    """Whether some module sets a name, by that and by whether it is an attribute."""
+    return {}
+
+
 def _may_be_set_from_outside(it: Interpreter, name: str, is_attribute: bool) -> bool:
     """Whether code that `resolve` does not look at may set a name: of another object, in a subclass, by reflection."""
     key = (name, is_attribute)
-    if key not in it.settable:
+    if key not in _settable(it):
         modules = [module for module in it.resolver.project.named if name in module.text]
-        it.settable[key] = any(_sets(module, *key) for module in modules)
-    return it.settable[key]
+        _settable(it)[key] = any(_sets(module, *key) for module in modules)
+    return _settable(it)[key]
 
 
 def _sets(module: Module, name: str, is_attribute: bool) -> bool:

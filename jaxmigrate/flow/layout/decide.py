@@ -64,13 +64,13 @@ def _decided(it: Interpreter, solve: Callable[[], Solver]) -> Layouts:
     """The layouts with as few readers apart from their owners as the owners need."""
     undecided = loans.settle(it)
     buffers.pin_views(it)
-    before, ops = Groups(_cells(it)), dict(it.ops)
+    before, ops = Groups(_cells(it)), dict(it.operations.ops)
     readers = {loan: loan.lent.find() for loan in undecided}
 
     def solved(apart: Collection[Cell]) -> Solver:
         before.restore()
-        it.ops.clear()
-        it.ops.update(ops)
+        it.operations.ops.clear()
+        it.operations.ops.update(ops)
         for loan in undecided:
             if readers[loan] in apart:
                 loans.part(it, loan)
@@ -93,4 +93,8 @@ def _decided(it: Interpreter, solve: Callable[[], Solver]) -> Layouts:
 
 
 def _cells(it: Interpreter) -> list[Cell]:
-    return [*it.cells.values(), *(op.cell for op in it.ops.values()), *(loan.owner for loan in it.loans.values())]
+    return [
+        *it.cells.values(),
+        *(op.cell for op in it.operations.ops.values()),
+        *(loan.owner for loan in it.lending.loans.values()),
+    ]

@@ -16,9 +16,9 @@ OF_HOST = starting("of-host")
 
 def map_more(it: Interpreter, site: ast.expr, value: Abstract, frame: Frame) -> None:
     """A site maps one more function."""
-    before = it.mapped.get(site, NOTHING)
-    it.mapped[site] = it.join(before, value, site, frame.module)
-    if not same(before, it.mapped[site]):
+    before = it.maps.mapped.get(site, NOTHING)
+    it.maps.mapped[site] = it.join(before, value, site, frame.module)
+    if not same(before, it.maps.mapped[site]):
         it.touch(("site", site))
 
 
@@ -48,11 +48,11 @@ def enter_device(it: Interpreter, function: Function) -> None:
     pending = [function]
     while pending:
         one = pending.pop()
-        if one.node in it.device:
+        if one.node in it.bodies.device:
             continue
-        it.device.add(one.node)
+        it.bodies.device.add(one.node)
         it.changed = True
-        it.units.pop(one.node, None)
+        it.bodies.units.pop(one.node, None)
         for child in ast.walk(one.node):
             if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
                 pending.append(Function(one.module, child))

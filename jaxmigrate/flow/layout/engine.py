@@ -32,14 +32,14 @@ def follow(it: Interpreter) -> bool:
     """Interprets everything until nothing changes; says whether that came to an end."""
     before: set[object] = set()
     for _ in range(MOST_PASSES):
-        if it.runs > MOST_RUNS:
+        if it.bodies.runs > MOST_RUNS:
             return False
         it.changed = False
         it.dirty = set()
         for module in list(it.modules):
             _again(it, module, before)
-        for function in list(it.functions.values()):
-            for context in list(it.contexts.get(function.node, (None,))):
+        for function in list(it.bodies.functions.values()):
+            for context in list(it.bodies.contexts.get(function.node, (None,))):
                 _again(it, function, before, context)
         before = it.dirty
         if not it.changed:
@@ -52,7 +52,7 @@ def follow(it: Interpreter) -> bool:
             return True
         if not it.changed:
             it.final = True
-            it.units.clear()
+            it.bodies.units.clear()
     return False
 
 
@@ -70,11 +70,11 @@ def _join_onlookers(it: Interpreter) -> set[str]:
 
 def _again(it: Interpreter, unit: Module | Function, before: set[object], context: ast.Call | None = None) -> None:
     """Runs a module or a function unless nothing that it read has changed."""
-    units = it.units.setdefault(unit.tree if isinstance(unit, Module) else unit.node, {})
+    units = it.bodies.units.setdefault(unit.tree if isinstance(unit, Module) else unit.node, {})
     known = units.get(context)
     if known is not None and known.isdisjoint(before) and known.isdisjoint(it.dirty):
         return
-    it.runs += 1
+    it.bodies.runs += 1
     it.reads = set()
     if isinstance(unit, Module):
         _module_body(it, unit)

@@ -19,6 +19,7 @@ from jaxmigrate.flow.layout.model import Frame, Given
 from jaxmigrate.flow.layout.values import Abstract, Cell, Func, Pin, Ref
 from jaxmigrate.program.library import named, the
 from jaxmigrate.program.modules import Module
+from jaxmigrate.program.once import once
 from jaxmigrate.program.values import Class, External, Function, Instance
 
 BASE = the("experiment-base")
@@ -165,19 +166,25 @@ def _looked_at(it: Interpreter, cls: Class) -> Pin | None:
     return None
 
 
+@once
+def _mentioned(_it: Interpreter) -> dict[Module, list[tuple[Module, ast.AST, str]]]:
+    """Who mentions a module, where, and how."""
+    return {}
+
+
 def _mentions(it: Interpreter, source: Module) -> list[tuple[Module, ast.AST, str]]:
     """Where any code that may run with a module names a table of attributes, or what holds the experiment."""
-    if source not in it.mentioned:
+    if source not in _mentioned(it):
         found = it.onlookers.saying(WORDS, source.path)
-        it.mentioned[source] = [(source, source.tree, UNREAD)] if None in found else []
-        it.mentioned[source] += [
+        _mentioned(it)[source] = [(source, source.tree, UNREAD)] if None in found else []
+        _mentioned(it)[source] += [
             (module, node, word)
             for module in found
             if module is not None
             for node in module.nodes
             if (word := _word(node, module)) in TABLES | HOLDERS
         ]
-    return it.mentioned[source]
+    return _mentioned(it)[source]
 
 
 def _word(node: ast.AST, module: Module) -> str:

@@ -309,8 +309,8 @@ def _attribute(it: Interpreter, node: ast.Attribute, frame: Frame) -> Abstract:
     """`owner.name`."""
     owner = it.evaluate(node.value, frame)
     if frame.env is not None and (name := passing.name_of(node)) in frame.env:
-        it.loads.add(node)
-        it.run_reads.add(node)
+        it.looks.loads.add(node)
+        it.looks.run_reads.add(node)
         return it.settle(frame.env[name], node, frame.module)
     return attributes.attribute_of(it, owner, node.attr, node, frame)
 

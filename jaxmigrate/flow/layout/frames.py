@@ -10,6 +10,7 @@ from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.model import Frame
 from jaxmigrate.flow.layout.values import NOTHING, PLAIN, Abstract, Ext, cells_in, func, same
 from jaxmigrate.program.modules import Module
+from jaxmigrate.program.once import once
 from jaxmigrate.program.scopes import Scope
 from jaxmigrate.program.trust import Assumption
 from jaxmigrate.program.values import External, Function
@@ -22,13 +23,13 @@ def assign_name(it: Interpreter, name: str, value: Abstract, node: ast.AST, fram
         _note_equal(it, name, value, node, frame)
     key = ("variable", holder.node, name)
     if holder.kind == "module":
-        held = it.globals.setdefault(holder.node, {}).setdefault(name, [])
+        held = it.scope.globals.setdefault(holder.node, {}).setdefault(name, [])
         if not any(same(value, one) for one in held):
             held.append(value)
     if (
-        (key in it.shared and (key in frame.captured or holder.kind == "module"))
+        (key in it.scope.shared and (key in frame.captured or holder.kind == "module"))
         or holder.node is not frame.scope.node
-        or (holder.kind == "module" and name in it.imported)
+        or (holder.kind == "module" and name in it.scope.imported)
         or _is_rebound(it, key)
     ):
         it.store(key, value, node, frame.module)
@@ -44,12 +45,12 @@ def _note_equal(it: Interpreter, name: str, value: Abstract, node: ast.AST, fram
         why = Assumption("declared", "equal", name, says, frame.module, node)
         it.leans = True
         for cell in cells_in(value):
-            it.equal.setdefault(cell, why)
+            it.assumed.equal.setdefault(cell, why)
 
 
 def _is_rebound(it: Interpreter, key: tuple[object, ...]) -> bool:
     """Whether a variable is also bound from elsewhere: by a global statement, or as a module's attribute."""
-    return key in it.rebound or (isinstance(key[1], ast.Module) and key[2] in it.assigned)
+    return key in it.scope.rebound or (isinstance(key[1], ast.Module) and key[2] in it.scope.assigned)
 
 
 def _holder(name: str, frame: Frame) -> Scope:
@@ -61,7 +62,7 @@ def _holder(name: str, frame: Frame) -> Scope:
 
 def load_name(it: Interpreter, name: str, node: ast.expr, frame: Frame) -> Abstract:
     """What a name holds where it is read."""
-    it.loads.add(node)
+    it.looks.loads.add(node)
     scope = frame.module.table.scope_of.get(node, frame.scope)
     holder = scope.lookup(name)
     if holder is frame.scope:
@@ -105,10 +106,16 @@ def _capture_all(it: Interpreter, nodes: Iterable[ast.AST], frame: Frame) -> Non
         capture(it, node, frame)
 
 
+@once
+def _free(_it: Interpreter) -> dict[ast.AST, set[str]]:
+    """The variables around a function or class that it names."""
+    return {}
+
+
 def capture(it: Interpreter, node: ast.AST, frame: Frame) -> None:
     """A function or class can run: from here on it can read the variables around it that it names."""
-    if node not in it.free:
-        it.free[node] = {
+    if node not in _free(it):
+        _free(it)[node] = {
             n.id
             for n in ast.walk(node)
             if isinstance(n, ast.Name)
@@ -116,9 +123,9 @@ def capture(it: Interpreter, node: ast.AST, frame: Frame) -> None:
             and (holder := frame.module.table.scope_of[n].lookup(n.id)) is not None
             and holder.node is frame.scope.node
         }
-    for name in it.free[node]:
+    for name in _free(it)[node]:
         _capture_all(it, frame.unnamed.pop(name, ()), frame)
         key = ("variable", frame.scope.node, name)
         frame.captured.add(key)
-        if key in it.shared and frame.env is not None and name in frame.env:
+        if key in it.scope.shared and frame.env is not None and name in frame.env:
             it.store(key, it.settle(frame.env[name], node, frame.module), node, frame.module)

@@ -51,12 +51,12 @@ class Groups:
         self.touching: dict[Cell, list[Key]] = {}
         self.of_site: dict[object, list[Cell]] = {}
         self.owners: dict[Cell, dict[Cell, None]] = {}
-        roots = (cell.find() for cell in (*it.cells.values(), *(op.cell for op in it.ops.values())))
+        roots = (cell.find() for cell in (*it.cells.values(), *(op.cell for op in it.operations.ops.values())))
         for root in dict.fromkeys(roots):  # in the order of the program, so that reasons are the same in each run
             for cell in root.fields.values():
                 self.owners.setdefault(cell.find(), {})[root] = None
         self.alike = experiments.alike(it)
-        self.on_host = {cell.find() for cell in it.on_host}  # what the program asks for there
+        self.on_host = {cell.find() for cell in it.lending.on_host}  # what the program asks for there
         for key, cell in it.cells.items():
             if key[0] in ("argument", "output"):
                 self.touching.setdefault(cell.find(), []).append(key)
@@ -67,7 +67,7 @@ class Groups:
     def _kinds(self) -> dict[Cell, set[str]]:
         """By group, what makes and takes apart its arrays."""
         found: dict[Cell, set[str]] = {}
-        for op in self.it.ops.values():
+        for op in self.it.operations.ops.values():
             found.setdefault(op.cell.find(), set()).add(op.kind)
             if op.is_numpys:
                 found[op.cell.find()].add("numpy")
@@ -81,14 +81,14 @@ class Groups:
     def _makers(self) -> dict[Cell, list[Op]]:
         """By group, the operations that make its arrays and leave them where that lies which they are made of."""
         found: dict[Cell, list[Op]] = {}
-        for op in self.it.ops.values():
+        for op in self.it.operations.ops.values():
             if operations.keeps_place(self.it, op):
                 found.setdefault(op.cell.find(), []).append(op)
         return found
 
     def _lookers(self) -> list[Op]:
         """The operations that may look at how arrays lie that lie where that does which they are made of."""
-        ops = (op for op in self.it.ops.values() if op.cell.find() in self.makers)
+        ops = (op for op in self.it.operations.ops.values() if op.cell.find() in self.makers)
         return [op for op in ops if operations.may_look_at_place(self.it, op)]
 
     def _made_by(self) -> dict[Cell, Class]:
@@ -96,7 +96,7 @@ class Groups:
         found: dict[Cell, set[Class | None]] = {}
         for key, cell in self.it.cells.items():
             if key[0] not in ("argument", "output", "lent"):
-                found.setdefault(cell.find(), set()).add(self.it.records.get(key[1]))
+                found.setdefault(cell.find(), set()).add(self.it.maps.records.get(key[1]))
         single = {root: next(iter(kinds)) for root, kinds in found.items() if len(kinds) == 1}
         return {root: cls for root, cls in single.items() if cls is not None}
 
@@ -236,7 +236,7 @@ class Groups:
 
     def _module_of(self, root: Cell) -> Module:
         keys = self.touching.get(root, ())
-        ops = (op.module for op in self.it.ops.values() if op.cell.find() is root)
+        ops = (op.module for op in self.it.operations.ops.values() if op.cell.find() is root)
         return next((self.it.sites[key[1]].module for key in keys), None) or next(ops)  # type: ignore[index]
 
     def _stacked_fields(self, cell: Cell | None, module: Module) -> tuple[tuple[str, str], ...]:

@@ -24,13 +24,13 @@ def call(it: Interpreter, site: ast.expr, given: Given, node: ast.expr, frame: F
     value = given.positional[0]
     if isinstance(value, Nothing) or (is_empty(value) and not it.final):
         return NOTHING
-    known = it.ops.get(node)
+    known = it.operations.ops.get(node)
     if not is_tracked(value):
-        it.plain_ops.add(node)
+        it.operations.plain_ops.add(node)
         if known is not None:
             it.changed |= known.cell.pin(Pin("is put on the devices together with other values", frame.module, node))
         return PLAIN
-    if leaves_plain(value) or node in it.plain_ops:
+    if leaves_plain(value) or node in it.operations.plain_ops:
         it.pin_all([value], "is put on the devices together with values that are not stacked here", node, frame.module)
         return PLAIN
     cell = it.cell_of(value)

@@ -15,6 +15,7 @@ from jaxmigrate.flow.layout import classes, survey
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.program.library import named
 from jaxmigrate.program.modules import Module
+from jaxmigrate.program.once import once
 from jaxmigrate.program.resolve import own_statements
 from jaxmigrate.program.scopes import is_docstring
 from jaxmigrate.program.values import Class
@@ -39,7 +40,7 @@ def reads(it: Interpreter, cls: Class, name: str, node: ast.AST) -> Reads:
     """What the attribute `node` of an object of a class, or of one that derives from it in sight, gives."""
     root = it.root(cls)
     it.reads.add(("pinned class", root))
-    if name not in it.assigned or root in it.pinned_classes:
+    if name not in it.scope.assigned or root in it.blockers.pinned_classes:
         return Reads.EITHER
     if not survey.is_method(it, name):
         return Reads.EITHER
@@ -50,13 +51,19 @@ def reads(it: Interpreter, cls: Class, name: str, node: ast.AST) -> Reads:
     return Reads.METHOD if within else Reads.ATTRIBUTE
 
 
+@once
+def _deleted(_it: Interpreter) -> dict[Module, frozenset[str]]:
+    """The attributes that modules delete."""
+    return {}
+
+
 def _is_deleted(it: Interpreter, name: str) -> bool:
     """Whether some module in sight deletes an attribute of that name."""
     for module in it.modules:
-        if module not in it.deleted:
+        if module not in _deleted(it):
             nodes = (n for n in module.nodes if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Del))
-            it.deleted[module] = frozenset(n.attr for n in nodes)
-    return any(name in it.deleted[module] for module in it.modules)
+            _deleted(it)[module] = frozenset(n.attr for n in nodes)
+    return any(name in _deleted(it)[module] for module in it.modules)
 
 
 def _setting(it: Interpreter, cls: Class, name: str) -> Sequence[ast.AST] | None:

@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from jaxmigrate.flow.layout import module_names
 from jaxmigrate.flow.layout.idioms import Idioms
-from jaxmigrate.flow.layout.model import Frame, Given, Survey
+from jaxmigrate.flow.layout.model import Frame, Given
 from jaxmigrate.flow.layout.onlookers import Onlookers, names_in
 from jaxmigrate.flow.layout.state import State
+from jaxmigrate.flow.layout.stores import SharedNames
 from jaxmigrate.flow.layout.values import (
     NOTHING,
     PLAIN,
@@ -25,12 +25,11 @@ from jaxmigrate.flow.layout.values import (
     boxes_in,
     func,
 )
-from jaxmigrate.flow.variance import Var
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver, is_classmethod, is_static
 from jaxmigrate.program.scopes import FunctionNode
 from jaxmigrate.program.sites import MappedSite
-from jaxmigrate.program.values import Class, Function, Values
+from jaxmigrate.program.values import Class, Function
 
 
 @dataclass(frozen=True)
@@ -64,26 +63,11 @@ class Interpreter(State):
         super().__init__(resolver, sites, idioms)
         self.transfers = transfers
         self.onlookers = onlookers
-        self.looked_for: dict[str, int] = {}
-        self.globals: dict[ast.AST, dict[str, list[Abstract]]] = {}
         self.modules = list(modules)
-        self.known_modules = set(modules)
-        self.shared = {key for module in modules for key in module_names.shared_names(module)}
-        self.rebound = {key for module in modules for key in module_names.rebound_names(module)}
-        self.imported = {name for module in modules for name in module_names.imported_names(module)}
-        self.assigned = {a.attr for module in modules for a in module.table.attributes}
-        self.loads: set[ast.expr] = set()
+        self.scope = SharedNames(self.modules)
         self.editable = editable
         self.final = False
         self._mentions: dict[ast.AST, set[str]] = {}
-        self.free: dict[ast.AST, set[str]] = {}
-        self.reflections: dict[ast.expr, Pin] = {}
-        self.beyond: dict[ast.AST, Pin] = {}
-        self.units: dict[ast.AST, dict[ast.Call | None, set[object]]] = {}
-        self.plain_ops: set[ast.expr] = set()
-        self.readings: dict[tuple[ast.expr, tuple[Var, ...], bool], tuple[Values, Var | None]] = {}
-        self.runs = 0
-        self.survey: Survey | None = None
         for module in self.modules:
             self.join_families(module)
 
@@ -115,22 +99,15 @@ class Interpreter(State):
 
     def join_module(self, module: Module) -> None:
         """Takes in another module of the project whose functions are called."""
-        if module in self.known_modules:
+        if module in self.scope.known_modules:
             return
-        self.known_modules.add(module)
         self.modules.append(module)
         self.join_families(module)
-        self.shared |= module_names.shared_names(module)
-        self.rebound |= module_names.rebound_names(module)
-        imported = module_names.imported_names(module)
-        assigned = {a.attr for a in module.table.attributes}
-        fresh = (imported - self.imported) | (assigned - self.assigned)
-        self.imported |= imported
-        self.assigned |= assigned
+        fresh = self.scope.join(module)
         self.changed = True
         for other in self.modules:  # whose variables are now seen from elsewhere
             if not fresh.isdisjoint(other.table.root.bindings):
-                self.units.pop(other.tree, None)
+                self.bodies.units.pop(other.tree, None)
 
     def names_in(self, node: ast.AST) -> set[str]:
         """Every name in a body."""
@@ -152,12 +129,12 @@ class Interpreter(State):
         self.store(key, value, where, frame.module)
         if ("returns pinned", node) in self.variables and not isinstance(value, Nothing):
             self.pin(self.load(key), Pin("is returned to callers that fix cannot see", frame.module, where))
-        if node in self.uncalled:
-            self.lean([self.load(key)], self.uncalled[node])
+        if node in self.assumed.uncalled:
+            self.lean([self.load(key)], self.assumed.uncalled[node])
 
     def mark_loads(self, node: ast.AST) -> None:
         """Notes that the names in an expression or statement were looked at."""
-        self.loads.update(n for n in ast.walk(node) if isinstance(n, ast.Name | ast.Attribute))
+        self.looks.loads.update(n for n in ast.walk(node) if isinstance(n, ast.Name | ast.Attribute))
 
     def receives(self, function: Function) -> bool:
         """Whether a function's first parameter is the object or class that it is called on."""

@@ -55,7 +55,7 @@ class _Leading:
             if key[0] in ("variable", "attribute") and self._leads(value):
                 found.add(str(key[2]))
                 seen.setdefault(key[1], set()).add(str(key[2]))  # type: ignore[arg-type]
-        for tree, held in self.it.globals.items():
+        for tree, held in self.it.scope.globals.items():
             for name, values in held.items():
                 if any(map(self._leads, values)):
                     found.add(name)
@@ -85,7 +85,7 @@ class _Leading:
 
     def _around(self) -> Iterator[ast.AST]:
         """What holds a site or an operation, and what maps run."""
-        places = [(op.node, op.module) for op in self.it.ops.values()]
+        places = [(op.node, op.module) for op in self.it.operations.ops.values()]
         places += [(node, site.module) for node, site in self.it.sites.items()]
         for node, module in places:
             scope = module.table.scope_of.get(node)
@@ -97,7 +97,7 @@ class _Leading:
             if isinstance(parent, ast.FunctionDef) and node in parent.decorator_list:
                 yield parent
         for node, site in self.it.sites.items():
-            seen = self.it.mapped.get(node)
+            seen = self.it.maps.mapped.get(node)
             items = [*mapped_values(site, self.it.resolver), *(seen.items if isinstance(seen, Func) else ())]
             for item in items:
                 function = item.callee if isinstance(item, Partial) else item
@@ -116,7 +116,7 @@ class _Leading:
                 waiting.append((found, node, value))
         self.waiting = waiting
         for node in [*self.functions]:
-            function = self.it.functions.get(node)  # type: ignore[call-overload]
+            function = self.it.bodies.functions.get(node)  # type: ignore[call-overload]
             cls = getattr(getattr(function, "receiver", None), "cls", None)
             if cls is not None:
                 self.roots.add(self.it.root(cls))

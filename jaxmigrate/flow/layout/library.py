@@ -77,7 +77,7 @@ def call(it: Interpreter, name: str, given: Given, node: ast.expr, frame: Frame)
     if name in REPLICATES | SPLITS | FIRSTS and (idiom := it.idioms.of_library(node, name, frame.module)) is not None:
         return operations.apply(it, idiom, values[0], node, frame)
     if name in FETCHES:
-        it.on_host.update(cell for value in values for cell in cells_in(value))
+        it.lending.on_host.update(cell for value in values for cell in cells_in(value))
     if name in UNCHANGED and len(values) == 1:
         return values[0]
     if name in CASTS and len(values) == 2 and not given.named:
@@ -227,7 +227,7 @@ def tree_map(it: Interpreter, given: Given, node: ast.expr, frame: Frame) -> Abs
     if alone and operand is not None and isinstance(mapped, Ext) and mapped.name in FIRSTS:
         return operations.first(it, trees[0], node, operand, "tree", frame)
     if isinstance(mapped, Ext) and mapped.name in FETCHES:
-        it.on_host.update(cell for tree in trees for cell in cells_in(tree))
+        it.lending.on_host.update(cell for tree in trees for cell in cells_in(tree))
     if isinstance(mapped, Ext) and mapped.name in COPIES | UNCHANGED | LIKE and alone:
         return _as_tree(it, trees[0], node, frame)
     if not any(is_tracked(tree) for tree in trees):

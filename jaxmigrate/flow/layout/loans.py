@@ -19,21 +19,21 @@ from jaxmigrate.flow.layout.values import Abstract, Cell, Nothing, Pin, Ref
 def lend_to(it: Interpreter, value: Abstract, place: ast.expr | None, when: Reading, frame: Frame) -> Abstract:
     """The value of an expression as a function of the project gets it that may do more than read it."""
     if when is Reading.LATER and place is not None:
-        it.read_later.add(place)
+        it.lending.read_later.add(place)
     return value if when is Reading.KEEPS else lend(it, value, place, frame)
 
 
 def lend(it: Interpreter, value: Abstract, place: ast.expr | None, frame: Frame) -> Abstract:
     """The value of an expression as a reader gets it; itself where the expression's text cannot change."""
-    on_device = frame.function is not None and frame.function.node in it.device
+    on_device = frame.function is not None and frame.function.node in it.bodies.device
     if not isinstance(value, Ref) or place is None or not _is_name(place):
         return value
     if on_device or not it.editable(frame.module):
         return value
     cell = it.cell("lent", place)
-    known = it.loans.get(place)
+    known = it.lending.loans.get(place)
     if known is None:
-        it.loans[place] = Loan(place, frame.module, value.cell, cell)
+        it.lending.loans[place] = Loan(place, frame.module, value.cell, cell)
     else:
         it.changed |= known.owner.unify(value.cell)
     return Ref(cell, value.shape, value.leaf)
@@ -41,8 +41,8 @@ def lend(it: Interpreter, value: Abstract, place: ast.expr | None, frame: Frame)
 
 def note(it: Interpreter, place: ast.expr, value: Abstract) -> None:
     """Takes back a loan of an expression that now and then is something else than stacked arrays."""
-    if place in it.loans and not isinstance(value, Ref | Nothing):
-        it.unlent.add(place)
+    if place in it.lending.loans and not isinstance(value, Ref | Nothing):
+        it.lending.unlent.add(place)
 
 
 def _is_name(node: ast.expr) -> bool:
@@ -57,8 +57,8 @@ def settle(it: Interpreter) -> list[Loan]:
 
     Gives those of which only the layouts of all arrays decide: their readers give them to mapped functions.
     """
-    loans = it.loans.values()
-    while any(close(loan) for loan in loans if loan.place in it.unlent or _is_kept(it, loan)):
+    loans = it.lending.loans.values()
+    while any(close(loan) for loan in loans if loan.place in it.lending.unlent or _is_kept(it, loan)):
         pass
     used = _mapped(it)
     costly = (loan for loan in loans if _is_in_each_round(loan) and used.isdisjoint(_parts(loan)))
@@ -95,7 +95,7 @@ def _parts(loan: Loan) -> list[Cell]:
 def _is_kept(it: Interpreter, loan: Loan) -> bool:
     """Whether what is lent stays stacked anyway, or may have changed when it is read."""
     owner = loan.owner.find()
-    fields = owner.fields.values() if loan.place in it.read_later else ()
+    fields = owner.fields.values() if loan.place in it.lending.read_later else ()
     return bool(owner.pins) or any(field.find().pins for field in fields)
 
 
@@ -106,16 +106,18 @@ def part(it: Interpreter, loan: Loan) -> None:
 
 
 def _stack(it: Interpreter, loan: Loan) -> None:
-    it.ops[loan.place] = Op("stack", loan.module, loan.place, loan.place, loan.owner)
+    it.operations.ops[loan.place] = Op("stack", loan.module, loan.place, loan.place, loan.owner)
 
 
 def _not_given(it: Interpreter) -> list[Loan]:
     """The open loans of arrays that no mapped function takes, or that lie on the host."""
-    on_host = {cell.find() for cell in (*it.on_host, *(op.cell for op in it.ops.values() if op.is_numpys))}
+    on_host = {
+        cell.find() for cell in (*it.lending.on_host, *(op.cell for op in it.operations.ops.values() if op.is_numpys))
+    }
     given = {cell.find() for key, cell in it.cells.items() if key[0] == "argument"}
     owners = {field.find(): root for root in given for field in root.fields.values()}
     found: list[Loan] = []
-    for loan in [one for one in it.loans.values() if one.is_open]:
+    for loan in [one for one in it.lending.loans.values() if one.is_open]:
         owner = loan.owner.find()
         whole = owners.get(owner, owner)
         if whole not in given or not on_host.isdisjoint({owner, whole}):

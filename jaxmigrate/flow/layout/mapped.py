@@ -49,7 +49,7 @@ def make_site(it: Interpreter, node: ast.Call, frame: Frame) -> Abstract:
 def _bound_on_device(it: Interpreter, value: Abstract, node: ast.AST, frame: Frame) -> None:
     """What a partial or a transformed function under the map holds."""
     for item in value.in_order() if isinstance(value, Func) else ():
-        found = it.bound.get(getattr(item, "node", None))  # type: ignore[arg-type]
+        found = it.wrappers.bound.get(getattr(item, "node", None))  # type: ignore[arg-type]
         if found is not None:
             callee, given = found
             devices.on_device(it, callee)
@@ -70,7 +70,7 @@ def call_site(it: Interpreter, site: ast.expr, given: Given, node: ast.expr, fra
     if _raises(it, site, given, node, frame):
         return NONE  # no value, ever: unlike NOTHING it is not waited for
     names = tuple(sorted(given.named))
-    known = it.by_keyword.setdefault(site, names)
+    known = it.maps.by_keyword.setdefault(site, names)
     hides = not isinstance(node, ast.Call) or given.open or any(k.arg is None for k in node.keywords)
     if not isinstance(node, ast.Call) or hides or known != names:
         reason = "is called with other keyword arguments in one place than in another"
@@ -81,9 +81,9 @@ def call_site(it: Interpreter, site: ast.expr, given: Given, node: ast.expr, fra
         return PLAIN
     given = Given((*given.positional, *(given.named[name] for name in names)), {})
     key = (site, node, len(given.positional))
-    call = it.calls.get(key)
+    call = it.maps.calls.get(key)
     if call is None:
-        call = it.calls[key] = SiteCall(site, frame.module, node, [NOTHING] * len(given.positional))
+        call = it.maps.calls[key] = SiteCall(site, frame.module, node, [NOTHING] * len(given.positional))
         it.changed = True
     own = len(node.args) == len(given.positional) and not any(isinstance(a, ast.Starred) for a in node.args)
     for index, value in enumerate(given.positional):
@@ -142,7 +142,7 @@ def _raises(it: Interpreter, site: ast.expr, given: Given, node: ast.expr, frame
     least = most - len(spec.defaults)
     if any(default is None for default in spec.kw_defaults) or (count > most and spec.vararg is None):
         return True
-    own = int(site in it.bound_sites)  # the object, where a class holds the mapped function
+    own = int(site in it.maps.bound_sites)  # the object, where a class holds the mapped function
     return count + own < least
 
 
@@ -162,7 +162,7 @@ def _give(
     """Arrays that reach a mapped function in one position share a representation."""
     if isinstance(value, Nothing) or (is_empty(value) and not it.final):
         return
-    if index == 0 and site in it.methods and isinstance(value, Obj):
+    if index == 0 and site in it.maps.methods and isinstance(value, Obj):
         it.store(("tree", site, index), PLAIN, node, frame.module)
         return  # which the map gets as it is; what it reads of its attributes is looked for where they are named
     if not is_array and ("tree", site, index) not in it.variables:

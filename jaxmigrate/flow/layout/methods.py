@@ -41,7 +41,7 @@ def define(it: Interpreter, node: Def, frame: Frame) -> None:
         devices.map_more(it, site, value, frame)
         devices.on_device(it, value)
         assert isinstance(frame.scope.node, ast.ClassDef)
-        it.methods[site] = Class(frame.module, frame.scope.node)
+        it.maps.methods[site] = Class(frame.module, frame.scope.node)
         reason = _speaks_against(it, site, node, frame)
         if reason:
             it.escape(Site(site), Pin(reason, frame.module, site))
@@ -53,7 +53,7 @@ def _speaks_against(it: Interpreter, site: ast.expr, node: Def, frame: Frame) ->
         return "is a method under another decorator"
     if not _is_static(it, node, frame.module) and not _binds_object(it, site):
         return "is a method whose `self` is split over the devices"
-    if classes.is_pytree(it, it.methods[site]):
+    if classes.is_pytree(it, it.maps.methods[site]):
         return "is a method of a tree of arrays"
     if node.name.startswith("__") and node.name != "__call__":
         return "is a method that Python calls implicitly"
@@ -97,8 +97,8 @@ def sweep(it: Interpreter) -> None:
     """Lets go of the mapped methods that can be called where nobody sees it."""
     _sweep_objects(it)
     names: dict[str, list[ast.expr]] = {}
-    for site, cls in it.methods.items():
-        if site in it.escaped:
+    for site, cls in it.maps.methods.items():
+        if site in it.blockers.escaped:
             continue
         names.setdefault(_name(it, site), []).append(site)
         pin = _let_go(it, cls) or _traces_anew(it, cls)
@@ -107,7 +107,7 @@ def sweep(it: Interpreter) -> None:
     for module in it.modules if names else ():
         for name in names.keys() & module.table.named.keys():
             for read in module.table.named[name]:
-                if isinstance(read, ast.Attribute) and read not in it.loads and not _is_data(it, read, module):
+                if isinstance(read, ast.Attribute) and read not in it.looks.loads and not _is_data(it, read, module):
                     _escape(it, names[name], Pin("is read from an object that fix cannot identify", module, read))
         for name in (n for n in names if n in module.text):
             for node in module.nodes:
@@ -122,7 +122,7 @@ def _is_data(it: Interpreter, node: ast.Attribute, module: Module) -> bool:
     of sight.
     """
     parent = module.table.parents.get(node)
-    if node not in it.run_reads or not isinstance(node.ctx, ast.Load):
+    if node not in it.looks.run_reads or not isinstance(node.ctx, ast.Load):
         return False
     if isinstance(parent, ast.Call):
         return node in parent.args and it.idioms.called(parent, module) in CONVERSIONS
@@ -130,7 +130,7 @@ def _is_data(it: Interpreter, node: ast.Attribute, module: Module) -> bool:
 
 
 def _is_set_unseen(it: Interpreter, node: ast.Attribute) -> bool:
-    return not isinstance(node.ctx, ast.Load) and node not in it.known_targets
+    return not isinstance(node.ctx, ast.Load) and node not in it.looks.known_targets
 
 
 def _escape(it: Interpreter, sites: list[ast.expr], pin: Pin) -> None:
@@ -147,7 +147,7 @@ def _name(it: Interpreter, site: ast.expr) -> str:
 def _let_go(it: Interpreter, cls: Class) -> Pin | None:
     """What lets the objects of a class, or of one that derives from it, out of sight."""
     for one in (cls, *survey.descendants(it, cls)):
-        pin = it.pinned_classes.get(it.root(one))
+        pin = it.blockers.pinned_classes.get(it.root(one))
         if pin is not None:
             return replace(pin, reason=f"is a method of an object that {pin.reason}")
         for base in it.resolver.lineage(one):
@@ -160,7 +160,7 @@ def _let_go(it: Interpreter, cls: Class) -> Pin | None:
 def _traces_anew(it: Interpreter, cls: Class) -> Pin | None:
     """What a mapped method reads while it is traced and the program sets again: when JAX traces, layouts decide."""
     family = {base.node for one in (cls, *survey.descendants(it, cls)) for base in it.resolver.lineage(one)}
-    methods = [f for f in it.device if isinstance(f, Def) and f.args.args]
+    methods = [f for f in it.bodies.device if isinstance(f, Def) and f.args.args]
     read: set[str] = set()
     for module in it.modules:
         table = module.table
@@ -214,14 +214,14 @@ def _sweep_objects(it: Interpreter) -> None:
     """Pins the objects that code on devices hands on: who gets them may read what they hold."""
     held = {key[1:3]: value for key, value in it.variables.items() if key[0] == "variable" and _may_be_mapped(value)}
     for module in it.modules:
-        unrun = (n for n in module.table.references if held and isinstance(n, ast.Name) and n not in it.loads)
+        unrun = (n for n in module.table.references if held and isinstance(n, ast.Name) and n not in it.looks.loads)
         for name in unrun:
             holder = module.table.scope_of[name].lookup(name.id)
             value = held.get((holder.node, name.id)) if holder is not None else None
             if value is not None and not _is_read_by_name(it, name, module):
                 it.pin(value, Pin("is used by code that runs on devices", module, name))
         for node, scope in module.table.own_scope.items():
-            if node not in it.device or not isinstance(node, Def) or scope.parent is None:
+            if node not in it.bodies.device or not isinstance(node, Def) or scope.parent is None:
                 continue
             owner = scope.parent.node
             if isinstance(owner, ast.ClassDef) and not is_static(node) and node.args.args:

@@ -12,7 +12,7 @@ from jaxmigrate.flow.layout.idioms import Kind
 from jaxmigrate.flow.layout.values import Abstract, Cell, Pin, same
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.scopes import Scope
-from jaxmigrate.program.values import Class, Function
+from jaxmigrate.program.values import Function
 
 Key: TypeAlias = tuple[object, ...]
 Env: TypeAlias = dict[str, Abstract]
@@ -145,21 +145,3 @@ class Loan:
     def is_open(self) -> bool:
         """Whether owner and reader may differ."""
         return self.owner.find() is not self.lent.find()
-
-
-@dataclass(frozen=True, slots=True)
-class Survey:
-    """The classes of so many modules: names of methods, of computed and assigned attributes, families by root.
-
-    `declared` are the annotated names of classes, with the lines that declare them; `measured` are the classes that
-    say themselves whether their objects are true; `holders` are remembered.
-    """
-
-    modules: int
-    methods: set[str]
-    properties: set[str]
-    assigned: set[str]
-    families: dict[ast.ClassDef, list[Class]]
-    declared: dict[str, list[ast.AnnAssign]]
-    measured: list[Class]
-    holders: dict[tuple[ast.ClassDef, str], list[Class]] = field(default_factory=dict)

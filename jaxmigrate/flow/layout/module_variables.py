@@ -26,7 +26,7 @@ def module_attribute(it: Interpreter, module: Module, name: str) -> Abstract:
 
 def _variable_of(it: Interpreter, module: Module, name: str) -> Abstract:
     """A variable of a module; one that has no part in anything (yet) is told what it is without being run."""
-    if module not in it.known_modules:
+    if module not in it.scope.known_modules:
         found = it.resolver.module_attribute(module, name)
         defs = [v for v in found if isinstance(v, Class) or (isinstance(v, Function) and _is_bare(v))]
         if defs and len(defs) == len(found):

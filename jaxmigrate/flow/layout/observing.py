@@ -50,7 +50,7 @@ def given(it: Interpreter, site: ast.expr, index: int, value: Abstract, node: as
     making = it.trust.observed.given.get(key)
     if making is None:
         return value
-    op = it.ops.get(node)
+    op = it.operations.ops.get(node)
     if isinstance(value, Plain):
         return _entered(it, Idiom(making.way, node, OBSERVED), making, node, (GIVEN, *key), frame)
     if op is not None and op.form == OBSERVED:  # what it held at first was not all

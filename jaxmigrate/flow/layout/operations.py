@@ -107,13 +107,15 @@ def is_fetched(resolver: Resolver, node: ast.expr, module: Module) -> bool:
 
 def record(it: Interpreter, kind: Kind, node: ast.expr, operand: ast.expr, cell: Cell, form: str, frame: Frame) -> None:
     """Notes an operation; one that stands in code which also runs on devices keeps its arrays stacked."""
-    known = it.ops.get(node)
+    known = it.operations.ops.get(node)
     if known is not None:
         it.changed |= known.cell.unify(cell)
     else:
-        it.ops[node] = Op(kind, frame.module, node, operand, cell, form, is_fetched(it.resolver, node, frame.module))
+        it.operations.ops[node] = Op(
+            kind, frame.module, node, operand, cell, form, is_fetched(it.resolver, node, frame.module)
+        )
         it.changed = True
-    if frame.function is not None and frame.function.node in it.device:
+    if frame.function is not None and frame.function.node in it.bodies.device:
         reason = "is stacked or unstacked in a function that a mapped function also calls"
         it.changed |= cell.pin(Pin(reason, frame.module, node))
     if not it.editable(frame.module):
@@ -128,29 +130,29 @@ def make(
         return NOTHING
     beside = Pin("is stacked by code that adds a second device axis to other arrays", frame.module, node)
     if is_tracked(value):
-        it.twice.add(node)
+        it.operations.twice.add(node)
         it.pin_all([value], "gets a second device axis", node, frame.module)
-        if (known := it.ops.get(node)) is not None:
+        if (known := it.operations.ops.get(node)) is not None:
             it.changed |= known.cell.pin(beside)
         return PLAIN
     cell = it.cell(kind, node)
     it.note_record(node, _class_of(it, value))
     record(it, kind, node, operand, cell, form, frame)
-    if node in it.twice:
+    if node in it.operations.twice:
         it.changed |= cell.pin(beside)
     written = form in ("reshape", "sizes", "product", "wider") or "numpy." in form
     leaf = written or it.idioms.makes_array(operand, frame.module)
     viewed = kind == "split" or form == "numpy.broadcast_to"
     if viewed and is_written(it, operand, frame.module):
-        it.views[node] = cell
+        it.operations.views[node] = cell
     if form in ("tree", "each") and isinstance(value, Tup):
-        apart = kind == "replicate" and not value.names and node not in it.made_whole and _has_parts(operand)
+        apart = kind == "replicate" and not value.names and node not in it.operations.made_whole and _has_parts(operand)
         if not apart:
             it.changed |= cell.flatten()
         cells = [cell.field(str(i)) if apart else cell for i in range(len(value.parts))]
         pairs = zip(value.parts, cells, strict=True)
         return Tup(tuple(p if isinstance(p, Nothing) else Ref(c) for p, c in pairs), value.names)
-    it.made_whole.add(node)
+    it.operations.made_whole.add(node)
     made = Ref(cell, leaf=leaf)
     has_parts = any(name.isdigit() for name in cell.find().fields)
     if kind != "replicate" or has_parts or not is_object(made, node, operand, frame.module):
@@ -204,14 +206,14 @@ def _apart(
     if isinstance(value, Nothing) or (is_empty(value) and not it.final):
         return NOTHING
     if not is_tracked(value):
-        it.plain_ops.add(node)
+        it.operations.plain_ops.add(node)
         for inner in _taken_apart_in(it, operand, frame.module):
             it.changed |= inner.cell.pin(Pin("is unstacked twice", frame.module, node))
-        known = it.ops.get(node)
+        known = it.operations.ops.get(node)
         if known is not None:
             known.cell.pin(Pin("is unstacked by code that also gets other values", frame.module, node))
         return PLAIN
-    if leaves_plain(value) or node in it.plain_ops:
+    if leaves_plain(value) or node in it.operations.plain_ops:
         it.pin_all([value], "is unstacked by code that also gets values that are not stacked", node, frame.module)
         return PLAIN
     cell = it.cell_of(value)
@@ -219,7 +221,7 @@ def _apart(
     if kind != "first" or not (isinstance(value, Ref) and is_object(value, node, operand, frame.module)):
         it.changed |= cell.flatten()
     record(it, kind, node, operand, cell, form, frame)
-    it.ops[node].sorts |= has_own_order(value)
+    it.operations.ops[node].sorts |= has_own_order(value)
     return Tup(tuple(PLAIN for _ in value.parts), value.names) if isinstance(value, Tup) else PLAIN
 
 
@@ -239,7 +241,11 @@ def _sources(it: Interpreter, operand: ast.expr, module: Module) -> Iterator[tup
 def _taken_apart_in(it: Interpreter, operand: ast.expr, module: Module) -> list[Op]:
     """The operations that an operand comes from: flax's unreplicate looks at how an array lies on the devices."""
     nodes = (node for node, _ in _sources(it, operand, module))
-    return [it.ops[node] for node in nodes if node in it.ops and it.ops[node].kind == "first"]
+    return [
+        it.operations.ops[node]
+        for node in nodes
+        if node in it.operations.ops and it.operations.ops[node].kind == "first"
+    ]
 
 
 def slices_in(it: Interpreter, operand: ast.expr, module: Module) -> list[Op]:
@@ -247,7 +253,7 @@ def slices_in(it: Interpreter, operand: ast.expr, module: Module) -> list[Op]:
     for node, bindings in _sources(it, operand, module):
         elsewhere = isinstance(node, ast.Attribute) and not isinstance(it.resolver.value(node, module), External)
         if elsewhere or any(b.value is None and b.kind not in NAMINGS for b in bindings):
-            return [op for op in it.ops.values() if op.kind == "first"]
+            return [op for op in it.operations.ops.values() if op.kind == "first"]
     return _taken_apart_in(it, operand, module)
 
 

@@ -30,12 +30,12 @@ def wrap(it: Interpreter, given: Given, node: ast.Call, frame: Frame) -> Abstrac
         return NOTHING
     if not isinstance(function, Func):
         return None
-    before = it.padded.get(node, NOTHING)
+    before = it.wrappers.padded.get(node, NOTHING)
     after = it.join(before, function, node, frame.module)
     if not same(before, after):
-        it.padded[node] = after
+        it.wrappers.padded[node] = after
         it.touch(("padded", node))
-        if Padded(node) in it.gone:
+        if Padded(node) in it.blockers.gone:
             it.pin_all([after], "is passed to a function that is stored or passed on", node, frame.module)
     return func(Padded(node))
 
@@ -43,7 +43,7 @@ def wrap(it: Interpreter, given: Given, node: ast.Call, frame: Frame) -> Abstrac
 def call(it: Interpreter, made: ast.Call, given: Given, node: ast.expr, frame: Frame) -> Abstract:
     """A call of what `pad_shard_unpad` made."""
     it.reads.add(("padded", made))
-    inner, options = it.padded[made], _options(made)
+    inner, options = it.wrappers.padded[made], _options(made)
     assert options is not None
     static, is_static_return = options
     named = {name: value for name, value in given.named.items() if name != OWN}
@@ -52,7 +52,7 @@ def call(it: Interpreter, made: ast.Call, given: Given, node: ast.expr, frame: F
             [inner, *given.everything()], "is passed to pad_shard_unpad by keyword or with a star", node, frame.module
         )
         return PLAIN
-    it.padded_calls.add(node)
+    it.wrappers.padded_calls.add(node)
     values = [
         value if index in static else _sliced(it, value, made, index, node, frame)
         for index, value in enumerate(given.positional)

@@ -16,6 +16,7 @@ from jaxmigrate.flow.layout import survey
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.model import Frame
 from jaxmigrate.program.modules import Module
+from jaxmigrate.program.once import once
 from jaxmigrate.program.resolve import is_classmethod, is_static
 from jaxmigrate.program.values import Class, Function
 
@@ -32,12 +33,18 @@ def name_of(node: ast.expr) -> str:
     )
 
 
+@once
+def _passing(_it: Interpreter) -> dict[tuple[ast.Attribute, int], bool]:
+    """Which attributes hold what they are given for a moment alone, as far as so many modules tell."""
+    return {}
+
+
 def is_passing(it: Interpreter, target: ast.Attribute, frame: Frame) -> bool:
     """Whether what is assigned to an attribute of `self` is only seen by the statements up to its next assignment."""
     key = (target, len(it.modules))  # another module may bring a class that derives from this one
-    if key not in it.passing:
-        it.passing[key] = _is_passing(it, target, frame.module)
-    return it.passing[key]
+    if key not in _passing(it):
+        _passing(it)[key] = _is_passing(it, target, frame.module)
+    return _passing(it)[key]
 
 
 def _is_passing(it: Interpreter, target: ast.Attribute, module: Module) -> bool:

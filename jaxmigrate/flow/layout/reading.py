@@ -19,9 +19,10 @@ from jaxmigrate.flow.layout.onlookers import ROUND_NAMES
 from jaxmigrate.flow.layout.values import Ref
 from jaxmigrate.program.library import named, starting
 from jaxmigrate.program.modules import Module
+from jaxmigrate.program.once import once
 from jaxmigrate.program.passing import taker
 from jaxmigrate.program.resolve import own_statements
-from jaxmigrate.program.scopes import Scope
+from jaxmigrate.program.scopes import FunctionNode, Scope
 from jaxmigrate.program.values import Application, External, Function, Value
 
 READERS = starting("reads")
@@ -43,13 +44,19 @@ def reads_only(it: Interpreter, function: Function, name: str) -> Reading:
     return _use_of(it, function, name).only
 
 
+@once
+def _readers(_it: Interpreter) -> dict[tuple[FunctionNode, str], Use]:
+    """What functions do with what they are given, by the names of their parameters."""
+    return {}
+
+
 def _use_of(it: Interpreter, function: Function, name: str) -> Use:
     """What a function of the project does with what one of its parameters holds."""
     key = (function.node, name)
-    if key not in it.readers:
-        it.readers[key] = KEPT  # what calls itself is not looked into
-        it.readers[key] = _parameter(it, function, name)
-    return it.readers[key]
+    if key not in _readers(it):
+        _readers(it)[key] = KEPT  # what calls itself is not looked into
+        _readers(it)[key] = _parameter(it, function, name)
+    return _readers(it)[key]
 
 
 def _all_of(uses: Iterable[Use]) -> Use:

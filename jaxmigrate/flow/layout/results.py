@@ -14,18 +14,19 @@ from jaxmigrate.flow.layout.model import Place
 from jaxmigrate.flow.layout.values import NOTHING, PLAIN, Abstract, Func, Nothing, Ref, Tup
 from jaxmigrate.flow.variance import Var, read
 from jaxmigrate.flow.variance.lattice import replace
+from jaxmigrate.program.once import once
 from jaxmigrate.program.sites import MappedSite, axis_of, literal_of, mapped_values
-from jaxmigrate.program.values import Class, Constant, Function, Instance, Value
+from jaxmigrate.program.values import Class, Constant, Function, Instance, Value, Values
 
 
 def outputs(it: Interpreter, site: ast.expr, count: int) -> Abstract:
     """What a mapped call gives: a tuple where its function surely returns one, or seems to return a named one."""
-    if isinstance(it.mapped.get(site), Nothing) and not it.final:
+    if isinstance(it.maps.mapped.get(site), Nothing) and not it.final:
         it.reads.add(("site", site))
         return NOTHING  # what the map is given comes from a function that has not been followed yet
     shape, parts = _structure(it, site, count)
     found = _named_among(it, site, shape, parts)
-    given = (value for call in it.calls.values() if call.site is site for value in call.arguments)
+    given = (value for call in it.maps.calls.values() if call.site is site for value in call.arguments)
     if found and not it.final and any(isinstance(value, Nothing) for value in given):
         return NOTHING  # it may be given what it returns
     if parts is None:
@@ -87,7 +88,7 @@ def _named_among(
     tuples of, to give them to maps, is a state rather than results.
     """
     keyword = it.sites[site].keyword
-    if it.by_keyword.get(site):
+    if it.maps.by_keyword.get(site):
         return {}
     if any(keyword(name) for name in ("in_axes", "out_axes", "static_broadcasted_argnums")):
         return {}
@@ -97,7 +98,7 @@ def _named_among(
         if cls is None or part is None or set(part.fields or ()) != set(it.resolver.declared_fields(cls)):
             continue
         it.reads.add("records")
-        results = classes.is_named_tuple(it, cls) and cls not in it.records.values()
+        results = classes.is_named_tuple(it, cls) and cls not in it.maps.records.values()
         if results and classes.name_at(it, cls, site, it.sites[site].module):
             found[place] = cls
     return found
@@ -139,6 +140,12 @@ def axis_of_output(it: Interpreter, site: ast.expr, place: Place) -> object:
     return axes[index] if isinstance(index, int) and index < len(axes) else ...
 
 
+@once
+def _readings(_it: Interpreter) -> dict[tuple[ast.expr, tuple[Var, ...], bool], tuple[Values, Var | None]]:
+    """What the functions of sites return, with the functions that this was told of."""
+    return {}
+
+
 def returned(it: Interpreter, site: ast.expr, given: Sequence[Var], trusting: bool = False) -> Var | None:
     """What the function that a site maps returns, given which arguments differ between devices.
 
@@ -147,25 +154,25 @@ def returned(it: Interpreter, site: ast.expr, given: Sequence[Var], trusting: bo
     it.reads.add(("site", site))
     key = (site, tuple(given), trusting)
     functions = _functions(it, site)
-    known = it.readings.get(key)
+    known = _readings(it).get(key)
     if known is not None and known[0] == functions:
         return known[1]
     found: Var | None = None
     mapped = it.sites[site]
     axis = axis_of(mapped, it.resolver)
     axes = frozenset({axis.value}) if isinstance(axis, Constant) and isinstance(axis.value, str) else frozenset()
-    names = it.by_keyword.get(site, ())
+    names = it.maps.by_keyword.get(site, ())
     first = len(given) - len(names)  # below 0 where its calls do not give as many
     if len(functions) == 1 and first >= 0 and (axes or axis is None):
         named = dict(zip(names, given[first:], strict=True))
         outer = axes or frozenset({" unnamed "})
         reading = read(functions[0], given[:first], outer, it.resolver, named, trusting=trusting, local=True)
         if reading.assumed:
-            it.guessed.add(site)
+            it.assumed.guessed.add(site)
         found = reading.returned
         if found.parts is None and bodies.gives_pair(functions[0], it.resolver):
             found = replace(found, parts=(found, found))
-    it.readings[key] = (functions, found)
+    _readings(it)[key] = (functions, found)
     return found
 
 
@@ -185,7 +192,7 @@ def _functions(it: Interpreter, site: ast.expr) -> tuple[Value, ...]:
     """What a site maps, as the interpreter saw it, else as the resolver does."""
     mapped: MappedSite = it.sites[site]
     values = mapped_values(mapped, it.resolver)
-    seen = it.mapped.get(site)
+    seen = it.maps.mapped.get(site)
     if isinstance(seen, Func) and all(isinstance(item, Function) for item in seen.items):
         functions = tuple(item for item in seen.in_order() if isinstance(item, Function))
         if len(values) != 1 or not isinstance(values[0], Function):

@@ -27,7 +27,7 @@ class SiteFacts:
     def _counts(self) -> dict[ast.expr, int]:
         """How many arguments each site is called with; -1 where calls differ."""
         found: dict[ast.expr, int] = {}
-        for call in self.it.calls.values():
+        for call in self.it.maps.calls.values():
             count = len(call.arguments)
             found[call.site] = count if found.get(call.site, count) == count else -1
         return found
@@ -35,7 +35,7 @@ class SiteFacts:
     def blocked(self, node: ast.expr) -> str:
         """Why a site cannot be a shard_map over global arrays at all; empty where it may."""
         site = self.it.sites[node]
-        pin = self.it.escaped.get(node) or self._replaced_beside(node, site.module)
+        pin = self.it.blockers.escaped.get(node) or self._replaced_beside(node, site.module)
         if pin is not None:
             return f"the mapped function {describe(pin, site.module)}"
         if self.counts.get(node, 0) == -1:
@@ -69,10 +69,10 @@ class SiteFacts:
 
     def _replaced_beside(self, node: ast.expr, module: Module) -> Pin | None:
         """Where a process that runs the functions of a module replaces functions of the project that may matter."""
-        if not self.it.replaced:
+        if not self.it.blockers.replaced:
             return None
         beside = loaded_beside(self.it.resolver, module)
-        for name, pin in [one for one in self.it.replaced.values() if one[1].module in beside]:
+        for name, pin in [one for one in self.it.blockers.replaced.values() if one[1].module in beside]:
             says = f"replacing `{name}` does not affect this map"
             granted = self.it.trust.grants("never-replaced", name, says, pin.module, pin.node)
             if granted is None:
@@ -108,7 +108,7 @@ class SiteFacts:
         return tuple(None if i in static else axis for i, axis in enumerate(axes))
 
     def _given_axes(self, node: ast.expr) -> tuple[int | None, ...] | None:
-        named = (0,) * len(self.it.by_keyword.get(node, ()))
+        named = (0,) * len(self.it.maps.by_keyword.get(node, ()))
         count = self.counts.get(node, 0) - len(named)
         argument = self.it.sites[node].keyword("in_axes")
         if argument is None:
@@ -128,5 +128,5 @@ class SiteFacts:
 
     def _read_positions(self, node: ast.expr, keyword: str) -> tuple[int, ...] | None:
         found = listed(self.it.sites[node], keyword, self.it.resolver)
-        first = self.counts.get(node, 0) - len(self.it.by_keyword.get(node, ()))
+        first = self.counts.get(node, 0) - len(self.it.maps.by_keyword.get(node, ()))
         return tuple(i for i in found if i < first) if found is not None else None

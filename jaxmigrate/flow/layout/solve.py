@@ -59,11 +59,11 @@ class Solver(Groups):
         stacked = [root for root in {**self.kinds, **self.owners} if not self.is_global(root)]
         over_all = aligned(self, choices, stacked, self.guarded) if self.processes else set[Cell]()
         result = Layouts({node: marked(self, choice, over_all) for node, choice in choices.items()})
-        for call in self.it.calls.values():
-            by_keyword = call.node.keywords and call.node not in self.it.padded_calls
+        for call in self.it.maps.calls.values():
+            by_keyword = call.node.keywords and call.node not in self.it.wrappers.padded_calls
             if by_keyword and not result.sites[call.site].keywords and result.sites[call.site].is_global:
                 result.calls.append(call)
-        for op in self.it.ops.values():
+        for op in self.it.operations.ops.values():
             layout = "stacked" if op.cell.find() in over_all else self._layout(op.cell)
             if layout is not None:
                 result.ops.append(self._op_choice(op, layout, over_all))
@@ -136,7 +136,7 @@ class Solver(Groups):
     def _gives_results(self, node: ast.expr) -> bool:
         """Whether a site gives something of which only one device's is taken, whatever number of devices it runs on."""
         axes, static = self.facts.in_axes(node) or (), self.facts.positions(node, "static_broadcasted_argnums")
-        if not axes or any(axis is None for axis in axes) or static or self.it.by_keyword.get(node):
+        if not axes or any(axis is None for axis in axes) or static or self.it.maps.by_keyword.get(node):
             return False
         if self.named[node]:
             return False
@@ -241,7 +241,7 @@ class Solver(Groups):
 
         That is no more than an accident where the function is in sight as a whole, and makes it differ.
         """
-        if part is not None and part.level == Level.YES and node not in self.it.guessed:
+        if part is not None and part.level == Level.YES and node not in self.it.assumed.guessed:
             return False
         place, name = self.places[node][index], self._result_name(node, index)
         why = observing.output(self.it, node, (*place, field) if field else place, "" if field else name)
@@ -255,8 +255,8 @@ class Solver(Groups):
         if not self.it.trust.declarations.equal:
             return None
         cell, name = self._outputs(node)[index], self._result_name(node, index)
-        if cell in self.it.equal:
-            return self.it.equal[cell]
+        if cell in self.it.assumed.equal:
+            return self.it.assumed.equal[cell]
         function = results.only_value(self.it, node)
         if not isinstance(function, Function) or not name:
             return None
@@ -430,10 +430,10 @@ class Solver(Groups):
         outputs = tuple(self._output_choice(node, place, site.module) for place in places)
         by_rows = node in self.by_rows
         squeezes = self._squeezes(node, arguments) if not by_rows else ()
-        keywords, axis = self.it.by_keyword.get(node, ()), self.facts.axis(node) or ""
+        keywords, axis = self.it.maps.by_keyword.get(node, ()), self.facts.axis(node) or ""
         whole, blocked = places == ((),), self.blocked[node]
         gives = {place: made for place, cls in self.named[node].items() if (made := self._named_tuple(cls, node))}
-        apart = (why for assumed in self.it.apart.values() for why in assumed)
+        apart = (why for assumed in self.it.assumed.apart.values() for why in assumed)
         tree, leans = Outputs(places, gives), tuple(dict.fromkeys((*self.facts.leans.get(node, ()), *apart)))
         return SiteChoice(site, arguments, outputs, whole, axis, blocked, squeezes, keywords, by_rows, tree, leans)
 
@@ -480,7 +480,7 @@ class Solver(Groups):
     def _ops_of(self, cell: Cell | None) -> frozenset[tuple[ast.expr, str]]:
         """The operations on the arrays of a group, and on the objects that these are in."""
         family = self.family_of(cell.find()) if cell is not None else []
-        return frozenset((op.node, op.kind) for op in self.it.ops.values() if op.cell.find() in family)
+        return frozenset((op.node, op.kind) for op in self.it.operations.ops.values() if op.cell.find() in family)
 
     def _leans_of(self, cell: Cell | None) -> tuple[Assumption, ...]:
         """What the layout of a group, its fields and the objects that it is in rest on beside proof."""

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping
 
 from jaxmigrate.flow.layout.functions import is_generator
 from jaxmigrate.flow.layout.idioms import Idioms
-from jaxmigrate.flow.layout.model import Env, Given, Key, Loan, Op, SiteCall, Use
+from jaxmigrate.flow.layout.model import Env, Key
+from jaxmigrate.flow.layout.stores import Assumed, Blockers, Bodies, Lending, Looks, Maps, Operations, Wrappers
 from jaxmigrate.flow.layout.values import (
     NOTHING,
     PLAIN,
@@ -41,7 +42,6 @@ from jaxmigrate.flow.layout.values import (
 )
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver
-from jaxmigrate.program.scopes import FunctionNode
 from jaxmigrate.program.sites import MappedSite
 from jaxmigrate.program.trust import Assumption
 from jaxmigrate.program.values import Class, Function
@@ -57,54 +57,19 @@ class State:
         self.trust = idioms.trust
         self.sites = sites
         self.idioms = idioms
+        self.operations = Operations()
+        self.maps = Maps()
+        self.wrappers = Wrappers()
+        self.lending = Lending()
+        self.blockers = Blockers()
+        self.assumed = Assumed()
+        self.bodies = Bodies()
+        self.looks = Looks()
+        self.kept: dict[object, object] = {}  # by `once`, which alone looks into it
         self.variables: dict[Key, Abstract] = {}
+        self.attributes: dict[object, set[Key]] = {}  # of these, the attributes of a family of classes
         self.cells: dict[Key, Cell] = {}
         self.boxes: dict[Key, Box] = {}
-        self.ops: dict[ast.expr, Op] = {}
-        self.calls: dict[tuple[ast.expr, ast.Call, int], SiteCall] = {}
-        self.by_keyword: dict[ast.expr, tuple[str, ...]] = {}  # what a site is given so, the last of its arguments
-        self.escaped: dict[ast.expr, Pin] = {}
-        self.bound_sites: set[ast.expr] = set()  # that objects have as attributes: a call may give them the object
-        self.methods: dict[ast.expr, Class] = {}  # the classes of the sites that map methods
-        self.run_reads: set[ast.expr] = set()  # attributes that were read while the program was followed
-        self.known_targets: set[ast.AST] = set()  # attributes that are set, of objects that are known
-        self.deleted: dict[Module, frozenset[str]] = {}  # attributes that modules delete, once that is asked
-        self.mapped: dict[ast.expr, Abstract] = {}
-        self.bound: dict[ast.expr, tuple[Abstract, Given]] = {}
-        self.unmapped: set[ast.expr] = set()  # calls that may be of other than mapped functions
-        self.views: dict[ast.expr, Cell] = {}  # by what makes them, of buffers that the program writes into
-        self.padded: dict[ast.Call, Abstract] = {}  # what flax's `pad_shard_unpad` was given, by its calls
-        self.padded_calls: set[ast.Call] = set()  # of what it made
-        self.passing: dict[
-            tuple[ast.Attribute, int], bool
-        ] = {}  # attributes that hold what they are given for a moment alone
-        self.gone: set[object] = set()
-        self._let_go: dict[Method, Abstract] = {}
-        self.replaced: dict[ast.AST, tuple[str, Pin]] = {}  # functions of the project by their names, where they are
-        self.of_modules: set[ast.expr] = set()
-        self.twice: set[ast.expr] = set()
-        self.made_whole: set[ast.expr] = set()  # what makes stacked arrays of more than tuples, whose parts may differ
-        self.records: dict[object, Class | None] = {}  # the classes of the objects that calls make, where it is one
-        self.waited_for: dict[FunctionNode, frozenset[str]] = {}
-        self.attributes: dict[object, set[Key]] = {}
-        self.inside: list[ast.Call] = []
-        self.receivers: dict[ast.Attribute, Abstract] = {}
-        self.device: set[FunctionNode] = set()
-        self.loans: dict[ast.expr, Loan] = {}
-        self.unlent: set[ast.expr] = set()
-        self.read_later: set[ast.expr] = set()
-        self.on_host: set[Cell] = set()
-        self.settable: dict[tuple[str, bool], bool] = {}
-        self.readers: dict[tuple[FunctionNode, str], Use] = {}
-        self.functions: dict[FunctionNode, Function] = {}
-        self.followed_once: dict[FunctionNode, bool] = {}
-        self.contexts: dict[FunctionNode, dict[ast.Call | None, bool]] = {}
-        self.pinned_classes: dict[ast.ClassDef, Pin] = {}
-        self.mentioned: dict[Module, list[tuple[Module, ast.AST, str]]] = {}  # by `experiments`
-        self.equal: dict[Cell, Assumption] = {}  # outputs that are declared equal on all devices
-        self.apart: dict[Module, dict[Assumption, None]] = {}  # what is assumed of those who could use modules
-        self.uncalled: dict[FunctionNode, Assumption] = {}  # why nobody gets what functions return
-        self.guessed: set[ast.expr] = set()  # sites whose functions call or hold what is not in sight
         self.leans = False  # whether anything was taken for granted
         self.changed = False
         self.reads: set[object] = set()
@@ -166,8 +131,8 @@ class State:
         """Adds to what an attribute of the objects of a class can hold, which stays as it is where they do."""
         root = self.root(cls)
         self.store(("attribute", root, name), value, node, module)
-        if root in self.pinned_classes:
-            self.pin(value, self.pinned_classes[root])
+        if root in self.blockers.pinned_classes:
+            self.pin(value, self.blockers.pinned_classes[root])
 
     # Pins
 
@@ -198,8 +163,8 @@ class State:
     def pin_class(self, cls: Class, pin: Pin) -> None:
         """Keeps the attributes of all objects of a class as they are."""
         root = self.root(cls)
-        if root not in self.pinned_classes:
-            self.pinned_classes[root] = pin
+        if root not in self.blockers.pinned_classes:
+            self.blockers.pinned_classes[root] = pin
             self.touch(("pinned class", root))
             for key in list(self.attributes.get(root, ())):
                 self.pin(self.variables[key], pin)
@@ -230,25 +195,25 @@ class State:
         for key in [k for k in self.variables if k[0] in OF_CLASSES and k[1] is other]:
             self.touch(key)
             self.store((key[0], root, *key[2:]), self.variables.pop(key), cls.node, cls.module)
-        pin = self.pinned_classes.get(other) or self.pinned_classes.pop(root, None)
+        pin = self.blockers.pinned_classes.get(other) or self.blockers.pinned_classes.pop(root, None)
         if pin is not None:
             self.pin_class(cls, pin)
 
     def escape(self, item: object, pin: Pin) -> None:
         """Something callable goes where its calls cannot be seen."""
-        if item in self.gone:
+        if item in self.blockers.gone:
             return
         if isinstance(item, Method):  # what it is a method of may come to be more
-            receiver = self.receivers.get(item.node, NOTHING)
-            if self._let_go.get(item) is not receiver:
-                self._let_go[item] = receiver
+            receiver = self.looks.receivers.get(item.node, NOTHING)
+            if self.blockers.let_go.get(item) is not receiver:
+                self.blockers.let_go[item] = receiver
                 self.pin(receiver, pin)
             return
-        self.gone.add(item)
+        self.blockers.gone.add(item)
         match item:
             case Site(node=node) | Stage(node=node):
-                if node not in self.escaped:
-                    self.escaped[node] = pin
+                if node not in self.blockers.escaped:
+                    self.blockers.escaped[node] = pin
                     self.changed = True
             case MethodSite(node=node, cls=cls):
                 self.escape(Site(node), pin)
@@ -266,25 +231,25 @@ class State:
     def wrapped(self, item: Bound | Padded) -> list[Abstract]:
         """What a partial, or flax's `pad_shard_unpad`, holds."""
         if isinstance(item, Padded):
-            return [self.padded[item.node]] if item.node in self.padded else []
-        if item.node not in self.bound:
+            return [self.wrappers.padded[item.node]] if item.node in self.wrappers.padded else []
+        if item.node not in self.wrappers.bound:
             return []
-        callee, given = self.bound[item.node]
+        callee, given = self.wrappers.bound[item.node]
         return [callee, *given.everything()]
 
     def note_record(self, node: ast.expr, cls: Class | None) -> None:
         """What a call makes is an object of a class; None where it may be something else."""
-        if self.records.get(node, cls) != cls:
+        if self.maps.records.get(node, cls) != cls:
             cls = None
-        if node not in self.records or self.records[node] != cls:
-            self.records[node] = cls
+        if node not in self.maps.records or self.maps.records[node] != cls:
+            self.maps.records[node] = cls
             self.touch("records")
 
     def note_bound(self, value: Abstract) -> None:
         """An attribute of an object: of a mapped function that its class holds, the object is the first argument."""
         for item in value.items if isinstance(value, Func) else ():
-            if isinstance(item, Site) and item.node not in self.bound_sites:
-                self.bound_sites.add(item.node)
+            if isinstance(item, Site) and item.node not in self.maps.bound_sites:
+                self.maps.bound_sites.add(item.node)
                 self.touch(("site", item.node))
 
     def call_unseen(self, function: Function, pin: Pin | None, handed: Mapping[str, Abstract] | None = None) -> None:
@@ -304,22 +269,22 @@ class State:
                 if not (skip and index == 0):
                     key = ("parameter", function.node, parameter.arg, None)
                     self.store(key, (handed or {}).get(parameter.arg, PLAIN), function.node, function.module)
-        self.contexts.setdefault(function.node, {})[None] = True
+        self.bodies.contexts.setdefault(function.node, {})[None] = True
         if pin is not None:
             self.store(("returns pinned", function.node), PLAIN, function.node, function.module)
             self.pin(self.load(("return", function.node, None)), pin)
 
     def is_followed_once(self, function: Function) -> bool:
         """Whether all calls of a function are one: of a lambda, and of what runs on after its call has returned."""
-        if function.node not in self.followed_once:
+        if function.node not in self.bodies.followed_once:
             runs_at_once = isinstance(function.node, ast.FunctionDef) and not is_generator(function.node)
-            self.followed_once[function.node] = not runs_at_once
-        return self.followed_once[function.node]
+            self.bodies.followed_once[function.node] = not runs_at_once
+        return self.bodies.followed_once[function.node]
 
     def reach(self, function: Function) -> None:
         """Notes that a function runs, so that its body is interpreted."""
-        if function.node not in self.functions:
-            self.functions[function.node] = function
+        if function.node not in self.bodies.functions:
+            self.bodies.functions[function.node] = function
             self.changed = True
 
     # Joins

@@ -4,14 +4,40 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 
 from jaxmigrate.flow.layout.interpreter import Interpreter
-from jaxmigrate.flow.layout.model import Survey
+from jaxmigrate.program.once import once
 from jaxmigrate.program.values import Class
 
 
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """The classes of the modules that take part: names of methods, computed and assigned attributes, families by root.
+
+    `declared` are the annotated names of classes, with the lines that declare them; `measured` are the classes that
+    say themselves whether their objects are true; `holders` are remembered.
+    """
+
+    methods: set[str]
+    properties: set[str]
+    assigned: set[str]
+    families: dict[ast.ClassDef, list[Class]]
+    declared: dict[str, list[ast.AnnAssign]]
+    measured: list[Class]
+    holders: dict[tuple[ast.ClassDef, str], list[Class]] = field(default_factory=dict)
+
+
+@once
+def _surveys(_it: Interpreter) -> dict[int, Survey]:
+    """What is known of the classes of so many modules."""
+    return {}
+
+
 def _survey(it: Interpreter) -> Survey:
-    if it.survey is None or it.survey.modules != len(it.modules):
+    known = _surveys(it)
+    if len(it.modules) not in known:
+        known.clear()  # of fewer modules
         classes = [
             Class(module, node)
             for module in it.modules
@@ -25,8 +51,8 @@ def _survey(it: Interpreter) -> Survey:
             assigned |= set(cls.module.table.own_scope[cls.node].bindings)
             families.setdefault(it.root(cls), []).append(cls)
         measured = [cls for cls in classes if _has(cls, "__bool__") or _has(cls, "__len__")]
-        it.survey = Survey(len(it.modules), methods, properties, assigned, families, _declared(classes), measured)
-    return it.survey
+        known[len(it.modules)] = Survey(methods, properties, assigned, families, _declared(classes), measured)
+    return known[len(it.modules)]
 
 
 def _methods(classes: Iterable[Class]) -> tuple[set[str], set[str]]:
@@ -97,10 +123,16 @@ def _nearest(line: Sequence[Class], name: str) -> Iterator[Class]:
                 return
 
 
+@once
+def _looked_for(_it: Interpreter) -> dict[str, int]:
+    """How many modules there were when a name was last looked for in the others."""
+    return {}
+
+
 def _look_for(it: Interpreter, name: str) -> None:
     """Takes in the modules that those in sight import and that have a method of a name."""
-    if it.looked_for.get(name) != len(it.modules):
-        it.looked_for[name] = len(it.modules)
+    if _looked_for(it).get(name) != len(it.modules):
+        _looked_for(it)[name] = len(it.modules)
         for module in it.onlookers.defining({m.path for m in it.modules}, name):
             it.join_module(module)
 

@@ -40,7 +40,7 @@ def start_uncalled(it: Interpreter, names: set[str]) -> None:
         _call_unseen(it, function, "is returned by a function without a visible call")
     if waiting:
         return
-    for function in [*it.functions.values()]:
+    for function in [*it.bodies.functions.values()]:
         if ("unseen", function.node) not in it.variables and _never_given(it, function):
             _call_unseen(it, function, "comes from a function that is not called")
 
@@ -54,7 +54,7 @@ def _call_unseen(it: Interpreter, function: Function, reason: str) -> None:
         it.call_unseen(function, Pin(reason, module, node))
         return
     it.call_unseen(function, None)
-    it.uncalled[node] = apart
+    it.assumed.uncalled[node] = apart
 
 
 def _join_callers(it: Interpreter, functions: Iterable[Function]) -> bool:
@@ -81,7 +81,7 @@ def use_from_unread(it: Interpreter) -> None:
                 if apart is None:
                     _use_names(it, module, frozenset(names), reason)
                 else:
-                    it.apart.setdefault(module, {})[apart] = None
+                    it.assumed.apart.setdefault(module, {})[apart] = None
                     it.leans = True
 
 
@@ -90,7 +90,7 @@ def _use_names(it: Interpreter, module: Module, names: frozenset[str], reason: s
     pin = Pin(reason, module, module.tree)
     for node in module.table.own_scope:
         name = getattr(node, "name", "")
-        if name in names and isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node not in it.device:
+        if name in names and isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node not in it.bodies.device:
             it.escape(Function(module, node), pin)
         elif name in names and isinstance(node, ast.ClassDef):
             it.escape(Class(module, node), pin)
@@ -98,7 +98,7 @@ def _use_names(it: Interpreter, module: Module, names: frozenset[str], reason: s
         mine = key[0] == "variable" and key[1] is module.tree
         if key[2:3] and key[2] in names and (mine or key[0] == "attribute") and is_tracked(value):
             it.pin(value, pin)
-    for name, values in it.globals.get(module.tree, {}).items():
+    for name, values in it.scope.globals.get(module.tree, {}).items():
         for value in values if name in names else ():
             it.pin(value, pin)
 
@@ -126,7 +126,7 @@ def _unstarted(it: Interpreter, module: Module) -> Iterator[Function]:
     """The defs of a module that nothing has called and no map runs."""
     for node in module.table.own_scope:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            started = node in it.functions or node in it.device
+            started = node in it.bodies.functions or node in it.bodies.device
             if not started and not _inside_unstarted(it, node, module):
                 yield Function(module, node)
 
@@ -134,7 +134,7 @@ def _unstarted(it: Interpreter, module: Module) -> Iterator[Function]:
 def _inside_unstarted(it: Interpreter, node: FunctionNode, module: Module) -> bool:
     """Whether a function is defined in one that has not run yet."""
     scope = module.table.scope_of[node].function()
-    return scope is not None and scope.node not in it.functions and scope.node not in it.device
+    return scope is not None and scope.node not in it.bodies.functions and scope.node not in it.bodies.device
 
 
 def _never_given(it: Interpreter, function: Function) -> bool:
@@ -146,13 +146,13 @@ def sweep(it: Interpreter) -> None:
     for module in it.modules:
         for node in module.table.references:
             if isinstance(node, ast.Attribute) and node.attr in FRAME_ATTRIBUTES:
-                it.beyond.setdefault(node, Pin(f"can be reached through {node.attr}", module, node))
-    for pin in it.beyond.values():
+                it.blockers.beyond.setdefault(node, Pin(f"can be reached through {node.attr}", module, node))
+    for pin in it.blockers.beyond.values():
         for cell in list(it.cells.values()):
             it.changed |= cell.pin(pin)
-    for place, reflection in it.reflections.items():
+    for place, reflection in it.blockers.reflections.items():
         for key, value in list(it.variables.items()):
-            within_reach = isinstance(key[1], ast.Module) or place not in it.of_modules
+            within_reach = isinstance(key[1], ast.Module) or place not in it.blockers.of_modules
             if key[0] == "variable" and is_tracked(value) and within_reach:
                 it.pin(value, reflection)
     _sweep_unrun(it)
@@ -168,7 +168,7 @@ def _sweep_unrun(it: Interpreter) -> None:
             names[key[1], key[2]] = value
         elif key[0] == "attribute" and is_tracked(value):
             attributes.setdefault(key[2], []).append(value)
-    unrun = [(m, n) for m in it.modules for n in m.table.references if n not in it.loads]
+    unrun = [(m, n) for m in it.modules for n in m.table.references if n not in it.looks.loads]
     for module, node in unrun if names or attributes else ():
         if isinstance(node, ast.Attribute):
             for value in attributes.get(node.attr, ()):

@@ -1,0 +1,131 @@
+"""The stores of what following host code builds up, each of one subject, kept from pass to pass."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from jaxmigrate.flow.layout import module_names
+from jaxmigrate.flow.layout.model import Given, Loan, Op, SiteCall
+from jaxmigrate.flow.layout.values import Abstract, Cell, Method, Pin
+from jaxmigrate.program.modules import Module
+from jaxmigrate.program.scopes import FunctionNode
+from jaxmigrate.program.trust import Assumption
+from jaxmigrate.program.values import Class, Function
+
+
+@dataclass(slots=True)
+class Operations:
+    """The expressions that make stacked arrays or take them apart."""
+
+    ops: dict[ast.expr, Op] = field(default_factory=dict)
+    views: dict[ast.expr, Cell] = field(default_factory=dict)  # by what makes them, of buffers that are written into
+    twice: set[ast.expr] = field(default_factory=set)
+    made_whole: set[ast.expr] = field(default_factory=set)  # that make more than tuples, whose parts may differ
+    plain_ops: set[ast.expr] = field(default_factory=set)
+
+
+@dataclass(slots=True)
+class Maps:
+    """What is mapped where, and what its calls give it, by the expression of the site."""
+
+    calls: dict[tuple[ast.expr, ast.Call, int], SiteCall] = field(default_factory=dict)
+    by_keyword: dict[ast.expr, tuple[str, ...]] = field(default_factory=dict)  # what is given so, the last arguments
+    mapped: dict[ast.expr, Abstract] = field(default_factory=dict)
+    methods: dict[ast.expr, Class] = field(default_factory=dict)  # the classes of the sites that map methods
+    bound_sites: set[ast.expr] = field(default_factory=set)  # attributes of objects: a call may give them the object
+    unmapped: set[ast.expr] = field(default_factory=set)  # calls that may be of other than mapped functions
+    records: dict[object, Class | None] = field(default_factory=dict)  # the classes of what calls make, if it is one
+
+
+@dataclass(slots=True)
+class Wrappers:
+    """Functions that hold another: partials, and what flax's `pad_shard_unpad` makes, by the calls that make them."""
+
+    bound: dict[ast.expr, tuple[Abstract, Given]] = field(default_factory=dict)
+    padded: dict[ast.Call, Abstract] = field(default_factory=dict)
+    padded_calls: set[ast.Call] = field(default_factory=set)  # of what it made
+    inside: list[ast.Call] = field(default_factory=list)  # the partials that are being called
+
+
+@dataclass(slots=True)
+class Lending:
+    """Which expressions lend arrays to code that only reads them, and what speaks against a loan."""
+
+    loans: dict[ast.expr, Loan] = field(default_factory=dict)
+    unlent: set[ast.expr] = field(default_factory=set)
+    read_later: set[ast.expr] = field(default_factory=set)
+    on_host: set[Cell] = field(default_factory=set)
+
+
+@dataclass(slots=True)
+class Blockers:
+    """What went where nobody follows it, and what may reach it there."""
+
+    gone: set[object] = field(default_factory=set)  # what can be called
+    let_go: dict[Method, Abstract] = field(default_factory=dict)
+    escaped: dict[ast.expr, Pin] = field(default_factory=dict)  # sites
+    pinned_classes: dict[ast.ClassDef, Pin] = field(default_factory=dict)
+    replaced: dict[ast.AST, tuple[str, Pin]] = field(default_factory=dict)  # functions of the project, by their names
+    reflections: dict[ast.expr, Pin] = field(default_factory=dict)  # what reaches variables by name
+    beyond: dict[ast.AST, Pin] = field(default_factory=dict)  # what looks at how the program runs
+    of_modules: set[ast.expr] = field(default_factory=set)  # the reflections that reach variables of modules alone
+
+
+@dataclass(slots=True)
+class Assumed:
+    """What is taken for granted, and of what."""
+
+    equal: dict[Cell, Assumption] = field(default_factory=dict)  # outputs that are declared equal on all devices
+    apart: dict[Module, dict[Assumption, None]] = field(default_factory=dict)  # of those who could use modules
+    guessed: set[ast.expr] = field(default_factory=set)  # sites whose functions call or hold what is not in sight
+    uncalled: dict[FunctionNode, Assumption] = field(default_factory=dict)  # why nobody gets what functions return
+
+
+@dataclass(slots=True)
+class Bodies:
+    """The functions that run, and what their bodies read when they were last run."""
+
+    functions: dict[FunctionNode, Function] = field(default_factory=dict)
+    contexts: dict[FunctionNode, dict[ast.Call | None, bool]] = field(default_factory=dict)  # the calls told apart
+    followed_once: dict[FunctionNode, bool] = field(default_factory=dict)
+    device: set[FunctionNode] = field(default_factory=set)  # what runs on devices
+    units: dict[ast.AST, dict[ast.Call | None, set[object]]] = field(default_factory=dict)  # what each run has read
+    runs: int = 0
+
+
+@dataclass(slots=True)
+class Looks:
+    """The names and attributes that were looked at or set."""
+
+    loads: set[ast.expr] = field(default_factory=set)
+    run_reads: set[ast.expr] = field(default_factory=set)  # attributes that were read while the program was followed
+    known_targets: set[ast.AST] = field(default_factory=set)  # attributes that are set, of objects that are known
+    receivers: dict[ast.Attribute, Abstract] = field(default_factory=dict)
+
+
+class SharedNames:
+    """Which variables of the modules that take part are seen by others than what binds them."""
+
+    def __init__(self, modules: Iterable[Module]) -> None:
+        self.known_modules: set[Module] = set()
+        self.shared: set[tuple[object, ...]] = set()
+        self.rebound: set[tuple[object, ...]] = set()
+        self.imported: set[str] = set()
+        self.assigned: set[str] = set()
+        self.globals: dict[ast.AST, dict[str, list[Abstract]]] = {}
+        for module in modules:
+            self.join(module)
+
+    def join(self, module: Module) -> set[str]:
+        """Takes a module in; the names that are now seen from elsewhere and were not before."""
+        self.known_modules.add(module)
+        self.shared |= module_names.shared_names(module)
+        self.rebound |= module_names.rebound_names(module)
+        imported = module_names.imported_names(module)
+        assigned = {a.attr for a in module.table.attributes}
+        fresh = (imported - self.imported) | (assigned - self.assigned)
+        self.imported |= imported
+        self.assigned |= assigned
+        return fresh
