@@ -6,7 +6,8 @@ A way that control does not get to the end of leaves no environment, and what tw
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 from jaxmigrate.flow.layout import (
     assignments,
@@ -36,7 +37,7 @@ def block(it: Interpreter, statements: Iterable[ast.stmt], frame: Frame) -> None
     for statement in statements:
         if frame.env is None:
             return
-        _run(it, statement, frame)
+        TRANSFERS.get(type(statement), _other)(it, statement, frame)
         for reached in frame.reached:
             _reach_handler(it, reached, statement, frame)
 
@@ -55,78 +56,83 @@ def _reach_handler(it: Interpreter, reached: Env, node: ast.AST, frame: Frame) -
         reached.update(joined)
 
 
-def _run(it: Interpreter, node: ast.stmt, frame: Frame) -> None:  # noqa: C901
-    """Runs one statement."""
-    match node:
-        case ast.Expr(value=value):
-            it.evaluate(value, frame)
-            if isinstance(value, ast.Call) and _leaves(it, value, frame):
-                frame.env = None
-        case ast.Assign(targets=targets, value=value):
-            result = it.evaluate(value, frame)
-            for target in targets:
-                assignments.assign(it, target, result, node, frame)
-        case ast.AnnAssign(target=target, value=value):
-            if value is not None:
-                assignments.assign(it, target, it.evaluate(value, frame), node, frame)
-        case ast.AugAssign():
-            _augmented(it, node, frame)
-        case ast.Return(value=value):
-            result = it.evaluate(value, frame) if value is not None else NONE
-            if frame.function is not None:
-                it.returned(frame.function.node, result, node, frame)
-            frame.env = None
-        case ast.If(test=test, body=body, orelse=orelse):
-            expressions.test(it, test, frame)
-            truth = conditions.known_truth(it, test, frame.module)
-            for statement in () if truth is None else orelse if truth else body:
-                it.mark_loads(statement)  # what never runs reads nothing
-            _branches(it, [body, orelse] if truth is None else [body if truth else orelse], node, frame)
-        case ast.For() | ast.AsyncFor():
-            _loop(it, node, frame)
-        case ast.While():
-            _loop(it, node, frame)
-        case ast.With(items=items, body=body) | ast.AsyncWith(items=items, body=body):
-            for item in items:
-                context = it.evaluate(item.context_expr, frame)
-                it.pin_all([context], "is used as a context manager", item.context_expr, frame.module)
-                if item.optional_vars is not None:
-                    assignments.assign(it, item.optional_vars, PLAIN, node, frame)
-            _guarded(it, body, any(_may_suppress(it, item.context_expr, frame) for item in items), node, frame)
-        case ast.Try() | ast.TryStar():
-            _attempt(it, node, frame)
-        case ast.Raise():
-            for raised in filter(None, (node.exc, node.cause)):
-                it.pin_all([it.evaluate(raised, frame)], "is raised", node, frame.module)
-            frame.env = None
-        case ast.Break():
-            _leave(frame.breaks, frame)
-        case ast.Continue():
-            _leave(frame.continues, frame)
-        case ast.FunctionDef() | ast.AsyncFunctionDef():
-            definitions.define(it, node, frame)
-        case ast.ClassDef():
-            _define_class(it, node, frame)
-        case ast.Import() | ast.ImportFrom():
-            definitions.bind_import(it, node, frame)
-        case ast.Match():
-            _match(it, node, frame)
-        case ast.Delete(targets=targets):
-            for target in targets:
-                if isinstance(target, ast.Subscript | ast.Attribute):
-                    whole = it.evaluate(target.value, frame)
-                    it.pin_all([whole] if isinstance(whole, Ref) else [], "is deleted in part", node, frame.module)
-        case ast.Assert(test=test, msg=msg):
-            expressions.test(it, test, frame)
-            if msg is not None:
-                it.pin_all([it.evaluate(msg, frame)], "is shown", node, frame.module)
-        case ast.Global() | ast.Nonlocal() | ast.Pass():
-            pass
-        case _:
-            for child in ast.iter_child_nodes(node):
-                if isinstance(child, ast.expr):
-                    unknown = it.evaluate(child, frame)
-                    it.pin_all([unknown], "is used in a statement that fix cannot follow", node, frame.module)
+def _expression(it: Interpreter, node: ast.Expr, frame: Frame) -> None:
+    it.evaluate(node.value, frame)
+    if isinstance(node.value, ast.Call) and _leaves(it, node.value, frame):
+        frame.env = None
+
+
+def _assign(it: Interpreter, node: ast.Assign, frame: Frame) -> None:
+    result = it.evaluate(node.value, frame)
+    for target in node.targets:
+        assignments.assign(it, target, result, node, frame)
+
+
+def _annotated(it: Interpreter, node: ast.AnnAssign, frame: Frame) -> None:
+    if node.value is not None:
+        assignments.assign(it, node.target, it.evaluate(node.value, frame), node, frame)
+
+
+def _return(it: Interpreter, node: ast.Return, frame: Frame) -> None:
+    result = it.evaluate(node.value, frame) if node.value is not None else NONE
+    if frame.function is not None:
+        it.returned(frame.function.node, result, node, frame)
+    frame.env = None
+
+
+def _if(it: Interpreter, node: ast.If, frame: Frame) -> None:
+    expressions.test(it, node.test, frame)
+    truth = conditions.known_truth(it, node.test, frame.module)
+    for statement in () if truth is None else node.orelse if truth else node.body:
+        it.mark_loads(statement)  # what never runs reads nothing
+    _branches(it, [node.body, node.orelse] if truth is None else [node.body if truth else node.orelse], node, frame)
+
+
+def _with(it: Interpreter, node: ast.With | ast.AsyncWith, frame: Frame) -> None:
+    for item in node.items:
+        context = it.evaluate(item.context_expr, frame)
+        it.pin_all([context], "is used as a context manager", item.context_expr, frame.module)
+        if item.optional_vars is not None:
+            assignments.assign(it, item.optional_vars, PLAIN, node, frame)
+    _guarded(it, node.body, any(_may_suppress(it, item.context_expr, frame) for item in node.items), node, frame)
+
+
+def _raise(it: Interpreter, node: ast.Raise, frame: Frame) -> None:
+    for raised in filter(None, (node.exc, node.cause)):
+        it.pin_all([it.evaluate(raised, frame)], "is raised", node, frame.module)
+    frame.env = None
+
+
+def _break(_it: Interpreter, _node: ast.Break, frame: Frame) -> None:
+    _leave(frame.breaks, frame)
+
+
+def _continue(_it: Interpreter, _node: ast.Continue, frame: Frame) -> None:
+    _leave(frame.continues, frame)
+
+
+def _delete(it: Interpreter, node: ast.Delete, frame: Frame) -> None:
+    for target in node.targets:
+        if isinstance(target, ast.Subscript | ast.Attribute):
+            whole = it.evaluate(target.value, frame)
+            it.pin_all([whole] if isinstance(whole, Ref) else [], "is deleted in part", node, frame.module)
+
+
+def _assert(it: Interpreter, node: ast.Assert, frame: Frame) -> None:
+    expressions.test(it, node.test, frame)
+    if node.msg is not None:
+        it.pin_all([it.evaluate(node.msg, frame)], "is shown", node, frame.module)
+
+
+def _nothing(_it: Interpreter, _node: ast.stmt, _frame: Frame) -> None:
+    """What declares names, or does nothing."""
+
+
+def _other(it: Interpreter, node: ast.stmt, frame: Frame) -> None:
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.expr):
+            unknown = it.evaluate(child, frame)
+            it.pin_all([unknown], "is used in a statement that fix cannot follow", node, frame.module)
 
 
 def _leave(stack: list[list[Env]], frame: Frame) -> None:
@@ -289,3 +295,34 @@ def _same_env(one: Env | None, other: Env | None) -> bool:
     if one is None or other is None:
         return one is other
     return one.keys() == other.keys() and all(same(one[name], other[name]) for name in one)
+
+
+TRANSFERS: dict[type[ast.stmt], Callable[[Interpreter, Any, Frame], None]] = {
+    ast.Expr: _expression,
+    ast.Assign: _assign,
+    ast.AnnAssign: _annotated,
+    ast.AugAssign: _augmented,
+    ast.Return: _return,
+    ast.If: _if,
+    ast.For: _loop,
+    ast.AsyncFor: _loop,
+    ast.While: _loop,
+    ast.With: _with,
+    ast.AsyncWith: _with,
+    ast.Try: _attempt,
+    ast.TryStar: _attempt,
+    ast.Raise: _raise,
+    ast.Break: _break,
+    ast.Continue: _continue,
+    ast.FunctionDef: definitions.define,
+    ast.AsyncFunctionDef: definitions.define,
+    ast.ClassDef: _define_class,
+    ast.Import: definitions.bind_import,
+    ast.ImportFrom: definitions.bind_import,
+    ast.Match: _match,
+    ast.Delete: _delete,
+    ast.Assert: _assert,
+    ast.Global: _nothing,
+    ast.Nonlocal: _nothing,
+    ast.Pass: _nothing,
+}

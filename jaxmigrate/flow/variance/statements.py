@@ -30,11 +30,7 @@ MOST_ROUNDS = 6
 
 def execute(run: Run, body: Sequence[ast.stmt], frame: Frame) -> bool:
     """Runs statements; whether their end is reached."""
-    for statement in body:
-        handler = HANDLERS.get(type(statement))
-        if handler is not None and not handler(run, statement, frame):
-            return False
-    return True
+    return all(HANDLERS.get(type(statement), _unknown)(run, statement, frame) for statement in body)
 
 
 def _assign(run: Run, node: ast.Assign, frame: Frame) -> bool:
@@ -330,6 +326,17 @@ def result(run: Run, frame: Frame, reached: bool) -> Var:
     return replace(value, host=value.host or frame.doubtful)
 
 
+def _nothing(run: Run, node: ast.stmt, frame: Frame) -> bool:
+    """What declares names, or binds those of other modules, which the resolver knows."""
+    return True
+
+
+def _unknown(run: Run, node: ast.stmt, frame: Frame) -> bool:
+    """A kind of statement that this version does not know: nothing is known of the result."""
+    run.gave_up = True
+    return True
+
+
 Handler = Callable[[Run, Any, Frame], bool]
 HANDLERS: dict[type[ast.stmt], Handler] = {
     ast.Assign: _assign,
@@ -348,9 +355,15 @@ HANDLERS: dict[type[ast.stmt], Handler] = {
     ast.With: _with,
     ast.AsyncWith: _with,
     ast.Try: _try,
+    ast.TryStar: _try,
     ast.Assert: _assert,
     ast.ClassDef: _class,
     ast.FunctionDef: _define,
     ast.AsyncFunctionDef: _define,
     ast.Delete: _delete,
+    ast.Pass: _nothing,
+    ast.Global: _nothing,
+    ast.Nonlocal: _nothing,
+    ast.Import: _nothing,
+    ast.ImportFrom: _nothing,
 }

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from jaxmigrate.flow.variance import EQUAL, MAY, Level, Reading, Var, introduces_variance, read
+from jaxmigrate.flow.variance import EQUAL, MAY, Level, Reading, Var, introduces_variance, read, statements
 from jaxmigrate.program.modules import Project, parse_module
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.values import Function
@@ -131,6 +131,7 @@ def test_expressions(expression: str, expected: str) -> None:
         ("def f(p, kind):\n match kind:\n  case 'a':\n   return p\n  case other:\n   return p + 1", "N"),
         ("def f(p, x):\n try:\n  p = x\n  p = lax.psum(p, 'i')\n except ValueError:\n  pass\n return p", "M"),
         ("def f(p, x):\n try:\n  try: g()\n  except E: pass\n  p = x\n except E: pass\n return p, x", "MY"),
+        ("def f(p, x):\n try:\n  p = x\n except* ValueError:\n  pass\n return p", "M"),
         ("def f(p):\n d = {}\n if jax.process_index():\n  d['a'] = p\n return d", "M"),
         ("def f(p):\n q = [p]\n if jax.process_index():\n  q.append(p)\n return len(q) * p", "M"),
         # aliases
@@ -741,3 +742,10 @@ def helper(of):
 def f(p): return g(p)
 """
     assert levels(text) == expected
+
+
+def test_nothing_is_known_after_a_statement_of_a_kind_that_is_not_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "def f(p):\n try:\n  p = p + 1\n finally:\n  pass\n return p"
+    assert reading(text).returned.level == Level.NO
+    monkeypatch.delitem(statements.HANDLERS, ast.Try)
+    assert reading(text).returned.level == Level.MAY
