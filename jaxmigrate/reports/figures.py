@@ -25,6 +25,13 @@ def largest_errors(found: SiteEvidence) -> tuple[str, str, str]:
     return short(found.max_absolute), short(found.max_relative), short(found.max_ulp)
 
 
+def share_of_bound(found: SiteEvidence) -> str:
+    """How much of what rounding allows the differences take at most; empty where that was not measured."""
+    if found.verdict is not Verdict.WITHIN or not found.max_used:
+        return ""
+    return f"{max(1, round(100 * found.max_used))} %"
+
+
 def seconds(number: float) -> str:
     """A duration as people say it."""
     if number < 60:

@@ -10,7 +10,7 @@ from importlib import resources
 from jaxmigrate import __version__
 from jaxmigrate.migrate.plan import ArrayLayout
 from jaxmigrate.reports.assumptions import assumptions
-from jaxmigrate.reports.figures import largest_errors, seconds, shell_line, short
+from jaxmigrate.reports.figures import largest_errors, seconds, share_of_bound, shell_line, short
 from jaxmigrate.reports.fix_result import FixedFile
 from jaxmigrate.reports.html_causes import causes, stacked
 from jaxmigrate.reports.html_diff import counts, side_by_side
@@ -227,7 +227,8 @@ def _findings(found: SiteEvidence) -> Iterator[str]:
 
 def _errors(found: SiteEvidence) -> str:
     absolute, relative, ulp = largest_errors(found)
-    return f"{absolute} absolute, {relative} relative, {ulp} ulp" if absolute else ""
+    share = f", at most {used} of what rounding allows" if (used := share_of_bound(found)) else ""
+    return f"{absolute} absolute, {relative} relative, {ulp} ulp{share}" if absolute else ""
 
 
 def _calls(found: SiteEvidence) -> str:

@@ -6,14 +6,16 @@ import shlex
 from collections.abc import Sequence
 from html import escape
 
-from jaxmigrate.reports.figures import effort, largest_errors, layouts_line, seconds, shell_line
+from jaxmigrate.reports.figures import effort, largest_errors, layouts_line, seconds, share_of_bound, shell_line
 from jaxmigrate.reports.limits import limits, revisions_line, untouched
 from jaxmigrate.reports.markdown import Link, escaped, fenced, section, table
 from jaxmigrate.reports.report import Report, SiteRow, as_report
 from jaxmigrate.terminal import plural
-from jaxmigrate.verify.model import Evidence
+from jaxmigrate.verify.model import Evidence, Verdict
 
-_HEADER = ("Site", "Function", "Verdict", "Calls", "Max abs", "Max rel", "Max ulp")
+_HEADER = ("Site", "Function", "Verdict", "Calls", "Max abs", "Max rel", "Max ulp", "Of what rounding allows")
+# Not covered says so of these: nothing is known to differ.
+_UNREACHED = Verdict.NOT_EXERCISED
 _SIGNS = {
     "bitwise equal": "✅",
     "equal within rounding": "🟰",
@@ -32,7 +34,7 @@ def write(told: Report | Evidence) -> str:
         *section(
             "Sites",
             table(
-                ("Site", "Function", "Verdict", "Calls", "Max abs", "Max rel", "Max ulp"),
+                _HEADER,
                 [_row(row, report.links) for row in report.rows],
             ),
         ),
@@ -69,8 +71,8 @@ def _row(row: SiteRow, links: str) -> Sequence[str]:
     verdict = f"{sign} {row.verdict}".strip()
     place = Link(row.place, f"{links}/{row.path}#L{row.line}") if links and row.path and not row.cell else row.place
     if found is None:
-        return place, row.name, verdict, "", "", "", ""
-    return place, row.name, verdict, str(found.calls), *largest_errors(found)
+        return place, row.name, verdict, "", "", "", "", ""
+    return place, row.name, verdict, str(found.calls), *largest_errors(found), share_of_bound(found)
 
 
 def _differences(report: Report) -> list[str]:
@@ -78,7 +80,7 @@ def _differences(report: Report) -> list[str]:
     for row in report.rows:
         if row.evidence is not None and row.evidence.follows:
             lines.append(f"- {escaped(row.place)} after {escaped(row.evidence.follows)}, from other arguments")
-        elif row.evidence is not None and not row.evidence.verdict.ok:
+        elif row.evidence is not None and not (row.evidence.verdict.ok or row.evidence.verdict is _UNREACHED):
             lines.append(f"- **{escaped(row.place)}** {escaped(row.evidence.message)}")
             if row.evidence.first is not None and row.evidence.first.hint:
                 lines.append(f"  - {escaped(row.evidence.first.hint)}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator
 
-from jaxmigrate.reports.figures import effort, held_differently, layouts_line, short
+from jaxmigrate.reports.figures import effort, held_differently, layouts_line, share_of_bound, short
 from jaxmigrate.reports.limits import briefly, revisions_line
 from jaxmigrate.reports.report import Report, SiteRow, as_report
 from jaxmigrate.terminal import BOLD, CYAN, DIM, GREEN, RED, YELLOW, paint, plural, printable
@@ -53,7 +53,8 @@ def _measured(found: SiteEvidence | None) -> str:
     if not found.differing or found.worst is None:
         return calls
     relative, ulp = short(found.max_relative), short(found.max_ulp)
-    return f"{calls}, {found.differing} not bitwise, relative error {relative}, {ulp} ulp"
+    share = f", at most {used} of what rounding allows" if (used := share_of_bound(found)) else ""
+    return f"{calls}, {found.differing} not bitwise, relative error {relative}, {ulp} ulp{share}"
 
 
 def _layouts(found: SiteEvidence | None, width: int) -> list[str]:
@@ -61,7 +62,8 @@ def _layouts(found: SiteEvidence | None, width: int) -> list[str]:
     if found is None:
         return []
     place = f"now {found.site.counterpart}" if found.site.counterpart else ""
-    layouts = f"{layouts_line(found.arguments)} -> {layouts_line(found.results)}" if held_differently(found) else ""
+    sides = [layouts_line(arrays) for arrays in (found.arguments, found.results) if arrays]
+    layouts = " -> ".join(sides) if held_differently(found) else ""
     return _wrapped("; ".join(filter(None, (place, layouts))), width)
 
 

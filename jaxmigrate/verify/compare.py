@@ -290,7 +290,8 @@ def _exception(original: Call, rewritten: Call) -> Delta:
 
 def _raised(call: Call) -> str:
     if call.raised:
-        return f"{call.raised}: {call.raised_text}" if call.raised_text else call.raised
+        name = call.raised.removeprefix("builtins.")
+        return f"{name}: {call.raised_text}" if call.raised_text else name
     return "no exception" if call.ended else "did not end"
 
 

@@ -43,8 +43,8 @@ _COPIES = (
 )
 
 
-def hint(delta: Delta, error: LeafError | None, inputs_equal: bool | None, devices: int) -> str:
-    """The usual cause of one difference, or nothing."""
+def hint(delta: Delta, error: LeafError | None, inputs_equal: bool | None, devices: int, coarse: bool = True) -> str:
+    """The usual cause of one difference, or nothing; `coarse` says that some of it is computed in few bits."""
     if delta.kind == "shape":
         return _shape_hint(delta)
     if delta.kind == "dtype":
@@ -55,7 +55,7 @@ def hint(delta: Delta, error: LeafError | None, inputs_equal: bool | None, devic
         return _COPIES
     if error is not None and error.nan_mismatch:
         return _nan_hint(error)
-    text = _number_hint(delta, error, devices) if error is not None else ""
+    text = _number_hint(delta, error, devices, coarse) if error is not None else ""
     if inputs_equal is False and delta.where == "output":
         return _join(text, "the arguments of this call differed already: look at what is computed before it")
     return text
@@ -65,7 +65,7 @@ def _join(*parts: str) -> str:
     return "; ".join(part for part in parts if part)
 
 
-def _number_hint(delta: Delta, error: LeafError, devices: int) -> str:
+def _number_hint(delta: Delta, error: LeafError, devices: int, coarse: bool) -> str:
     if error.within:
         return ""
     if error.factor is not None:
@@ -79,6 +79,9 @@ def _number_hint(delta: Delta, error: LeafError, devices: int) -> str:
         return factor_hint("the step away from the argument", error.update_factor, devices)
     if delta.where == "input":
         return (_OF_KEYS if _is_key(delta.original) else _OF_ARGUMENTS).get(error.pattern, "")
+    if error.pattern == "like bfloat16" and (error.step or not coarse):
+        # A step is a small part of what it ends in, as a rounding to few bits is.
+        return ""
     return _PATTERNS.get(error.pattern, "") or _PRECISIONS.get(error.pattern, "")
 
 
@@ -116,6 +119,9 @@ def _nan_hint(error: LeafError) -> str:
 
 def _shape_hint(delta: Delta) -> str:
     ours, theirs = _dimensions(delta.original), _dimensions(delta.rewritten)
+    if len(theirs) > 1 and len(ours) == len(theirs) + 1 and ours[2:] == theirs[1:]:
+        rows = int(ours[0]) * int(ours[1])
+        return f"{rows} rows in the original, {theirs[0]} rewritten: a batch is cut or padded in another way"
     if len(ours) == len(theirs) + 1:
         return "an axis is gone"
     if len(theirs) == len(ours) + 1:

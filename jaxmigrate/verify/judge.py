@@ -146,6 +146,7 @@ def judge_site(info: SiteInfo, case: Case) -> SiteEvidence:
         max_absolute=max((error.absolute for error in errors), default=0.0),
         max_relative=max((error.relative for error in errors), default=0.0),
         max_ulp=max((error.ulp for error in errors), default=0.0),
+        max_used=max((error.used for error in errors), default=0.0),
         worst=_difference(info, worst, case) if worst is not None else None,
         first=_first(differences),
         differences=tuple(differences),
@@ -299,10 +300,16 @@ def _difference(info: SiteInfo, found: Found, case: Case) -> CallDifference:
         rewritten=error.rewritten if error is not None else delta.rewritten,
         inputs_equal=pair.inputs_equal,
         error=error,
-        hint=hint(delta, error, pair.inputs_equal, case.devices),
+        hint=hint(delta, error, pair.inputs_equal, case.devices, _is_coarse(info.id, case)),
         message=_sentence(replace(delta, path=leaf), kind, error, pair.key.number, pair.inputs_equal),
         layout=delta.layout.value if delta.layout is not None else "",
     )
+
+
+def _is_coarse(id_: str, case: Case) -> bool:
+    """Whether a site computes in few bits on some side, or nothing is known of that."""
+    types = {name for side in case.precisions for names in side.get(id_, {}).values() for name in names}
+    return not types or not types.isdisjoint({"bf16", "f16"})
 
 
 def _sentence(delta: Delta, kind: str, error: LeafError | None, call: int, inputs_equal: bool | None) -> str:

@@ -76,6 +76,7 @@ def merge_site(told: Sequence[tuple[str, SiteEvidence]]) -> SiteEvidence:
         max_absolute=max(site.max_absolute for site in sites),
         max_relative=max(site.max_relative for site in sites),
         max_ulp=max(site.max_ulp for site in sites),
+        max_used=max(site.max_used for site in sites),
     )
 
 

@@ -123,9 +123,33 @@ def _donor(said: str, recording: Recording, sites: Mapping[str, SiteInfo]) -> st
     return ""
 
 
+_FRAME_LINE = re.compile(r'^ *(?:\| )? *File "(?P<path>[^"]*)", line \d+')
+_COPY = re.compile(r"/\S*/jaxmigrate-[^/\s]+/tree/[^/\s]+/")
+_REMARK = "For simplicity, JAX has removed its internal frames"
+
+
+def of_the_project(text: str) -> str:
+    """A traceback without the frames of libraries, with the files of the project by their own paths."""
+    lines, inside, depth = [], False, 0
+    for line in text.splitlines():
+        frame = _FRAME_LINE.match(line)
+        indent = len(line) - len(line.lstrip())
+        if frame is not None:
+            inside, depth = _is_of_a_library(frame["path"]), indent
+        elif indent <= depth:
+            inside = False
+        if not inside and not line.startswith((_REMARK, "-" * 20)):
+            lines.append(_COPY.sub("", line))
+    return "\n".join(lines)
+
+
+def _is_of_a_library(path: str) -> bool:
+    return "/site-packages/" in path or path.startswith("<frozen ") or "/jaxmigrate_child/" in path
+
+
 def tail(text: str, lines: int = 40, characters: int = 4000) -> str:
     """The end of a text, in whole lines where possible; of a crash, what faulthandler says first."""
     crash = text.rfind("Fatal Python error: ")
     if crash >= 0:
         return "\n".join(text[crash:].splitlines()[:lines])[:characters]
-    return "\n".join(text[-characters:].splitlines()[-lines:])
+    return "\n".join(of_the_project(text)[-characters:].splitlines()[-lines:])

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Self
 
 from jaxmigrate.verify import environment as env
-from jaxmigrate.verify.compare import CallKey, CallPair, Delta, SiteComparison, compare, order_without
+from jaxmigrate.verify.compare import ROWS, CallKey, CallPair, Delta, SiteComparison, compare, order_without
 from jaxmigrate.verify.enclosing import enclosing_sites, hides, match_enclosing, only, with_enclosing
 from jaxmigrate.verify.gpus import on_gpus
 from jaxmigrate.verify.judge import Case, Errors, Found, cause_of, gravest, judge
@@ -282,6 +282,8 @@ def _look_closer(session: _Session, comparison: Mapping[str, SiteComparison]) ->
         session = session.plus(ORIGINAL, at_places(wanted, unkept, original=True), nudge=True)
     errors = _measure(session, comparison, {})
     missing = {id_: site for id_, site in comparison.items() if _needs_arrays(site, errors)}
+    if _is_refuted(comparison, errors, missing):
+        return session, errors
     wanted = choose(missing, limit)
     if missing or (_may_not_repeat_itself(session, errors) and len(session.of(ORIGINAL)) < 2):
         session = session.plus(ORIGINAL, at_places(wanted, missing, original=True))
@@ -290,6 +292,32 @@ def _look_closer(session: _Session, comparison: Mapping[str, SiteComparison]) ->
         if not session.failed:
             errors = _measure(session, _compare_runs(session, -1), errors)
     return session, errors
+
+
+def _is_refuted(
+    comparison: Mapping[str, SiteComparison], errors: Errors, missing: Mapping[str, SiteComparison]
+) -> bool:
+    """Whether a call gives other results for equal arguments, before anything differs of which too little is known.
+
+    A mapped function has nothing but its arguments: no other run would tell this difference from a program that does
+    not repeat itself.
+    """
+    wrong = [
+        pair.original.order
+        for site in comparison.values()
+        for pair in site.differing
+        if pair.inputs_equal and any(_is_wrong_for_sure(pair, delta, errors) for delta in pair.deltas)
+    ]
+    unknown = [pair.original.order for site in missing.values() for pair in site.differing]
+    return bool(wrong) and min(wrong) < min(unknown, default=min(wrong) + 1)
+
+
+def _is_wrong_for_sure(pair: CallPair, delta: Delta, errors: Errors) -> bool:
+    """Whether a result is wrong whatever the program prints."""
+    error = errors.get((pair.key, delta.where, delta.leaf)) if delta.leaf is not None else None
+    if delta.where != "output" or delta.kind == ROWS or (error is not None and error.reduced):
+        return False
+    return Found(pair, delta, error).wrong
 
 
 def _placeholders(site: SiteComparison) -> dict[tuple[CallKey, str, int], LeafError]:

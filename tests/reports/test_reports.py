@@ -13,13 +13,14 @@ import pytest
 
 from jaxmigrate.migrate.plan import ArrayLayout, SitePlan
 from jaxmigrate.reports import verify_html, verify_json, verify_junit, verify_markdown, verify_text
+from jaxmigrate.reports.figures import share_of_bound
 from jaxmigrate.reports.fix_result import FixedFile
 from jaxmigrate.reports.html_diff import side_by_side
 from jaxmigrate.reports.html_plot import error_plots
 from jaxmigrate.reports.html_sites import site_changes
 from jaxmigrate.reports.report import Report
 from jaxmigrate.reports.writing import WRITERS, write_report
-from jaxmigrate.verify.model import ErrorPoint
+from jaxmigrate.verify.model import ErrorPoint, SiteEvidence, SiteInfo, Verdict
 from tests.reports.evidence import evidence, full_report, green
 
 _EMPTY = {"meta", "col", "br", "line", "circle", "polyline", "link", "img"}
@@ -293,3 +294,10 @@ def test_a_stacked_array_has_its_cause_and_what_to_do() -> None:
     assert "#stacked-random-key" in checked.references
     assert "stacked-random-key" in checked.ids
     assert "What to do: Nothing." in " ".join(checked.text.split())
+
+
+def test_the_share_of_what_rounding_allows_is_told_of_what_is_equal_within_it() -> None:
+    site = SiteEvidence(SiteInfo("a"), Verdict.WITHIN, calls=2, differing=1, max_used=0.123)
+    assert share_of_bound(site) == "12 %"
+    assert share_of_bound(replace(site, max_used=0.001)) == "1 %"
+    assert share_of_bound(replace(site, verdict=Verdict.DIFFERENT)) == ""

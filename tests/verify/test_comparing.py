@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from jaxmigrate.verify.compare import CallKey, SiteComparison, compare
+from jaxmigrate.verify.compare import CallKey, Delta, SiteComparison, compare
 from jaxmigrate.verify.hints import factor_hint, hint
 from jaxmigrate.verify.judge import Case, judge
 from jaxmigrate.verify.keep import choose, leaf_bytes, spread
@@ -290,6 +291,19 @@ class TestHints:
         (pair,) = compared(calls("1"), calls("2"))["a"].differing
         within = LeafError(1e-7, 1e-7, 1, within=True, factor=8.0)
         assert hint(pair.deltas[0], within, True, 8) == ""
+
+    def test_a_batch_of_other_rows(self) -> None:
+        told = Delta("output", "shape", 0, original="float32[8,3,4]", rewritten="float32[32,4]")
+        assert "24 rows in the original, 32 rewritten" in hint(told, None, True, 8)
+        assert hint(replace(told, original="float32[8,4]", rewritten="float32[3]"), None, True, 8) == "an axis is gone"
+
+    def test_another_precision_is_only_told_where_something_is_computed_in_few_bits(self, compared: Any) -> None:
+        (pair,) = compared(calls("1"), calls("2"))["a"].differing
+        apart = LeafError(1e-3, 1e-3, 1e4, pattern="like bfloat16")
+        step = LeafError(1e-3, 1e-3, 1e4, pattern="like bfloat16", step=True)
+        assert "another precision" in hint(pair.deltas[0], apart, True, 8, coarse=True)
+        assert hint(pair.deltas[0], apart, True, 8, coarse=False) == ""
+        assert hint(pair.deltas[0], step, True, 8, coarse=True) == ""
 
     def test_differing_arguments_are_pointed_at(self, compared: Any) -> None:
         (pair,) = compared(calls("1"), calls("2"))["a"].differing

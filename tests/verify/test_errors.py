@@ -243,3 +243,13 @@ def test_some_last_places_of_what_a_step_ends_in_are_rounding(places: int, withi
     other = after + np.resize([places, -places], 40) * np.spacing(after)
     beside = Beside(before, before, after, before)
     assert compare(after, other, 1e-12, 0.0, 8, beside)["within"] is within
+
+
+@pytest.mark.parametrize("places", [0.5, 1, 3])
+def test_how_much_is_used_of_what_rounding_allows(places: float) -> None:
+    before = np.linspace(0.6, 0.72, 40)
+    after = before - 0.01
+    beside = Beside(before, before, after, before)
+    used = compare(after, after + np.resize([places, -places], 40) * 2.0**-52, 1e-12, 0.0, 8, beside)["used"]
+    assert used == pytest.approx(places / (4 * 0.72), rel=0.25)
+    assert compare(after, after.copy(), 1e-12, 0.0, 8, beside)["used"] == 0

@@ -179,6 +179,7 @@ def compare(
         "error": float(distance.reshape(-1)[worst]) if distance.size else 0.0,
         "bias": answer.bias,
         "own": answer.own,
+        "used": answer.used,
         "step": beside.before is not None,
         "reduced": "" if within else _reduced(pair),
         "sums": answer.sums,

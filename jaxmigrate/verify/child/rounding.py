@@ -67,7 +67,7 @@ class Answer(NamedTuple):
     """Whether it is rounding; if not, which element says so, what it was allowed, and whether all say it together.
 
     `own` is how far the program itself moves, as a part of what it computes. `trend` is what this call adds to the
-    differences of all of them.
+    differences of all of them. `used` is the largest part that some element takes of what it is allowed.
     """
 
     within: bool
@@ -77,6 +77,7 @@ class Answer(NamedTuple):
     own: float
     sums: tuple[Sum, ...] = ()
     trend: Trend | None = None
+    used: float = 0.0
 
 
 def judge(known: Known) -> Answer:
@@ -97,7 +98,8 @@ def judge(known: Known) -> Answer:
     answer = _spread(np.abs(step_b - step), np.abs(moved), floor, times)
     if answer.within and not known.inputs_equal:
         # What has piled up over the calls.
-        answer = _spread(np.abs(b - a), np.abs(known.nudged - a), floor, times)
+        piled_up = _spread(np.abs(b - a), np.abs(known.nudged - a), floor, times)
+        answer = piled_up._replace(used=max(piled_up.used, answer.used))
     if answer.within and known.inputs_equal:
         sums = _sums(step_b - step, moved, step, known)
         found = bias(sums)
@@ -140,7 +142,7 @@ def _spread(apart: Array, moved: Array, floor: Array, times: float) -> Answer:
     excess = np.where(np.isfinite(apart), np.maximum(apart - floor, 0.0), np.inf)
     largest = np.flatnonzero(excess)
     if not largest.size:
-        return Answer(within=True, position=0, bound=0.0, bias="", own=0.0)
+        return Answer(within=True, position=0, bound=0.0, bias="", own=0.0, used=_used(apart, floor))
     largest = largest[np.argsort(-excess[largest], kind="stable")]
     ranked = -np.sort(-moved)
     allowed = times * ranked[np.maximum(0, (np.arange(largest.size) - 2) // 2)]
@@ -153,7 +155,14 @@ def _spread(apart: Array, moved: Array, floor: Array, times: float) -> Answer:
         bound=float(floor[position] + allowed[worst]),
         bias="",
         own=0.0,
+        used=max(_used(apart[largest], floor[largest] + allowed), _used(apart[excess == 0], floor[excess == 0])),
     )
+
+
+def _used(apart: Array, allowed: Array) -> float:
+    """The largest part that distances take of what is allowed."""
+    some = apart > 0
+    return float(np.max(apart[some] / (allowed[some] + np.finfo(float).tiny), initial=0.0))
 
 
 def _sums(apart: Array, moved: Array, step: Array, known: Known) -> tuple[Sum, ...]:
