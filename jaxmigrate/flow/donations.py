@@ -16,6 +16,7 @@ from jaxmigrate.program.values import Application, Constant, External, Function,
 
 METADATA = frozenset({"shape", "dtype", "ndim", "size", "sharding", "is_deleted", "aval"})
 UPDATES = frozenset({"replace", "_replace", "apply_gradients", "apply_updates", "map", "tree_map", "pmean"})
+TRACING = frozenset({"jit", "pmap", "shard_map", "smap", "vmap", "scan", "while_loop", "fori_loop", "cond", "grad"})
 _LEAVES = ast.Return | ast.Raise | ast.Continue | ast.Break
 
 
@@ -68,7 +69,7 @@ def _donated(call: ast.Call, module: Module, resolver: Resolver) -> Iterator[str
     """The names among the arguments that a call donates."""
     if not any(dotted(one) or isinstance(one, ast.Tuple) for one in (*call.args, *(k.value for k in call.keywords))):
         return
-    if any(isinstance(one, ast.Starred) for one in call.args):
+    if any(isinstance(one, ast.Starred) for one in call.args) or _is_traced(call, module):
         return
     if not may_come_from(call.func, module, resolver.project, "donate_arg"):
         return
@@ -85,6 +86,24 @@ def _donated(call: ast.Call, module: Module, resolver: Resolver) -> Iterator[str
                     continue
                 if gives or _is_renewed(call, name, module) or _is_rebuilt(value, given, module, resolver):
                     yield name
+
+
+def _is_traced(node: ast.AST, module: Module) -> bool:
+    """Whether something stands in a function that is compiled or mapped: what it calls donates nothing."""
+    parents = module.table.parents
+    while node in parents:
+        node = parents[node]
+        if isinstance(node, ast.FunctionDef):
+            given = [parents.get(one) for one in module.table.named.get(node.name, ())]
+            by_call = any(isinstance(one, ast.Call) and last_name(one.func) in TRACING for one in given)
+            if by_call or any(_words(one) & TRACING for one in node.decorator_list):
+                return True
+    return False
+
+
+def _words(node: ast.expr) -> set[str]:
+    """The last parts of the names in an expression."""
+    return {last_name(one) for one in ast.walk(node) if isinstance(one, ast.Name | ast.Attribute)}
 
 
 def _given_away(call: ast.Call, made: Application, resolver: Resolver) -> Iterator[tuple[int, ast.expr]]:

@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterable, Iterator
 
-from jaxmigrate.flow.axes import calls_of, expression_calls
+from jaxmigrate.flow.axes import calls_of, expression_calls, last_name
 from jaxmigrate.flow.axis_values import bind_arguments, bound
 from jaxmigrate.program.callers import callers_of
 from jaxmigrate.program.collectives import (
@@ -40,7 +40,9 @@ DEEPEST = 5
 JOINT = named("joint")
 JOINTLY = frozenset({"save", "restore", "restore_or_initialize"})
 RUNNERS = named("control-flow", "tree-map")
-SHARDINGS = ("in_shardings", "out_shardings")
+SHARDINGS = frozenset({"in_shardings", "out_shardings"})
+DONATIONS = frozenset({"donate_argnums", "donate_argnames"})
+STATE = re.compile("^(train_?)?(state|params|weights|variables|opt_state)$")
 GLOBAL = ("make_array_from_", "host_local_array_to_global_array", "process_allgather")
 JITTED = ", jitted over the mesh"
 MANAGER = re.compile("manager|mngr")
@@ -137,7 +139,7 @@ def _of_call(call: ast.Call, module: Module, resolver: Resolver, depth: int) -> 
 def _kinds_inside(value: Function | Application, call: ast.Call, resolver: Resolver, depth: int) -> list[str]:
     """The kinds of what a function of the program does, or of its call if it is compiled for all devices."""
     inside = function_operations(value, resolver, depth)
-    if not inside and isinstance(value, Application) and runs_on_all(value, resolver):
+    if not inside and isinstance(value, Application) and runs_on_all(value, call, resolver):
         return [f"{ast.unparse(call.func)[:60]}{JITTED}"]
     return [one.kind for one in inside or ()]
 
@@ -195,20 +197,24 @@ def runs_map(value: Value, resolver: Resolver, depth: int = 0) -> bool:
     return False
 
 
-def runs_on_all(value: Application, resolver: Resolver) -> bool:
-    """Whether a jitted function is compiled for the devices of all processes, as far as can be told.
+def runs_on_all(value: Application, call: ast.Call, resolver: Resolver) -> bool:
+    """Whether a call of a jitted function is for the devices of all processes, as far as can be told.
 
-    That is one with shardings, or any in a program that makes arrays over all processes and maps nothing by pmap, by
-    which a process would have arrays of its own.
+    So it is where the function has shardings. In a program that makes arrays over all processes, and maps nothing by
+    pmap, by which a process would have arrays of its own, it is so for what donates, or is given the state by its name.
     """
     if not isinstance(value.callee, External) or value.callee.name not in JITS:
         return False
-    return any(one.keyword in SHARDINGS for one in value.arguments) or _makes_global(resolver)
+    options = {one.keyword for one in value.arguments}
+    if options & SHARDINGS:
+        return True
+    given = [last_name(one) for one in (*call.args, *(keyword.value for keyword in call.keywords))]
+    return _makes_global(resolver) and (bool(options & DONATIONS) or any(STATE.search(name) for name in given))
 
 
-def within_map(found: list[Operation] | None) -> list[Operation] | None:
+def within_map(found: list[Operation]) -> list[Operation]:
     """The operations of a function that a map runs, in which a jit waits for nobody."""
-    return None if found is None else [one for one in found if not one.kind.endswith(JITTED)]
+    return [one for one in found if not one.kind.endswith(JITTED)]
 
 
 @once

@@ -8,7 +8,7 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 
 from jaxmigrate.flow.axes import expression_calls, last_name
-from jaxmigrate.flow.operations import Operation, operations, same_sequence
+from jaxmigrate.flow.operations import Operation, operations, same_sequence, within_map
 from jaxmigrate.program.library import last_names, named
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.once import once
@@ -26,6 +26,7 @@ SEVERAL = ("process_index", "process_count", "host_id", "host_count", "distribut
 EXPECTED = re.compile(
     "StopIteration|Keyboard|Import|ModuleNotFound|Attribute|Name|Key|Index|FileNotFound|Timeout|Queue|Empty"
 )
+READS_DATA = re.compile(r"next\(|load|read|batch|data|example|sample|fetch|decode|open\(")
 RESTORES = named("restores")
 LAST_RESTORES = last_names("restores")
 RESTORED = "restores a checkpoint"
@@ -142,15 +143,17 @@ def _of_body(
 def _of_handlers(way: _Way, node: ast.Try, inside: Sequence[ast.stmt], resolver: Resolver) -> Iterator[ProcessBranch]:
     """Where a process that alone could not read its data leaves out what the others do in that round of a loop."""
     before = _before_operations(node.body, way.module, resolver)
-    if before is not None and not any(_may_fail(one) for one in before):
-        return  # the others were told of it there
+    tried = node.body if before is None else [one for one in before if _may_fail(one)]
+    if not any(READS_DATA.search(ast.unparse(one)) for one in tried):
+        return  # what fails for other reasons fails on all, and what has waited for the others has told them
     for handler in node.handlers:
         end, kind = _end(handler.body), handler.type
         if kind is None or not isinstance(end, ast.Continue | ast.Break) or EXPECTED.search(ast.unparse(kind)):
             continue
         missed = [*inside, *(way.loop or ())] if isinstance(end, ast.Break) else inside
         own = [] if before is None else node.body
-        for operation in operations([*own, *node.orelse, *missed], way.module, resolver)[:1]:
+        rest = operations([*own, *node.orelse, *missed], way.module, resolver)
+        for operation in within_map(rest)[:1]:
             yield ProcessBranch(way.module, kind, operation)
 
 

@@ -77,6 +77,8 @@ def innermost(value: Value, resolver: Resolver) -> Function | None:
             return value
         case Partial(callee=Function() as function):
             return function
+        case Partial(callee=Application(callee=External(name=name)) as compiled) if name in TRANSPARENT:
+            return innermost(compiled, resolver)
         case Partial(arguments=(first, *_)) if is_scan(value):
             operands = resolver.argument_values(first)
             return innermost(operands[0], resolver) if operands else None
@@ -163,7 +165,7 @@ def _by_axes(found: DeviceMap, count: int, resolver: Resolver) -> list[Var]:
     if found.name in ONE_AXIS_MAPS:
         return _along_one_axis(found, count, resolver)
     static = _numbers(found.keyword("static_broadcasted_argnums", 3), resolver) if found.name in PMAPS else ()
-    shared = _broadcast(found, resolver)
+    shared = broadcast(found, resolver)
     return [EQUAL if index in static or index in shared else MAY for index in range(count)]
 
 
@@ -200,7 +202,7 @@ def _numbers(given: Argument | None, resolver: Resolver) -> frozenset[int]:
     return frozenset(item for item in items if isinstance(item, int))
 
 
-def _broadcast(found: DeviceMap, resolver: Resolver) -> frozenset[int]:
+def broadcast(found: DeviceMap, resolver: Resolver) -> frozenset[int]:
     """The positions whose entry in in_axes is None: one value for all devices."""
     axes = found.keyword("in_axes", 1 if found.name == VMAP else 2)
     values = resolver.argument_values(axes) if axes is not None else ()

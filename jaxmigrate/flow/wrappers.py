@@ -63,6 +63,8 @@ def _expanded(value: Value, given: Given, resolver: Resolver, depth: int) -> tup
         return None, given
     inside = _bound(callee, value.arguments, given)
     returned = resolver.returned(callee) if inside is not None else ()
+    if len(returned) > 1:  # `return f if mesh is None else shard_map(f, mesh, ...)`
+        returned = tuple(one for one in returned if not isinstance(one, Parameter))
     if inside is None or len(returned) != 1:
         return None, given
     return _expanded(_filled(returned[0], inside, resolver), inside, resolver, depth - 1)

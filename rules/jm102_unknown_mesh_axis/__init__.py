@@ -56,6 +56,27 @@ def check(facts: Facts) -> Iterator[Finding]:
     yield from _in_context(facts)
     yield from _manual(facts)
     yield from _partitioned(facts)
+    yield from _sizes(facts)
+
+
+def _sizes(facts: Facts) -> Iterator[Finding]:
+    """`mesh.shape["data"]` for an axis that the mesh does not have."""
+    for module in facts.modules:
+        for node in module.table.named.get("shape", ()):
+            subscript = module.table.parents.get(node)
+            if not isinstance(node, ast.Attribute) or not isinstance(subscript, ast.Subscript):
+                continue
+            key = subscript.slice
+            if subscript.value is not node or not isinstance(key, ast.Constant) or not isinstance(key.value, str):
+                continue
+            axes = mesh_axes(Argument(None, node.value, module), facts.resolver, {})
+            if (axes is None and is_misspelt(key.value, facts.resolver)) or (
+                axes is not None and key.value not in axes
+            ):
+                had = known_axes(facts.resolver).names if axes is None else axes
+                near = near_miss(key.value, had)
+                hint = f"; did you mean {near!r}?" if near else f", which has {shown(had)}"
+                yield from facts.finding(module, key, CODE, f"shape: the mesh has no axis {key.value!r}{hint}")
 
 
 def _manual(facts: Facts) -> Iterator[Finding]:

@@ -30,12 +30,28 @@ def check(facts: Facts) -> Iterator[Finding]:
         given = found.keyword(keyword, None if by_axes else 2)
         if given is not None and found.keyword("static_broadcasted_argnums") is None:
             yield from _of_arguments(given, keyword, found.function, positional(found), facts)
+            yield from _of_call(given, keyword, found, facts)
         keyword = "out_axes" if by_axes else "out_specs"
         given = found.keyword(keyword, None if by_axes else 3)
         if given is not None and not is_scan(found.mapped):
             one = arrays.get(id(found), False)
             yield from _of_results(given, keyword, found.mapped, facts, one_array=one)
     yield from _of_jits(facts)
+
+
+def _of_call(given: Argument, keyword: str, found: DeviceMap, facts: Facts) -> Iterator[Finding]:
+    """Where a map is called in place with another number of arguments, which a default would have allowed."""
+    made, module = found.application.node, found.application.module
+    call = module.table.parents.get(made)
+    if not isinstance(call, ast.Call) or call.func is not made or given.expression is None:
+        return
+    count, fitting = entries(given.expression, given.module, facts.resolver), positional(found)
+    plain = not call.keywords and not any(isinstance(one, ast.Starred) for one in call.args)
+    if count is None or fitting is None or not plain or count == len(call.args):
+        return
+    if fitting[0] <= count <= fitting[1]:
+        message = f"{keyword} is for {plural(count, 'argument')}, but {len(call.args)} are given"
+        yield from facts.finding(given.module, given.expression, CODE, message)
 
 
 def _of_jits(facts: Facts) -> Iterator[Finding]:

@@ -83,9 +83,8 @@ def _written_out(facts: Facts) -> Iterator[Finding]:
             continue
         ways = call.args[1].elts if isinstance(call.args[1], ast.List | ast.Tuple) else call.args[1:3]
         values = [facts.resolver.value(way, module) for way in ways]
-        found = [
-            within_map(function_operations(value, facts.resolver)) if value != UNKNOWN else None for value in values
-        ]
+        inside = [None if value == UNKNOWN else function_operations(value, facts.resolver) for value in values]
+        found = [None if one is None else within_map(one) for one in inside]
         known = [operations for operations in found if operations is not None]
         other = next((one for one in known[1:] if not same_sequence(known[0], one)), None)
         if len(known) == len(found) and other is not None:

@@ -148,7 +148,8 @@ def _diverging(
     if len(written) != len(ways):
         return
     values = [_function_of(run, one, way, frame) for one, way in zip(written, ways, strict=True)]
-    found = [within_map(function_operations(value, run.resolver)) if value != UNKNOWN else None for value in values]
+    inside = [function_operations(value, run.resolver) if value != UNKNOWN else None for value in values]
+    found = [None if one is None else within_map(one) for one in inside]
     known = [operations for operations in found if operations is not None]
     if run.quiet() or not known or (not alone and len(known) != len(found)):
         return
