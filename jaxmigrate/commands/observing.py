@@ -22,7 +22,7 @@ from jaxmigrate.config import Config
 from jaxmigrate.lint.linting import place
 from jaxmigrate.migrate import SitePlan
 from jaxmigrate.migrate.plan import ArrayLayout
-from jaxmigrate.migrate.witnesses import BETWEEN, NO_CALL
+from jaxmigrate.migrate.witnesses import BETWEEN, GIVEN, NO_CALL
 from jaxmigrate.program.observed import FIRST_ARGUMENT, RECEIVER, Fact, Making, Observed, Site, Spot, Way
 from jaxmigrate.terminal import note, plural
 from jaxmigrate.verify.model import Evidence, SiteEvidence, Verdict
@@ -194,7 +194,7 @@ def _operand(operand: str, mark: str) -> str:
     """Which of a call's operands a mark stands for: the object whose method it is begins where the call does."""
     if not operand:
         return ""
-    return RECEIVER if operand.lstrip(NO_CALL).rpartition("-")[0] == mark.rpartition("-")[0] else FIRST_ARGUMENT
+    return RECEIVER if operand.lstrip(NO_CALL + GIVEN).rpartition("-")[0] == mark.rpartition("-")[0] else FIRST_ARGUMENT
 
 
 def _spot(mark: str, paths: Mapping[str, object]) -> Spot | None:

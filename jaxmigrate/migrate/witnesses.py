@@ -18,25 +18,34 @@ from jaxmigrate.program.modules import Module, parse_module
 from jaxmigrate.program.operations import Mark
 
 MAKES_ARRAYS = re.compile(r"\b(?:jax|numpy|flax)\b")
-BETWEEN, NO_CALL = "\t", "~"
+BETWEEN, NO_CALL, GIVEN = "\t", "~", "+"
 BUILTINS = frozenset(vars(builtins)) - {"next"}
 LOOSE = ast.Starred | ast.GeneratorExp  # which need brackets of their own in another call
 PLACELESS = ast.JoinedStr | ast.Constant
 
 
 def witnesses(module: Module, name: str, skip: Collection[ast.expr]) -> Iterator[Mark]:
-    """The marks of a file, named `name:line:column`; what is in `skip` has marks of its own."""
-    marks: dict[ast.expr, list[str]] = {}
+    """The marks of a file, named `name:line:column-line:column`; what is in `skip` has marks of its own.
+
+    Two expressions may begin at one place: a call, and the object whose method it calls.
+    """
+    marks: dict[ast.expr, list[ast.expr]] = {}
+    operands: set[ast.expr] = set()
     imported = _imported(module.tree)
     for call in _calls(module.tree):
-        operands = [one for one in _operands(call) if one not in skip and not _is_of_module(one, imported)]
-        for one in operands:
-            marks.setdefault(one, [])
+        own = [one for one in _operands(call) if one not in skip and not _is_of_module(one, imported)]
+        marks |= {one: marks.get(one, []) for one in own}
         if call not in skip:
-            own = marks.setdefault(call, [])
-            own += [_id(one, name, module) for one in operands]
+            marks[call] = own
+            operands.update(own)
+
+    def named(node: ast.expr) -> str:
+        kind = NO_CALL if not isinstance(node, ast.Call) else GIVEN if node in operands else ""
+        start, end = f"{node.lineno}:{column_of(node, module)}", f"{node.end_lineno}:{node.end_col_offset}"
+        return f"{kind}{name}:{start}-{end}"
+
     for node, made_of in marks.items():
-        yield Mark(node, BETWEEN.join([_id(node, name, module), *made_of]), host=True)
+        yield Mark(node, BETWEEN.join(map(named, (node, *made_of))), host=True)
 
 
 def with_witnesses(name: str, path: Path, text: str) -> str:
@@ -51,13 +60,6 @@ def with_witnesses(name: str, path: Path, text: str) -> str:
         return text
     marks = list(witnesses(module, name, ()))
     return rewritten(text, marks, style_of(module), marks=True) if marks else text
-
-
-def _id(node: ast.expr, name: str, module: Module) -> str:
-    """Two expressions may begin at one place: a call, and the object whose method it calls."""
-    kind = "" if isinstance(node, ast.Call) else NO_CALL
-    start, end = f"{node.lineno}:{column_of(node, module)}", f"{node.end_lineno}:{node.end_col_offset}"
-    return f"{kind}{name}:{start}-{end}"
 
 
 def _imported(tree: ast.AST) -> set[str]:

@@ -23,7 +23,8 @@ from .values import is_array
 SCALARS = (bool, int, float, complex, str, bytes)
 _NUMBERS = (bool, int, float, complex)
 _LARGE_BYTES = 4 << 20
-_NARROW = {"float64": "float32", "int64": "int32", "uint64": "uint32", "complex128": "complex64"}
+# What devices make of the host's numbers.
+NARROW = {"float64": "float32", "int64": "int32", "uint64": "uint32", "complex128": "complex64"}
 
 
 class Tree(NamedTuple):
@@ -257,7 +258,7 @@ def _as_seen(array: Any, view: View) -> Any:
     import jax
     import numpy as np
 
-    narrow = _NARROW.get(_dtype_name(array.dtype))
+    narrow = NARROW.get(_dtype_name(array.dtype))
     if not view.arguments or narrow is None or jax.config.jax_enable_x64:  # type: ignore[attr-defined]
         return array
     with np.errstate(all="ignore"):

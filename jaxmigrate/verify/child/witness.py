@@ -14,10 +14,11 @@ from contextlib import suppress
 from typing import Any
 
 from . import log
+from .digest import NARROW
 from .values import is_array
 
 _BETWEEN = "\t"
-NO_CALL = "~"  # what the marks begin with of what calls are given
+NO_CALL, GIVEN = "~", "+"  # what the marks begin with of what calls are given, of names and the like or of calls
 MAPPED = "@"
 _MOST_LEAVES = 4096
 _FORGET_AT = 1 << 16
@@ -43,9 +44,11 @@ def _note(name: str, *operands: str, value: Any) -> None:
     given = [seen.pop(one, None) for one in operands]
     if not leaves or len(leaves) > _MOST_LEAVES or not all(map(_is_value, leaves)):
         return
-    seen[name] = leaves
+    if name.startswith((NO_CALL, GIVEN)):  # what a call is given next
+        seen[name] = leaves
     if name.startswith(NO_CALL):
         return
+    name = name.lstrip(GIVEN)
     arrays = [leaf for leaf in leaves if _is_array(leaf)]
     fresh = [leaf for leaf in arrays if _add_source(leaf, name)]
     if fresh:
@@ -84,7 +87,7 @@ def _does(leaves: list[Any], operands: tuple[str, ...], given: list[Any]) -> str
 def _is_replicated(made: Any, of: Any) -> bool:
     import numpy as np
 
-    if made.shape[1:] != np.shape(of):
+    if made.shape[1:] != np.shape(of) or not _is_kept(made, of):
         return False
     one = _plain(of)
     return all(_is_same(row, one) for row in _plain(made))
@@ -93,9 +96,19 @@ def _is_replicated(made: Any, of: Any) -> bool:
 def _is_split(made: Any, of: Any) -> bool:
     import numpy as np
 
-    if len(made.shape) < 2 or (made.shape[0] * made.shape[1], *made.shape[2:]) != np.shape(of):
+    if (
+        len(made.shape) < 2
+        or (made.shape[0] * made.shape[1], *made.shape[2:]) != np.shape(of)
+        or not _is_kept(made, of)
+    ):
         return False
     return _is_same(_plain(made).reshape(np.shape(of)), _plain(of))
+
+
+def _is_kept(made: Any, of: Any) -> bool:
+    """Whether an array has the dtype of another, as devices hold it; a number of Python's has none."""
+    before, after = str(getattr(of, "dtype", "")), str(made.dtype)
+    return before in ("", after) or NARROW.get(before) == after
 
 
 def _has_equal_slices(made: Any) -> bool:
