@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from jaxmigrate.flow.axes import last_name
 from jaxmigrate.flow.variance import handed, means, objects, transforms
 from jaxmigrate.flow.variance.callees import Method, Pure, Transformed
-from jaxmigrate.flow.variance.frames import Arguments, Frame, fresh
+from jaxmigrate.flow.variance.frames import Arguments, Frame, fresh, reachable
 from jaxmigrate.flow.variance.hidden import DEFINERS
 from jaxmigrate.flow.variance.lattice import (
     EACH,
@@ -40,10 +40,11 @@ from jaxmigrate.flow.variance.lattice import (
 from jaxmigrate.flow.variance.library import ARRAY_METHODS, IMPURE_METHODS, MUTATORS
 from jaxmigrate.flow.variance.reading import Draw
 from jaxmigrate.flow.variance.run import KEY, Run, at_least, weaker
-from jaxmigrate.program.library import starting
+from jaxmigrate.program.library import starting, valued
 from jaxmigrate.program.values import Application, Class, Constant, External, Member, ModuleValue, Value
 
 STATEFUL = starting("stateful")
+GATHERS = valued("gathers")  # class methods, by the axis over which they gather unless told
 UPDATES = frozenset({"update", "apply_gradients", "apply_gradient", "apply_updates"})
 GRADIENTS = ("grads", "grad", "gradients", "updates")
 LOOKS = frozenset(  # methods of strings and sequences, which change neither
@@ -70,7 +71,7 @@ def call(run: Run, receiver: Var, name: str, arguments: Arguments, node: ast.Cal
     hidden = isinstance(method, Method) and method.name == name and method.receiver == receiver
     if not hidden and (known.callee is not None or known.static is not None):
         if isinstance(known.static, Member) and isinstance(known.static.owner, Class):
-            return _class_method(run, name, arguments, node)
+            return _class_method(run, known.static.owner, name, arguments, node)
         return run.apply(known, arguments, node, frame)
     if receiver.fields is not None and name in receiver.fields:
         return run.apply(receiver.fields[name], arguments, node, frame)
@@ -184,12 +185,28 @@ def _is_stateful(run: Run, receiver: Var) -> bool:
     return False
 
 
-def _class_method(run: Run, name: str, arguments: Arguments, node: ast.Call | None) -> Var:
+def _class_method(run: Run, cls: Class, name: str, arguments: Arguments, node: ast.Call | None) -> Var:
     """A class method that a base outside the project gives: `TrainState.create(...)`."""
+    full = (f"{base.name}.{name}" for base in run.resolver.bases(cls) if isinstance(base, External))
+    axis = next((GATHERS[one] for one in full if one in GATHERS), None)
+    if axis is not None and (gathered := _gathered(run, axis, arguments, node)) is not None:
+        return gathered
     if name == "create" and arguments.rest is None and not arguments.given:
         state = {**arguments.named, OTHERS: certainly(union(arguments.all()))}
         return fresh(dict_of(state), node, arguments)
     return fresh(run.hidden(name, union(arguments.all()), node), node, arguments)
+
+
+def _gathered(run: Run, usual: str, arguments: Arguments, node: ast.Call | None) -> Var | None:
+    """What all devices are given of what each has, put together by methods of the program's; None over other axes."""
+    named_axis = arguments.find(0, "axis_name")
+    name = usual if named_axis is None else named_axis.static.value if isinstance(named_axis.static, Constant) else None
+    if arguments.rest is not None or not run.axes <= {name} or run.shadowed or not run.clearing:
+        return None
+    run.cleared += 1
+    together = union(arguments.all())
+    known = run.hidden("merge", run.hidden("reduce", EQUAL, node), node)
+    return fresh(replace(known, places=reachable(arguments), host=together.host, reduced=True), node, arguments)
 
 
 def note_update_by(run: Run, name: str, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> None:
