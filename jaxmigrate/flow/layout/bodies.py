@@ -103,7 +103,8 @@ def unwrapped(value: Value, resolver: Resolver, wrappers: frozenset[str] = WRAPP
         match value:
             case Partial(callee=callee):
                 value = callee
-            case Application(callee=External(name=name), arguments=[first, *_]) if name in wrappers:
+            case Application(callee=External(name=name), arguments=[_, *_] as arguments) if name in wrappers:
+                first = next((one for one in arguments if one.keyword is None), arguments[0])  # behind the options
                 inner = resolver.argument_values(first)
                 if len(inner) != 1:
                     break
