@@ -1,4 +1,5 @@
 """Collections of metrics, gathered from all devices and then merged, as clu does it."""
+
 from __future__ import annotations
 
 import functools
