@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import cast
 
 import libcst as cst
-from libcst.codemod import CodemodContext, VisitorBasedCodemodCommand
+from libcst.codemod import Codemod, CodemodContext, VisitorBasedCodemodCommand
 
 from jaxmigrate.codemod import arguments, blocks, f_strings, imports
 from jaxmigrate.codemod.binding import bound
@@ -52,6 +52,7 @@ from jaxmigrate.sources.notebooks import cell_starts
 from jaxmigrate.sources.notebooks.magics import MARK
 
 OF_CALLS = SetKeyword | NameArgument | DropArgument
+LEAVES = cst.BaseParenthesizableWhitespace | cst.TrailingWhitespace | cst.EmptyLine | cst.Comma | cst.AssignEqual
 STATEMENTS = cst.SimpleStatementLine | cst.BaseCompoundStatement
 
 
@@ -83,7 +84,8 @@ class ApplyOperations(VisitorBasedCodemodCommand):
         marks: bool = False,
         text: str = "",
     ) -> None:
-        super().__init__(context)
+        # Not that of the base, which asks all attributes for matchers, 20 ms long; here are none.
+        Codemod.__init__(self, context)
         self._given = text  # as it is where the tree has lost something of it
         self.operations = list(operations)
         self.style = style
@@ -114,6 +116,7 @@ class ApplyOperations(VisitorBasedCodemodCommand):
         self._items: set[Key] = set()
         self._holes: set[Key] = set()
         self._lines_touched: list[int] = []
+        self._touched: list[tuple[int, int]] = []  # where the nodes of operations begin
         self._new: dict[int, cst.CSTNode] = {}  # expressions that stand where others did
         self._finished: dict[Key, cst.BaseExpression] = {}
         self._around: list[STATEMENTS] = []
@@ -125,6 +128,7 @@ class ApplyOperations(VisitorBasedCodemodCommand):
             if self.marks or not isinstance(operation, Mark):
                 self._take(operation)
         self._lines_touched.sort()
+        self._touched.sort()
         self.places.find(self._lines_touched)
         head = [small for small in imports.head(tree.body, self) if self.places.knows(small)]
         self._head = {self.places.of_cst(small) for small in head}
@@ -161,6 +165,7 @@ class ApplyOperations(VisitorBasedCodemodCommand):
 
     def _key(self, node: ast.AST) -> Key:
         self._lines_touched.append(cast("ast.expr", node).lineno)
+        self._touched.append(self.places.start_of_ast(cast("ast.expr", node)))
         return self.places.of_ast(node)
 
     def _waiting(self) -> Iterator[Sequence[object]]:
@@ -175,7 +180,16 @@ class ApplyOperations(VisitorBasedCodemodCommand):
             if not self._is_touched(node):
                 return False
             self._around.append(node)
-        return True
+            return True
+        if isinstance(node, cst.BaseExpression):
+            return not self.places.knows(node) or holds(self._touched, self.places.start(node), self.places.end(node))
+        return not isinstance(node, LEAVES)
+
+    def on_visit_attribute(self, node: cst.CSTNode, attribute: str) -> None:
+        """Nothing: LibCST would ask each of its matchers, of which there are none here."""
+
+    def on_leave_attribute(self, original_node: cst.CSTNode, attribute: str) -> None:
+        """Nothing, likewise."""
 
     def _is_touched(self, node: STATEMENTS) -> bool:
         if not self.places.knows(node):

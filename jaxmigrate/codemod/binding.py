@@ -10,23 +10,23 @@ ATOMS = (
     *(cst.Name, cst.Attribute, cst.Call, cst.Subscript, cst.BaseNumber, cst.BaseString, cst.Ellipsis),
     *(cst.List, cst.Dict, cst.Set, cst.ListComp, cst.DictComp, cst.SetComp),
 )
-TIGHT: tuple[tuple[type[cst.CSTNode], tuple[str, ...]], ...] = (
-    (cst.Attribute, ("value",)),
-    (cst.Subscript, ("value",)),
-    (cst.Call, ("func",)),
-    (cst.Await, ("expression",)),
-    (cst.UnaryOperation, ("expression",)),
-    (cst.BinaryOperation, ("left", "right")),
-    (cst.BooleanOperation, ("left", "right")),
-    (cst.Comparison, ("left",)),
-    (cst.ComparisonTarget, ("comparator",)),
-    (cst.StarredElement, ("value",)),
-    (cst.StarredDictElement, ("value",)),
-    (cst.IfExp, ("body", "test")),
-    (cst.CompFor, ("iter",)),
-    (cst.CompIf, ("test",)),
-    (cst.FormattedStringExpression, ("expression",)),
-)
+TIGHT: dict[type[cst.CSTNode], tuple[str, ...]] = {
+    cst.Attribute: ("value",),
+    cst.Subscript: ("value",),
+    cst.Call: ("func",),
+    cst.Await: ("expression",),
+    cst.UnaryOperation: ("expression",),
+    cst.BinaryOperation: ("left", "right"),
+    cst.BooleanOperation: ("left", "right"),
+    cst.Comparison: ("left",),
+    cst.ComparisonTarget: ("comparator",),
+    cst.StarredElement: ("value",),
+    cst.StarredDictElement: ("value",),
+    cst.IfExp: ("body", "test"),
+    cst.CompFor: ("iter",),
+    cst.CompIf: ("test",),
+    cst.FormattedStringExpression: ("expression",),
+}
 
 
 def in_brackets(node: cst.BaseExpression) -> cst.BaseExpression:
@@ -36,7 +36,7 @@ def in_brackets(node: cst.BaseExpression) -> cst.BaseExpression:
 
 def bound(node: cst.CSTNode, is_new: Callable[[cst.CSTNode], bool]) -> cst.CSTNode:
     """A node of which those parts that are new stand in parentheses where they need some."""
-    fields = next((fields for kind, fields in TIGHT if isinstance(node, kind)), ())
+    fields = TIGHT.get(type(node), ())
     if isinstance(node, cst.Arg) and node.star:
         fields = ("value",)
     for field in fields:

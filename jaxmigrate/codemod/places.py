@@ -11,17 +11,33 @@ from __future__ import annotations
 
 import ast
 from bisect import bisect_left, bisect_right
-from collections.abc import Collection, Iterator, Sequence
-from typing import TypeAlias
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import TypeAlias, TypeVar
 
 import libcst as cst
+from libcst._batched_visitor import VisitorMethod
 from libcst.metadata import CodeRange, MetadataWrapper, PositionProvider
 
 Key: TypeAlias = tuple[object, ...]
+_Place = TypeVar("_Place", int, tuple[int, int])
 COMPOUND = (
     *(ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.If, ast.For, ast.AsyncFor, ast.While),
     *(ast.With, ast.AsyncWith, ast.Try, ast.TryStar, ast.Match),
 )
+
+
+class _Wrapper(MetadataWrapper):
+    """Does not walk the tree, which builds it anew, for providers that visit nothing."""
+
+    def visit_batched(
+        self,
+        visitors: Iterable[cst.BatchableCSTVisitor],
+        before_visit: VisitorMethod | None = None,
+        after_leave: VisitorMethod | None = None,
+    ) -> cst.CSTNode:
+        """As LibCST does, where there is a visitor."""
+        visitors = list(visitors)
+        return super().visit_batched(visitors, before_visit, after_leave) if visitors else self.module
 
 
 class Places:
@@ -41,7 +57,7 @@ class Places:
         """Works out the positions of all nodes in the statements of the module that hold some lines, given in order."""
         touched = [one for one in self._tree.body if holds(lines, *self._top[one])]
         excerpt = self._tree.with_changes(body=touched, header=(), footer=())
-        wrapper = MetadataWrapper(excerpt, unsafe_skip_copy=True)  # a parsed tree has no node twice
+        wrapper = _Wrapper(excerpt, unsafe_skip_copy=True)  # a parsed tree has no node twice
         self._ranges = dict(wrapper.resolve(PositionProvider))
         for one in touched:
             decorators = getattr(one, "decorators", ())
@@ -72,8 +88,12 @@ class Places:
         assert isinstance(node, ast.expr | ast.stmt | ast.keyword | ast.alias)
         assert node.end_lineno is not None
         assert node.end_col_offset is not None
-        start, end = (node.lineno, node.col_offset), (node.end_lineno, node.end_col_offset)
-        return start[0], self._column(*start), end[0], self._column(*end)
+        end = node.end_lineno, node.end_col_offset
+        return *self.start_of_ast(node), end[0], self._column(*end)
+
+    def start_of_ast(self, node: ast.expr | ast.stmt | ast.keyword | ast.alias) -> tuple[int, int]:
+        """The line and the column, in characters, at which a node of `ast` begins."""
+        return node.lineno, self._column(node.lineno, node.col_offset)
 
     def _column(self, line: int, column: int) -> int:
         text = self._given[line - 1]
@@ -115,10 +135,10 @@ def lines_of(text: str) -> list[str]:
     return text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
 
 
-def holds(lines: Sequence[int], first: int, last: int) -> bool:
-    """Whether one of some lines, given in order, is among those from a first to a last one."""
-    index = bisect_left(lines, first)
-    return index < len(lines) and lines[index] <= last
+def holds(places: Sequence[_Place], first: _Place, last: _Place) -> bool:
+    """Whether one of some lines or places, given in order, is among those from a first to a last one."""
+    index = bisect_left(places, first)
+    return index < len(places) and places[index] <= last
 
 
 def _lines_of_statements(tree: cst.Module, module: ast.Module) -> Iterator[tuple[cst.BaseStatement, tuple[int, int]]]:

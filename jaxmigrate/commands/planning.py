@@ -9,7 +9,7 @@ from pathlib import Path
 
 from jaxmigrate.commands.cells import in_cells
 from jaxmigrate.commands.inputs import unparsable
-from jaxmigrate.lint.linting import place
+from jaxmigrate.lint.linting import place, with_rare_collections
 from jaxmigrate.migrate import FilePlan, SitePlan, plan_sources
 from jaxmigrate.migrate.unhandled import Planned, Source, blamed, plan_what_can_be
 from jaxmigrate.migrate.wanted import ALL, Wanted
@@ -85,7 +85,8 @@ def plan_files(
                 by_name[file.path].encode(file.after)
         return found
 
-    plan, broken, unhandled = plan_what_can_be(named, beside or {}, layout, plan_them)
+    with with_rare_collections():
+        plan, broken, unhandled = plan_what_can_be(named, beside or {}, layout, plan_them)
     errors = [unparsable(by_name[name], error) for name, error in broken.items()]
     errors += [
         one.error if isinstance(one.error, SourceError) else SourceError(one.name, one.reason) for one in unhandled

@@ -22,6 +22,8 @@ from jaxmigrate.rules import checks
 from jaxmigrate.sources import SourceError, SourceFile, error_in
 from jaxmigrate.sources.containers import Container, Located
 
+BETWEEN_COLLECTIONS = 500_000  # new objects, some 100 MB of them
+
 
 def lint(sources: Sequence[SourceFile], config: Config) -> list[Finding]:
     """What the rules find in the files of one project, in the order of files and lines.
@@ -134,3 +136,14 @@ def without_collector() -> Iterator[None]:
     finally:
         if enabled:
             gc.enable()
+
+
+@contextmanager
+def with_rare_collections() -> Iterator[None]:
+    """The same where the work may leave garbage that would add up: it is looked for seldom."""
+    before = gc.get_threshold()
+    gc.set_threshold(BETWEEN_COLLECTIONS, *before[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)

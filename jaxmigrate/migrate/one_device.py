@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, cast
 
@@ -64,8 +64,7 @@ def arguments_alone(
     site: MappedSite, places: Collection[int], resolver: Resolver, changed: Collection[ast.AST] = ()
 ) -> list[Alone] | None:
     """The arguments at some places that one device holds; None where no call in sight shows one of them."""
-    uses = _Uses(resolver)
-    uses.follow((site.node, site.module), 0)
+    uses = _uses_of_site(site, resolver)
     if _is_of_method((site.node, site.module)):
         places = {*places, *(place - 1 for place in places)}
     found: list[Alone] = []
@@ -82,16 +81,17 @@ def arguments_alone(
 
 def calls_of(site: MappedSite, resolver: Resolver) -> list[tuple[ast.Call, Module]]:
     """The calls of what a site maps, under every name that it goes by; names are followed by their last parts alone."""
-    uses = _Uses(resolver)
-    uses.follow((site.node, site.module), 0)
-    return uses.calls
+    return _uses_of_site(site, resolver).calls
 
 
 def hides_arguments(site: MappedSite, resolver: Resolver) -> bool:
     """Whether some use of what a site maps does not show what it is given: a partial of it, or an unknown function."""
-    uses = _Uses(resolver)
-    uses.follow((site.node, site.module), 0)
-    return uses.hidden
+    return _uses_of_site(site, resolver).hidden
+
+
+def _uses_of_site(site: MappedSite, resolver: Resolver) -> _Uses:
+    """Where what a site maps goes."""
+    return _followed((site.node, site.module, 0, sys.maxsize), resolver)
 
 
 def may_give_one_device(reference: Reference, resolver: Resolver, changed: Collection[ast.AST] = ()) -> bool:
@@ -102,8 +102,7 @@ def may_give_one_device(reference: Reference, resolver: Resolver, changed: Colle
 def _any_alone(
     start: Place, level: int, places: Collection[int] | None, resolver: Resolver, changed: Collection[ast.AST]
 ) -> bool:
-    uses = _Uses(resolver, MOST)
-    uses.follow(start, level)
+    uses = _followed((*start, level, MOST), resolver)
     if places is not None and _is_of_method(start):
         places = {*places, *(place - 1 for place in places)}  # a call on an object does not name it among the rest
     return uses.is_lost or any(
@@ -129,6 +128,18 @@ class _Given(NamedTuple):
     is_call: bool
 
 
+class _Step(NamedTuple):
+    """What becomes of an expression's value: the expressions that have it next, or names whose mentions do.
+
+    `given` and `call`: what it is given there, if it is a map, and by which call; `hidden`: it is not seen by whom.
+    """
+
+    following: Sequence[tuple[ast.expr | str, Module, int]]
+    given: _Given | None = None
+    call: ast.Call | None = None
+    hidden: bool = False
+
+
 class _Uses:
     """Where a map goes: the names that it has, and what it is given under them.
 
@@ -144,84 +155,88 @@ class _Uses:
         self.calls: list[tuple[ast.Call, Module]] = []
         self.hidden = False
         self._seen: set[tuple[ast.AST | str, int]] = set()
+        self._steps = _steps(resolver)
 
     def follow(self, start: Place, level: int) -> None:
         """Lists what a map is given wherever it goes."""
         waiting = [(*start, level)]
         while waiting:
             node, module, level = waiting.pop()
-            if level > DEEPEST or (node, level) in self._seen:
+            key = node, level
+            if level > DEEPEST or key in self._seen:
                 continue
-            self._seen.add((node, level))
+            self._seen.add(key)
             if len(self._seen) > self.most:
                 self.is_lost = True
                 return
-            waiting += self._next(node, module, level)
+            step = self._steps.get(key)
+            if step is None:
+                step = self._steps[key] = self._step(node, module, level)
+            self._take(step, module)
+            for following, where, depth in step.following:
+                if isinstance(following, str):
+                    waiting += self._mentions(following, depth)
+                else:
+                    waiting.append((following, where, depth))
+
+    def _take(self, step: _Step, module: Module) -> None:
+        if step.given is not None:
+            self.given.append(step.given)
+        if step.call is not None:
+            self.calls.append((step.call, module))
+        self.hidden |= step.hidden
 
     def follow_all(self, name: str) -> None:
         """Lists what is given to whatever goes by a name."""
-        for node, module, level in self._mentions([name], 0):
+        for node, module, level in self._mentions(name, 0):
             if not self.is_lost:
                 self.follow((node, module), level)
 
-    def _next(self, node: ast.expr, module: Module, level: int) -> Iterator[tuple[ast.expr, Module, int]]:
-        """The expressions that have a node's value next."""
+    def _step(self, node: ast.expr, module: Module, level: int) -> _Step:
+        """What becomes of a node's value next."""
         match parent := module.table.parents.get(cast("ast.AST", node)):
             case ast.Call() if parent.func is node:
                 if level:
-                    yield parent, module, level - 1
-                else:
-                    self.given.append(_Given(_unpacked(parent.args), module, True))
-                    self.calls.append((parent, module))
+                    return _Step([(parent, module, level - 1)])
+                return _Step((), _Given(_unpacked(parent.args), module, True), parent)
             case ast.Call():
-                if not level:
-                    is_partial = last_name(parent.func) == "partial" and parent.args[:1] == [node]
-                    self.given.append(_Given(_unpacked(parent.args[1:]), module, is_partial))
-                taken = list(self._parameter(parent, node))
-                self.hidden |= not level and not taken and last_name(parent.func) not in KEEPS_ARGUMENTS
-                yield parent, module, level
-                yield from self._mentions(taken, level)
+                return self._passed_on(node, parent, module, level)
             case ast.keyword():
-                yield cast("ast.expr", parent), module, level
-                yield from self._mentions([parent.arg or ""], level)
+                return _Step([(cast("ast.expr", parent), module, level), (parent.arg or "", module, level)])
             case ast.Assign() | ast.AnnAssign() | ast.NamedExpr():
                 targets = parent.targets if isinstance(parent, ast.Assign) else [parent.target]
-                yield from self._mentions(_names_in(targets), level)
+                return _Step([(name, module, level) for name in _names_in(targets)])
             case ast.FunctionDef() | ast.AsyncFunctionDef():
-                yield from self._mentions([parent.name], level)
+                return _Step([(parent.name, module, level)])
             case ast.Return() | ast.Lambda():
-                yield from self._made_by(parent, module, level + 1)
+                return _Step(list(_made_by(parent, module, level + 1)))
             case _ if isinstance(parent, DISPLAYS):
-                yield cast("ast.expr", parent), module, level
+                return _Step([(cast("ast.expr", parent), module, level)])
+        return _Step(())
 
-    def _made_by(self, node: ast.AST, module: Module, level: int) -> Iterator[tuple[ast.expr, Module, int]]:
-        """The mentions of the function that returns something."""
-        owner: ast.AST | None = node
-        while owner is not None and not isinstance(owner, FunctionNode):
-            owner = module.table.parents.get(owner)
-        if isinstance(owner, ast.Lambda):
-            yield owner, module, level
-        elif owner is not None:
-            yield from self._mentions([owner.name], level)
+    def _passed_on(self, node: ast.expr, call: ast.Call, module: Module, level: int) -> _Step:
+        """What becomes of an argument: what the call gives, and a parameter."""
+        given = None
+        if not level:
+            is_partial = last_name(call.func) == "partial" and call.args[:1] == [node]
+            given = _Given(_unpacked(call.args[1:]), module, is_partial)
+        taken = self._parameter(call, node)
+        hidden = not level and not taken and last_name(call.func) not in KEEPS_ARGUMENTS
+        return _Step([(call, module, level), *((name, module, level) for name in taken)], given, hidden=hidden)
 
-    def _mentions(self, names: Iterable[str], level: int) -> Iterator[tuple[ast.expr, Module, int]]:
-        for name in names:
-            if not name or (name, level) in self._seen:
-                continue
-            self._seen.add((name, level))
-            yield from ((node, module, level) for node, module in _nodes_by_name(self.resolver).get(name, ()))
+    def _mentions(self, name: str, level: int) -> list[tuple[ast.expr, Module, int]]:
+        """Where a name stands that was not looked for yet."""
+        if not name or (name, level) in self._seen:
+            return []
+        self._seen.add((name, level))
+        return [(node, module, level) for node, module in _nodes_by_name(self.resolver).get(name, ())]
 
-    def _parameter(self, call: ast.Call, node: ast.expr) -> Iterator[str]:
+    def _parameter(self, call: ast.Call, node: ast.expr) -> Sequence[str]:
         """The parameter that an argument is for, in functions of the project with the name that is called."""
-        if node in call.args:
-            place, bound = call.args.index(node), isinstance(call.func, ast.Attribute)
-            for function in self._functions(last_name(call.func)):
-                names = _passed_names(function) if bound else positional_names(function.args)
-                yield from names[place : place + 1]
-
-    def _functions(self, name: str) -> list[Named]:
-        """The functions of a project that have a name."""
-        return _functions_by_name(self.resolver).get(name, [])
+        if node not in call.args:
+            return ()
+        bound = isinstance(call.func, ast.Attribute)
+        return _parameters_at((last_name(call.func), call.args.index(node), bound), self.resolver)
 
     def lies_alone(self, node: ast.expr, module: Module, changed: Collection[ast.AST], depth: int = 0) -> bool:
         """Whether an expression, or what the name that it is stands for, takes one slice or puts it on a device."""
@@ -253,8 +268,7 @@ class _Uses:
             return []
         place = _passed_names(owner).index(node.id)
         if isinstance(owner, ast.Lambda):
-            uses = _Uses(self.resolver, MOST)
-            uses.follow((owner, module), 0)
+            uses = _followed((owner, module, 0, MOST), self.resolver)
         else:
             uses = self._uses_of(owner.name)
         if uses.is_lost:
@@ -318,10 +332,45 @@ def _uses_by_name(_resolver: Resolver) -> dict[str, _Uses]:
     return {}
 
 
+@once
+def _steps(_resolver: Resolver) -> dict[tuple[ast.AST, int], _Step]:
+    """What becomes of the values of expressions, as far as it has been asked for."""
+    return {}
+
+
+@once_each
+def _followed(start: tuple[ast.expr, Module, int, int], resolver: Resolver) -> _Uses:
+    """Where an expression's value goes at a level, and how many expressions it may lead to."""
+    node, module, level, most = start
+    uses = _Uses(resolver, most)
+    uses.follow((node, module), level)
+    return uses
+
+
+@once_each
+def _parameters_at(key: tuple[str, int, bool], resolver: Resolver) -> Sequence[str]:
+    """The parameters at a place of functions with a name, each name once; those of methods without their object."""
+    name, place, bound = key
+    found: dict[str, None] = {}
+    for function in _functions_by_name(resolver).get(name, ()):
+        names = _passed_names(function) if bound else positional_names(function.args)
+        found |= dict.fromkeys(names[place : place + 1])
+    return list(found)
+
+
 @once_each
 def _takes_one_slice(name: str, resolver: Resolver) -> bool:
     """Whether a function of the project with a name takes one slice of its argument."""
     return any(map(_returns_one, _functions_by_name(resolver).get(name, [])))
+
+
+def _made_by(node: ast.AST, module: Module, level: int) -> Iterator[tuple[ast.expr | str, Module, int]]:
+    """The function that returns something: a lambda, or the name of another one."""
+    owner: ast.AST | None = node
+    while owner is not None and not isinstance(owner, FunctionNode):
+        owner = module.table.parents.get(owner)
+    if owner is not None:
+        yield owner if isinstance(owner, ast.Lambda) else owner.name, module, level
 
 
 def _returns_one(function: Named) -> bool:

@@ -24,12 +24,19 @@ def may_run(text: str, source: Path) -> bool:
     """
     if may_load(text, source) or loads_anything(text):
         return True
+    said = _paths_run(text)
+    return said is not None and (not said or any(source.parts[-len(parts) :] == parts for parts in said))
+
+
+@lru_cache(maxsize=4096)
+def _paths_run(text: str) -> tuple[tuple[str, ...], ...] | None:
+    """The parts of the paths that a text says, if it runs files."""
     if _RUNS.search(text) is None:
-        return False
-    said = [Path(one).parts for one in _FILE.findall(text)]
-    return not said or any(source.parts[-len(parts) :] == parts for parts in said)
+        return None
+    return tuple(Path(one).parts for one in _FILE.findall(text))
 
 
+@lru_cache(maxsize=4096)
 def loads_anything(text: str) -> bool:
     """Whether a text imports by a string that it does not say any part of."""
     return any(call[3] is None for call in _CALL.finditer(text)) and _DOTTED.search(text) is None

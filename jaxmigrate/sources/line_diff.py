@@ -5,10 +5,10 @@ from __future__ import annotations
 import bisect
 import difflib
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeVar
 
-LONG = 20_000  # lines from which difflib takes seconds
+LONG = 4_000  # lines of both texts from which difflib, whose time grows with the square of them, takes seconds
 Opcode = tuple[str, int, int, int, int]
 _Line = TypeVar("_Line", str, bytes)
 
@@ -28,24 +28,41 @@ def grouped(before: Sequence[_Line], after: Sequence[_Line]) -> Iterator[list[Op
     return groups
 
 
-def _between_anchors(before: Sequence[_Line], after: Sequence[_Line]) -> Iterator[Opcode]:
-    """Lines that stand once in both texts, in the same order, hold the rest in place."""
+def _between_anchors(before: Sequence[_Line], after: Sequence[_Line], often: bool = False) -> Iterator[Opcode]:
+    """Lines that stand once in both texts, in the same order, hold the rest in place.
+
+    Long stretches without such a line are held by those that stand in both of them equally `often`.
+    """
     old, new = 0, 0
-    for i, j in [*_anchors(before, after), (len(before), len(after))]:
-        matcher = difflib.SequenceMatcher(None, before[old:i], after[new:j])
-        for kind, a, b, c, d in matcher.get_opcodes():
+    for i, j in [*_anchors(before, after, often), (len(before), len(after))]:
+        for kind, a, b, c, d in _between(before[old:i], after[new:j], often):
             yield kind, old + a, old + b, new + c, new + d
         if i < len(before):
             yield "equal", i, i + 1, j, j + 1
         old, new = i + 1, j + 1
 
 
-def _anchors(before: Sequence[_Line], after: Sequence[_Line]) -> list[tuple[int, int]]:
-    """The longest series of lines that stand once in both texts and in the same order in both."""
-    once = {line for line, count in Counter(before).items() if count == 1}
-    once &= {line for line, count in Counter(after).items() if count == 1}
-    place = {line: number for number, line in enumerate(after) if line in once}
-    pairs = [(number, place[line]) for number, line in enumerate(before) if line in once]
+def _between(before: Sequence[_Line], after: Sequence[_Line], often: bool) -> Iterable[Opcode]:
+    """The steps between two anchors."""
+    if often or len(before) + len(after) < LONG:
+        return difflib.SequenceMatcher(None, before, after).get_opcodes()
+    return _between_anchors(before, after, often=True)
+
+
+def _anchors(before: Sequence[_Line], after: Sequence[_Line], often: bool) -> list[tuple[int, int]]:
+    """The longest series of lines that stand equally often in both texts, once if not `often`, in the same order."""
+    counts, others = Counter(before), Counter(after)
+    alike = {line for line, count in counts.items() if others[line] == count and (often or count == 1)}
+    places: dict[_Line, list[int]] = {line: [] for line in alike}
+    for number, line in enumerate(after):
+        if line in alike:
+            places[line].append(number)
+    following = {line: iter(found) for line, found in places.items()}
+    return _longest([(number, next(following[line])) for number, line in enumerate(before) if line in alike])
+
+
+def _longest(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """The longest series of pairs of which both numbers grow; the first ones do in any case."""
     ends: list[int] = []  # of the series of each length, the least last place
     last: list[int] = []  # and the pair that it stands in
     previous: list[int] = []

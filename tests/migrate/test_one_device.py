@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import ast
+
 import pytest
 
-from jaxmigrate.migrate import fix_files
+from jaxmigrate.migrate import fix_files, one_device
+from jaxmigrate.program.modules import Module
 from tests.flags import UNOPTIMISED
 from tests.migrate.forms.running import Program, run
 
@@ -199,3 +202,23 @@ def test_what_lies_nowhere_in_particular_costs_no_code(name: str) -> None:
     assert "jax.shard_map(" in after
     assert "def shard(" not in after
     assert "everywhere" not in after
+
+
+def test_names_are_followed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    steps = 0
+    step = one_device._Uses._step
+
+    def counted(self: one_device._Uses, node: ast.expr, module: Module, level: int) -> one_device._Step:
+        nonlocal steps
+        steps += 1
+        return step(self, node, module, level)
+
+    monkeypatch.setattr(one_device._Uses, "_step", counted)
+    needed = []
+    for sites in (4, 16):  # which all lead to the names that lead everywhere
+        maps = "".join(f"    params = jax.pmap(lambda p: p * {n}, axis_name='i')(params)\n" for n in range(sites))
+        text = "import jax\n\n\ndef train(params):\n" + maps + "    return train(params)\n"
+        steps = 0
+        fix_files({"main.py": text})
+        needed.append(steps)
+    assert needed[1] < 5 * needed[0]

@@ -6,6 +6,8 @@ import difflib
 import random
 import time
 
+import pytest
+
 from jaxmigrate.reports.diff import unified_diff
 from jaxmigrate.sources import line_diff
 from jaxmigrate.sources.line_diff import Opcode, opcodes
@@ -45,6 +47,23 @@ def test_the_steps_lead_from_one_text_to_the_other() -> None:
         after = changed(before, seed)
         steps = list(line_diff._merged(line_diff._between_anchors(before, after)))
         assert applied(before, after, steps) == after
+
+
+def test_repeated_lines_hold_one_another_in_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    compared: list[int] = []
+    matcher = difflib.SequenceMatcher
+
+    def counted(junk: None, a: list[str], b: list[str]) -> difflib.SequenceMatcher[str]:
+        compared.append(len(a) + len(b))
+        return matcher(junk, a, b)
+
+    monkeypatch.setattr(difflib, "SequenceMatcher", counted)
+    for lines in (4_000, 16_000):
+        compared.clear()
+        before = ["x = jax.tree_map(f, x)" if number % 4 == 0 else f"y = {number % 4}" for number in range(lines)]
+        after = [line.replace("tree_map", "tree.map") for line in before]
+        assert applied(before, after, list(opcodes(before, after))) == after
+        assert max(compared) < 10
 
 
 def test_short_texts_are_compared_by_difflib() -> None:

@@ -54,6 +54,7 @@ class Onlookers:
         self._noted = False
         self._importers: dict[Path, set[Path]] = {}
         self._by_string: list[Path] = []
+        self._running: dict[Path, list[Path]] = {}
         self.unread: dict[Path, dict[Path, Collection[str]]] = {}
 
     def naming(self, joined: Collection[Path], names: Mapping[Path, Collection[str]]) -> list[Module]:
@@ -156,7 +157,9 @@ class Onlookers:
             if path not in together:
                 together.add(path)
                 pending += imported_files(path, self._text(path), self._project)
-                pending += self._run_by(path)
+                if path not in self._running:
+                    self._running[path] = self._run_by(path)
+                pending += self._running[path]
         return together
 
     def _run_by(self, path: Path) -> list[Path]:

@@ -30,49 +30,86 @@ class CalledAs(NamedTuple):
     given: tuple[tuple[ast.Call, Module], ...]
 
 
-def called_as(function: FunctionNode, home: Module, modules: Iterable[Module], resolver: Resolver) -> CalledAs:
-    """Follows the values of a function through the modules that may run with it, by names."""
-    found = _Names(tuple(modules), resolver)
-    if isinstance(function, ast.Lambda):
-        found.value(function, home)
-    else:
-        found.add(function.name)
-    found.close()
-    return CalledAs(frozenset(found.names), tuple(found.given))
+class Ways:
+    """Where functions go in modules that may run together: what a name leads to is found once for all functions."""
+
+    def __init__(self, modules: Iterable[Module], resolver: Resolver) -> None:
+        self.resolver = resolver
+        self._unread = list(modules)
+        self._named: dict[str, list[tuple[ast.expr, Module]]] = {}
+        self._aliases: dict[str, list[str]] = {}
+        self._steps: dict[tuple[str, bool], _Step] = {}
+
+    def called_as(self, function: FunctionNode, home: Module) -> CalledAs:
+        """Follows the values of a function by names."""
+        names: set[str] = set()
+        makers: set[str] = set()  # of functions that return it
+        given: dict[tuple[ast.Call, Module], None] = {}
+        first = _Step(self.resolver)
+        if isinstance(function, ast.Lambda):
+            first.value(function, home)
+        else:
+            first.add(function.name)
+        pending: list[str] = []
+        step = first
+        while True:
+            given |= step.given
+            for name, maker in step.added:
+                known = makers if maker else names
+                if name not in known:
+                    known.add(name)
+                    pending.append(name)
+            if not pending:
+                return CalledAs(frozenset(names), tuple(given))
+            name = pending.pop()
+            step = self._step(name, name in makers)
+
+    def _step(self, name: str, maker: bool) -> _Step:
+        """Where a name leads; as a `maker`, of functions that return what is followed."""
+        found = self._steps.get((name, maker))
+        if found is None:
+            self._read(name)
+            found = self._steps[name, maker] = _Step(self.resolver, name if maker else "")
+            for alias in self._aliases.get(name, ()):
+                found.add(alias, maker=maker)
+            for node, module in self._named.get(name, ()):
+                found.value(node, module)
+        return found
+
+    def _read(self, name: str) -> None:
+        """Takes in the modules that mention a name, and those whose scopes are known in any case."""
+        fresh = [m for m in self._unread if "table" in vars(m) or name in m.text]
+        self._unread = [m for m in self._unread if m not in set(fresh)] if fresh else self._unread
+        for module in fresh:
+            for one, nodes in module.table.named.items():
+                self._named.setdefault(one, []).extend((node, module) for node in nodes)
+            for binding in module.table.imports:
+                if isinstance(binding.node, ast.alias) and binding.node.asname:
+                    self._aliases.setdefault(binding.node.name, []).append(binding.node.asname)
 
 
-class _Names:
-    def __init__(self, modules: tuple[Module, ...], resolver: Resolver) -> None:
-        self.modules, self.resolver = modules, resolver
-        self.names: set[str] = set()
-        self.makers: set[str] = set()  # of functions that return it
+class _Step:
+    """What values under a name lead to: other names, and calls without a name.
+
+    `maker` is the name where it is of functions that return them.
+    """
+
+    def __init__(self, resolver: Resolver, maker: str = "") -> None:
+        self.resolver = resolver
+        self.maker = maker
+        self.added: dict[tuple[str, bool], None] = {}
         self.given: dict[tuple[ast.Call, Module], None] = {}
-        self._pending: list[str] = []
 
     def add(self, name: str, *, maker: bool = False) -> None:
-        known = self.makers if maker else self.names
-        if name and name not in known:
-            known.add(name)
-            self._pending.append(name)
-
-    def close(self) -> None:
-        while self._pending:
-            name = self._pending.pop()
-            for module in self.modules:
-                if name not in module.text:
-                    continue
-                for binding in module.table.imports:
-                    if isinstance(binding.node, ast.alias) and binding.node.name == name and binding.node.asname:
-                        self.add(binding.node.asname, maker=name in self.makers)
-                for node in module.table.named.get(name, ()):
-                    self.value(node, module)
+        if name:
+            self.added[name, maker] = None
 
     def value(self, node: ast.expr, module: Module, *, method: bool = False) -> None:
         """Notes where the value of an expression goes; `method`: where that goes which a container's method gives."""
         above = module.table.parents.get(node)
         match above:
             case ast.Call(func=func) if func is node:
-                if method or _last(func) in self.makers:
+                if method or (self.maker and _last(func) == self.maker):
                     self.value(above, module)
                 elif not isinstance(func, ast.Name):
                     self.given[above, module] = None

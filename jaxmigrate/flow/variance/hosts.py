@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterator
 
 from jaxmigrate.flow.axes import by_last_name, last_name
-from jaxmigrate.flow.variance.called_as import CalledAs, called_as
+from jaxmigrate.flow.variance.called_as import CalledAs, Ways
 from jaxmigrate.flow.variance.library import HOST_SOURCES
 from jaxmigrate.flow.variance.loaded import Loaded
 from jaxmigrate.program.modules import Module
@@ -41,7 +41,9 @@ class Hosts:
         self._beside: frozenset[Module] = frozenset()
         self._answers: dict[ast.AST, bool] = {}
         self._by_name: dict[Module, dict[str, list[ast.Call]]] = {}
+        self._ways: dict[frozenset[Module], Ways] = {}
         self._known_as: dict[tuple[FunctionNode, frozenset[Module]], CalledAs] = {}
+        self._called: dict[tuple[str, frozenset[Module]], list[tuple[ast.Call, Module]]] = {}
         self._steps = 0
 
     def differs(self, node: ast.expr, module: Module) -> bool:
@@ -137,7 +139,9 @@ class Hosts:
     def _called_as(self, function: FunctionNode, module: Module) -> CalledAs:
         key = (function, self._beside)
         if key not in self._known_as:
-            self._known_as[key] = called_as(function, module, self._beside, self.resolver)
+            if self._beside not in self._ways:
+                self._ways[self._beside] = Ways(self._beside, self.resolver)
+            self._known_as[key] = self._ways[self._beside].called_as(function, module)
         return self._known_as[key]
 
     def _is_of_others(self, call: ast.Call, module: Module, function: FunctionNode) -> bool:
@@ -152,7 +156,13 @@ class Hosts:
             value = value.callee
         return isinstance(value, External) and value.name.startswith(self.sources)
 
-    def _calls(self, name: str) -> Iterator[tuple[ast.Call, Module]]:
+    def _calls(self, name: str) -> list[tuple[ast.Call, Module]]:
+        key = name, self._beside
+        if key not in self._called:
+            self._called[key] = list(self._calls_of(name))
+        return self._called[key]
+
+    def _calls_of(self, name: str) -> Iterator[tuple[ast.Call, Module]]:
         for module in self.resolver.project.named:
             if module in self._beside and name in module.text:
                 if module not in self._by_name:
