@@ -125,6 +125,8 @@ def _donor(said: str, recording: Recording, sites: Mapping[str, SiteInfo]) -> st
 
 _FRAME_LINE = re.compile(r'^ *(?:\| )? *File "(?P<path>[^"]*)", line \d+')
 _COPY = re.compile(r"/\S*/jaxmigrate-[^/\s]+/tree/[^/\s]+/")
+# What is installed, Python's own library, and the recorder.
+_LIBRARY = re.compile(r"/site-packages/|^<frozen |/lib(?:64)?/python\d[.\d]*/|/jaxmigrate_child/")
 _REMARK = "For simplicity, JAX has removed its internal frames"
 
 
@@ -144,7 +146,7 @@ def of_the_project(text: str) -> str:
 
 
 def _is_of_a_library(path: str) -> bool:
-    return "/site-packages/" in path or path.startswith("<frozen ") or "/jaxmigrate_child/" in path
+    return _LIBRARY.search(path) is not None
 
 
 def tail(text: str, lines: int = 40, characters: int = 4000) -> str:

@@ -10,6 +10,8 @@ Traceback (most recent call last):
   File "/tmp/jaxmigrate-1a2b/tree/after/main.py", line 41, in <module>
     state = train_step(state, x)
             ^^^^^^^^^^^^^^^^^^^^
+  File "/usr/lib/python3.11/importlib/__init__.py", line 126, in import_module
+    return _bootstrap._gcd_import(name)
   File "<frozen importlib._bootstrap>", line 1147, in _find_and_load
   File "/tmp/jaxmigrate-1a2b/boot/jaxmigrate_child/recorder.py", line 70, in call
     return function(*args)
