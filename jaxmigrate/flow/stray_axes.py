@@ -7,17 +7,18 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
-from jaxmigrate.flow.axes import COLLECTIVES
+from jaxmigrate.flow.axes import CALLBACKS, COLLECTIVES, calls_of
 from jaxmigrate.flow.axis_values import axis_names
 from jaxmigrate.flow.facts import Facts
 from jaxmigrate.flow.known_axes import known_axes
-from jaxmigrate.program.collectives import AXIS_POSITIONS, SPECS, axis_argument
+from jaxmigrate.program.collectives import AXIS_POSITIONS, SPECS, argument, axis_argument
 from jaxmigrate.program.library import last_names
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import call_arguments
 from jaxmigrate.program.values import Constant, External, Function
 
 _OF_AXES = re.compile(r"ax[ie]s")
+LAST_CALLBACKS = last_names("callback")
 _SPECS = last_names("spec")
 
 
@@ -41,6 +42,21 @@ def nowhere_bound(facts: Facts) -> Iterator[tuple[Module, ast.Call, str, str]]:
         texts = (one.text for one in facts.resolver.project.program)
         if sum(text.count(f"'{axis}'") + text.count(f'"{axis}"') for text in texts) <= written[axis]:
             yield module, call, name, axis
+
+
+def called_back(facts: Facts) -> Iterator[tuple[Module, ast.Call, ast.Call, str]]:
+    """The collectives in functions that callbacks to the host are given, with the callback and their names."""
+    for module, call in facts.calls(*LAST_CALLBACKS):
+        callee = facts.resolver.value(call.func, module)
+        given = argument(call_arguments(call, module), 0, "callback")
+        if not isinstance(callee, External) or callee.name not in CALLBACKS or given is None:
+            continue
+        for function in facts.resolver.argument_values(given):
+            if isinstance(function, Function) and function.module is module:
+                for node in calls_of(function.node):
+                    inner = facts.resolver.value(node.func, module)
+                    if isinstance(inner, External) and inner.name in AXIS_POSITIONS:
+                        yield module, call, node, inner.name.rpartition(".")[2]
 
 
 def _is_conditional(node: ast.AST, module: Module) -> bool:

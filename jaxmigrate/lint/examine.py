@@ -202,8 +202,8 @@ def _can_matter(source: SourceFile, project: Project) -> bool:
     """Whether a file maps or sets up devices, or imports what maps; else its collectives are for others to run."""
     if any(word in source.text for word in (*MAPS, *HOSTS)) or any(mentions(source.text)):
         return True
-    if "jit" in source.text and any(word in source.text for word in WITHIN_MAPS):
-        return True  # what the host calls, and nothing maps
+    if any(word in source.text for word in WITHIN_MAPS if word != "axis_name"):
+        return True  # which may be wrong wherever it runs
     from jaxmigrate.program.imports import imported_files
 
     path = source.path or Path()

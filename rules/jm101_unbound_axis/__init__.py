@@ -12,7 +12,7 @@ from jaxmigrate.flow.facts import Facts
 from jaxmigrate.flow.guards import is_expected_to_fail, is_guarded, is_tried
 from jaxmigrate.flow.known_axes import is_misspelt, known_axes
 from jaxmigrate.flow.near import near_miss
-from jaxmigrate.flow.stray_axes import nowhere_bound, quoted_variables
+from jaxmigrate.flow.stray_axes import called_back, nowhere_bound, quoted_variables
 from jaxmigrate.program.modules import Module
 
 CODE = "JM101"
@@ -30,7 +30,18 @@ def check(facts: Facts) -> Iterator[Finding]:
         if is_unbound(use, facts) and (place, use.axis) not in reported:
             reported |= {(place, use.axis), (use.call, use.axis)}
             yield from _at_collective(use, facts)
-    yield from _anywhere(facts, {call for call, _ in reported})
+    told = {call for call, _ in reported}
+    yield from _in_callbacks(facts, told)
+    yield from _anywhere(facts, told)
+
+
+def _in_callbacks(facts: Facts, told: set[ast.AST]) -> Iterator[Finding]:
+    """Collectives in a function that is written for the host to call back, whatever leads to the callback."""
+    for module, call, node, name in called_back(facts):
+        if node not in told:
+            told.add(node)
+            way = (Step(module, call, "given to the host here"),)
+            yield from facts.finding(module, node, CODE, f"{name}: no axis is bound here: {OF_HOST}", way)
 
 
 def _anywhere(facts: Facts, told: set[ast.AST]) -> Iterator[Finding]:

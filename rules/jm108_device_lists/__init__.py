@@ -19,6 +19,7 @@ CODE = "JM108"
 PERMUTED = {name: int(position) for name, position in valued("perm").items()}
 LAST = frozenset(name.rpartition(".")[2] for name in PERMUTED)
 COUNTS = (4, 8)  # numbers of devices that a list is tried for: what is wrong is wrong for each
+GROUP_COUNTS = (8, 16)  # for groups, of which a program may make one for each host
 Pairs = list[tuple[int, int]]
 
 
@@ -133,7 +134,7 @@ def _leaves_out(node: ast.expr, pairs: list[Pairs], module: Module, resolver: Re
 
 def _of_groups(node: ast.expr, module: Module, resolver: Resolver) -> str | None:
     """What is wrong with a list of groups."""
-    made = [Lists(module, resolver, count) for count in COUNTS]
+    made = [Lists(module, resolver, count) for count in GROUP_COUNTS]
     found = [_numbers(evaluated(one, node)) for one in made]
     if any(one is None for one in found) or made[0].guessed:
         return None
@@ -141,7 +142,9 @@ def _of_groups(node: ast.expr, module: Module, resolver: Resolver) -> str | None
     twice = [_twice(one) for one in known]
     if all(one is not None for one in twice):
         return f"device {twice[0]} is in two groups; they must hold each device of the axis once"
-    sizes = COUNTS if made[0].sized else [max(one) + 1 for one in known]
+    if not made[0].sized and not all(known):
+        return None
+    sizes = GROUP_COUNTS if made[0].sized else [max(one) + 1 for one in known]
     left = [next((n for n in range(size) if n not in one), None) for size, one in zip(sizes, known, strict=True)]
     if all(one is not None for one in left):
         return f"device {left[0]} is in no group; they must hold each device of the axis once"
@@ -150,9 +153,9 @@ def _of_groups(node: ast.expr, module: Module, resolver: Resolver) -> str | None
 
 def _numbers(value: object) -> list[int] | None:
     """The devices of all groups."""
-    if not isinstance(value, list | tuple) or not value:
+    if not isinstance(value, list | tuple):
         return None
     groups = [list(one) if isinstance(one, list | tuple | range) else None for one in value]
     numbers = [number for group in groups if group is not None for number in group]
     plain = None not in groups and all(isinstance(number, int) for number in numbers)
-    return numbers if plain and numbers else None
+    return numbers if plain else None

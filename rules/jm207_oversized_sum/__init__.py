@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
@@ -15,8 +16,10 @@ from jaxmigrate.flow.variance.lattice import GIVEN, MEAN, OF_EQUAL
 from jaxmigrate.flow.variance.means import sum_of_means
 from jaxmigrate.program.collectives import SHARD_MAPS
 from jaxmigrate.program.modules import Module
+from jaxmigrate.program.values import External
 
 CODE = "JM207"
+RATES = re.compile(r"^(lr|learning_rate|loss_scale|lr_schedule|lr_fn|learning_rate_fn|schedule_fn|cur_lr|current_lr)$")
 
 
 def check(facts: Facts) -> Iterator[Finding]:
@@ -57,6 +60,19 @@ def check(facts: Facts) -> Iterator[Finding]:
 
     yield from facts.along_axes(CODE, find)
     yield from _along_equal(facts)
+    for module, call in facts.calls("psum"):
+        if facts.resolver.value(call.func, module) == External("jax.lax.psum") and call.args:
+            name = _rate(call.args[0])
+            if name:
+                message = f"psum of {name}, which is the same on all devices: too large by their number; leave psum out"
+                yield from facts.finding(module, call, CODE, message)
+
+
+def _rate(node: ast.expr) -> str:
+    """The name of a learning rate or the scale of a loss, be it a field, that an expression is or calls; else empty."""
+    inner = node.func if isinstance(node, ast.Call) else node
+    name = inner.attr if isinstance(inner, ast.Attribute) else inner.id if isinstance(inner, ast.Name) else ""
+    return name if RATES.search(name) else ""
 
 
 def _leaves(value: Var) -> Iterator[Var]:

@@ -111,3 +111,46 @@ def step(x):
     return total(x) + total(x * x)
 """
     assert found(text) == [("JM101", 1)]
+
+
+CALLED_BACK = """\
+def step(x):
+    {callback}
+    return x
+"""
+
+
+@pytest.mark.parametrize(
+    ("callback", "codes"),
+    [
+        ("jax.debug.callback(lambda s: print(lax.psum(s, 'i')), x)", [("JM101", 2)]),
+        ("jax.debug.callback(lambda s: print(s), lax.psum(x, 'i'))", []),
+        ("jax.debug.callback(print, x)", []),
+    ],
+)
+def test_a_collective_that_the_host_calls_back(callback: str, codes: list[tuple[str, int]]) -> None:
+    """Has no axis there, whatever map the callback runs in."""
+    assert found(CALLED_BACK.format(callback=callback)) == codes
+
+
+@pytest.mark.parametrize(
+    ("name", "codes"), [("lr", [("JM207", 2)]), ("state.learning_rate", [("JM207", 2)]), ("n", [])]
+)
+def test_a_sum_of_what_is_one_for_all(name: str, codes: list[tuple[str, int]]) -> None:
+    """A learning rate is the same on all devices, and its sum is none."""
+    assert found(f"def log(lr, state, n):\n    return lax.psum({name}, 'i')\n") == codes
+
+
+@pytest.mark.parametrize(
+    ("groups", "codes"),
+    [
+        ("[list(range(i, i + 4)) for i in range(0, n - 4, 4)]", [("JM108", 3)]),
+        ("[list(range(i * 8, i * 8 + 8)) for i in range(n // 8 - 1)]", [("JM108", 3)]),
+        ("[list(range(i, i + 4)) for i in range(0, n, 4)]", []),
+        ("[list(range(i * 8, i * 8 + 8)) for i in range(n // 8)]", []),
+    ],
+)
+def test_groups_for_each_host(groups: str, codes: list[tuple[str, int]]) -> None:
+    """Hold all devices of the axis, of eight as of sixteen."""
+    text = f"def mean(x):\n    n = jax.device_count()\n    groups = {groups}\n"
+    assert found(text + "    return lax.pmean(x, 'i', axis_index_groups=groups)\n") == codes
