@@ -44,7 +44,7 @@ STEPS = [
     ("jaxmigrate.migrate.project", "_plan_file"),
     ("jaxmigrate.migrate.project", "decide"),
     ("jaxmigrate.migrate.project", "mapped_sites"),
-    ("jaxmigrate.migrate.neighbours.project", "_renewed"),
+    ("jaxmigrate.migrate.api_updates.project", "_renewed"),
 ]
 
 

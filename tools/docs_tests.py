@@ -19,6 +19,7 @@ FOLDERS = {
     "migrate": "What becomes of sites and of old names: programs run before and after",
     "codemod": "Operations as text before and after",
     "verify": "Runs, records, comparisons and verdicts",
+    "observing": "What a run shows of arrays, for `fix --observe`",
     "reports": "What is written about all of that",
     "fuzz": "Random programs and files; most of it is run by hand, see docs/campaigns.md",
 }
@@ -34,7 +35,10 @@ docs/figures.md say how, and what came out. `fixtures/` has whole programs: as w
 
 def index() -> str:
     """The page."""
-    return "\n".join([HEAD, *(line for folder, about in FOLDERS.items() for line in _section(folder, about))])
+    top = ROOT / "tests"
+    found = {path.parent.relative_to(top).as_posix() for path in top.rglob("test_*.py")} - {"layouts/programs"}
+    folders = FOLDERS | dict.fromkeys(sorted(found - {"."} - FOLDERS.keys()), "See the files")
+    return "\n".join([HEAD, *(line for folder, about in folders.items() for line in _section(folder, about))])
 
 
 def _section(folder: str, about: str) -> Iterator[str]:

@@ -11,7 +11,7 @@ from libcst.codemod import CodemodCommand
 from jaxmigrate.commands.beside import root_of, texts_beside
 from jaxmigrate.commands.planning import plan_files
 from jaxmigrate.config import find_config
-from jaxmigrate.migrate.neighbours.plans import renamed
+from jaxmigrate.migrate.api_updates.plans import renamed
 from jaxmigrate.migrate.plan import NamePlan, SitePlan
 from jaxmigrate.requirements import target_jax, written_for
 from jaxmigrate.sources import SourceFile, decode

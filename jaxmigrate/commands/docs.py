@@ -14,7 +14,7 @@ from jaxmigrate.config import Version
 from jaxmigrate.lint.cache import Examined
 from jaxmigrate.lint.examine import examine_text
 from jaxmigrate.migrate import SitePlan
-from jaxmigrate.migrate.neighbours.plans import LinesBefore
+from jaxmigrate.migrate.api_updates.plans import LinesBefore
 from jaxmigrate.migrate.plan import NamePlan
 from jaxmigrate.program.old_names import Era
 from jaxmigrate.reports.diff import unified_diff

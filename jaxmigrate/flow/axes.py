@@ -25,7 +25,7 @@ from jaxmigrate.flow.axis_values import (
 )
 from jaxmigrate.flow.dispatch import entries
 from jaxmigrate.flow.known_axes import is_of_project, known_axes
-from jaxmigrate.flow.leads import Leads
+from jaxmigrate.flow.map_prefilter import Leads
 from jaxmigrate.flow.receivers import Bindings
 from jaxmigrate.flow.wrappers import passes_on, unwrapped
 from jaxmigrate.program.collectives import (

@@ -22,7 +22,7 @@ from jaxmigrate.flow.axes import (
 from jaxmigrate.flow.axis_values import map_axes
 from jaxmigrate.flow.first_devices import Taken, taken_from
 from jaxmigrate.flow.guards import is_within_raises
-from jaxmigrate.flow.leads import Leads
+from jaxmigrate.flow.map_prefilter import Leads
 from jaxmigrate.flow.mapped_calls import JITS
 from jaxmigrate.flow.mapped_methods import MappedMethods
 from jaxmigrate.flow.meshes import MeshCall, mesh_call

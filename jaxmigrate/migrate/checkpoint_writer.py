@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from jaxmigrate.flow.layout.choices import OpChoice
-from jaxmigrate.flow.layout.experiments import SLICES, WHOLES, targets
+from jaxmigrate.flow.layout.jaxline import SLICES, WHOLES, targets
 from jaxmigrate.migrate.array_writer import ArrayWriter
 from jaxmigrate.migrate.style import style_of
 from jaxmigrate.program.modules import Module

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from jaxmigrate.flow.layout.choices import Layouts
 from jaxmigrate.flow.layout.decide import layouts
-from jaxmigrate.flow.layout.onlookers import Onlookers
+from jaxmigrate.flow.layout.reachable_modules import Onlookers
 from jaxmigrate.migrate import placing
 from jaxmigrate.migrate.array_writer import Program
 from jaxmigrate.migrate.decide import Decision, Surroundings, default_axis

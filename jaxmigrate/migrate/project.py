@@ -9,8 +9,9 @@ from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 
-from jaxmigrate.flow.layout.onlookers import Onlookers
+from jaxmigrate.flow.layout.reachable_modules import Onlookers
 from jaxmigrate.migrate.aliases import aliased_sites
+from jaxmigrate.migrate.api_updates.plans import with_new_names, with_renewed_originals
 from jaxmigrate.migrate.cleanup import without_leftovers
 from jaxmigrate.migrate.decide import (
     Decision,
@@ -21,13 +22,12 @@ from jaxmigrate.migrate.decide import (
 from jaxmigrate.migrate.imports import imported_names
 from jaxmigrate.migrate.kept import leave_kept
 from jaxmigrate.migrate.layouts import Chosen, choose
-from jaxmigrate.migrate.neighbours.plans import with_new_names, with_renewed_originals
 from jaxmigrate.migrate.plan import FilePlan, Plan, SitePlan
 from jaxmigrate.migrate.positions import column_of
+from jaxmigrate.migrate.refusal_propagation import leave_together
 from jaxmigrate.migrate.sharing import HEAD
 from jaxmigrate.migrate.sites import Outcome, site_plan
 from jaxmigrate.migrate.style import style_of
-from jaxmigrate.migrate.together import leave_together
 from jaxmigrate.migrate.unhandled import blamed
 from jaxmigrate.migrate.wanted import ALL, Wanted
 from jaxmigrate.migrate.witnesses import with_witnesses, witnesses

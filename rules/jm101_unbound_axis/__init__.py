@@ -11,7 +11,7 @@ from jaxmigrate.flow.axes import AxisUse, Step, shown
 from jaxmigrate.flow.facts import Facts
 from jaxmigrate.flow.guards import is_expected_to_fail, is_guarded, is_tried
 from jaxmigrate.flow.known_axes import is_misspelt, known_axes
-from jaxmigrate.flow.near import near_miss
+from jaxmigrate.flow.spelling import near_miss
 from jaxmigrate.flow.stray_axes import called_back, nowhere_bound, quoted_variables
 from jaxmigrate.program.modules import Module
 

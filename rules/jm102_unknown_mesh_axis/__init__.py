@@ -14,9 +14,9 @@ from jaxmigrate.flow.facts import Facts
 from jaxmigrate.flow.guards import is_within_raises
 from jaxmigrate.flow.known_axes import is_misspelt, is_of_project, known_axes
 from jaxmigrate.flow.mapped_calls import JITS
-from jaxmigrate.flow.near import near_miss
 from jaxmigrate.flow.readings import DeviceMap
 from jaxmigrate.flow.specs import spec_calls
+from jaxmigrate.flow.spelling import near_miss
 from jaxmigrate.program.collectives import SHARD_MAPS, argument
 from jaxmigrate.program.library import valued
 from jaxmigrate.program.modules import Module

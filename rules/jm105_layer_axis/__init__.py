@@ -9,7 +9,7 @@ from jaxmigrate.findings import Finding
 from jaxmigrate.flow.axes import shown
 from jaxmigrate.flow.facts import Facts
 from jaxmigrate.flow.layers import Layer, layers_of
-from jaxmigrate.flow.near import near_miss
+from jaxmigrate.flow.spelling import near_miss
 from jaxmigrate.program.modules import Module
 
 CODE = "JM105"

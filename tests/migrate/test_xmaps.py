@@ -11,7 +11,7 @@ import ast
 import pytest
 
 from jaxmigrate.migrate import fix_files
-from jaxmigrate.migrate.neighbours.xmap_axes import axes_of, positions
+from jaxmigrate.migrate.api_updates.xmap_axes import axes_of, positions
 from tests.texts import flat
 
 OPENING = "import jax\nfrom jax.experimental.maps import xmap\nfrom jax.sharding import PartitionSpec as P\n\n\n"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from jaxmigrate.flow.layout import frames, passing, pieces, replaced
+from jaxmigrate.flow.layout import frames, monkeypatching, projections, transient_attributes
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.model import Frame
 from jaxmigrate.flow.layout.values import PLAIN, Abstract, Dct, Func, Mod, Nothing, Obj, Seq
@@ -17,7 +17,7 @@ def assign(it: Interpreter, target: ast.expr, value: Abstract, node: ast.AST, fr
         case ast.Name(id=name):
             frames.assign_name(it, name, value, target, frame)
         case ast.Tuple(elts=elements) | ast.List(elts=elements):
-            for element, part in zip(elements, pieces.unpack(it, value, elements, node, frame), strict=True):
+            for element, part in zip(elements, projections.unpack(it, value, elements, node, frame), strict=True):
                 assign(it, element, part, node, frame)
         case ast.Starred(value=inner):
             assign(it, inner, value, node, frame)
@@ -25,13 +25,13 @@ def assign(it: Interpreter, target: ast.expr, value: Abstract, node: ast.AST, fr
             holder = it.evaluate(owner, frame)
             if isinstance(holder, Obj | Func):
                 it.looks.known_targets.add(target)
-            if frame.env is not None and isinstance(holder, Obj) and passing.is_passing(it, target, frame):
-                frame.env[passing.name_of(target)] = value
+            if frame.env is not None and isinstance(holder, Obj) and transient_attributes.is_passing(it, target, frame):
+                frame.env[transient_attributes.name_of(target)] = value
                 return
             if frame.env is not None:
-                frame.env.pop(passing.name_of(target), None)
+                frame.env.pop(transient_attributes.name_of(target), None)
             _assign_attribute(it, holder, name, value, node, frame)
-            replaced.note_stored(it, holder, name, value, node, frame)
+            monkeypatching.note_stored(it, holder, name, value, node, frame)
         case ast.Subscript(value=owner, slice=index):
             holder = it.evaluate(owner, frame)
             it.evaluate(index, frame)

@@ -6,12 +6,12 @@ import ast
 from collections.abc import Iterable
 
 from jaxmigrate.flow.layout import (
+    class_index,
     classes,
     devices,
     hidden_methods,
     methods,
     module_variables,
-    survey,
 )
 from jaxmigrate.flow.layout.hidden_methods import Reads
 from jaxmigrate.flow.layout.interpreter import Interpreter
@@ -132,7 +132,7 @@ def of_object(
     """An attribute of an object of a class, or of one that derives from it; or of the class itself."""
     reads = _of_class_itself(it, cls, name) if of_class else hidden_methods.reads(it, cls, name, node)
     given: Abstract = NOTHING if reads is Reads.METHOD else it.load(("attribute", it.root(cls), name))
-    holders = survey.holders(it, cls, name) if reads is not Reads.ATTRIBUTE else ()
+    holders = class_index.holders(it, cls, name) if reads is not Reads.ATTRIBUTE else ()
     found = (_of_class(it, holder, cls, name, node, frame, of_class) for holder in holders)
     result = _with_methods(it, given, found, node, frame)
     if result is None:
@@ -140,7 +140,7 @@ def of_object(
     if name in ("__dict__", "__getstate__", "__reduce__"):
         it.pin_all([Obj(cls)], f"is read through {name}", node, frame.module)
         return PLAIN
-    if isinstance(result, Nothing) and not survey.is_assigned(it, name):
+    if isinstance(result, Nothing) and not class_index.is_assigned(it, name):
         return PLAIN
     it.note_bound(result)
     return result
@@ -149,7 +149,7 @@ def of_object(
 def _of_class_itself(it: Interpreter, cls: Class, name: str) -> Reads:
     """What an attribute of a class gives: what its objects are given by that name is not the class's."""
     given = it.load(("class attribute", it.root(cls), name))
-    scopes = [one.module.table.own_scope[one.node] for one in survey.holders(it, cls, name)]
+    scopes = [one.module.table.own_scope[one.node] for one in class_index.holders(it, cls, name)]
     kinds = [binding.kind for scope in scopes for binding in scope.bindings.get(name, ())]
     of_methods = isinstance(given, Nothing) and kinds and all(kind == "def" for kind in kinds)
     return Reads.METHOD if of_methods else Reads.EITHER
@@ -187,8 +187,8 @@ def _of_class(
 
 def _above(it: Interpreter, cls: Class, name: str, node: ast.Attribute, frame: Frame) -> Abstract:
     """An attribute of `super()` in a method of a class: a method of what it derives from."""
-    lines = [it.resolver.lineage(one) for one in (cls, *survey.descendants(it, cls))]
-    holders = survey.holders_above(it, cls, name)
+    lines = [it.resolver.lineage(one) for one in (cls, *class_index.descendants(it, cls))]
+    holders = class_index.holders_above(it, cls, name)
     if not holders or any(classes.foreign_base(it, one) for line in lines for one in line):
         it.looks.loads.discard(node)  # as for any object
         return PLAIN
@@ -204,7 +204,7 @@ def _instance_attribute(it: Interpreter, cls: Class, name: str, node: ast.Attrib
         for binding in holder.module.table.own_scope[holder.node].bindings.get(name, []):
             plain = isinstance(binding.node, ast.FunctionDef) and not binding.node.decorator_list
             return func(Function(holder.module, binding.node, Instance(cls))) if plain else None  # type: ignore[arg-type]
-    if name not in MAKES_ANOTHER or survey.descendants(it, cls):
+    if name not in MAKES_ANOTHER or class_index.descendants(it, cls):
         return None
     it.looks.receivers[node] = Plain(cls)
     return func(Method(node))
@@ -237,7 +237,7 @@ def _tree_attribute(it: Interpreter, owner: Ref, name: str, node: ast.Attribute,
         return func(Method(node))
     if name in SAME_FOR_BOTH:
         return PLAIN
-    if name in ARRAY_ATTRIBUTES or survey.is_property(it, name):
+    if name in ARRAY_ATTRIBUTES or class_index.is_property(it, name):
         it.pin_all([owner], f"has .{name} read", node, frame.module)
         return PLAIN
     shape = owner.shape.fields.get(name) if owner.shape is not None and owner.shape.fields is not None else None

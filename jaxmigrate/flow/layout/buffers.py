@@ -6,7 +6,7 @@ import ast
 from collections.abc import Container, Iterator
 from functools import lru_cache
 
-from jaxmigrate.flow.layout.holding import VIEWS, Variable, given_back, held, home_of, named, same
+from jaxmigrate.flow.layout.alias_flow import VIEWS, Variable, given_back, held, home_of, named, same
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.values import Pin
 from jaxmigrate.program.modules import Module

@@ -8,23 +8,23 @@ from dataclasses import replace
 
 from jaxmigrate.flow.layout import (
     attributes,
-    bodies,
     classes,
     containers,
     devices,
-    experiments,
     frames,
+    jaxline,
     library,
-    loans,
     mapped,
+    mapped_bodies,
     methods,
+    monkeypatching,
     objects,
     observing,
     operations,
     padding,
-    pieces,
-    reading,
-    replaced,
+    projections,
+    read_only_copies,
+    read_only_parameters,
     trusting,
 )
 from jaxmigrate.flow.layout.idioms import Idiom, is_none
@@ -98,17 +98,17 @@ def arguments(it: Interpreter, node: ast.Call, frame: Frame) -> Given:
             else:
                 sure -= not hidden
                 hidden = True
-                positional.append(pieces.element(it, value, argument, frame))
+                positional.append(projections.element(it, value, argument, frame))
         else:
             places[len(positional)] = argument
             positional.append(it.evaluate(argument, frame))
-            loans.note(it, argument, positional[-1])
+            read_only_copies.note(it, argument, positional[-1])
     for keyword in node.keywords:
         value = it.evaluate(keyword.value, frame)
         if keyword.arg is not None:
             named[keyword.arg] = value
             places[keyword.arg] = keyword.value
-            loans.note(it, keyword.value, value)
+            read_only_copies.note(it, keyword.value, value)
         elif isinstance(value, Dct):
             named |= value.box.fields
             hidden |= not isinstance(value.box.element, Nothing)
@@ -132,7 +132,7 @@ def call_value(it: Interpreter, callee: Abstract, given: Given, node: ast.expr, 
         return PLAIN
     if not all(isinstance(item, Site | MethodSite | Stage) for item in callee.items):
         it.maps.unmapped.add(node)
-    if len(callee.items) > 1 and not all(reading.reads_all(it, item, given) for item in callee.items):
+    if len(callee.items) > 1 and not all(read_only_parameters.reads_all(it, item, given) for item in callee.items):
         it.lending.unlent.update(given.places.values())  # what one reads another may keep
         given = replace(given, places={})
     results = [_call_item(it, one, given, node, frame) for one in callee.in_order()]
@@ -265,13 +265,15 @@ def _bind(
     names = positional_names(spec)
     skip = it.receives(function)
     names = names[1:] if skip else names
-    waited_for = bodies.only_waited_for(it, function)
+    waited_for = mapped_bodies.only_waited_for(it, function)
 
     def give(name: str, value: Abstract, place: int | str | None = None) -> None:
         value = PLAIN if name in waited_for else value
         if place is not None and isinstance(value, Ref):
-            when = trusting.reads_only(it, function, value, node, frame) or reading.reads_only(it, function, name)
-            value = loans.lend_to(it, value, given.places.get(place), when, frame)
+            when = trusting.reads_only(it, function, value, node, frame) or read_only_parameters.reads_only(
+                it, function, name
+            )
+            value = read_only_copies.lend_to(it, value, given.places.get(place), when, frame)
         it.store(("parameter", function.node, name, context), value, node, frame.module)
 
     if given.open:
@@ -363,12 +365,12 @@ def _record(it: Interpreter, cls: Class, given: Given, node: ast.expr, frame: Fr
     names = it.resolver.declared_fields(cls)
     own = any("__init__" in one.module.table.own_scope[one.node].bindings for one in it.resolver.lineage(cls))
     if own or given.open or len(given.positional) > len(names) or not set(given.named) <= set(names):
-        return pieces.one_cell(it, values, node, frame)
+        return projections.one_cell(it, values, node, frame)
     named = {**dict(zip(names, given.positional, strict=False)), **given.named}
     held = {name: value for name, value in named.items() if not isinstance(value, Func)}
     it.note_record(node, cls)
     held |= {name: PLAIN for name in objects.holding_defaults(it, cls) if name not in named}
-    return pieces.with_fields(it, it.cell("record", node), held, node, frame)
+    return projections.with_fields(it, it.cell("record", node), held, node, frame)
 
 
 def _dataclass_fields(it: Interpreter, cls: Class, given: Given, node: ast.expr, frame: Frame) -> None:
@@ -395,17 +397,19 @@ def call_external(it: Interpreter, name: str, given: Given, node: ast.expr, fram
         return _bind_partial(it, given, node, frame)
     if name != "builtins.vars" or not _is_of_object(given):
         _note_reflection(it, name, node, frame)
-    replaced.note_call(it, name, given, node, frame)
+    monkeypatching.note_call(it, name, given, node, frame)
     if name in RUNS_MAIN and not given.open:
         return _run_main(it, [*given.everything()], f"is passed to {name}", node, frame)
-    if experiments.runs(it, name, given):
+    if jaxline.runs(it, name, given):
         it.pin_all([*given.positional[1:], *given.named.values()], f"is passed to {name}", node, frame.module)
         return PLAIN
     result = library.call(it, name, given, node, frame)
     if result is not None:
         return result
     given = (
-        trusting.lent(it, given, frame) if reading.is_reader(name) else trusting.given_to(it, name, given, node, frame)
+        trusting.lent(it, given, frame)
+        if read_only_parameters.is_reader(name)
+        else trusting.given_to(it, name, given, node, frame)
     )
     if library.runs_on_devices(name):
         for value in given.everything():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from jaxmigrate.flow.layout import pieces, survey
+from jaxmigrate.flow.layout import class_index, projections
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.model import Frame, Given
 from jaxmigrate.flow.layout.objects import MAKES_ANOTHER, REPLACES
@@ -55,7 +55,7 @@ def _of_list(it: Interpreter, owner: Seq, name: str, given: Given, node: ast.exp
             it.fill(box, values[1], node, frame.module)
             return NONE
         case "extend", 1:
-            it.fill(box, pieces.element(it, values[0], node, frame), node, frame.module)
+            it.fill(box, projections.element(it, values[0], node, frame), node, frame.module)
             return NONE
         case (("pop" | "popleft" | "get" | "__next__"), _):
             return box.element
@@ -117,15 +117,15 @@ def _of_dict(  # noqa: C901 - one case a method
 
 
 def _of_tree(it: Interpreter, owner: Ref, name: str, given: Given, node: ast.expr, frame: Frame) -> Abstract | None:
-    if survey.is_method(it, name) and name not in REPLACES:
+    if class_index.is_method(it, name) and name not in REPLACES:
         return None
     if name == "copy" and len(given.positional) == 1 and not given.named and not given.open:
-        return pieces.merged(it, owner, given.positional[0], node, frame)
+        return projections.merged(it, owner, given.positional[0], node, frame)
     if name in UNCHANGED and not any(is_tracked(v) for v in given.everything()):
         return owner
     if name in REPLACES and not given.positional and not given.open:
         owner.cell.find().methods.add(name)
-        return pieces.with_fields(it, owner.cell, given.named, node, frame)
+        return projections.with_fields(it, owner.cell, given.named, node, frame)
     if owner.is_array:
         return None
     fields = owner.shape.fields if owner.shape is not None else None

@@ -10,14 +10,14 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Collection, Sequence
 
-from jaxmigrate.flow.layout import buffers, loans
+from jaxmigrate.flow.layout import buffers, read_only_copies
 from jaxmigrate.flow.layout.choices import Layouts, all_stacked
 from jaxmigrate.flow.layout.engine import TRANSFERS, follow
 from jaxmigrate.flow.layout.grades import graded
 from jaxmigrate.flow.layout.idioms import Idioms
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.model import Loan
-from jaxmigrate.flow.layout.onlookers import Onlookers
+from jaxmigrate.flow.layout.reachable_modules import Onlookers
 from jaxmigrate.flow.layout.solve import Solver
 from jaxmigrate.flow.layout.values import Cell, Groups
 from jaxmigrate.program.modules import Module
@@ -62,7 +62,7 @@ def layouts(
 
 def _decided(it: Interpreter, solve: Callable[[], Solver]) -> Layouts:
     """The layouts with as few readers apart from their owners as the owners need."""
-    undecided = loans.settle(it)
+    undecided = read_only_copies.settle(it)
     buffers.pin_views(it)
     before, ops = Groups(_cells(it)), dict(it.operations.ops)
     readers = {loan: loan.lent.find() for loan in undecided}
@@ -73,9 +73,9 @@ def _decided(it: Interpreter, solve: Callable[[], Solver]) -> Layouts:
         it.operations.ops.update(ops)
         for loan in undecided:
             if readers[loan] in apart:
-                loans.part(it, loan)
+                read_only_copies.part(it, loan)
             else:
-                loans.close(loan)
+                read_only_copies.close(loan)
         return solve()
 
     def freed(apart: Collection[Cell]) -> set[Loan]:

@@ -9,7 +9,16 @@ from __future__ import annotations
 
 import ast
 
-from jaxmigrate.flow.layout import assignments, calls, expressions, frames, leading, replaced, statements, unseen
+from jaxmigrate.flow.layout import (
+    assignments,
+    calls,
+    expressions,
+    frames,
+    leading_names,
+    monkeypatching,
+    statements,
+    unknown_callers,
+)
 from jaxmigrate.flow.layout.interpreter import Interpreter, Transfers
 from jaxmigrate.flow.layout.model import Frame
 from jaxmigrate.flow.layout.values import NONE
@@ -45,9 +54,9 @@ def follow(it: Interpreter) -> bool:
         if not it.changed:
             names = _join_onlookers(it)
             if not it.changed:
-                unseen.start_uncalled(it, names)
+                unknown_callers.start_uncalled(it, names)
             if not it.changed:
-                unseen.sweep(it)
+                unknown_callers.sweep(it)
         if not it.changed and it.final:
             return True
         if not it.changed:
@@ -58,13 +67,13 @@ def follow(it: Interpreter) -> bool:
 
 def _join_onlookers(it: Interpreter) -> set[str]:
     """Takes in modules that can reach what is stacked, by names that it gives, or change what it depends on."""
-    names, holders = leading.leading_names(it)
+    names, holders = leading_names.leading_names(it)
     joined = {m.path for m in it.modules}
     for module in it.onlookers.naming(joined, holders):
         it.join_module(module)
     for module in it.onlookers.replacing(joined):
-        replaced.note_in(it, module)
-    unseen.use_from_unread(it)
+        monkeypatching.note_in(it, module)
+    unknown_callers.use_from_unread(it)
     return names
 
 

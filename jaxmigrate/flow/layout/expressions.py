@@ -7,7 +7,15 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from jaxmigrate.flow.guards import is_tried
-from jaxmigrate.flow.layout import attributes, classes, frames, module_names, passing, pieces, survey
+from jaxmigrate.flow.layout import (
+    attributes,
+    class_index,
+    classes,
+    frames,
+    module_names,
+    projections,
+    transient_attributes,
+)
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.model import Frame
 from jaxmigrate.flow.layout.values import (
@@ -92,7 +100,7 @@ def _yield(it: Interpreter, node: ast.Yield, frame: Frame) -> Abstract:
 
 
 def _yield_from(it: Interpreter, node: ast.YieldFrom, frame: Frame) -> Abstract:
-    _yielded(it, pieces.element(it, it.evaluate(node.value, frame), node, frame), node, frame)
+    _yielded(it, projections.element(it, it.evaluate(node.value, frame), node, frame), node, frame)
     return PLAIN
 
 
@@ -133,7 +141,11 @@ def tested(it: Interpreter, value: Abstract, node: ast.expr, frame: Frame) -> No
     """
     if not isinstance(value, Ref):
         return
-    if value.is_array or is_tried(node, frame.module) or any(classes.is_pytree(it, cls) for cls in survey.measured(it)):
+    if (
+        value.is_array
+        or is_tried(node, frame.module)
+        or any(classes.is_pytree(it, cls) for cls in class_index.measured(it))
+    ):
         it.pin_all([value], "is used as a condition", node, frame.module)
 
 
@@ -170,7 +182,7 @@ def _list(it: Interpreter, node: ast.List | ast.Set, frame: Frame) -> Abstract:
     box = it.box(node)
     for one in node.elts:
         if isinstance(one, ast.Starred):
-            it.fill(box, pieces.element(it, it.evaluate(one.value, frame), one, frame), one, frame.module)
+            it.fill(box, projections.element(it, it.evaluate(one.value, frame), one, frame), one, frame.module)
         else:
             it.fill(box, it.evaluate(one, frame), one, frame.module)
     return Seq(box)
@@ -277,7 +289,7 @@ def _dict_comprehension(it: Interpreter, node: ast.DictComp, frame: Frame) -> Ab
 def _generators(it: Interpreter, generators: Sequence[ast.comprehension], frame: Frame) -> None:
     for generator in generators:
         source = it.evaluate(generator.iter, frame)
-        _bind(it, generator.target, pieces.element(it, source, generator.iter, frame), frame)
+        _bind(it, generator.target, projections.element(it, source, generator.iter, frame), frame)
         for condition in generator.ifs:
             test(it, condition, frame)
 
@@ -290,7 +302,7 @@ def _bind(it: Interpreter, target: ast.expr, value: Abstract, frame: Frame) -> N
         if scope is not None:
             it.store(("variable", scope.node, target.id), value, target, frame.module)
     elif isinstance(target, ast.Tuple | ast.List):
-        for one, part in zip(target.elts, pieces.unpack(it, value, target.elts, target, frame), strict=True):
+        for one, part in zip(target.elts, projections.unpack(it, value, target.elts, target, frame), strict=True):
             _bind(it, one, part, frame)
     else:
         it.assign(target, value, target, frame)
@@ -308,7 +320,7 @@ def _restore(before: dict[str, Abstract], generators: Sequence[ast.comprehension
 def _attribute(it: Interpreter, node: ast.Attribute, frame: Frame) -> Abstract:
     """`owner.name`."""
     owner = it.evaluate(node.value, frame)
-    if frame.env is not None and (name := passing.name_of(node)) in frame.env:
+    if frame.env is not None and (name := transient_attributes.name_of(node)) in frame.env:
         it.looks.loads.add(node)
         it.looks.run_reads.add(node)
         return it.settle(frame.env[name], node, frame.module)
@@ -322,7 +334,7 @@ def _subscript(it: Interpreter, node: ast.Subscript, frame: Frame) -> Abstract:
     if isinstance(owner, Func) and all(_is_generic(it, item) for item in owner.items):
         return owner  # a type: `Callable[[State], Trainer]`
     it.pin_all([index], "is used as an index", node, frame.module)
-    return pieces.item(it, owner, node, frame)
+    return projections.item(it, owner, node, frame)
 
 
 def _is_generic(it: Interpreter, item: object) -> bool:

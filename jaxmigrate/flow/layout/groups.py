@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import Literal, cast
 
-from jaxmigrate.flow.layout import classes, experiments, objects, operations, results
+from jaxmigrate.flow.layout import classes, jaxline, objects, operations, results
 from jaxmigrate.flow.layout.advice import NOT_ONE
 from jaxmigrate.flow.layout.buffers import is_result_written
 from jaxmigrate.flow.layout.choices import Choice, Name, NamedTuple, SiteChoice
@@ -55,7 +55,7 @@ class Groups:
         for root in dict.fromkeys(roots):  # in the order of the program, so that reasons are the same in each run
             for cell in root.fields.values():
                 self.owners.setdefault(cell.find(), {})[root] = None
-        self.alike = experiments.alike(it)
+        self.alike = jaxline.alike(it)
         self.on_host = {cell.find() for cell in it.lending.on_host}  # what the program asks for there
         for key, cell in it.cells.items():
             if key[0] in ("argument", "output"):

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from enum import Enum
 from typing import NamedTuple
 
-from jaxmigrate.flow.layout import classes, survey
+from jaxmigrate.flow.layout import class_index, classes
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.program.library import named
 from jaxmigrate.program.modules import Module
@@ -42,9 +42,9 @@ def reads(it: Interpreter, cls: Class, name: str, node: ast.AST) -> Reads:
     it.reads.add(("pinned class", root))
     if name not in it.scope.assigned or root in it.blockers.pinned_classes:
         return Reads.EITHER
-    if not survey.is_method(it, name):
+    if not class_index.is_method(it, name):
         return Reads.EITHER
-    makers = [_setting(it, one, name) for one in (cls, *survey.descendants(it, cls))]
+    makers = [_setting(it, one, name) for one in (cls, *class_index.descendants(it, cls))]
     if any(maker is None for maker in makers) or _is_deleted(it, name):
         return Reads.EITHER
     within = [before for before in makers if before is not None and any(node in ast.walk(s) for s in before)]
@@ -160,9 +160,9 @@ def _is_quiet(it: Interpreter, code: ast.AST, receiver: str, name: str, module: 
             return False
         call = parents.get(attribute)
         wrapped = isinstance(call, ast.Call) and attribute in call.args and it.idioms.called(call, module) in WRAPS
-        if survey.is_property(it, attribute.attr):
+        if class_index.is_property(it, attribute.attr):
             return False
-        method = isinstance(attribute.ctx, ast.Load) and survey.is_method(it, attribute.attr)
+        method = isinstance(attribute.ctx, ast.Load) and class_index.is_method(it, attribute.attr)
         if (method or attribute.attr == name) and not (wrapped and _is_at_once(code, attribute)):
             return False
     return not any(isinstance(n, ast.Name) and n.id in ("super", "locals", "vars") for n in ast.walk(code))

@@ -9,7 +9,7 @@ from typing import Any
 
 from jaxmigrate.flow.layout.idioms import Idioms
 from jaxmigrate.flow.layout.model import Frame, Given
-from jaxmigrate.flow.layout.onlookers import Onlookers, names_in
+from jaxmigrate.flow.layout.reachable_modules import Onlookers, names_in
 from jaxmigrate.flow.layout.state import State
 from jaxmigrate.flow.layout.stores import SharedNames
 from jaxmigrate.flow.layout.values import (

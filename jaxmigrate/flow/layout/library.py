@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-from jaxmigrate.flow.layout import loans, operations, padding, pieces
+from jaxmigrate.flow.layout import operations, padding, projections, read_only_copies
 from jaxmigrate.flow.layout.idioms import (
     FIRSTS,
     KEY_SPLITS,
@@ -105,11 +105,11 @@ def call(it: Interpreter, name: str, given: Given, node: ast.expr, frame: Frame)
     if name in FROZEN and given.named and not values:
         entries = [*given.named.values()]
         waits = any(isinstance(entry, Nothing) for entry in entries) and not it.final
-        return NOTHING if waits else pieces.one_cell(it, entries, node, frame)
+        return NOTHING if waits else projections.one_cell(it, entries, node, frame)
     if name in MERGES and len(values) == 2 and not given.named:
-        return pieces.merged(it, values[0], values[1], node, frame)
+        return projections.merged(it, values[0], values[1], node, frame)
     if name in FIELDWISE and len(values) == 1 and isinstance(values[0], Ref):
-        return pieces.with_fields(it, values[0].cell, given.named, node, frame)
+        return projections.with_fields(it, values[0].cell, given.named, node, frame)
     if name in TREE_LEAVES and len(values) == 1 and isinstance(values[0], Ref):
         it.changed |= values[0].cell.flatten()
         box = it.box(node)
@@ -132,24 +132,24 @@ def _of_python(  # noqa: C901 - one case a function
         case "builtins.len" | "builtins.isinstance" | "builtins.type":
             return None if any(isinstance(v, Ref) for v in values) else PLAIN
         case "builtins.next" if values:
-            found = pieces.element(it, values[0], node, frame)
+            found = projections.element(it, values[0], node, frame)
             for default in values[1:]:
                 found = it.join(found, default, node, frame.module)
             return found
         case "builtins.zip" | "itertools.zip_longest":
-            parts = tuple(pieces.element(it, v, node, frame) for v in values)
+            parts = tuple(projections.element(it, v, node, frame) for v in values)
             return _seq(it, Tup(parts), node, frame)
         case "builtins.enumerate" if values:
-            return _seq(it, Tup((PLAIN, pieces.element(it, values[0], node, frame))), node, frame)
+            return _seq(it, Tup((PLAIN, projections.element(it, values[0], node, frame))), node, frame)
         case "builtins.map" if _is_split(values[:-1]) and isinstance(node.args[0], ast.Name | ast.Attribute):
-            one = pieces.element(it, values[1], node, frame)
+            one = projections.element(it, values[1], node, frame)
             split = operations.make(it, "split", one, node.args[0], node.args[1], "each", frame)
             return _seq(it, split, node, frame)
         case "builtins.map" if len(values) >= 2:
-            elements = [pieces.element(it, v, node, frame) for v in values[1:]]
+            elements = [projections.element(it, v, node, frame) for v in values[1:]]
             return _seq(it, it.call_value(values[0], given_of(elements), node.args[0], frame), node, frame)
         case "builtins.filter" if len(values) == 2:
-            one = pieces.element(it, values[1], node, frame)
+            one = projections.element(it, values[1], node, frame)
             it.call_value(values[0], given_of([one]), node.args[0], frame)
             return _seq(it, one, node, frame)
         case "builtins.dict" | "collections.OrderedDict" if not values:
@@ -164,12 +164,12 @@ def _of_python(  # noqa: C901 - one case a function
         case "jaxline.utils.py_prefetch" if values and not any(map(is_tracked, [*values[1:], *given.named.values()])):
             made = it.call_value(values[0], given_of([]), node, frame)
             if isinstance(made, Seq | Tup | Nothing) or is_tracked(made):
-                return _seq(it, pieces.element(it, made, node, frame), node, frame)
+                return _seq(it, projections.element(it, made, node, frame), node, frame)
             return PLAIN
         case "itertools.chain":
             box = it.box(node)
             for value in values:
-                it.fill(box, pieces.element(it, value, node, frame), node, frame.module)
+                it.fill(box, projections.element(it, value, node, frame), node, frame.module)
             return Seq(box)
     return None
 
@@ -207,7 +207,7 @@ def _iterator(it: Interpreter, value: Abstract, node: ast.expr, frame: Frame) ->
     if isinstance(value, Nothing):
         return Seq(it.box(node))
     if isinstance(value, Tup):
-        return _seq(it, pieces.element(it, value, node, frame), node, frame)
+        return _seq(it, projections.element(it, value, node, frame), node, frame)
     return None if is_tracked(value) else PLAIN
 
 
@@ -240,7 +240,7 @@ def tree_map(it: Interpreter, given: Given, node: ast.expr, frame: Frame) -> Abs
         return _leafless(result) if given.named else _like(trees[0], _leafless(result))  # `is_leaf` ends trees
     if not isinstance(mapped, Function) or given.named:
         return None
-    lent = [loans.lend(it, tree, given.places.get(i), frame) for i, tree in enumerate(trees, 1)]
+    lent = [read_only_copies.lend(it, tree, given.places.get(i), frame) for i, tree in enumerate(trees, 1)]
     leaves = [_leaf(it, tree, node, frame) for tree in lent]
     result = it.call_value(function, given_of(leaves), node, frame)
     return _like(trees[0], _leafless(result))

@@ -11,7 +11,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import replace
 
-from jaxmigrate.flow.layout import classes, devices, mapped, survey
+from jaxmigrate.flow.layout import class_index, classes, devices, mapped
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.model import Frame, Given
 from jaxmigrate.flow.layout.values import Abstract, Func, MethodSite, Obj, Pin, Site, func
@@ -146,7 +146,7 @@ def _name(it: Interpreter, site: ast.expr) -> str:
 
 def _let_go(it: Interpreter, cls: Class) -> Pin | None:
     """What lets the objects of a class, or of one that derives from it, out of sight."""
-    for one in (cls, *survey.descendants(it, cls)):
+    for one in (cls, *class_index.descendants(it, cls)):
         pin = it.blockers.pinned_classes.get(it.root(one))
         if pin is not None:
             return replace(pin, reason=f"is a method of an object that {pin.reason}")
@@ -159,7 +159,7 @@ def _let_go(it: Interpreter, cls: Class) -> Pin | None:
 
 def _traces_anew(it: Interpreter, cls: Class) -> Pin | None:
     """What a mapped method reads while it is traced and the program sets again: when JAX traces, layouts decide."""
-    family = {base.node for one in (cls, *survey.descendants(it, cls)) for base in it.resolver.lineage(one)}
+    family = {base.node for one in (cls, *class_index.descendants(it, cls)) for base in it.resolver.lineage(one)}
     methods = [f for f in it.bodies.device if isinstance(f, Def) and f.args.args]
     read: set[str] = set()
     for module in it.modules:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-from jaxmigrate.flow.layout import bodies
+from jaxmigrate.flow.layout import mapped_bodies
 from jaxmigrate.program.library import named
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver, returned_by
@@ -22,11 +22,11 @@ AXES = frozenset({"axis", "keepdims"})
 
 def gives_number(value: Value, place: Sequence[int | str], resolver: Resolver) -> bool:
     """Whether what a function returns, or its part at a place, is evidently one number somewhere."""
-    function = bodies.unwrapped(value, resolver, WRAPPERS)
+    function = mapped_bodies.unwrapped(value, resolver, WRAPPERS)
     if not isinstance(function, Function):
         return False
     returned = (_element(one, place) for one in returned_by(function.node))
-    return any(_is_number(one, function.module, resolver, bodies.DEEPEST) for one in returned)
+    return any(_is_number(one, function.module, resolver, mapped_bodies.DEEPEST) for one in returned)
 
 
 def _element(node: ast.expr | None, place: Sequence[int | str]) -> ast.expr | None:

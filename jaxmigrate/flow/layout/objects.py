@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from jaxmigrate.flow.layout import bodies, classes, survey
+from jaxmigrate.flow.layout import class_index, classes, mapped_bodies
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.program.library import valued
 from jaxmigrate.program.values import Class, External, Function
@@ -37,7 +37,7 @@ def copied_by(it: Interpreter, site: ast.expr, index: int, count: int) -> set[st
 
 def may_be_static(it: Interpreter, field: str) -> bool:
     """Whether a field may be no array but a part of its object's type, for all that classes in sight say."""
-    lines = survey.declarations(it, field)
+    lines = class_index.declarations(it, field)
     if field in NO_ARRAYS or not (lines or field in ARRAYS):
         return True
     calls = [line.value for line in lines if isinstance(line.value, ast.Call)]
@@ -71,8 +71,8 @@ def _makes_static(keyword: ast.keyword) -> bool:
 
 def _parameter(it: Interpreter, site: ast.expr, index: int, count: int) -> tuple[Function | None, str]:
     """The function that a site maps and the name of its parameter that an argument becomes."""
-    function = bodies.mapped_function(it, site)
-    names = bodies.parameters(it, site, function, count) if function is not None else {}
+    function = mapped_bodies.mapped_function(it, site)
+    names = mapped_bodies.parameters(it, site, function, count) if function is not None else {}
     return (function, names[index]) if index in names else (None, "")
 
 

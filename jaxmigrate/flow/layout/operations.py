@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 
-from jaxmigrate.flow.layout import survey
+from jaxmigrate.flow.layout import class_index
 from jaxmigrate.flow.layout.buffers import is_written
 from jaxmigrate.flow.layout.idioms import REPLICATES, UNREPLICATE, Idiom, Kind
 from jaxmigrate.flow.layout.interpreter import Interpreter
@@ -163,7 +163,7 @@ def make(
 def _class_of(it: Interpreter, value: Abstract) -> Class | None:
     """The class that a tree of arrays is of, and not of one that derives from it."""
     cls = value.cls if isinstance(value, Plain | Obj) else None
-    return cls if cls is not None and not survey.descendants(it, cls) else None
+    return cls if cls is not None and not class_index.descendants(it, cls) else None
 
 
 def _has_parts(operand: ast.expr) -> bool:

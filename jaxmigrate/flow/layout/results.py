@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping, Sequence
 
-from jaxmigrate.flow.layout import bodies, classes
+from jaxmigrate.flow.layout import classes, mapped_bodies
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.model import Place
 from jaxmigrate.flow.layout.values import NOTHING, PLAIN, Abstract, Func, Nothing, Ref, Tup
@@ -119,7 +119,7 @@ def _structure(it: Interpreter, site: ast.expr, count: int) -> tuple[Var | None,
     """What a mapped function returns, and its parts where that is certainly a tuple, and no list."""
     shape = shape_of(it, site, count)
     function = only_value(it, site) if shape is not None and shape.parts is not None else None
-    is_tuple = function is not None and bodies.returns_tuple(function, it.resolver)
+    is_tuple = function is not None and mapped_bodies.returns_tuple(function, it.resolver)
     return shape, shape.parts if shape is not None and is_tuple else None
 
 
@@ -170,7 +170,7 @@ def returned(it: Interpreter, site: ast.expr, given: Sequence[Var], trusting: bo
         if reading.assumed:
             it.assumed.guessed.add(site)
         found = reading.returned
-        if found.parts is None and bodies.gives_pair(functions[0], it.resolver):
+        if found.parts is None and mapped_bodies.gives_pair(functions[0], it.resolver):
             found = replace(found, parts=(found, found))
     _readings(it)[key] = (functions, found)
     return found

@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import cast
 
-from jaxmigrate.flow.layout import advice, bodies, observing, operations, results
+from jaxmigrate.flow.layout import advice, mapped_bodies, observing, operations, results
 from jaxmigrate.flow.layout.advice import NOT_ONE
 from jaxmigrate.flow.layout.aligned import aligned, marked
 from jaxmigrate.flow.layout.choices import Choice, Layouts, Name, OpChoice, Outputs, SiteChoice, Squeeze
@@ -440,8 +440,8 @@ class Solver(Groups):
     def _squeezes(self, node: ast.expr, arguments: Sequence[Choice]) -> tuple[Squeeze, ...]:
         stacked = [i for i, c in enumerate(arguments) if c.layout == "stacked"]
         arrays = all(("tree", node, i) not in self.it.variables for i in stacked)
-        function = bodies.only_function(self.it, node) if stacked and arrays else None
-        names = bodies.parameters(self.it, node, function, len(arguments)) if function is not None else {}
+        function = mapped_bodies.only_function(self.it, node) if stacked and arrays else None
+        names = mapped_bodies.parameters(self.it, node, function, len(arguments)) if function is not None else {}
         if function is None or not all(i in names for i in stacked):
             return ()
         return tuple(Squeeze(i, function, names[i]) for i in stacked)

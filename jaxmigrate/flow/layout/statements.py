@@ -14,10 +14,10 @@ from jaxmigrate.flow.layout import (
     classes,
     conditions,
     definitions,
-    experiments,
     expressions,
     frames,
-    pieces,
+    jaxline,
+    projections,
 )
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.model import Env, Frame
@@ -146,7 +146,7 @@ def _augmented(it: Interpreter, node: ast.AugAssign, frame: Frame) -> None:
     before = it.evaluate(node.target, frame)
     value = it.evaluate(node.value, frame)
     if isinstance(before, Seq) and isinstance(node.op, ast.Add):
-        it.fill(before.box, pieces.element(it, value, node, frame), node, frame.module)
+        it.fill(before.box, projections.element(it, value, node, frame), node, frame.module)
         return
     it.pin_all([before, value], "takes part in arithmetic on the host", node, frame.module)
     if not isinstance(before, Nothing):
@@ -168,7 +168,7 @@ def _loop(it: Interpreter, node: ast.For | ast.AsyncFor | ast.While, frame: Fram
     """Runs a loop's body until what it starts from no longer changes."""
     item: Abstract = NOTHING
     if not isinstance(node, ast.While):
-        item = pieces.element(it, it.evaluate(node.iter, frame), node.iter, frame)
+        item = projections.element(it, it.evaluate(node.iter, frame), node.iter, frame)
     exits: list[Env] = []
     for _ in range(12):
         head = dict(frame.env) if frame.env is not None else None
@@ -283,7 +283,7 @@ def _define_class(it: Interpreter, node: ast.ClassDef, frame: Frame) -> None:
     for name in inner.scope.bindings:
         if inner.env is not None and name in inner.env and any(b.kind != "def" for b in inner.scope.bindings[name]):
             it.set_attribute(cls, name, inner.env[name], node, frame.module)
-    experiments.define(it, cls, frame)
+    jaxline.define(it, cls, frame)
     outside = classes.foreign_base(it, cls)
     if outside:
         it.pin_class(

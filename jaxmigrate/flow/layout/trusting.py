@@ -10,7 +10,7 @@ import ast
 import re
 from dataclasses import replace
 
-from jaxmigrate.flow.layout import loans, operations, survey
+from jaxmigrate.flow.layout import class_index, operations, read_only_copies
 from jaxmigrate.flow.layout.idioms import Idiom, Kind
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.model import Frame, Given, Reading
@@ -100,7 +100,7 @@ def _lend(it: Interpreter, value: Abstract, place: ast.expr | None, frame: Frame
         case Tup(parts=parts, names=names), ast.Tuple(elts=elements) if len(parts) == len(elements):
             pairs = zip(parts, elements, strict=True)
             return Tup(tuple(_lend(it, part, inner, frame) for part, inner in pairs), names)
-    return loans.lend(it, value, place, frame)
+    return read_only_copies.lend(it, value, place, frame)
 
 
 def _of_library(it: Interpreter, function: ast.expr, frame: Frame) -> str:
@@ -119,7 +119,7 @@ def _of_nobody(it: Interpreter, function: ast.expr) -> str:
     """
     if not (it.trust.likely and isinstance(function, ast.Attribute)) or KEEPING.match(function.attr):
         return ""
-    return "" if survey.is_method(it, function.attr) else ast.unparse(function)
+    return "" if class_index.is_method(it, function.attr) else ast.unparse(function)
 
 
 def _reads(name: str) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 
 from jaxmigrate.flow.variance import library
-from jaxmigrate.flow.variance.quiet import is_none
+from jaxmigrate.flow.variance.logging_only import is_none
 from jaxmigrate.program.callers import callers_of
 from jaxmigrate.program.library import named, starting
 from jaxmigrate.program.modules import Module

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from jaxmigrate.flow.dispatch import entries
 from jaxmigrate.flow.variance import (
+    escaping_callbacks,
     externals,
-    handed,
     methods,
     objects,
     statements,
@@ -122,7 +122,7 @@ def apply(run: Run, function: Var, arguments: Arguments, node: ast.Call | None, 
         return doubtful(result) if function.host and not run.agrees else result
     if isinstance(function.static, Class):
         return at_least(construct(run, function.static, arguments, node), function.level)
-    handed.run_all(run, [function, *arguments.all()])
+    escaping_callbacks.run_all(run, [function, *arguments.all()])
     if (function.host and not run.agrees) or _has_functions(run, arguments):
         return _anything(run, function, arguments, node)
     methods.note_keys(run, arguments, node, frame)
@@ -179,7 +179,7 @@ def dispatch(run: Run, callee: Callee, arguments: Arguments, node: ast.Call | No
         case Method(receiver=receiver, name=name):
             return methods.call(run, receiver, name, arguments, node, frame)
         case Pure(level=level, hidden=hidden):
-            handed.run_all(run, arguments.all())
+            escaping_callbacks.run_all(run, arguments.all())
             held = union([*arguments.all(), Var(level)])
             return fresh(
                 run.hidden(_label(node), held, node) if hidden or _has_functions(run, arguments) else held,

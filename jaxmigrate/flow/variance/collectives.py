@@ -22,8 +22,8 @@ from jaxmigrate.flow.variance.lattice import (
     unsure,
 )
 from jaxmigrate.flow.variance.library import SHARED
-from jaxmigrate.flow.variance.reading import Reduction
 from jaxmigrate.flow.variance.run import Run
+from jaxmigrate.flow.variance.summary import Reduction
 from jaxmigrate.program.collectives import AXIS_POSITIONS, REDUCTIONS
 from jaxmigrate.program.values import Constant, Member, Parameter
 

@@ -8,13 +8,13 @@ from types import MappingProxyType
 
 from jaxmigrate.flow.variance import calls, expressions
 from jaxmigrate.flow.variance.frames import Arguments
-from jaxmigrate.flow.variance.hidden import Hidden
-from jaxmigrate.flow.variance.hosts import Hosts
 from jaxmigrate.flow.variance.lattice import GIVEN, Fields, Level, Var, mapped, replace, union, unsure
 from jaxmigrate.flow.variance.library import HOST_IDENTITIES
-from jaxmigrate.flow.variance.loaded import Loaded
-from jaxmigrate.flow.variance.reading import Reading
+from jaxmigrate.flow.variance.name_call_graph import Hidden
+from jaxmigrate.flow.variance.process_modules import Loaded
+from jaxmigrate.flow.variance.process_taint import Hosts
 from jaxmigrate.flow.variance.run import Run, Shared, Transfers
+from jaxmigrate.flow.variance.summary import Reading
 from jaxmigrate.program.callers import callers_of
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.once import once

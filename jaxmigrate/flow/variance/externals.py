@@ -8,7 +8,16 @@ import re
 from collections.abc import Callable
 
 from jaxmigrate.flow.axes import last_name
-from jaxmigrate.flow.variance import callbacks, collectives, handed, library, loops, means, methods, transforms
+from jaxmigrate.flow.variance import (
+    callbacks,
+    collectives,
+    escaping_callbacks,
+    library,
+    loops,
+    means,
+    methods,
+    transforms,
+)
 from jaxmigrate.flow.variance.callees import Bound, Pure, Transformed
 from jaxmigrate.flow.variance.frames import Arguments, Frame, fresh, reachable
 from jaxmigrate.flow.variance.lattice import (
@@ -38,8 +47,8 @@ from jaxmigrate.flow.variance.lattice import (
     with_fields,
 )
 from jaxmigrate.flow.variance.library import TRANSFORMS
-from jaxmigrate.flow.variance.reading import Draw
 from jaxmigrate.flow.variance.run import Run, at_least
+from jaxmigrate.flow.variance.summary import Draw
 from jaxmigrate.program import trees
 from jaxmigrate.program.collectives import AXIS_POSITIONS, IF_MAPPED
 from jaxmigrate.program.library import named, valued
@@ -81,11 +90,11 @@ def call(run: Run, name: str, arguments: Arguments, node: ast.Call | None, frame
     if name in TRANSFORMS:
         return _transformed(name, arguments)
     if name in library.EQUAL_RESULTS or name.startswith(library.SILENT):
-        handed.run_all(run, arguments.all())
+        escaping_callbacks.run_all(run, arguments.all())
         made = _structural(name, arguments)
         return run.kept(made, name) if name == "builtins.type" else made  # a class, which outlives what is read
     if name == callbacks.PURE_CALLBACK and _reads(run, node, frame):
-        handed.run_all(run, arguments.all())
+        escaping_callbacks.run_all(run, arguments.all())
         return fresh(certainly(union(arguments.all())), node, arguments)
     if library.is_host_source(name) or not library.is_pure(name):
         return _unknown(run, name, arguments, node)
@@ -133,7 +142,7 @@ def _reads(run: Run, node: ast.Call | None, frame: Frame | None) -> bool:
 def _unknown(run: Run, name: str, arguments: Arguments, node: ast.Call | None) -> Var:
     """A function that may do anything; one that gives what the processes do not share at least changes nothing."""
     cause = run.cause(name, node, host=library.is_host_source(name))
-    handed.run_all(run, arguments.all())
+    escaping_callbacks.run_all(run, arguments.all())
     if run.trusting and not library.may_tell_devices(name):
         return fresh(run.hidden(name, union(arguments.all()), node), node, arguments)
     if name in ANY_NAME:
@@ -151,7 +160,7 @@ def _pure(run: Run, name: str, arguments: Arguments, node: ast.Call | None, fram
     if not numbers and any(run.known_callee(a) is not None for a in arguments.all()):
         if name.startswith("jax.") and not name.startswith("jax.nn.initializers"):
             return loops.unknown_order(run, arguments, node, frame)
-        handed.run_all(run, arguments.all())
+        escaping_callbacks.run_all(run, arguments.all())
         held = replace(union([replace(a, callee=None) for a in arguments.all()]), gradient=False)  # may be reduced
         return fresh(replace(held, callee=Pure(held.level, hidden=True)), node, arguments)
     if name in library.DRAWS:
@@ -248,12 +257,12 @@ def _listed(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame 
 
 
 def _sorted(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> Var:
-    handed.run_all(run, arguments.all())
+    escaping_callbacks.run_all(run, arguments.all())
     return fresh(each(element(arguments.find(0) or EQUAL)), node, arguments)
 
 
 def _filter(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> Var:
-    handed.run_all(run, arguments.all())
+    escaping_callbacks.run_all(run, arguments.all())
     return _sorted(run, Arguments(arguments.given[1:]), node, frame)
 
 
@@ -302,7 +311,7 @@ def _sum(_run: Run, arguments: Arguments, _node: ast.Call | None, _frame: Frame 
 
 def _extreme(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> Var:
     """`max` and `min`, which give one of what they are given."""
-    handed.run_all(run, arguments.all())
+    escaping_callbacks.run_all(run, arguments.all())
     listed = arguments.given[0] if len(arguments.given) == 1 and arguments.rest is None else None
     items = [element(listed)] if listed is not None else list(arguments.all())
     if all(item.kind == "array" for item in items):

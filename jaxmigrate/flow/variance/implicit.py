@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 
-from jaxmigrate.flow.variance.changing import changed_names
+from jaxmigrate.flow.variance.mutation_summary import changed_names
 
 NOT_READ = frozenset(
     {

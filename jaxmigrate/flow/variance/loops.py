@@ -31,8 +31,8 @@ from jaxmigrate.flow.variance.lattice import (
     unsure,
     whole,
 )
-from jaxmigrate.flow.variance.reading import Divergence
 from jaxmigrate.flow.variance.run import Run, at_least, widened
+from jaxmigrate.flow.variance.summary import Divergence
 from jaxmigrate.program.values import UNKNOWN, Application, Function, Partial, Value
 
 MOST_ROUNDS = 6

@@ -8,10 +8,9 @@ import re
 from collections.abc import Callable, Sequence
 
 from jaxmigrate.flow.axes import last_name
-from jaxmigrate.flow.variance import handed, means, objects, transforms
+from jaxmigrate.flow.variance import escaping_callbacks, means, objects, transforms
 from jaxmigrate.flow.variance.callees import Method, Pure, Transformed
 from jaxmigrate.flow.variance.frames import Arguments, Frame, fresh, reachable
-from jaxmigrate.flow.variance.hidden import DEFINERS
 from jaxmigrate.flow.variance.lattice import (
     EACH,
     EQUAL,
@@ -38,8 +37,9 @@ from jaxmigrate.flow.variance.lattice import (
     with_fields,
 )
 from jaxmigrate.flow.variance.library import ARRAY_METHODS, IMPURE_METHODS, MUTATORS
-from jaxmigrate.flow.variance.reading import Draw
+from jaxmigrate.flow.variance.name_call_graph import DEFINERS
 from jaxmigrate.flow.variance.run import KEY, Run, at_least, weaker
+from jaxmigrate.flow.variance.summary import Draw
 from jaxmigrate.program.library import starting, valued
 from jaxmigrate.program.values import Application, Class, Constant, External, Member, ModuleValue, Value
 
@@ -96,7 +96,7 @@ def _unseen(
 ) -> Var:
     """A method of an object whose class is not in sight."""
     held = [receiver, *arguments.all()]
-    handed.run_all(run, held)
+    escaping_callbacks.run_all(run, held)
     run.change_given(name, arguments, receiver.static)
     everything = replace(union(held), callee=None)
     everything = replace(everything, updated=everything.updated or _applies_in_place(name, everything, node, frame))

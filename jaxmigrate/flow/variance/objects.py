@@ -7,7 +7,7 @@ import ast
 from collections.abc import Sequence
 
 from jaxmigrate.flow.receivers import PROPERTIES
-from jaxmigrate.flow.variance import handed
+from jaxmigrate.flow.variance import escaping_callbacks
 from jaxmigrate.flow.variance.callees import Closure, Method
 from jaxmigrate.flow.variance.frames import Arguments, Frame
 from jaxmigrate.flow.variance.lattice import (
@@ -73,7 +73,7 @@ def _is_field(value: Application) -> bool:
 def operate(run: Run, values: Sequence[Var], names: frozenset[str]) -> None:
     """Python runs methods of objects, which may store something in these: an operator's, a context's."""
     for value in values:
-        if any(handed.stores(method.node) for method in own_methods(run, value, names)):
+        if any(escaping_callbacks.stores(method.node) for method in own_methods(run, value, names)):
             run.change(value, union([whole(one) for one in values]))
 
 

@@ -7,10 +7,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
-from jaxmigrate.flow.variance.changing import STARRED
 from jaxmigrate.flow.variance.frames import Arguments, Frame
-from jaxmigrate.flow.variance.hidden import Hidden
-from jaxmigrate.flow.variance.hosts import Hosts
 from jaxmigrate.flow.variance.lattice import (
     ARRAY,
     DATA,
@@ -33,7 +30,10 @@ from jaxmigrate.flow.variance.lattice import (
     whole,
 )
 from jaxmigrate.flow.variance.library import is_host_source
-from jaxmigrate.flow.variance.reading import Reading
+from jaxmigrate.flow.variance.mutation_summary import STARRED
+from jaxmigrate.flow.variance.name_call_graph import Hidden
+from jaxmigrate.flow.variance.process_taint import Hosts
+from jaxmigrate.flow.variance.summary import Reading
 from jaxmigrate.program.callers import Callers
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver

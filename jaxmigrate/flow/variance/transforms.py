@@ -7,7 +7,6 @@ import ast
 from jaxmigrate.flow.variance import collectives
 from jaxmigrate.flow.variance.callees import Transformed
 from jaxmigrate.flow.variance.frames import Arguments, Frame
-from jaxmigrate.flow.variance.hidden import DERIVATIVES
 from jaxmigrate.flow.variance.lattice import (
     EQUAL,
     GIVEN,
@@ -27,6 +26,7 @@ from jaxmigrate.flow.variance.lattice import (
     whole,
 )
 from jaxmigrate.flow.variance.library import CUSTOM, JACOBIANS, VMAPS
+from jaxmigrate.flow.variance.name_call_graph import DERIVATIVES
 from jaxmigrate.flow.variance.run import Run, certain
 from jaxmigrate.program.collectives import GRADIENTS
 from jaxmigrate.program.values import Constant

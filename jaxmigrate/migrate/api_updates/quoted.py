@@ -6,8 +6,8 @@ import ast
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from jaxmigrate.migrate.neighbours.desk import Desk
-from jaxmigrate.migrate.neighbours.renames import keeps_its_name
+from jaxmigrate.migrate.api_updates.renames import keeps_its_name
+from jaxmigrate.migrate.api_updates.rewrite_context import Desk
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.old_names import OldName, row_of
 from jaxmigrate.program.old_uses import is_guarded

@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from jaxmigrate.migrate.neighbours.calls import (
+from jaxmigrate.migrate.api_updates.calls import (
     drop_argument,
     drop_name,
     given,
@@ -15,7 +15,7 @@ from jaxmigrate.migrate.neighbours.calls import (
     rename_keyword,
     set_keyword,
 )
-from jaxmigrate.migrate.neighbours.desk import Desk
+from jaxmigrate.migrate.api_updates.rewrite_context import Desk
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.old_names import old_names
 from jaxmigrate.program.old_uses import OldReference, is_guarded

@@ -6,9 +6,9 @@ import ast
 from collections.abc import Iterable
 
 from jaxmigrate.flow.meshes import mesh_call
-from jaxmigrate.migrate.neighbours.calls import given, set_keyword
-from jaxmigrate.migrate.neighbours.desk import KEPT_HERE, Desk, is_kept
-from jaxmigrate.migrate.neighbours.texts import Texts
+from jaxmigrate.migrate.api_updates.calls import given, set_keyword
+from jaxmigrate.migrate.api_updates.rewrite_context import KEPT_HERE, Desk, is_kept
+from jaxmigrate.migrate.api_updates.texts import Texts
 from jaxmigrate.migrate.wanted import Wanted
 from jaxmigrate.program.mesh_contexts import (
     AXIS_TYPES,

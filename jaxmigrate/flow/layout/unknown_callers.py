@@ -13,7 +13,7 @@ from pathlib import Path
 
 from jaxmigrate.flow.layout import methods
 from jaxmigrate.flow.layout.interpreter import Interpreter
-from jaxmigrate.flow.layout.onlookers import ROUND_NAMES
+from jaxmigrate.flow.layout.reachable_modules import ROUND_NAMES
 from jaxmigrate.flow.layout.values import Abstract, Pin, is_tracked
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.scopes import FunctionNode

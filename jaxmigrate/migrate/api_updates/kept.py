@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import NamedTuple
 
-from jaxmigrate.migrate.neighbours.desk import is_kept
+from jaxmigrate.migrate.api_updates.rewrite_context import is_kept
 from jaxmigrate.migrate.wanted import Wanted
 from jaxmigrate.program.old_uses import OldImport, OldReference, Uses
 

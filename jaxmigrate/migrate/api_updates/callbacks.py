@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import ast
 
-from jaxmigrate.migrate.neighbours.arrays import called
-from jaxmigrate.migrate.neighbours.calls import drop_argument, is_open, ordered, rename_keyword
-from jaxmigrate.migrate.neighbours.desk import Desk
-from jaxmigrate.migrate.neighbours.texts import Texts
+from jaxmigrate.migrate.api_updates.arrays import called
+from jaxmigrate.migrate.api_updates.calls import drop_argument, is_open, ordered, rename_keyword
+from jaxmigrate.migrate.api_updates.rewrite_context import Desk
+from jaxmigrate.migrate.api_updates.texts import Texts
 from jaxmigrate.program.old_uses import OldReference
 
 HOME = "jax.experimental.host_callback"

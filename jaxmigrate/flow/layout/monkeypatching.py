@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 
 from jaxmigrate.flow.axes import last_name
-from jaxmigrate.flow.layout import survey
+from jaxmigrate.flow.layout import class_index
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.model import Frame, Given
 from jaxmigrate.flow.layout.values import (
@@ -53,7 +53,7 @@ def note_stored(it: Interpreter, owner: Abstract, name: str, value: Abstract, no
             case Obj():  # which is followed
                 continue
             case _:
-                replaces = _has_function(value) and survey.is_method(it, name)
+                replaces = _has_function(value) and class_index.is_method(it, name)
         if replaces:
             _note(it, name, node, frame.module)
 
@@ -80,7 +80,7 @@ def _replaces(it: Interpreter, owner: object, name: str, function: bool) -> bool
     """Whether setting an attribute of a class or module of the project may put something in a function's place."""
     match owner:
         case Class():
-            kinds = [kind for one in survey.family(it, it.root(owner)) or [owner] for kind in _bindings(one, name)]
+            kinds = [kind for one in class_index.family(it, it.root(owner)) or [owner] for kind in _bindings(one, name)]
         case Mod(module=module) | ModuleValue(module=module):
             kinds = [b.kind for b in module.table.root.bindings.get(name, [])]
         case _:
@@ -100,7 +100,7 @@ def note_call(it: Interpreter, name: str, given: Given, node: ast.expr, frame: F
     of_project = isinstance(owner, Func) and any(isinstance(item, Class | Mod) for item in owner.items)
     if known is not None and not isinstance(owner, Obj):
         note_stored(it, owner, known, value, node, frame)
-    elif (known is None and of_project) or (known is not None and survey.is_method(it, known)):
+    elif (known is None and of_project) or (known is not None and class_index.is_method(it, known)):
         _note(it, known or "a function", node, frame.module)
 
 

@@ -6,10 +6,10 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from jaxmigrate.migrate.neighbours import arrays, callbacks, pjits, positional, shard_maps, twins, xmaps
-from jaxmigrate.migrate.neighbours.desk import Desk
-from jaxmigrate.migrate.neighbours.meshes import contexts_left
-from jaxmigrate.migrate.neighbours.texts import Texts
+from jaxmigrate.migrate.api_updates import arrays, callbacks, equinox, pjits, positional, shard_maps, xmaps
+from jaxmigrate.migrate.api_updates.meshes import contexts_left
+from jaxmigrate.migrate.api_updates.rewrite_context import Desk
+from jaxmigrate.migrate.api_updates.texts import Texts
 from jaxmigrate.migrate.wanted import Wanted
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.old_names import Era, Release
@@ -60,7 +60,7 @@ def subjects(
         xmaps.NAME: Subject(lambda use: xmaps.reason(use, stays), xmaps.apply, jit_name),
         **dict.fromkeys(callbacks.NAMES, call_back),
         callbacks.BARRIER: Subject(_always, callbacks.wait),
-        twins.NAME: Subject(lambda use: twins.reason(use, resolver, texts), _nothing_more, twins.name),
+        equinox.NAME: Subject(lambda use: equinox.reason(use, resolver, texts), _nothing_more, equinox.name),
         positional.NAME: Subject(
             lambda use: positional.reason(use, resolver, texts),
             lambda desk, use: positional.apply(desk, use, texts),

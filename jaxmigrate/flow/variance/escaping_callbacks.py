@@ -6,10 +6,10 @@ import ast
 from collections.abc import Iterable, Iterator
 
 from jaxmigrate.flow.variance.callees import Bound, Closure, Method, Transformed
-from jaxmigrate.flow.variance.changing import changed_names
 from jaxmigrate.flow.variance.frames import Arguments, reachable
 from jaxmigrate.flow.variance.lattice import Callee, Choice, Var, replace, union, unsure
 from jaxmigrate.flow.variance.library import MUTATORS
+from jaxmigrate.flow.variance.mutation_summary import changed_names
 from jaxmigrate.flow.variance.run import Run
 
 

@@ -10,12 +10,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
-from jaxmigrate.flow.layout import survey
+from jaxmigrate.flow.layout import class_index
 from jaxmigrate.flow.layout.functions import is_generator
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.model import Given, Reading, Use
 from jaxmigrate.flow.layout.objects import REPLACES
-from jaxmigrate.flow.layout.onlookers import ROUND_NAMES
+from jaxmigrate.flow.layout.reachable_modules import ROUND_NAMES
 from jaxmigrate.flow.layout.values import Ref
 from jaxmigrate.program.library import named, starting
 from jaxmigrate.program.modules import Module
@@ -127,11 +127,11 @@ class _Follower:
         it, parents = self.it, self.module.table.parents
         parent = parents.get(node)
         while isinstance(parent, ast.Attribute | ast.Subscript) and parent.value is node:
-            runs_code = isinstance(parent, ast.Attribute) and survey.is_property(it, parent.attr)
+            runs_code = isinstance(parent, ast.Attribute) and class_index.is_property(it, parent.attr)
             if not isinstance(parent.ctx, ast.Load) or runs_code:
                 return KEPT
             node, parent = parent, parents.get(parent)
-            if isinstance(node, ast.Attribute) and node.attr in FACTS and not survey.is_assigned(it, node.attr):
+            if isinstance(node, ast.Attribute) and node.attr in FACTS and not class_index.is_assigned(it, node.attr):
                 return READ
         match parent:
             case ast.Call(func=func) if func is node:
@@ -156,7 +156,7 @@ class _Follower:
 
     def _of_method(self, node: ast.expr, call: ast.Call) -> Use:
         """What a call of a method does with what it is a method of."""
-        if not isinstance(node, ast.Attribute) or survey.is_method(self.it, node.attr):
+        if not isinstance(node, ast.Attribute) or class_index.is_method(self.it, node.attr):
             return KEPT
         if node.attr in REPLACES:
             return self._use(call)
@@ -168,7 +168,7 @@ class _Follower:
         if any(isinstance(a, ast.Starred) for a in before) or place == "out":
             return KEPT
         if isinstance(call.func, ast.Attribute) and call.func.attr in REPLACES:
-            return KEPT if survey.is_method(self.it, call.func.attr) else self._use(call)
+            return KEPT if class_index.is_method(self.it, call.func.attr) else self._use(call)
         values = self.it.resolver.values(call.func, self.module)
         found = _all_of(_argument(self.it, value, place) for value in values) if values else KEPT
         if not found.given_back or found.when is Reading.KEEPS:

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple, TypeAlias
 
-from jaxmigrate.migrate.neighbours.calls import given
+from jaxmigrate.migrate.api_updates.calls import given
 
 Leaf: TypeAlias = Mapping[int, str]  # the name of each mapped dimension of an array
 Tree: TypeAlias = "Leaf | tuple[Tree, ...] | Branches"

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from jaxmigrate.flow.axes import by_last_name, last_name
 from jaxmigrate.flow.variance.called_as import CalledAs, Ways
 from jaxmigrate.flow.variance.library import HOST_SOURCES
-from jaxmigrate.flow.variance.loaded import Loaded
+from jaxmigrate.flow.variance.process_modules import Loaded
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.passing import passed_perhaps
 from jaxmigrate.program.resolve import Resolver, own_statements

@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple
 
 from jaxmigrate.flow.inner_gradients import insight
 from jaxmigrate.flow.meshes import mesh_call
-from jaxmigrate.migrate.neighbours.calls import (
+from jaxmigrate.migrate.api_updates.calls import (
     drop_argument,
     drop_name,
     given,
@@ -23,8 +23,8 @@ from jaxmigrate.migrate.neighbours.calls import (
     rename_keyword,
     set_keyword,
 )
-from jaxmigrate.migrate.neighbours.desk import Desk
-from jaxmigrate.migrate.neighbours.texts import Texts
+from jaxmigrate.migrate.api_updates.rewrite_context import Desk
+from jaxmigrate.migrate.api_updates.texts import Texts
 from jaxmigrate.program.old_names import Era
 from jaxmigrate.program.operations import Code, NameArgument, code
 from jaxmigrate.program.resolve import Resolver

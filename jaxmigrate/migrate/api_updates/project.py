@@ -8,9 +8,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
 
-from jaxmigrate.migrate.cleanup import without_leftovers
-from jaxmigrate.migrate.imports import imported_names
-from jaxmigrate.migrate.neighbours.arrays import (
+from jaxmigrate.migrate.api_updates.api_rewriters import Subject, subjects
+from jaxmigrate.migrate.api_updates.arrays import (
     may_clip,
     may_sum_ones,
     name_bounds,
@@ -18,14 +17,15 @@ from jaxmigrate.migrate.neighbours.arrays import (
     old_bounds,
     sums_of_ones,
 )
-from jaxmigrate.migrate.neighbours.desk import KEPT_ALONG, KEPT_HERE, Desk, Seen
-from jaxmigrate.migrate.neighbours.era import era_of
-from jaxmigrate.migrate.neighbours.kept import Parted, parted
-from jaxmigrate.migrate.neighbours.meshes import EXPLICIT, enter_meshes, keep_axes_auto
-from jaxmigrate.migrate.neighbours.quoted import quoted_names, rename_quoted
-from jaxmigrate.migrate.neighbours.renames import NO_PLACE, rename
-from jaxmigrate.migrate.neighbours.subjects import Subject, subjects
-from jaxmigrate.migrate.neighbours.texts import Texts
+from jaxmigrate.migrate.api_updates.kept import Parted, parted
+from jaxmigrate.migrate.api_updates.meshes import EXPLICIT, enter_meshes, keep_axes_auto
+from jaxmigrate.migrate.api_updates.quoted import quoted_names, rename_quoted
+from jaxmigrate.migrate.api_updates.renames import NO_PLACE, rename
+from jaxmigrate.migrate.api_updates.rewrite_context import KEPT_ALONG, KEPT_HERE, Desk, Seen
+from jaxmigrate.migrate.api_updates.source_version import era_of
+from jaxmigrate.migrate.api_updates.texts import Texts
+from jaxmigrate.migrate.cleanup import without_leftovers
+from jaxmigrate.migrate.imports import imported_names
 from jaxmigrate.migrate.style import style_of
 from jaxmigrate.migrate.unhandled import blamed
 from jaxmigrate.migrate.wanted import ALL, Wanted

@@ -11,10 +11,10 @@ from __future__ import annotations
 import ast
 
 from jaxmigrate.flow.operations import function_operations
-from jaxmigrate.migrate.neighbours.arrays import called
-from jaxmigrate.migrate.neighbours.calls import given
-from jaxmigrate.migrate.neighbours.desk import Desk
-from jaxmigrate.migrate.neighbours.xmap_axes import Axes, Branches, Tree, axes_of, positions
+from jaxmigrate.migrate.api_updates.arrays import called
+from jaxmigrate.migrate.api_updates.calls import given
+from jaxmigrate.migrate.api_updates.rewrite_context import Desk
+from jaxmigrate.migrate.api_updates.xmap_axes import Axes, Branches, Tree, axes_of, positions
 from jaxmigrate.program.old_uses import OldReference
 from jaxmigrate.program.operations import Code, Replace
 from jaxmigrate.program.resolve import Resolver

@@ -12,7 +12,7 @@ import ast
 from collections.abc import Iterator, Sequence
 
 from jaxmigrate.flow.guards import is_tried
-from jaxmigrate.flow.layout import survey
+from jaxmigrate.flow.layout import class_index
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.model import Frame
 from jaxmigrate.program.modules import Module
@@ -90,7 +90,7 @@ def _is_constructor(it: Interpreter, function: ast.AST, cls: Class) -> bool:
     if node.decorator_list or node.keywords or any(ast.unparse(base) != "object" for base in node.bases):
         return False
     by_name = any(_is_named_init(n) for module in it.modules for n in module.table.references)
-    return not by_name and not survey.descendants(it, cls)
+    return not by_name and not class_index.descendants(it, cls)
 
 
 def _is_named_init(node: ast.AST) -> bool:

@@ -8,10 +8,10 @@ from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
-from jaxmigrate.flow.layout.onlookers import Onlookers
+from jaxmigrate.flow.layout.reachable_modules import Onlookers
+from jaxmigrate.migrate.api_updates.project import NONE, renew
+from jaxmigrate.migrate.api_updates.rewrite_context import Seen
 from jaxmigrate.migrate.imports import imported_names
-from jaxmigrate.migrate.neighbours.desk import Seen
-from jaxmigrate.migrate.neighbours.project import NONE, renew
 from jaxmigrate.migrate.plan import FilePlan, NamePlan, Plan
 from jaxmigrate.migrate.wanted import ALL, Wanted
 from jaxmigrate.program.modules import Project, parse_module, read_utf8

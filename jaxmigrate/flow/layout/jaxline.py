@@ -13,7 +13,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from jaxmigrate.flow.layout import operations, survey
+from jaxmigrate.flow.layout import class_index, operations
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.model import Frame, Given
 from jaxmigrate.flow.layout.values import Abstract, Cell, Func, Pin, Ref
@@ -56,7 +56,7 @@ def define(it: Interpreter, cls: Class, frame: Frame) -> None:
     if not is_experiment(it, cls):
         return
     _call(it, cls, frame)
-    family = [one for one in survey.family(it, it.root(cls)) if is_experiment(it, one)]
+    family = [one for one in class_index.family(it, it.root(cls)) if is_experiment(it, one)]
     if (seen := _looked_at(it, cls)) is not None:
         it.pin_class(cls, seen)
     for one in family:
@@ -143,7 +143,7 @@ def _name(it: Interpreter, cls: Class, table: str, key: ast.Constant, holder: Cl
 
 def _speaks_against(it: Interpreter, cls: Class) -> Pin | None:
     """Why no attribute can move from one table to the other."""
-    family = survey.family(it, it.root(cls))
+    family = class_index.family(it, it.root(cls))
     tables = [one for one in family if SLICES in one.module.table.own_scope[one.node].bindings]
     if len(tables) > 1:
         return Pin(f"is named in one {SLICES} of several", tables[-1].module, tables[-1].node)

@@ -15,16 +15,16 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 
-from jaxmigrate.flow import always
+from jaxmigrate.flow import postdominance
 from jaxmigrate.flow.axes import last_name
 from jaxmigrate.flow.axis_values import axis_names
-from jaxmigrate.flow.leads import MAPS
+from jaxmigrate.flow.map_prefilter import MAPS
 from jaxmigrate.flow.variance import decorators, disguised, reflection
 from jaxmigrate.flow.variance.callbacks import PURE_CALLBACK, is_pure_callback
-from jaxmigrate.flow.variance.changing import Changes, changes_of, passed_on
 from jaxmigrate.flow.variance.implicit import keeps_elsewhere
-from jaxmigrate.flow.variance.loaded import Loaded, aliases
-from jaxmigrate.flow.variance.quiet import is_none, only_logs
+from jaxmigrate.flow.variance.logging_only import is_none, only_logs
+from jaxmigrate.flow.variance.mutation_summary import Changes, changes_of, passed_on
+from jaxmigrate.flow.variance.process_modules import Loaded, aliases
 from jaxmigrate.program.collectives import AXIS_POSITIONS
 from jaxmigrate.program.library import last_names, named, starting
 from jaxmigrate.program.modules import Module
@@ -523,7 +523,7 @@ class Hidden:
         if isinstance(value, External) and value.name in HOST_LIBRARIES:
             return True
         of_library = isinstance(value, External) or (value is UNKNOWN and name not in self._units)
-        return name in HOST_ONLY and of_library and always.runs(node, module)
+        return name in HOST_ONLY and of_library and postdominance.runs(node, module)
 
     def _place(self, mention: _Mention) -> bool:
         """Notes a mention of a function that stores it, or hands it out; says whether that name is known."""
@@ -655,7 +655,7 @@ class Hidden:
             if _last(call.func) not in names:
                 continue
             owner = self._owner(module.table.scope_of.get(call), module)
-            if owner.is_host or not always.runs(call, module):
+            if owner.is_host or not postdominance.runs(call, module):
                 continue
             value = self.resolver.value(call.func, module)
             unit = self._of_node.get(value.node) if isinstance(value, Function) else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-from jaxmigrate.migrate.neighbours.desk import Desk
+from jaxmigrate.migrate.api_updates.rewrite_context import Desk
 from jaxmigrate.program.operations import Code, DropArgument, NameArgument, SetKeyword, code
 
 

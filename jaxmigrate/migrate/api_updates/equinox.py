@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import ast
 
-from jaxmigrate.migrate.neighbours.calls import is_open
-from jaxmigrate.migrate.neighbours.desk import Desk
-from jaxmigrate.migrate.neighbours.pjits import call_of
-from jaxmigrate.migrate.neighbours.texts import Texts
+from jaxmigrate.migrate.api_updates.calls import is_open
+from jaxmigrate.migrate.api_updates.pjits import call_of
+from jaxmigrate.migrate.api_updates.rewrite_context import Desk
+from jaxmigrate.migrate.api_updates.texts import Texts
 from jaxmigrate.program.old_uses import OldReference
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.sites import denotes, is_decorator

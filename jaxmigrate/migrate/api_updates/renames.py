@@ -6,7 +6,7 @@ import ast
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
 
-from jaxmigrate.migrate.neighbours.desk import Desk
+from jaxmigrate.migrate.api_updates.rewrite_context import Desk
 from jaxmigrate.program.old_names import row_of
 from jaxmigrate.program.old_uses import OldImport, OldReference
 from jaxmigrate.program.operations import Import

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 
-from jaxmigrate.migrate.neighbours.calls import drop_name, is_open, name_positions, ordered, rename_keyword
-from jaxmigrate.migrate.neighbours.desk import Desk
-from jaxmigrate.migrate.neighbours.texts import Texts
+from jaxmigrate.migrate.api_updates.calls import drop_name, is_open, name_positions, ordered, rename_keyword
+from jaxmigrate.migrate.api_updates.rewrite_context import Desk
+from jaxmigrate.migrate.api_updates.texts import Texts
 from jaxmigrate.program.old_uses import OldReference
 from jaxmigrate.program.resolve import PARTIALS, Resolver
 from jaxmigrate.program.sites import denotes

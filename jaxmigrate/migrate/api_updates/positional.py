@@ -11,9 +11,8 @@ import ast
 from collections.abc import Iterator
 from typing import NamedTuple, TypeAlias
 
-from jaxmigrate.migrate.neighbours.arrays import called
-from jaxmigrate.migrate.neighbours.desk import Desk
-from jaxmigrate.migrate.neighbours.device_arrays import (
+from jaxmigrate.migrate.api_updates.arrays import called
+from jaxmigrate.migrate.api_updates.device_arrays import (
     Layout,
     layout_of,
     names_of,
@@ -22,7 +21,8 @@ from jaxmigrate.migrate.neighbours.device_arrays import (
     spec_of,
     transposed,
 )
-from jaxmigrate.migrate.neighbours.texts import Texts
+from jaxmigrate.migrate.api_updates.rewrite_context import Desk
+from jaxmigrate.migrate.api_updates.texts import Texts
 from jaxmigrate.program.modules import Module, import_name
 from jaxmigrate.program.old_uses import OldReference
 from jaxmigrate.program.operations import Code, Replace, code
