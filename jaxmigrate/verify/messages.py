@@ -154,4 +154,4 @@ def tail(text: str, lines: int = 40, characters: int = 4000) -> str:
     crash = text.rfind("Fatal Python error: ")
     if crash >= 0:
         return "\n".join(text[crash:].splitlines()[:lines])[:characters]
-    return "\n".join(of_the_project(text)[-characters:].splitlines()[-lines:])
+    return "\n".join(text[-characters:].splitlines()[-lines:])

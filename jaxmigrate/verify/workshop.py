@@ -25,7 +25,7 @@ from jaxmigrate.verify import environment as env
 from jaxmigrate.verify.gpus import FLAGS
 from jaxmigrate.verify.guard import PREFIX, Guard, guarded, remove, sweep
 from jaxmigrate.verify.keep import Wanted
-from jaxmigrate.verify.messages import describe_run, tail
+from jaxmigrate.verify.messages import describe_run, of_the_project, tail
 from jaxmigrate.verify.model import CPU, GPU, ORIGINAL, Progress, RunSummary, SiteInfo, VerifyRequest, run_name
 from jaxmigrate.verify.process import IdleWatch, Outcome, Streams, run_child
 from jaxmigrate.verify.recording import Recording
@@ -252,7 +252,7 @@ def summarise(
         in_flight=tuple(call.in_flight() for _, call in recording.in_flight()),
         last_call=last.in_flight() if last is not None else None,
         stdout_tail=tail(stdout),
-        stderr_tail=tail(stderr),
+        stderr_tail=tail(of_the_project(stderr)),
         stack=tail(recording.stack()) if outcome.kind == "timeout" else "",
     )
 
