@@ -42,13 +42,21 @@ def _candidates(module: Module) -> Iterator[ast.AST]:
 def _is_part(node: ast.AST) -> bool:
     """Whether an expression is a part of a list of devices, or of their number."""
     match node:
-        case ast.Subscript(value=ast.Call(func=func), slice=ast.Slice()):
-            return last_name(func) in LISTED
+        case ast.Subscript(value=ast.Call() as held, slice=ast.Slice()):
+            return _is_list(held)
         case ast.BinOp(left=left, op=ast.FloorDiv() | ast.Div() | ast.RShift(), right=ast.Constant()):
             return _is_count(left)
         case ast.Call(func=ast.Name(id="min"), args=args):
             return any(map(_is_count, args))
     return False
+
+
+def _is_list(call: ast.Call) -> bool:
+    """Whether a call gives the devices, or a copy of the list of them."""
+    match call:
+        case ast.Call(func=ast.Name(id="list" | "tuple" | "sorted"), args=[ast.Call() as inner, *_]):
+            return _is_list(inner)
+    return last_name(call.func) in LISTED
 
 
 def _is_count(node: ast.AST | None) -> bool:
