@@ -11,6 +11,7 @@ import pytest
 
 from jaxmigrate.cli import main
 from jaxmigrate.commands.assumptions import with_declarations
+from jaxmigrate.migrate.project import plan_sources
 
 TRAINER = """\
 import jax
@@ -182,6 +183,77 @@ def test_likely_reads(fix: Any, capsys: pytest.CaptureFixture[str]) -> None:
     out = capsys.readouterr().out
     assert "assumed: `wandb.log` only reads its argument (train.py:21)" in out
     assert out.splitlines()[-1].endswith("; not proven: rests on 1 assumption")
+
+
+def test_likely_reads_of_methods_that_no_class_has(fix: Any) -> None:
+    words = {"USE": "boards[0].show(params)", "def main():": "def main(boards=()):"}
+    assert grades(fix(**words))["params"] == "stacked"
+    report = fix("--layout", "likely", **words)
+    assert grades(report)["params"] == "replicated likely"
+    assert report["assumptions"][0]["says"] == "`boards[0].show` only reads its argument"
+    own = HELPERS + "\n\nclass Board:\n    def show(self, tree):\n        KEPT.append(tree[1])\n"
+    assert grades(fix("--layout", "likely", helpers=own, **words))["params"] == "stacked"
+    keeps = {**words, "USE": "boards[0].put(params)"}
+    assert grades(fix("--layout", "likely", **keeps))["params"] == "stacked"
+
+
+def test_likely_equal_of_libraries(fix: Any) -> None:
+    words = {
+        "return params - ": "return clipping.clip(params, 3.0) - ",
+        "import wandb": "import clipping\nimport wandb",
+    }
+    assert grades(fix(**words))["params"] == "stacked"
+    report = fix("--layout", "likely", **words)
+    assert grades(report)["params"] == "replicated likely"
+    assert report["assumptions"][0]["says"] == "`clipping.clip` gives the same on every device"
+    drawn = {
+        "return params - ": "return params * hk.next_rng_key() - ",
+        "import wandb": "import haiku as hk\nimport wandb",
+    }
+    assert grades(fix("--layout", "likely", **drawn))["params"] == "stacked"
+
+
+FIELDS = """\
+import jax
+import jax.numpy as jnp
+import numpy as np
+import clipping
+import flax
+from flax import jax_utils
+from flax.training.common_utils import shard
+
+
+@flax.struct.dataclass
+class State:
+    params: jax.Array
+    seen: jax.Array
+
+
+def step(state, batch):
+    grads = jax.lax.pmean(jax.grad(lambda p: jnp.mean(batch @ p))(state.params), "batch")
+    return state.replace(params=state.params - clipping.clip(grads), seen=jnp.mean(batch)), jnp.mean(batch)
+
+
+def main():
+    p_step = jax.pmap(step, axis_name="batch")
+    params = jax_utils.replicate(State(np.ones((3,), np.float32), np.zeros(())))
+    for i in range(3):
+        params, loss = p_step(params, shard(np.ones((16, 3), np.float32)))
+    print(jax_utils.unreplicate(params))
+
+
+main()
+"""
+
+
+def test_likely_judges_each_field() -> None:
+    sources = [("main.py", Path("/project/main.py"), FIELDS)]
+    for layout, expected in (("auto", "stacked"), ("likely", "replicated")):
+        found, _ = plan_sources(sources, layout=layout, marks=False)
+        (site,) = found.sites
+        arguments = {one.name: one.layout for one in site.arguments}
+        assert arguments["state"] == expected, layout
+    assert arguments["state.seen"] == "stacked"
 
 
 def test_likely_replaced(fix: Any) -> None:
