@@ -51,22 +51,26 @@ def _is_part(node: ast.AST) -> bool:
     return False
 
 
-def _is_list(call: ast.Call) -> bool:
+def _is_list(node: ast.AST | None) -> bool:
     """Whether a call gives the devices, or a copy of the list of them."""
-    match call:
+    match node:
         case ast.Call(func=ast.Name(id="list" | "tuple" | "sorted"), args=[ast.Call() as inner, *_]):
             return _is_list(inner)
-    return last_name(call.func) in LISTED
+        case ast.Call(func=func):
+            return last_name(func) in LISTED
+    return False
 
 
-def _is_count(node: ast.AST | None) -> bool:
-    if not isinstance(node, ast.Call):
-        return False
-    name = last_name(node.func)
-    of_list = name == "len" and len(node.args) == 1 and isinstance(node.args[0], ast.Call)
-    if of_list and isinstance(node.args[0], ast.Call):
-        return last_name(node.args[0].func) in LISTED
-    return name in COUNTED
+def _is_count(node: ast.AST | None, lists: Collection[str] = ()) -> bool:
+    """Whether an expression is the number of devices; `lists` are names of lists of them all."""
+    match node:
+        case ast.Call(func=ast.Name(id="len"), args=[ast.Name(id=name)]):
+            return name in lists
+        case ast.Call(func=ast.Name(id="len"), args=[counted]):
+            return _is_list(counted)
+        case ast.Call(func=func):
+            return last_name(func) in COUNTED
+    return False
 
 
 def _scopes(module: Module) -> Iterator[Scope]:
@@ -75,8 +79,9 @@ def _scopes(module: Module) -> Iterator[Scope]:
 
 def _changes_count(scope: Scope) -> bool:
     """Whether a name stands for the number of devices and for something else, or is divided."""
+    lists = {name for name, found in scope.bindings.items() if found and all(_is_list(b.value) for b in found)}
     counts = {name for name, found in scope.bindings.items() if any(_is_count(b.value) for b in found)}
-    if any(not _is_count(b.value) for name in counts for b in scope.bindings[name]):
+    if any(not _is_count(b.value, lists) for name in counts for b in scope.bindings[name]):
         return True
     if not counts:
         return False

@@ -23,6 +23,8 @@ from jaxmigrate.migrate.sharing import NAMES as SHARED_NAMES
 from jaxmigrate.migrate.sharing import Shared
 from jaxmigrate.migrate.specs import Specs, named
 from jaxmigrate.migrate.stable_names import StableNames
+from jaxmigrate.migrate.style import style_of
+from jaxmigrate.migrate.wrappers import wrapper
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.operations import (
     Before,
@@ -176,6 +178,8 @@ class MapWriter:
         Empty where it needs none; None where only the map that chooses its mesh at each call does it.
         """
         if not (self.processes and any(self._is_local(a) or a.local_fields for a in plan.everything)):
+            return ""
+        if plan.own_devices:
             return ""
         is_open = any(a.local_fields and a.is_open for a in plan.everything)
         if (plan.devices is not None and not plan.mesh) or is_open:
@@ -402,7 +406,8 @@ class MapWriter:
         """A map whose mesh has a name above its statement: of given devices, in programs of several processes."""
         place = self.places.above(plan)
         above = place is not None and self.places.is_value(plan, place) and not self.places.is_deferred(plan)
-        return replace(plan, mesh="mesh") if plan.devices is not None and self.processes and above else plan
+        given = plan.devices is not None and self.processes and not plan.own_devices
+        return replace(plan, mesh="mesh") if given and above else plan
 
     @staticmethod
     def _asks(plan: MapPlan) -> bool:
@@ -431,9 +436,28 @@ class MapWriter:
             if is_said
         )
 
-    def _direct(self, plan: MapPlan, mapped: ast.expr, *, wrapped: bool) -> None:
+    def _own_wrapper(self, plan: MapPlan, mapped: str | ast.expr) -> tuple[str, Code] | None:
+        """A function beside the map around what it maps, with its name; None where per_device is to do the same."""
+        style, words = style_of(self.module), Words(self.names.of("jax"), self.names.of("jax.numpy"))
+        statement = self.module.table.statement_of(plan.site.node)
+        column = statement.col_offset if statement is not None else 0
+        stable = isinstance(mapped, str) or self.stable.is_stable(plan, [mapped])
+        room = style.width - column - len(style.indent)
+        made = wrapper(plan, mapped, words, room) if stable else None
+        plain = not self._wrapper_specs(plan, "")
+        if not self.shared.wraps_beside(plan.site.node, plain=plain, can=made is not None) or made is None:
+            return None
+        name = self._name_above(plan, f"{self.places.stem(plan)}_per_device")
+        text, parts = made
+        return name, code(text, name=name, **parts)
+
+    def _direct(self, plan: MapPlan, mapped: str | ast.expr, *, wrapped: bool) -> None:
         """`jax.jit(jax.shard_map(...))` in place; what is said more than once is said above the statement."""
         place = self.places.above(plan)
+        if wrapped and place is not None and (own := self._own_wrapper(plan, mapped)) is not None:
+            self.operations.append(Before(place, own[1]))
+            self._direct(replace(plan, by_name=()), own[0], wrapped=False)
+            return
         said, specs = self._named_specs(plan, wrapped=wrapped, local=True) if place is not None else ({}, "")
         above = [f"{name} = {text}" for name, text in said.items()]
         parts: dict[str, str | Part] = {}
@@ -526,6 +550,11 @@ class MapWriter:
         self, plan: MapPlan, mapped: str | ast.expr, name: str, *, wrapped: bool, bound: ast.expr | None = None
     ) -> Code:
         """A function with a name that maps what is mapped each time that it is traced; `bound` gets its name first."""
+        if wrapped and (own := self._own_wrapper(plan, mapped)) is not None:
+            first = "" if bound is None else f"{mapped} = $bound\n"
+            inner = self._definition(replace(plan, by_name=()), own[0], name, wrapped=False)
+            every = {**own[1].parts, **inner.parts}
+            return Code(f"{first}{own[1].text}\n{inner.text}", every if bound is None else {**every, "bound": bound})
         names = plan.names
         signature = given = ", ".join(names) if names is not None else "*args"
         open_fields = self._field_specs(plan)

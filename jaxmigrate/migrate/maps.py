@@ -12,8 +12,8 @@ from jaxmigrate.migrate.one_device import calls_of, hides_arguments
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.scopes import all_parameters
-from jaxmigrate.program.sites import MappedSite, listed, literal_of, mapped_function
-from jaxmigrate.program.values import Argument, Constant, External, Parameter
+from jaxmigrate.program.sites import MappedSite, listed, literal_of, mapped_function, mapped_values
+from jaxmigrate.program.values import Application, Argument, Constant, External, Function, Parameter, Partial, Value
 
 UNUSUAL = ("axis_size", "backend")  # what only a mesh that is chosen at each call can say
 ALIKE = 3  # outputs of one spec that are easier to read as one
@@ -90,6 +90,7 @@ class MapPlan:
     given_by_keyword: bool = False
     axis_source: str = ""  # what the axis is called in the module of the alias that the site goes by
     mesh: str = ""  # what the mesh of the devices that pmap is given is called above the statement of a site
+    own_devices: bool = False  # each process maps its rows over devices of its own
 
     @property
     def everything(self) -> tuple[Array, ...]:
@@ -100,6 +101,11 @@ class MapPlan:
     def drops(self) -> bool:
         """Whether the body sees less axes than the blocks have, or gives less."""
         return any(array.drops or array.fields for array in self.everything)
+
+    @property
+    def takes_rows(self) -> bool:
+        """Whether all arguments and all outputs have a row for each device."""
+        return all(array.drops or array.static for array in self.everything)
 
     @property
     def plain(self) -> bool:
@@ -456,14 +462,41 @@ def _devices(site: MappedSite, resolver: Resolver) -> ast.expr | bool | None:
 
 def _required_names(site: MappedSite, resolver: Resolver) -> tuple[str, ...] | None:
     """The parameters of a mapped function that every call has to give; None where some may be left out."""
-    value, bound = mapped_function(site, resolver)
+    value, names, bound = _passed(site, resolver)
     if value is None:
         return None
-    arguments, names = value.node.args, value.passed_names()
+    arguments = value.node.args
     if arguments.defaults or arguments.vararg or arguments.kwarg or arguments.kwonlyargs or arguments.posonlyargs:
         return None
     free = [name for name in names if name not in bound]
     return tuple(free) if free and free == names[: len(free)] else None
+
+
+def _passed(site: MappedSite, resolver: Resolver) -> tuple[Function | None, list[str], frozenset[str]]:
+    """The function that a site maps, what calls may give it by position, and what a partial binds by keyword."""
+    value, bound = mapped_function(site, resolver)
+    if value is not None:
+        return value, value.passed_names(), bound
+    found = mapped_values(site, resolver)
+    partial = found[0] if len(found) == 1 else None
+    callee = _under_jit(partial.callee) if isinstance(partial, Partial) else None
+    if not isinstance(partial, Partial) or not isinstance(callee, Function):
+        return None, [], bound
+    given = [argument.keyword for argument in partial.arguments]
+    if "*" in given or "**" in given:
+        return None, [], bound
+    keywords = frozenset(one for one in given if one is not None)
+    return callee, callee.passed_names()[len(given) - len(keywords) :], keywords
+
+
+def _under_jit(value: Value) -> Value:
+    """What a compiled function compiles."""
+    while isinstance(value, Application) and value.callee == External("jax.jit"):
+        fun = next((one.value for one in value.arguments if one.keyword is None), None)
+        if fun is None:
+            break
+        value = fun
+    return value
 
 
 def _names_of(
@@ -476,11 +509,10 @@ def _names_of(
     by_keyword: bool = False,
 ) -> tuple[str, ...] | None:
     """The names of the parameters that calls give something for; None where they cannot be told."""
-    value, bound = mapped_function(site, resolver)
+    value, names, bound = _passed(site, resolver)
     if value is None:
         return None
     arguments = value.node.args
-    names = value.passed_names()
     if any(name in bound for name in names):
         names = names[: min(i for i, name in enumerate(names) if name in bound)]
     if keywords:

@@ -33,7 +33,7 @@ NAMES = {  # in the order in which they are written
 HEAD = '"""The mesh of this program, and how its maps use it."""'
 FLAGS = (
     *("any_axis", "keywords", "with_scalars", "with_in_specs", "with_out_specs", "with_mesh", "without_mesh"),
-    *("with_static", "with_axes", "with_replicated", "with_lower"),
+    *("with_static", "with_axes", "with_replicated", "with_lower", "over_all", "per_device"),
 )
 FEW = 2  # maps whose meshes are written out where they stand
 
@@ -46,6 +46,7 @@ class Wanted:
     any_axis: bool = False  # some axis is only known at run time
     meshes: int = 0
     get_mesh: bool = False
+    over_all: bool = False  # some mesh has the devices of all processes
     keywords: bool = False  # host_local is given arguments by keyword
     with_scalars: bool = False  # some arguments of host_local may be numbers, or static
     with_in_specs: bool = False  # some arguments of host_local are no stacked arrays
@@ -56,6 +57,8 @@ class Wanted:
     with_replicated: bool = False  # some outputs of maps under host_local are the same on all devices
     with_static: bool = False  # some arguments of per_device are static
     with_axes: bool = False  # some axis that is dropped is not the first one
+    per_device: bool = False  # some map needs that function
+    beside: set[ast.expr] = field(default_factory=set)  # maps whose functions may have one beside them instead
     weak: set[bool] = field(default_factory=set)  # whether Python's numbers keep their weak dtypes, as in jaxline
     unlike: bool = False  # an array may lie on all devices with unlike copies
     ordered: bool = False
@@ -85,7 +88,7 @@ class Wanted:
 def together_wanted(ones: Sequence[Wanted]) -> Wanted:
     """What several files want of one module; what stands once for the whole program is the same in all."""
     found = replace(ones[0])
-    for name in ("axes", "weak", "users", "all_names"):
+    for name in ("axes", "weak", "users", "all_names", "beside"):
         setattr(found, name, set().union(*(getattr(one, name) for one in ones)))
     for name in FLAGS:
         setattr(found, name, any(getattr(one, name) for one in ones))
@@ -130,11 +133,12 @@ class Shared:
         if not self._final:
             self._wanted.meshes += 1
             self._wanted.users.add(self._module)
-        elif not self.has_get_mesh:
-            return mesh_text(self._names, "$axis", ordered=self._wanted.ordered)
-        if self._final:
-            return f"{self.name('get_mesh')}({'' if self._wanted.one_axis is not None else '$axis'})"
-        return "mesh"
+            self._wanted.over_all |= not plan.own_devices
+            return "mesh"
+        if not self.has_get_mesh:
+            return mesh_text(self._names, "$axis", ordered=self._wanted.ordered, own=plan.own_devices)
+        made = f"{self.name('get_mesh')}({'' if self._wanted.one_axis is not None else '$axis'})"
+        return f"{made}.local_mesh" if plan.own_devices and self._wanted.over_all else made
 
     def note(self, axis: str) -> None:
         """Says that an array is laid out over an axis."""
@@ -192,16 +196,30 @@ class Shared:
         """Whether every call of host_local gives it the mesh."""
         return self._wanted.gives_meshes
 
+    def wraps_beside(self, site: ast.expr, *, plain: bool, can: bool) -> bool:
+        """Whether the function around a mapped one stands beside its map, which it can or not.
+
+        Where all arrays of many maps drop their first axis, which is `plain`, one function does for all of them.
+        """
+        if self._final:
+            return can and not (plain and self._wanted.per_device)
+        if not can:
+            self._wanted.per_device = True
+        elif plain:
+            self._wanted.beside.add(site)
+        return can
+
     def needs_axes(self, *, static: bool) -> None:
         """Says that per_device is told which axes it drops; with `static`, that some arguments have no spec."""
         self._wanted.with_axes = True
         self._wanted.with_static |= static
 
 
-def mesh_text(names: FileNames, axis: str, *, ordered: bool) -> str:
-    """The source of a mesh of all devices."""
+def mesh_text(names: FileNames, axis: str, *, ordered: bool, own: bool = False) -> str:
+    """The source of a mesh of all devices, or of this process's `own`."""
     jax = names.of("jax")
     devices = f"sorted({jax}.devices(), key=lambda d: d.process_index)" if ordered else f"{jax}.devices()"
+    devices = f"{jax}.local_devices()" if own else devices
     return f"{names.of('jax.sharding.Mesh')}({devices}, ({axis},))"
 
 
@@ -209,6 +227,10 @@ def completed(wanted: Wanted) -> None:
     """Decides whether meshes are made by a function: where others use it, or where many maps would say it."""
     several = wanted.meshes > FEW or len(wanted.users) > 1
     wanted.get_mesh = "get_mesh" in with_their_own(wanted.all_names, wanted) or several
+    wanted.per_device |= len(wanted.beside) > FEW
+    if wanted.per_device and wanted.beside:
+        wanted.all_names.add("per_device")
+    wanted.over_all |= bool(wanted.all_names & {"shard", "host_local"})
 
 
 def definitions(kinds: Iterable[str], names: FileNames, wanted: Wanted, called: Mapping[str, str]) -> Iterator[str]:
@@ -235,7 +257,10 @@ def serves(text: str, wanted: Wanted) -> bool:
     kinds = with_their_own({*wanted.all_names, *(("get_mesh",) if wanted.get_mesh else ())}, wanted)
     defined = all(re.search(rf"^def {NAMES[kind]}\(", text, re.MULTILINE) for kind in kinds)
     over = f'("{wanted.one_axis}",)' if wanted.one_axis is not None else "(axis_name,)"
-    return text.startswith(HEAD) and defined and over in text.replace("'", '"') and "map_stacked" not in kinds
+    lies_so = "get_mesh" not in kinds or wanted.over_all != ("return Mesh(jax.local_devices()" in text)
+    return (
+        text.startswith(HEAD) and defined and lies_so and over in text.replace("'", '"') and "map_stacked" not in kinds
+    )
 
 
 def sharing_module(path: Path, kinds: Iterable[str], wanted: Wanted, *, combined: bool) -> tuple[str, list[Operation]]:
@@ -260,10 +285,12 @@ def _axis(wanted: Wanted) -> tuple[str, str]:
 def _get_mesh(names: FileNames, wanted: Wanted) -> Iterator[str]:
     axis, parameter = _axis(wanted)
     over = f"along {axis}" if not parameter else "along one axis"
+    own = wanted.processes and not wanted.over_all
+    devices = "The devices of this process" if own else "All devices"
     yield f"@{names.of('functools.cache')}"
     yield f"def get_mesh({parameter}):"
-    yield f'    """All devices {over}. Made when it is first asked for: importing this starts no backend."""'
-    yield f"    return {mesh_text(names, axis, ordered=wanted.ordered)}"
+    yield f'    """{devices} {over}, asked for at the first call."""'
+    yield f"    return {mesh_text(names, axis, ordered=wanted.ordered, own=own)}"
 
 
 def _mesh_of(names: FileNames, wanted: Wanted) -> Iterator[str]:

@@ -55,7 +55,7 @@ from jaxmigrate.program.operations import (
 )
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.sites import MappedSite, axis_of
-from jaxmigrate.program.values import Constant
+from jaxmigrate.program.values import Application, Constant, External, Value
 
 WORD = re.compile(r"\w+")
 DEFAULT_AXES = ("devices", "device", "mapped_axis")
@@ -167,6 +167,9 @@ class ProjectWriter:
     def _places(self) -> dict[Module, Location]:
         """Where each file finds what it shares with others; files of one place want it together from now on."""
         every = together_wanted(list(self.wanted.values()))
+        for one in self.wanted.values():
+            if every.per_device and one.beside:
+                one.all_names.add("per_device")
         users = [m for m, one in self.wanted.items() if one.all_names or (one.users and every.get_mesh)]
         places = locations(sorted(users, key=lambda m: m.path), [*self.wanted], self.project, self._serves)
         groups: dict[Path, list[Module]] = {}
@@ -322,8 +325,28 @@ class ProjectWriter:
             if plan is not None and (alone := self._alone_of(site)) != []:
                 own_mesh = plan.by_rows or plan.devices is not None or not plan.axis_name
                 plan = None if alone is None or own_mesh else plan
+            elif plan is not None and self._has_own_devices(plan):
+                plan = replace(plan, own_devices=True)
             self._plans[site.node] = plan
         return self._plans[site.node]
+
+    def _has_own_devices(self, plan: MapPlan) -> bool:
+        """Whether each process can map its rows over devices of its own, which is what pmap does then.
+
+        So it is where it is given these, or where its axis has no name: no collective can ask for those of others. What
+        has no rows may come from a map over all processes, where some give such.
+        """
+        if not self.around.processes or plan.choice is not None or plan.by_rows:
+            return False
+        if plan.devices is not None:
+            argument = plan.site.keyword("devices")
+            return argument is not None and all(map(_is_local, self.resolver.argument_values(argument)))
+        return axis_of(plan.site, self.resolver) is None and (plan.takes_rows or not self._has_shared())
+
+    def _has_shared(self) -> bool:
+        """Whether some array may lie on all devices of the program as one."""
+        choices = self.chosen.layouts.sites.values() if self.chosen is not None else ()
+        return self.program.own or any(choice.is_global for choice in choices)
 
     def _mapped_as(self, site: MappedSite) -> MapPlan | None:
         choice = self._choice(site)
@@ -478,6 +501,11 @@ class ProjectWriter:
             work.operations.append(Replace(decision.reference.node, code(found.nested)))
             work.operations.append(Replace(one.call, code("$f", f=one.function)))
             work.operations.append(Replace(one.outer_axis, code("($itself, $inner)", inner=one.inner_axis)))
+
+
+def _is_local(value: Value) -> bool:
+    """Whether a value is the list of this process's devices."""
+    return isinstance(value, Application) and value.callee == External("jax.local_devices")
 
 
 def _node(operation: Operation) -> ast.AST | None:

@@ -183,6 +183,40 @@ if __name__ == "__main__":
     main()
 """
 
+UNNAMED = """
+import sys
+import jax
+jax.distributed.initialize(sys.argv[1], 2, int(sys.argv[2]))
+import json
+import numpy as np
+from jax import lax
+
+split = jax.pmap(lambda key: tuple(jax.random.split(key)))
+
+
+@jax.pmap
+def noise(key, x):
+    return x + jax.random.normal(key, x.shape)
+
+
+def main():
+    rank, n = jax.process_index(), jax.local_device_count()
+    devices = jax.local_devices()
+    scale = jax.pmap(lambda x, y: x * y, in_axes=(None, 0))
+    total = jax.pmap(lambda x: lax.psum(x, "i"), axis_name="i", devices=devices)
+    keys, more = split(jax.random.split(jax.random.PRNGKey(rank), n))
+    x = noise(keys, np.arange(n * 3, dtype=np.float32).reshape(n, 3) + rank)
+    found = [x, scale(2.0 + rank, x), more, total(x)]EVERY
+    print("RESULT", json.dumps([np.asarray(one).tolist() for one in found]))
+
+
+if __name__ == "__main__":
+    main()
+"""
+EVERY = """
+    every = jax.pmap(lambda x: lax.psum(x, "i"), axis_name="i")
+    found.append(every(x))"""
+
 
 def run(text: str, folder: Path) -> list[str]:
     """The results that both processes print, in the order of their ranks."""
@@ -254,6 +288,16 @@ def test_a_map_over_the_devices_of_one_process_stays_within_it(tmp_path: Path) -
     assert found == run(GIVEN_DEVICES, tmp_path)
     own, everywhere, _ = json.loads(found[0].removeprefix("RESULT"))
     assert own != everywhere
+
+
+@pytest.mark.parametrize(("more", "mesh"), [("", "Mesh(jax.local_devices(), (AXIS,))"), (EVERY, "get_mesh().local_mesh")])
+def test_what_has_no_axis_name_is_mapped_over_the_devices_of_each_process(more: str, mesh: str, tmp_path: Path) -> None:
+    before = UNNAMED.replace("EVERY", more)
+    after = fix_files({"program.py": before})["program.py"]
+    assert after.count("jax.shard_map(") == (5 if more else 4)
+    assert mesh.replace("AXIS", '"i"') in after
+    assert after.count("host_local(") == (2 if more else 0)
+    assert run(after, tmp_path) == run(before, tmp_path)
 
 
 VARIED = ("in_axes", "out_axes", "static", "call")
