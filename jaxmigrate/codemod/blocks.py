@@ -11,7 +11,8 @@ import libcst as cst
 
 from jaxmigrate.codemod.binding import in_brackets
 from jaxmigrate.codemod.body import Body, Statement
-from jaxmigrate.codemod.layout import comments_in, fits, fitted, lost_comments, separators, source
+from jaxmigrate.codemod.heads import fitted_head, renamed
+from jaxmigrate.codemod.layout import comments_in, fits, fitted, lost_comments, source
 from jaxmigrate.codemod.rewriting import Rewriting
 from jaxmigrate.program.operations import (
     After,
@@ -333,10 +334,8 @@ def _enclosed(
         lines_after_decorators=updated.lines_after_decorators,
     )
     blanks = 2 if not indent else 1
-    inner = updated.with_changes(
-        decorators=below, leading_lines=[EMPTY] * blanks, lines_after_decorators=(), name=cst.Name(operation.name)
-    )
-    return outer, inner
+    inner = renamed(command, updated, operation.name, indent)
+    return outer, inner.with_changes(decorators=below, leading_lines=[EMPTY] * blanks, lines_after_decorators=())
 
 
 def built(command: Rewriting, code: Code, indent: str) -> Made:
@@ -353,25 +352,8 @@ def _fitted_statement(command: Rewriting, statement: cst.BaseStatement, indent: 
         lines = [_fitted_statement(command, s, inner) for s in body.body]
         statement = statement.with_changes(body=body.with_changes(body=lines))
     if isinstance(statement, cst.FunctionDef):
-        return _fitted_head(command, statement, indent)
+        return fitted_head(command, statement, indent)
     return statement
-
-
-def _fitted_head(command: Rewriting, function: cst.FunctionDef, indent: str) -> cst.FunctionDef:
-    """A function whose parameters stand on a line of their own where its head is too long."""
-    head = source(function.with_changes(body=cst.SimpleStatementSuite([cst.Pass()]), decorators=(), leading_lines=()))
-    if len(indent) + len(head.strip()) - len(" pass") <= command.style.width:
-        return function
-    params = function.params.params
-    if not params or function.params.star_kwarg or function.params.kwonly_params:
-        return function
-    inside = command.new_room(indent).inside()
-    texts = [source(p.with_changes(comma=cst.MaybeSentinel.DEFAULT)) for p in params]
-    last = cst.ParenthesizedWhitespace(last_line=cst.SimpleWhitespace(""), indent=True)
-    ends = [*separators(texts, inside), last]
-    params = [p.with_changes(comma=cst.Comma(whitespace_after=end)) for p, end in zip(params, ends, strict=True)]
-    first = cst.ParenthesizedWhitespace(last_line=cst.SimpleWhitespace(inside.line[len(indent) :]), indent=True)
-    return function.with_changes(params=function.params.with_changes(params=params), whitespace_before_params=first)
 
 
 def fitted_small(command: Rewriting, small: cst.BaseSmallStatement, indent: str) -> cst.BaseSmallStatement:

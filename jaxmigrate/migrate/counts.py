@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 
 from jaxmigrate.flow.axes import last_name
 from jaxmigrate.program.modules import Module
@@ -16,6 +16,8 @@ COUNTS = re.compile(
 )
 COUNTED = ("device_count", "local_device_count")
 LISTED = ("devices", "local_devices")
+FILLED = ("ones", "zeros", "full", "empty")
+LITERAL = ("array", "asarray", "stack")
 
 
 def counts_devices(module: Module) -> bool:
@@ -88,3 +90,33 @@ def _changes_count(scope: Scope) -> bool:
     divided = (n for n in ast.walk(scope.node) if isinstance(n, ast.BinOp) and isinstance(n.right, ast.Constant))
     parts = (n for n in divided if isinstance(n.op, ast.FloorDiv | ast.Div | ast.RShift))
     return any(isinstance(n.left, ast.Name) and n.left.id in counts for n in parts)
+
+
+def has_fixed_rows(node: ast.expr, module: Module) -> bool:
+    """Whether an array surely has as many rows as its source says, however many devices there are."""
+    match node:
+        case ast.Name(id=name):
+            scope = module.table.scope_of.get(node)
+            bound = scope.bindings.get(name, []) if scope is not None else []
+            value = bound[0].value if len(bound) == 1 and not bound[0].path else None
+            return value is not None and not isinstance(value, ast.Name) and has_fixed_rows(value, module)
+        case ast.Subscript(slice=ast.Constant(value=None) | ast.Tuple(elts=[ast.Constant(value=None), *_])):
+            return True
+        case ast.Call(func=func, args=[first, *more]):
+            return _is_fixed_call(last_name(func), first, more, module)
+    return False
+
+
+def _is_fixed_call(name: str, first: ast.expr, more: Sequence[ast.expr], module: Module) -> bool:
+    match name, first:
+        case "map" | "tree_map", ast.Lambda(body=body):
+            return has_fixed_rows(body, module)
+        case "expand_dims", _:
+            return bool(more) and isinstance(more[0], ast.Constant) and more[0].value == 0
+        case (("arange" | "ones" | "zeros" | "empty" | "full"), ast.Constant(value=int() | float())):
+            return name != "arange" or not more
+        case _, ast.Tuple(elts=[ast.Constant(value=int()), *_]):
+            return name in FILLED
+        case _, ast.List(elts=elements):
+            return name in LITERAL and not any(isinstance(one, ast.Starred) for one in elements)
+    return False

@@ -12,6 +12,7 @@ from jaxmigrate.migrate.helper import DEFAULT_AXIS, Needs
 from jaxmigrate.migrate.inside import Inside, inside
 from jaxmigrate.migrate.nesting import InPlace, in_place
 from jaxmigrate.migrate.one_device import is_given_one_device, may_give_one_device
+from jaxmigrate.migrate.passed_on import passed_on
 from jaxmigrate.program.library import mentions
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver
@@ -233,7 +234,8 @@ def needs_of(
 def _needs_of_one(decision: Decision, around: Surroundings, resolver: Resolver, changed: Collection[ast.AST]) -> Needs:
     site = decision.sites[0] if decision.sites else None
     if site is None or site.is_open:
-        needs = _open_needs(around)
+        words = passed_on(site, resolver) if site is not None else None
+        needs = _open_needs(around.words if words is None else words)
         alone = needs.in_axes and may_give_one_device(decision.reference, resolver, changed)
         return replace(needs, inner=decision.around, alone=alone)
     given = {a.keyword for a in site.arguments}
@@ -253,18 +255,18 @@ def _needs_of_one(decision: Decision, around: Surroundings, resolver: Resolver, 
     )
 
 
-def _open_needs(around: Surroundings) -> Needs:
-    """Every keyword of pmap that the project passes to anything at all."""
+def _open_needs(words: Collection[str]) -> Needs:
+    """Every keyword of pmap that may come by."""
     return Needs(
         axis_name="optional",
-        in_axes="in_axes" in around.words,
-        list_axes="in_axes" in around.words,
-        out_axes="out_axes" in around.words,
-        static="static_broadcasted_argnums" in around.words,
-        donate="donate_argnums" in around.words,
-        devices="devices" in around.words,
-        backend="backend" in around.words,
-        axis_size="axis_size" in around.words,
+        in_axes="in_axes" in words,
+        list_axes="in_axes" in words,
+        out_axes="out_axes" in words,
+        static="static_broadcasted_argnums" in words,
+        donate="donate_argnums" in words,
+        devices="devices" in words,
+        backend="backend" in words,
+        axis_size="axis_size" in words,
     )
 
 

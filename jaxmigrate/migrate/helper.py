@@ -110,8 +110,7 @@ def _signature(needs: Needs, names: Names) -> list[str]:
 
 def _opening(needs: Needs, names: Names) -> Iterator[str]:
     over = "an axis" if needs.in_axes else "the leading axis"
-    whose = " of all processes" if needs.processes else ""
-    yield f'"""Maps fun over {over} of stacked arrays, one slice per device{whose}."""'
+    yield f'"""Maps fun over {over} of stacked arrays, one slice per device."""'
     yield from names.imports
     if needs.axis_name == "optional":
         yield "if axis_name is None:"

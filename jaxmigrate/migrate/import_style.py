@@ -10,14 +10,33 @@ from typing import Any
 from jaxmigrate.migrate.widths import ini_of, toml_of
 from jaxmigrate.program.modules import Module
 
-DEFAULT = True
+MANY = 3  # imports whose order may be that of isort by chance where there are fewer
 
 
 def combines_as(module: Module) -> bool:
-    """Whether names with an `as` stand in one import with others of their module."""
+    """Whether names with an `as` stand in one import with others of their module, which isort asks to be told of."""
+    said = asked_for(module)
+    return not _is_sorted(module) if said is None else said
+
+
+def asked_for(module: Module) -> bool | None:
+    """What a configuration or the imports of a file say of it; None where they say nothing."""
     said = configured(module.path.parent)
-    shown = _shown(module)
-    return next((one for one in (said, shown) if one is not None), DEFAULT)
+    return _shown(module) if said is None else said
+
+
+def _is_sorted(module: Module) -> bool:
+    """Whether the imports of a file are in the order in which isort puts them by itself."""
+    imports = [s for s in module.tree.body if isinstance(s, ast.Import | ast.ImportFrom)]
+    sections: list[list[tuple[bool, str]]] = []
+    last = -1
+    for one in imports:
+        if not sections or one.lineno > last + 1:
+            sections.append([])
+        last = one.end_lineno or one.lineno
+        name = f"{'.' * one.level}{one.module or ''}" if isinstance(one, ast.ImportFrom) else one.names[0].name
+        sections[-1].append((isinstance(one, ast.ImportFrom), name.lower()))
+    return len(imports) >= MANY and all(section == sorted(section) for section in sections)
 
 
 def _shown(module: Module) -> bool | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 
-from jaxmigrate.migrate.maps import STACKED, MapPlan
+from jaxmigrate.migrate.maps import MapPlan
 from jaxmigrate.program.library import named
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver
@@ -18,7 +18,7 @@ from jaxmigrate.program.values import External, Function
 
 def keeps_leading_axis(plan: MapPlan, resolver: Resolver) -> bool:
     """Whether what a site maps may see its blocks with their mapped axis, where all of them have one."""
-    if not all(array == STACKED for array in plan.everything):
+    if not all(array.drops and array.axis == 0 for array in plan.everything):
         return False
     found = mapped_values(plan.site, resolver)
     value = found[0] if len(found) == 1 else None

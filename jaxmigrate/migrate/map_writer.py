@@ -441,7 +441,9 @@ class MapWriter:
         style, words = style_of(self.module), Words(self.names.of("jax"), self.names.of("jax.numpy"))
         statement = self.module.table.statement_of(plan.site.node)
         column = statement.col_offset if statement is not None else 0
-        stable = isinstance(mapped, str) or self.stable.is_stable(plan, [mapped])
+        called = self.module.table.parents.get(plan.site.node)
+        now = isinstance(called, ast.Call) and called.func is plan.site.node  # what is mapped is evaluated there, too
+        stable = isinstance(mapped, str) or now or self.stable.is_stable(plan, [mapped])
         room = style.width - column - len(style.indent)
         made = wrapper(plan, mapped, words, room) if stable else None
         plain = not self._wrapper_specs(plan, "")
@@ -554,7 +556,7 @@ class MapWriter:
             first = "" if bound is None else f"{mapped} = $bound\n"
             inner = self._definition(replace(plan, by_name=()), own[0], name, wrapped=False)
             every = {**own[1].parts, **inner.parts}
-            return Code(f"{first}{own[1].text}\n{inner.text}", every if bound is None else {**every, "bound": bound})
+            return Code(f"{first}{inner.text}\n\n{own[1].text}", every if bound is None else {**every, "bound": bound})
         names = plan.names
         signature = given = ", ".join(names) if names is not None else "*args"
         open_fields = self._field_specs(plan)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from jaxmigrate.flow.layout.choices import Choice, NamedTuple, SiteChoice
@@ -90,6 +90,7 @@ class MapPlan:
     given_by_keyword: bool = False
     axis_source: str = ""  # what the axis is called in the module of the alias that the site goes by
     mesh: str = ""  # what the mesh of the devices that pmap is given is called above the statement of a site
+    said: tuple[str, ...] = ()  # what a call calls what it gives, where names are not known
     own_devices: bool = False  # each process maps its rows over devices of its own
 
     @property
@@ -272,6 +273,7 @@ def of_site(site: MappedSite, resolver: Resolver, default_axis: str, *, all_devi
         devices=devices,
         by_rows=by_rows,
         names=names,
+        said=_said_by(calls) if names is None else (),
         given_by_keyword=by_keyword,
         by_name=spoken,
         axis_source=_axis_of_alias(site),
@@ -336,6 +338,15 @@ def _near_calls(site: MappedSite, resolver: Resolver) -> list[ast.Call]:
     found = _calls(site, resolver)
     near = [call for call, module in found if module is site.module]
     return near or [call for call, _ in found]
+
+
+def arguments_of(site: MappedSite, resolver: Resolver) -> Iterator[tuple[ast.expr, Module]]:
+    """What calls give a map for the first argument that has rows, as far as its axes are known."""
+    axes = literal_of(site, "in_axes", 0, resolver)
+    first = next((i for i, axis in enumerate(axes) if axis == 0), 0) if isinstance(axes, tuple) else 0
+    for call, module in _calls(site, resolver):
+        if not any(isinstance(one, ast.Starred) for one in call.args):
+            yield from ((one, module) for one in call.args[first : first + 1])
 
 
 def _calls(site: MappedSite, resolver: Resolver) -> list[tuple[ast.Call, Module]]:
@@ -470,6 +481,23 @@ def _required_names(site: MappedSite, resolver: Resolver) -> tuple[str, ...] | N
         return None
     free = [name for name in names if name not in bound]
     return tuple(free) if free and free == names[: len(free)] else None
+
+
+def _said_by(calls: Sequence[ast.Call]) -> tuple[str, ...]:
+    """Names for arguments: those of what the first call gives, if all of that has names."""
+    given = calls[0].args if calls and not calls[0].keywords else []
+    found = [_said_of(one) for one in given]
+    return tuple(found) if len({*found} - {""}) == len(found) else ()
+
+
+def _said_of(node: ast.expr) -> str:
+    """What a value is called: `batch` for `batch`, `self.batch`, `batches[0]` and `shard(batch)`."""
+    match node:
+        case ast.Name(id=name) | ast.Attribute(attr=name):
+            return name
+        case ast.Subscript(value=one) | ast.Call(args=[one, *_]):
+            return _said_of(one)
+    return ""
 
 
 def _passed(site: MappedSite, resolver: Resolver) -> tuple[Function | None, list[str], frozenset[str]]:

@@ -77,12 +77,15 @@ def _name_in(
 
 def _home(module: Module, modules: Sequence[Module], project: Project) -> _Home | None:
     """The folder from which a file can surely import, if anything shows one; a package comes before a script's."""
+    level = max((n.level for n in module.tree.body if isinstance(n, ast.ImportFrom)), default=0)
     own = list(_roots(module, project))
     others = (found for other in modules if other is not module for found in _roots(other, project, module.path))
     for root, first, is_dotted in sorted([*own, *others], key=lambda one: not one[2]):
         if module.path.is_relative_to(root):
-            return _Home(root / first, f"{first}.") if is_dotted else _Home(root, "")
-    level = max((n.level for n in module.tree.body if isinstance(n, ast.ImportFrom)), default=0)
+            if not is_dotted:
+                return _Home(root, "")
+            dots = len(module.path.relative_to(root / first).parts) if level and not own else 0
+            return _Home(root / first, "." * dots or f"{first}.")
     if level:
         return _Home(module.path.parents[level - 1], "." * level)
     if any(_imports_as_part(other, module.path) for other in modules if other is not module):

@@ -286,10 +286,10 @@ def _get_mesh(names: FileNames, wanted: Wanted) -> Iterator[str]:
     axis, parameter = _axis(wanted)
     over = f"along {axis}" if not parameter else "along one axis"
     own = wanted.processes and not wanted.over_all
-    devices = "The devices of this process" if own else "All devices"
+    devices = "This process's devices" if own else "All devices"
     yield f"@{names.of('functools.cache')}"
     yield f"def get_mesh({parameter}):"
-    yield f'    """{devices} {over}, asked for at the first call."""'
+    yield f'    """{devices} {over}; made at the first call."""'
     yield f"    return {mesh_text(names, axis, ordered=wanted.ordered, own=own)}"
 
 
@@ -309,7 +309,7 @@ def _shard(names: FileNames, wanted: Wanted) -> Iterator[str]:
     mesh = "get_mesh()" if wanted.one_axis is not None else "get_mesh(axis_name)"
     parameter = "" if wanted.one_axis is not None else ", axis_name"
     yield f"def shard(tree, spec{parameter}):"
-    yield '    """Lays out this process\'s arrays: its share of what spec splits, all of what is under P()."""'
+    yield '    """Lays out this process\'s share of what spec splits, or all under P()."""'
     sharding = f"{names.of('jax.sharding.NamedSharding')}({mesh}, spec)"
     copied = f"{jnp}.copy(x) if isinstance(x, {jax}.Array) else {numpy}.array(x)"
     if not (wanted.unlike or wanted.weakly):
@@ -338,7 +338,7 @@ def _stack(names: FileNames, wanted: Wanted) -> Iterator[str]:
     spec, sharding = names.of("jax.sharding.PartitionSpec"), names.of("jax.sharding.NamedSharding")
     one = "x.addressable_data(0)" if wanted.processes else "x"
     yield f"def stack(tree{', ' + parameter if parameter else ''}):"
-    yield '    """Gives every array a leading axis with one slice for each device, for code that reads it so."""'
+    yield '    """Gives arrays a leading axis with one slice for each device."""'
     yield f"    mesh = {names.of('jax.sharding.Mesh')}({jax}.local_devices(), ({axis},))"
     yield ""
     yield "    def expand(x):"
@@ -353,7 +353,7 @@ def _stack(names: FileNames, wanted: Wanted) -> Iterator[str]:
 def _prefetch(names: FileNames, wanted: Wanted) -> Iterator[str]:
     del names, wanted
     yield "def prefetch(iterator, size):"
-    yield '    """Takes size elements, whose arrays are on their way to the devices, ahead of their use."""'
+    yield '    """Has size elements on their way to the devices ahead of their use."""'
     yield "    queue = []"
     yield "    for element in iterator:"
     yield "        queue.append(element)"
@@ -369,7 +369,7 @@ def _per_device(names: FileNames, wanted: Wanted) -> Iterator[str]:
     axis = f'"{wanted.one_axis}"' if wanted.one_axis is not None else "None"
     if not wanted.with_axes:
         yield "def per_device(fun):"
-        yield '    """Runs fun on the slice of one device: blocks lose their leading axis, which results get back."""'
+        yield '    """Runs fun on the slices of one device, which have no leading axis."""'
         yield ""
         yield f"    @{wraps}(fun)"
         yield "    def block(*args):"
@@ -377,7 +377,7 @@ def _per_device(names: FileNames, wanted: Wanted) -> Iterator[str]:
         yield f"        return {jax}.tree.map(lambda x: {jnp}.expand_dims(x, 0), out)"
     else:
         yield f"def per_device(fun, in_specs={spec}({axis}), out_specs={spec}({axis})):"
-        yield '    """Runs fun on the slice of one device: blocks lose the split axis, which results get back."""'
+        yield '    """Runs fun on the slices of one device, which have no split axis."""'
         yield ""
         partial, leaf = names.of("functools.partial"), ", is_leaf=lambda s: s is None" if wanted.with_static else ""
         yield "    def each(change, spec, part):"
@@ -410,7 +410,7 @@ def _host_local(names: FileNames, wanted: Wanted) -> Iterator[str]:
     parameters += [f"axis_name={axis}"] if late and several and not given else []
     parameters += ["mesh=None"] if wanted.with_mesh and not given else []
     yield f"def host_local({', '.join(parameters)}):"
-    yield '    """Gives mapped the rows of this process and takes its rows of the results, where there are several."""'
+    yield '    """Maps the rows of this process, where there are several processes."""'
     if given:
         yield "    if not mesh.is_multi_process:"
         yield "        return mapped"

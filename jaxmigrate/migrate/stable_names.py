@@ -42,14 +42,14 @@ class StableNames:
         )  # a lambda reads its own when it is called
 
     def _is_known(self, node: ast.Attribute) -> bool:
-        """Whether an attribute is a method of the program, or a function of a module."""
+        """Whether an attribute is a method of the program, a function of a module, or one that no code ever sets."""
         value = self.resolver.value(node, self.module)
         if isinstance(value, Function | External):
             return True
-        owner = node.value  # an object of the module, of which no code sets an attribute of that name
-        root = self.module.table.root
-        at_top = isinstance(owner, ast.Name) and len(root.bindings.get(owner.id, ())) == 1
-        return at_top and not _set_attributes(self.resolver).get(node.attr)
+        owner: ast.expr = node
+        while isinstance(owner, ast.Attribute):
+            owner = owner.value
+        return isinstance(owner, ast.Name) and not _set_attributes(self.resolver).get(node.attr)
 
     def _is_set(self, read: ast.Attribute, site: ast.expr) -> bool:
         """Whether some code sets an attribute other than once before a site, in the same function."""

@@ -40,6 +40,8 @@ def _parameters(plan: MapPlan, mapped: str | ast.expr) -> tuple[str, ...] | None
         names = tuple(p.arg for p in (*given.posonlyargs, *given.args)) if plain and names is None else names
         if not plain or names != tuple(p.arg for p in (*given.posonlyargs, *given.args)):
             return None
+    if names is None and not plan.whole_in and len(plan.said) == len(plan.inputs):
+        names = plan.said
     if names is None:
         starred = plan.whole_in and not isinstance(mapped, ast.Lambda) and not plan.by_name
         return () if starred and plan.inputs[0].axis == 0 and plan.inputs[0].drops else None

@@ -16,14 +16,15 @@ from jaxmigrate.flow.layout.device_lists import changes_devices
 from jaxmigrate.migrate.aliases import Aliased, unused_aliases
 from jaxmigrate.migrate.array_writer import ArrayWriter, Program
 from jaxmigrate.migrate.checkpoint_writer import write_checkpoints
-from jaxmigrate.migrate.counts import counts_devices, may_be_fewer
+from jaxmigrate.migrate.counts import counts_devices, has_fixed_rows, may_be_fewer
 from jaxmigrate.migrate.decide import Decision, Surroundings, merged, needs_of
 from jaxmigrate.migrate.helper import Needs, helper_lines
+from jaxmigrate.migrate.import_style import asked_for
 from jaxmigrate.migrate.imports import plan_imports
 from jaxmigrate.migrate.layouts import Chosen
 from jaxmigrate.migrate.map_places import MapPlaces, runs_as_script
 from jaxmigrate.migrate.map_writer import MapWriter
-from jaxmigrate.migrate.maps import MapPlan, of_choice, of_site
+from jaxmigrate.migrate.maps import MapPlan, arguments_of, of_choice, of_site
 from jaxmigrate.migrate.names import FileNames
 from jaxmigrate.migrate.nested_code import inner_axis_lines, inside_lines, inside_names, nested_lines
 from jaxmigrate.migrate.one_device import Alone, arguments_alone
@@ -194,7 +195,7 @@ class ProjectWriter:
         """The module of what some files share."""
         wanted = self.wanted[users[0]]
         wanted.chosen_needs = functools.reduce(merged, wanted.needs.values()) if wanted.needs else None
-        combined = style_of(users[0]).combine_as
+        combined = next((said for user in users if (said := asked_for(user)) is not None), False)
         return NewFile(*sharing_module(path, kinds, wanted, combined=combined), users)
 
     def _released(self, module: Module) -> dict[str, ast.alias]:
@@ -352,7 +353,8 @@ class ProjectWriter:
         choice = self._choice(site)
         if choice is not None:
             return of_choice(choice, self.resolver, site.module)
-        all_devices = self._counts_devices(site)
+        fixed = (has_fixed_rows(one, module) for one, module in arguments_of(site, self.resolver))
+        all_devices = self._counts_devices(site) and not any(fixed)
         return of_site(site, self.resolver, self.default_axis, all_devices=all_devices)
 
     def _counts_devices(self, site: MappedSite) -> bool:
