@@ -290,7 +290,9 @@ def test_a_map_over_the_devices_of_one_process_stays_within_it(tmp_path: Path) -
     assert own != everywhere
 
 
-@pytest.mark.parametrize(("more", "mesh"), [("", "Mesh(jax.local_devices(), (AXIS,))"), (EVERY, "get_mesh().local_mesh")])
+@pytest.mark.parametrize(
+    ("more", "mesh"), [("", "Mesh(jax.local_devices(), (AXIS,))"), (EVERY, "get_mesh().local_mesh")]
+)
 def test_what_has_no_axis_name_is_mapped_over_the_devices_of_each_process(more: str, mesh: str, tmp_path: Path) -> None:
     before = UNNAMED.replace("EVERY", more)
     after = fix_files({"program.py": before})["program.py"]
