@@ -27,7 +27,7 @@ from jaxmigrate.program.observed import FIRST_ARGUMENT, RECEIVER, Fact, Making, 
 from jaxmigrate.terminal import note, plural
 from jaxmigrate.verify.model import Evidence, SiteEvidence, Verdict
 from jaxmigrate.verify.observing import Seen, Slices, steps_of
-from jaxmigrate.verify.recording import Given
+from jaxmigrate.verify.recording import MAPPED, Given
 from jaxmigrate.verify.run import Originals
 
 MOST_RUNS = 5
@@ -166,6 +166,8 @@ def _made(seen: Seen, known: Arguments, paths: Mapping[str, object]) -> list[tup
         spot = _spot(mark, paths)
         keys = [key for key in known if any(one.is_through(mark) for one in seen.given.get(key, ()))]
         making = _making(does, mark, [(known[key], seen.given[key]) for key in keys]) if keys else None
+        if making is not None and making.of and _maps(mark, seen):
+            making = Making(making.way, making.calls)  # without the call, the program would map less often
         if spot is not None and making is not None:
             found.append((spot, making))
     return found
@@ -175,6 +177,12 @@ def _is_told_better(mark: str, seen: Seen) -> bool:
     """Whether other calls that the same arrays came through show what they are made of."""
     ways = [way for origins in seen.given.values() for one in origins for way in one.ways if mark in way]
     return all(any(BETWEEN in seen.does.get(one, "") for one in way) for way in ways)
+
+
+def _maps(mark: str, seen: Seen) -> bool:
+    """Whether what a call gives comes through a mapped function that it calls."""
+    ways = [way for origins in seen.given.values() for one in origins for way in one.ways if mark in way]
+    return any(one.startswith(MAPPED) for way in ways for one in way[: way.index(mark)])
 
 
 def _making(does: str, mark: str, uses: Sequence[tuple[Slices, Collection[Given]]]) -> Making | None:

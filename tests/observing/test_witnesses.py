@@ -135,6 +135,10 @@ class TestWhatARunShows:
         [spot] = seen(EQUAL, does, (MAKER, helper)).made
         assert spot[1] == 4
 
+    def test_a_call_that_maps_stays(self) -> None:
+        does = {MAKER: "replicates\t~train.py:3:9-3:19"}
+        assert seen(EQUAL, does, ("@train.py:7:1", MAKER)).made == {SPOT: Making("replicate", 3)}
+
     def test_results_that_come_back_are_no_batch_and_enter_nowhere(self) -> None:
         assert not seen(ROWS, {}, (STEP,), cut=True)
         assert not seen(EQUAL, {}, (STEP,))

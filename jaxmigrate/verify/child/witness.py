@@ -7,6 +7,7 @@ array alive for longer than the call that it is given to, or raises.
 
 from __future__ import annotations
 
+import hashlib
 import sys
 import threading
 import weakref
@@ -22,10 +23,12 @@ NO_CALL, GIVEN = "~", "+"  # what the marks begin with of what calls are given, 
 MAPPED = "@"
 _MOST_LEAVES = 4096
 _FORGET_AT = 1 << 16
+_MOST_CUT = 4096
 _local = threading.local()
 _sources: dict[int, tuple[Any, list[str]]] = {}
 _said: dict[str, str] = {}
 _given: set[tuple[Any, ...]] = set()
+_cut: dict[tuple[Any, ...], None] = {}  # the latest last
 
 
 def host(mark: str, value: Any) -> Any:
@@ -52,7 +55,9 @@ def _note(name: str, *operands: str, value: Any) -> None:
     arrays = [leaf for leaf in leaves if _is_array(leaf)]
     fresh = [leaf for leaf in arrays if _add_source(leaf, name)]
     if fresh:
-        _say(name, _does(leaves, operands, given) if len(fresh) == len(leaves) else "")
+        does = _does(leaves, operands, given) if len(fresh) == len(leaves) else ""
+        _say(name, does)
+        _remember([leaf for leaf in fresh if does.startswith("splits") or _is_cut(leaf)])
 
 
 def _seen() -> dict[str, list[Any]]:
@@ -196,11 +201,30 @@ def _say_given(site: str, number: int, argument: Any) -> None:
 
     leaves = [leaf for leaf in jax.tree_util.tree_leaves(argument) if _is_array(leaf)]
     sources = sorted({tuple(_sources_of(leaf)) for leaf in leaves})
-    cut = bool(leaves) and all(map(_is_cut, leaves))
+    cut = bool(leaves) and all(_is_cut(leaf) or _was_cut(leaf) for leaf in leaves)
     key = (site, number, tuple(sources), cut)
     if key not in _given:
         _given.add(key)
         log.current().write({"k": "given", "site": site, "argument": number, "from": sources, "cut": cut})
+
+
+def _remember(cut: list[Any]) -> None:
+    """Keep what parts of batches look like: whoever copies them to the devices makes other arrays."""
+    for leaf in cut:
+        _cut[_look(leaf)] = None
+    while len(_cut) > _MOST_CUT:
+        _cut.pop(next(iter(_cut)))
+
+
+def _was_cut(leaf: Any) -> bool:
+    return bool(_cut) and len(leaf.shape) >= 2 and _look(leaf) in _cut
+
+
+def _look(leaf: Any) -> tuple[Any, ...]:
+    """What arrays with the same numbers have in common, wherever they lie."""
+    array = _plain(leaf)
+    array = array.astype(NARROW.get(str(array.dtype), array.dtype))
+    return array.shape, str(array.dtype), hashlib.blake2b(array.tobytes(), digest_size=16).digest()
 
 
 def _is_cut(leaf: Any) -> bool:
@@ -210,4 +234,9 @@ def _is_cut(leaf: Any) -> bool:
     base = getattr(leaf, "base", None)
     if not isinstance(leaf, np.ndarray) or not isinstance(base, np.ndarray) or not leaf.flags.c_contiguous:
         return False
-    return leaf.ndim >= 2 and base.ndim == leaf.ndim - 1 and base.shape[1:] == leaf.shape[2:]
+    return (
+        leaf.ndim >= 2
+        and leaf.shape[0] == log.CONFIG["devices"]
+        and base.ndim == leaf.ndim - 1
+        and base.shape[1:] == leaf.shape[2:]
+    )
