@@ -41,7 +41,7 @@ def made(lines: Lines, given: Any, result: Any) -> str:
     """What is said of a call that is given something and gives something."""
     witness.host("~operand", given)
     assert witness.host("call\t~operand", result) is result
-    return next(line["does"] for line in reversed(lines.written) if line["k"] == "host")
+    return next(str(line["does"]) for line in reversed(lines.written) if line["k"] == "host")
 
 
 @pytest.mark.parametrize(
@@ -85,6 +85,6 @@ def test_results_of_maps_are_told_apart(lines: Lines) -> None:
 
 
 def test_what_cannot_be_looked_at_is_handed_on(lines: Lines) -> None:
-    for odd in (object(), None, "text", [], {1: 2, "a": 3}, np.array([object()]), (x for x in ())):
+    for odd in (object(), None, "text", [], {1: 2, "a": 3}, np.array([object()]), iter("ab")):
         assert witness.host("odd", odd) is odd
     assert lines.written == []
