@@ -14,6 +14,10 @@ _DOTTED = re.compile(r"[\"']((?:\w+\.)+\w+)[\"']")
 
 
 _RUNS = re.compile(r"\b(exec|execfile|run_path|spec_from_file_location|SourceFileLoader|load_source)[ \t]*\(")
+_WORDS = (
+    *("import_module", "__import__", "runpy", "resolve_name", "sys.modules"),
+    *("exec", "run_path", "spec_from_file_location", "SourceFileLoader", "load_source"),
+)
 _FILE = re.compile(r"[\"']([^\"'\n]*\.py)[\"']")
 
 
@@ -44,6 +48,8 @@ def loads_anything(text: str) -> bool:
 
 def runs_others(text: str) -> bool:
     """Whether a text may run files that it does not import by a statement."""
+    if not any(word in text for word in _WORDS):  # much faster than the patterns
+        return False
     return BY_STRING.search(text) is not None or _RUNS.search(text) is not None
 
 

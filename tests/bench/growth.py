@@ -1,11 +1,12 @@
 """Measures how time and memory of fix and lint grow with a project: its files, its call chain, its sites.
 
-    python tests/bench/growth.py [--most 50000] [--commands lint fix] [--kinds files chain sites] [--svg FILE]
+    python tests/bench/growth.py [--most 50000] [--commands lint fix] [--kinds files chain sites functions] [--svg FILE]
                                  [--limit SECONDS] [--log FILE]
 
 Projects are synthetic and of doubling sizes. `files`: a tree of folders in which one file in ten uses JAX and one in a
 hundred maps; `chain`: functions that call one another in a row behind one map, with a collective in the last, ten to a
-module; `sites`: mapped functions with their states and loops, twenty to a module. Each measurement is a process of its
+module; `sites`: mapped functions with their states and loops, twenty to a module; `functions`: one file of functions
+with an old name in each, 43,000 to 10 MB. Each measurement is a process of its
 own: its processor time, and the most memory that one of its processes held. The exponent is that of size in a fit of
 time over the larger half of the sizes: 1 is linear. With `--log` each measurement is a line of the file, and what it
 holds is not measured again.
@@ -77,6 +78,14 @@ def train_{n}(batches):
         print(value[0])
     return jax_utils.unreplicate(params)
 """
+OLD = '''
+
+def normalise_{n}(params, batch):
+    """Scales what the layer {n} gives to unit size."""
+    scaled = jax.tree_map(lambda leaf: leaf / jnp.linalg.norm(leaf), params)
+    total = jnp.sum(batch["x"]) * {n}
+    return scaled, total
+'''
 HEAD = """import jax
 import jax.numpy as jnp
 from flax import jax_utils
@@ -139,10 +148,18 @@ def sites(root: Path, size: int) -> None:
         (root / f"trainers_{start}.py").write_text(text, encoding="utf-8")
 
 
+def functions(root: Path, size: int) -> None:
+    """One long file, of which each function changes."""
+    root.mkdir(parents=True)
+    text = HEAD + "".join(OLD.format(n=n) for n in range(size))
+    (root / "generated.py").write_text(text, encoding="utf-8")
+
+
 KINDS: dict[str, tuple[Callable[[Path, int], None], int, int]] = {
     "files": (files, 500, 50_000),
     "chain": (chain, 125, 2_000),
     "sites": (sites, 50, 800),
+    "functions": (functions, 250, 4_000),
 }
 COMMANDS = {
     "lint": ("lint", "--no-cache", "--statistics"),

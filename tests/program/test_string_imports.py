@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from jaxmigrate.program.string_imports import may_load
+from jaxmigrate.program.string_imports import may_load, runs_others
 
 IN_PLUGINS = Path("/project/plugins/noisy.py")
 
@@ -43,3 +43,28 @@ def test_may_load(text: str, source: Path) -> None:
 )
 def test_does_not(text: str, source: Path) -> None:
     assert not may_load(text, source)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "importlib.import_module(name)",
+        "__import__('lib')",
+        "runpy.run_module('lib')",
+        "pkgutil.resolve_name('lib:f')",
+        "sys.modules['lib']",
+        "exec(text)",
+        "execfile (path)",
+        "runpath.run_path(path)",
+        "util.spec_from_file_location('lib', path)",
+        "SourceFileLoader('lib', path)",
+        "imp.load_source('lib', path)",
+    ],
+)
+def test_every_way_is_seen(text: str) -> None:
+    assert runs_others(f"import os\n{text}\n")
+
+
+@pytest.mark.parametrize("text", ["import lib", "executor.submit(f)", "def reload_sources(): ...", ""])
+def test_nothing_else_is(text: str) -> None:
+    assert not runs_others(text)
