@@ -84,7 +84,7 @@ def _because(stderr: str) -> str:
             ": the recorder was not loaded, because the command starts a Python that ignores PYTHONPATH (-I, -E, -S, "
             "an environment of its own), or sets PYTHONPATH itself: set that in front of jaxmigrate"
         )
-    lines = [line.strip() for line in stderr.splitlines() if line.strip()]
+    lines = [line.strip() for line in of_the_project(stderr).splitlines() if line.strip()]
     raised = [line for line in lines if _RAISED.match(line)]
     last = (raised or lines)[-1][:300] if lines else ""
     if last.startswith("EOFError"):

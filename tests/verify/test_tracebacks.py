@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jaxmigrate.verify.messages import of_the_project
+from jaxmigrate.verify.messages import _because, of_the_project
 
 CRASH = """\
 first words
@@ -43,3 +43,10 @@ def test_frames_of_libraries_are_left_out() -> None:
 def test_other_text_stays_as_it_is() -> None:
     text = "a line\n  another\n\nloss 0.1"
     assert of_the_project(text) == text
+
+
+def test_what_was_raised_is_told_and_not_a_remark_behind_it() -> None:
+    remark = "--------------------\nFor simplicity, JAX has removed its internal frames from the traceback."
+    assert _because(f"flax.errors.ScopeNotFound: no such collection\n{remark}") == (
+        ": flax.errors.ScopeNotFound: no such collection"
+    )
