@@ -29,7 +29,8 @@ def check(facts: Facts) -> Iterator[Finding]:
         keyword = "in_axes" if by_axes else "in_specs"
         given = found.keyword(keyword, None if by_axes else 2)
         if given is not None and found.keyword("static_broadcasted_argnums") is None:
-            yield from _of_arguments(given, keyword, found.function, positional(found), facts)
+            if not (by_axes and _has_keywords(given, found, facts)):
+                yield from _of_arguments(given, keyword, found.function, positional(found), facts)
             yield from _of_call(given, keyword, found, facts)
         keyword = "out_axes" if by_axes else "out_specs"
         given = found.keyword(keyword, None if by_axes else 3)
@@ -37,6 +38,14 @@ def check(facts: Facts) -> Iterator[Finding]:
             one = arrays.get(id(found), False)
             yield from _of_results(given, keyword, found.mapped, facts, one_array=one)
     yield from _of_jits(facts)
+
+
+def _has_keywords(given: Argument, found: DeviceMap, facts: Facts) -> bool:
+    """Whether some call may pass by keyword what in_axes leaves out: pmap and vmap map that over its first axis."""
+    count = entries(given.expression, given.module, facts.resolver) if given.expression is not None else None
+    rest = () if count is None else found.parameters()[count:]
+    calls = (call for module in facts.modules for call in module.table.calls) if rest else ()
+    return any(keyword.arg in rest for call in calls for keyword in call.keywords)
 
 
 def _of_call(given: Argument, keyword: str, found: DeviceMap, facts: Facts) -> Iterator[Finding]:

@@ -148,6 +148,8 @@ def test_mesh_ranks(text: str, expected: list[str]) -> None:
     ("text", "expected"),
     [
         ("p = jax.pmap(lambda x, y: x, in_axes=(0,))", ["JM107"]),
+        ("p = jax.pmap(lambda x, y: x, in_axes=(0,))\np(a, z=b)", ["JM107"]),
+        ("p = jax.pmap(lambda x, y: x, in_axes=(0,))\np(a, y=b)", []),
         ("p = jax.pmap(lambda x: (x, x), out_axes=(0, 0, None))", ["JM107"]),
         ("p = jax.pmap(lambda x: (x, x), out_axes=(0, 0))", []),
         ("p = jax.pmap(lambda x: (x, x), out_axes=0)", []),
