@@ -36,6 +36,7 @@ OLD, NOTHING = True, False
         ("import jax\njax.tree.map(f, x)", NOTHING),
         ("import jax\nfrom functools import partial\npartial(f)", NOTHING),
         ("import jax.numpy as jnp\njnp.sum(x)", NOTHING),
+        ("# from nets import (\n" + "#     ResNet,\n" * 40 + "# )\n", NOTHING),  # once exponential
     ],
 )
 def test_mentions_of_old_names(text: str, expected: bool) -> None:
