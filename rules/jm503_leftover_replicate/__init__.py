@@ -24,7 +24,9 @@ def check(facts: Facts) -> Iterator[Finding]:
             if spec.expression is None or spec_axes(spec.expression, spec.module, facts.resolver) != frozenset():
                 continue
             if any(_is_replicated(value) for value in facts.resolver.values(given, found.module)):
-                message = "this has a copy for each device, and P() gives each device all: sums count every copy"
+                message = (
+                    "this array holds a copy for each device, and P() gives all copies to every device: sums count each"
+                )
                 yield from facts.finding(found.module, given, CODE, message)
 
 

@@ -21,7 +21,7 @@ REASON = re.compile(
 PARTS = {  # of a longer reason, which its beginning sorts
     "a decorator may change",
     "defines how its attributes are looked up",
-    "is defined with a metaclass or keywords",
+    "is defined with a metaclass or class keywords",
     "the result of x",
     "x, which may differ between processes",
 }
@@ -38,7 +38,7 @@ def reasons() -> Iterator[tuple[str, str]]:
                 not isinstance(node, ast.expr)
                 or node in inner
                 or node in prose
-                or path.name in ("advice.py", "reasons.py")
+                or path.name in ("advice.py", "observing.py", "reasons.py")
             ):
                 continue
             text = ""

@@ -29,7 +29,7 @@ DOES = {
     "first": "has one slice taken",
     "rows": "is made with one row per device",
     "identity": "is put on the devices",
-    "stack": "is lent with its device axis",
+    "stack": "is passed on with a device axis",
     "merge": "has its first two axes joined",
 }
 

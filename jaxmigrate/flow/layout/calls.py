@@ -190,9 +190,7 @@ def _call_bound(it: Interpreter, made: ast.Call, given: Given, node: ast.expr, f
     opened = before.open or given.open
     joined = Given((*before.positional, *given.positional), {**before.named, **given.named}, opened, places=places)
     if made in it.wrappers.inside or len(it.wrappers.inside) >= DEEPEST_PARTIAL:
-        it.pin_all(
-            [inner, *joined.everything()], "is bound by more partials in a row than fix follows", node, frame.module
-        )
+        it.pin_all([inner, *joined.everything()], "is bound through too many nested partials", node, frame.module)
         return PLAIN
     it.wrappers.inside.append(made)
     try:

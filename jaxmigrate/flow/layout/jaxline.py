@@ -146,13 +146,13 @@ def _speaks_against(it: Interpreter, cls: Class) -> Pin | None:
     family = class_index.family(it, it.root(cls))
     tables = [one for one in family if SLICES in one.module.table.own_scope[one.node].bindings]
     if len(tables) > 1:
-        return Pin(f"is named in one {SLICES} of several", tables[-1].module, tables[-1].node)
+        return Pin(f"is named in {SLICES}, which more than one class defines", tables[-1].module, tables[-1].node)
     for one in family:
         scope = one.module.table.own_scope[one.node]
         if own := sorted(CHECKPOINTS & scope.bindings.keys()):
             return Pin(f"may be read by {one.node.name}'s own {own[0]}", one.module, one.node)
         if tables and one is not tables[0] and WHOLES in scope.bindings:
-            return Pin(f"is named in the {SLICES} of one class, and another has the {WHOLES}", one.module, one.node)
+            return Pin(f"is named in the {SLICES} of one class, but another defines {WHOLES}", one.module, one.node)
     return None
 
 
@@ -162,7 +162,7 @@ def _looked_at(it: Interpreter, cls: Class) -> Pin | None:
         if word in HOLDERS or word == UNREAD:
             return Pin(f"is an attribute of an experiment that `{word}` may reach", module, node)
         if not _is_table(it, module, node):
-            return Pin(f"may be read by the names that {word} holds", module, node)
+            return Pin(f"may be read by code that uses the names in {word}", module, node)
     return None
 
 

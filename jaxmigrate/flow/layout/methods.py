@@ -194,7 +194,7 @@ def _set_again(module: Module, names: set[str]) -> Iterator[Pin]:
             holder = module.table.scope_of.get(inner) or module.table.scope_of.get(inner.value)
             function = holder.function() if holder is not None else None
             if getattr(getattr(function, "node", None), "name", "") not in CONSTRUCTORS:
-                reason = f"is a method that reads .{inner.attr} while it is traced, which is set again"
+                reason = f"is a method whose traced code reads self.{inner.attr}, which is assigned again"
                 yield Pin(reason, module, node)
 
 
@@ -205,7 +205,7 @@ def _changes_lookup(it: Interpreter, cls: Class) -> str:
     for keyword in cls.node.keywords:
         value = it.resolver.value(keyword.value, cls.module)
         if keyword.arg != "metaclass" or getattr(value, "name", "") not in INERT_METACLASSES:
-            return "is defined with a metaclass or keywords"
+            return "is defined with a metaclass or class keywords"
     bindings = cls.module.table.own_scope[cls.node].bindings
     return "defines how its attributes are looked up" if not LOOKUPS.isdisjoint(bindings) else ""
 

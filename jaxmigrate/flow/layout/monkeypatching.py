@@ -147,7 +147,7 @@ def _in_library(it: Interpreter, item: object, name: str, node: ast.AST, frame: 
     if isinstance(item, Ext) and item.name.partition(".")[0] not in INTERPRETED:
         change(it.resolver, f"{item.name}.{name}")
     else:
-        it.blockers.beyond.setdefault(node, Pin("may depend on a library that the program changes", frame.module, node))
+        it.blockers.beyond.setdefault(node, Pin("may depend on a library that the program patches", frame.module, node))
 
 
 def _note(it: Interpreter, name: str, node: ast.AST, module: Module) -> None:

@@ -128,7 +128,7 @@ def make(
     """A stacked array made from one that is not."""
     if isinstance(value, Nothing) and not isinstance(operand, ast.Constant):
         return NOTHING
-    beside = Pin("is stacked by code that adds a second device axis to other arrays", frame.module, node)
+    beside = Pin("is stacked by code that also stacks arrays which already have a device axis", frame.module, node)
     if is_tracked(value):
         it.operations.twice.add(node)
         it.pin_all([value], "gets a second device axis", node, frame.module)

@@ -395,9 +395,9 @@ class Solver(Groups):
                 inner = operations.slices_in(self.it, maker.operand, maker.module)
                 if self._layout(op.cell) is None:
                     for one in inner:
-                        changed |= self._drop(one.cell, "is unstacked where flax later reads its placement")
+                        changed |= self._drop(one.cell, "is unstacked, and flax then reads the sharding of the result")
                 elif not all(operations.is_on_one_device(self.it, one) for one in inner):
-                    changed |= self._drop(op.cell, "is stacked from arrays on all devices, whose placement flax reads")
+                    changed |= self._drop(op.cell, "is stacked from replicated arrays, and flax reads their sharding")
         return changed
 
     def _drop_useless(self) -> bool:

@@ -115,7 +115,9 @@ def _delete(it: Interpreter, node: ast.Delete, frame: Frame) -> None:
     for target in node.targets:
         if isinstance(target, ast.Subscript | ast.Attribute):
             whole = it.evaluate(target.value, frame)
-            it.pin_all([whole] if isinstance(whole, Ref) else [], "is deleted in part", node, frame.module)
+            it.pin_all(
+                [whole] if isinstance(whole, Ref) else [], "has an item or attribute deleted", node, frame.module
+            )
 
 
 def _assert(it: Interpreter, node: ast.Assert, frame: Frame) -> None:
