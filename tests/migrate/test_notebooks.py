@@ -71,7 +71,8 @@ def test_helpers_stand_where_they_are_needed_and_imports_where_jax_is_imported(f
         *("--layout", "stacked"),
     )
     assert cells[0] == "# Set up\n!pip install jax"
-    assert cells[1] == "import jax\nimport jax.numpy as jnp\nfrom jax.sharding import Mesh, PartitionSpec as P"
+    imports = "from jax.sharding import Mesh\nfrom jax.sharding import PartitionSpec as P"
+    assert cells[1] == f"import jax\nimport jax.numpy as jnp\n{imports}"
     assert cells[2] == STEP  # which only reduces what it is given
     assert cells[3].startswith("import time\n\n\ndef mesh_of(tree):\n")
     assert cells[3].endswith("\n\n\n" + MAP)

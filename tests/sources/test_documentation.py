@@ -208,12 +208,10 @@ def test_fix(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "4 sites in 2 files: 4 rewritten, 0 left" in out
     assert (folder / "c.py").read_text() == CODE
     markdown, docstrings = (folder / "a.md").read_text(), (folder / "b.py").read_text()
-    assert markdown.startswith(
-        "# A\n\n```python\nimport functools\n\nimport jax\nfrom jax.sharding import Mesh, PartitionSpec as P\n"
-    )
-    assert markdown.count("per_device(lambda x: -x),\n") == 2
-    assert markdown.endswith("...     )(x)\n```\nend")
-    assert docstrings.count("    >>> def per_device(fun):\n") == 2  # each docstring runs by itself
+    assert markdown.startswith("# A\n\n```python\nimport jax\nfrom jax.sharding import Mesh, PartitionSpec as P\n")
+    assert markdown.count("jax.shard_map(") == 2
+    assert markdown.endswith("-x)\n```\nend")
+    assert docstrings.count("    >>> def mesh_of(tree):\n") == 2  # each docstring runs by itself
     assert docstrings.endswith("import jax\njax.pmap(f)\n")
     compile(docstrings, "b.py", "exec")
     assert main(["fix", ".", "--docs", "--check", "--layout", "stacked"]) == 0

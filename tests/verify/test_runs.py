@@ -120,7 +120,7 @@ def test_factor_of_devices_is_found_and_explained(broken: dict[str, SiteEvidence
         ("total", "shape", "float32[8] in the original, float32[8,1] rewritten"),
         ("average", "dtype", "float32[8,2] in the original, bfloat16[8,2] rewritten"),
         ("result", "structure", "2 leaves with [1] in the original, 1 leaf rewritten"),
-        ("fails", "exception", "builtins.AttributeError"),
+        ("fails", "exception", "AttributeError"),
         ("gathered", "order", "(gathered) in the original"),
         ("own", "order", "(own) rewritten"),
     ],
@@ -178,7 +178,7 @@ def test_abort_names_signal_site_and_call(tmp_path: Path) -> None:
     assert by_name(evidence)["step"].verdict is Verdict.FAILED
     assert by_name(evidence)["fine"].verdict is Verdict.EQUAL
     assert run.stderr_tail.startswith("Fatal Python error: Aborted")
-    assert "callback" in run.stderr_tail  # the devices' threads abort at once, so how far the trace gets differs
+    assert "program.py" in run.stderr_tail
 
 
 def _environments() -> dict[str, str]:
