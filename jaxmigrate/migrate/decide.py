@@ -235,28 +235,23 @@ def _needs_of_one(decision: Decision, around: Surroundings, resolver: Resolver, 
     site = decision.sites[0] if decision.sites else None
     if site is None or site.is_open:
         words = passed_on(site, resolver) if site is not None else None
-        needs = _open_needs(around.words if words is None else words)
+        needs = _needs_of(around.words if words is None else words)
         alone = needs.in_axes and may_give_one_device(decision.reference, resolver, changed)
         return replace(needs, inner=decision.around, alone=alone)
     given = {a.keyword for a in site.arguments}
     in_axes = site.keyword("in_axes")
-    return Needs(
+    return replace(
+        _needs_of(given),
         axis_name=_axis_need(site, resolver),
         in_axes=in_axes is not None,
         list_axes=in_axes is not None and _may_be_list(in_axes, resolver),
-        out_axes="out_axes" in given,
-        static="static_broadcasted_argnums" in given,
-        donate="donate_argnums" in given,
-        devices="devices" in given,
-        backend="backend" in given,
-        axis_size="axis_size" in given,
         inner=decision.around,
         alone=in_axes is not None and is_given_one_device(site, in_axes, resolver, changed),
     )
 
 
-def _open_needs(words: Collection[str]) -> Needs:
-    """Every keyword of pmap that may come by."""
+def _needs_of(words: Collection[str | None]) -> Needs:
+    """What a map needs that may be given these keywords of pmap, with any value."""
     return Needs(
         axis_name="optional",
         in_axes="in_axes" in words,

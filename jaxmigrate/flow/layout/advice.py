@@ -16,7 +16,7 @@ from jaxmigrate.program.modules import Module
 from jaxmigrate.program.values import Application, External, Function
 
 NOT_ONE = "might not hold one slice per device"
-MIXED = ("is mixed with a value that", "is an argument for which another call", "shares an argument")
+MIXED = ("is mixed with a value that", "is an argument for which another call", "is passed in one argument")
 LIKELY = "or run `fix --layout likely`"
 MOST = 8  # reasons that a story tells
 LONGEST = 48  # of what stands in a reason
