@@ -93,5 +93,5 @@ def test_what_runs_again_is_mapped_once(name: str) -> None:
 def test_what_does_not_is_mapped_in_place(name: str, request: pytest.FixtureRequest) -> None:
     if name == "of an object that may change":
         why = "a function beside the map reads the object's attribute when it is first called"
-        request.applymarker(pytest.mark.xfail(strict=False, reason=why))
+        request.applymarker(pytest.mark.xfail(reason=why))
     assert "def sharded_" not in shown(ONCE[name])

@@ -140,9 +140,22 @@ UNKNOWN = {
 }
 
 
+# A known fault: a finding stands in these.
+TOLD = {
+    "sometimes of another's",
+    "a decorator of a library",
+    "a decorator of the project",
+    "a function that is replaced",
+    "async",
+    "a generator",
+}
+
+
 @pytest.mark.parametrize("form", UNKNOWN)
-@pytest.mark.xfail(strict=False, reason="an axis that nothing in the program binds is told whatever makes the mesh")
-def test_silence_where_the_axes_cannot_be_known(form: str) -> None:
+def test_silence_where_the_axes_cannot_be_known(form: str, request: pytest.FixtureRequest) -> None:
+    if form in TOLD:
+        why = "JM101 tells an axis that nothing in the program binds, whatever makes the mesh"
+        request.applymarker(pytest.mark.xfail(reason=why))
     mesh, made = UNKNOWN[form]
     assert codes(step(mesh, "model", made)) == []
 
