@@ -472,6 +472,10 @@ class TestLint:
         assert main(["lint", "-"]) == 1
         assert capsys.readouterr().out.startswith("<stdin>:1:1 JM101")
 
+    def test_file_that_is_not_there(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        assert main(["lint", "nowhere.py"]) == 2
+        assert capsys.readouterr().err == "nowhere.py: no such file or directory\n"
+
     def test_files_that_cannot_be_read(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
         (folder / "a.py").write_text(CLEAN)
         (folder / "b.py").write_bytes(b"\0")
@@ -481,7 +485,7 @@ class TestLint:
         assert "a.py:1:1 JM101" in out
         assert err.splitlines() == [
             "b.py:1:1: contains a null byte, which Python does not accept",
-            "4 findings in 2 files, 2 files checked",
+            "4 findings in 2 files, 2 of 3 files checked",
         ]
 
 
@@ -520,7 +524,7 @@ class TestLintWithTheRules:
         assert main(["lint", "."]) == 2
         assert capsys.readouterr() == (
             "",
-            "a.py:1:10: cannot be parsed: invalid syntax\nno findings, 2 files checked\n",
+            "a.py:1:10: cannot be parsed: invalid syntax\nno findings, 1 of 2 files checked\n",
         )
 
 

@@ -270,12 +270,15 @@ def _tell_the_rest(result: LintResult, format_name: str, remark: str) -> None:
         note(str(warning))
     if remark:
         note(remark)
-    if format_name == "text":
+    if format_name == "text" and (result.files or not result.errors):
         note(_summary(result))
 
 
 def _summary(result: LintResult) -> str:
-    looked_at = f"{plural(len(result.files), 'file')} checked{f' in shard {result.shard}' if result.shard else ''}"
+    unread = {error.path for error in result.errors}
+    count = plural(len(unread.union(result.files)), "file")
+    checked = f"{len(set(result.files) - unread)} of {count}" if unread else count
+    looked_at = f"{checked} checked{f' in shard {result.shard}' if result.shard else ''}"
     if result.maps:
         whose = "its" if result.maps == 1 else "their"
         looked_at += f"; {plural(result.maps, 'site')} of pmap: `jaxmigrate fix --diff` shows {whose} rewrite"

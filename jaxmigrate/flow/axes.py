@@ -650,3 +650,9 @@ def shown(axes: frozenset[str] | None) -> str:
     if axes is None:
         return "unknown axes"
     return ", ".join(shown_name(axis) for axis in sorted(axes)) or "an axis without a name"
+
+
+def as_argument(axes: Collection[str]) -> str:
+    """Axes as a collective takes them: one by itself, several as a tuple."""
+    names = ", ".join(shown_name(axis) for axis in sorted(axes))
+    return names if len(axes) == 1 else f"({names})"

@@ -13,6 +13,7 @@ from jaxmigrate.flow.axes import (
     AxisUse,
     AxisWalk,
     Step,
+    as_argument,
     by_last_name,
     may_be_mapped,
     shown,
@@ -49,6 +50,7 @@ from jaxmigrate.records import replace
 
 DEVICE_MAPS = SHARD_MAPS | PMAPS | ONE_AXIS_MAPS
 AXES = "{axes}"  # in a message: the axes that it is about
+AXES_ARGUMENT = "{axes:argument}"  # the same, as an argument of a collective
 
 
 class Place(NamedTuple):
@@ -264,6 +266,7 @@ class Facts:
                 if place not in reported:
                     reported.add(place)
                     message = place.message.replace(AXES, shown(frozenset(names)))
+                    message = message.replace(AXES_ARGUMENT, as_argument(names))
                     yield from self.finding(place.module, place.node, code, message)
 
     def _confirmed_places(self, find: Find, found: DeviceMap, reading: Reading) -> Iterator[Place]:

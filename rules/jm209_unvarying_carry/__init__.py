@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from jaxmigrate.findings import Finding
-from jaxmigrate.flow.facts import AXES, Facts, Place
+from jaxmigrate.flow.facts import AXES, AXES_ARGUMENT, Facts, Place
 from jaxmigrate.flow.readings import DeviceMap, is_checked
 from jaxmigrate.flow.variance import Reading
 
@@ -27,5 +27,5 @@ def _told(start: str) -> str:
     shown = start if len(start) <= 40 else "..."
     return (
         f"the loop starts from a replicated value, but its result varies over {AXES}, which JAX refuses; "
-        f"start from jax.lax.pcast({shown}, axes, to='varying')"
+        f"start from jax.lax.pcast({shown}, {AXES_ARGUMENT}, to='varying')"
     )

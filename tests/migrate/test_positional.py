@@ -57,7 +57,7 @@ def test_what_is_made_of_one_is_followed(before: str, after: str) -> None:
         ),
         ("s = PositionalSharding(jax.devices())\nprint(s.replicate(axis))\n", "cannot write as a PartitionSpec"),
         ("def f(x, devices):\n    return jax.device_put(x, PositionalSharding(devices))\n", "is passed to code"),
-        ("s = PositionalSharding(jax.devices(), memory_kind='device')\n", "a plain call"),
+        ("s = PositionalSharding(jax.devices(), memory_kind='device')\n", "is not written as"),
     ],
 )
 def test_what_is_left(text: str, told: str) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from jaxmigrate.config import Config
+from jaxmigrate.findings import Finding
 from jaxmigrate.lint.linting import lint
 from jaxmigrate.sources import decode
 
@@ -26,10 +27,25 @@ f = jax.jit(jax.shard_map(body, mesh=mesh, in_specs=(P("data"), P()), out_specs=
 SCAN = "return lax.scan(lambda c, row: (c + row, None), {}, x)[0]"
 
 
-def codes(body: str, more: str = "") -> list[str]:
-    text = PROGRAM.format(body=body, more=more)
+def told(text: str) -> list[Finding]:
     found = lint([decode(text.encode(), "a.py", Path("/project/a.py"))], Config())
-    return [finding.code for finding in found if finding.code == "JM209"]
+    return [finding for finding in found if finding.code == "JM209"]
+
+
+def codes(body: str, more: str = "") -> list[str]:
+    return [finding.code for finding in told(PROGRAM.format(body=body, more=more))]
+
+
+def test_message_names_the_axes() -> None:
+    text = PROGRAM.format(body=SCAN.format("0.0"), more="")
+    assert [finding.message.rpartition("; ")[2] for finding in told(text)] == [
+        "start from jax.lax.pcast(0.0, 'data', to='varying')"
+    ]
+    of_two = text.replace('Mesh(jax.devices(), ("data",))', 'jax.make_mesh((2, 4), ("data", "model"))')
+    of_two = of_two.replace('(P("data"), P())', '(P(("data", "model")), P())')
+    assert [finding.message.rpartition("; ")[2] for finding in told(of_two)] == [
+        "start from jax.lax.pcast(0.0, ('data', 'model'), to='varying')"
+    ]
 
 
 @pytest.mark.parametrize(

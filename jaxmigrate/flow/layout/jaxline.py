@@ -150,7 +150,7 @@ def _speaks_against(it: Interpreter, cls: Class) -> Pin | None:
     for one in family:
         scope = one.module.table.own_scope[one.node]
         if own := sorted(CHECKPOINTS & scope.bindings.keys()):
-            return Pin(f"may be read by {one.node.name}'s own {own[0]}", one.module, one.node)
+            return Pin(f"may be read by `{own[0]}`, which {one.node.name} defines itself", one.module, one.node)
         if tables and one is not tables[0] and WHOLES in scope.bindings:
             return Pin(f"is named in the {SLICES} of one class, but another defines {WHOLES}", one.module, one.node)
     return None

@@ -50,7 +50,7 @@ def define(it: Interpreter, node: Def, frame: Frame) -> None:
 def _speaks_against(it: Interpreter, site: ast.expr, node: Def, frame: Frame) -> str:
     """Why the calls of a mapped method are not followed, for all that its definition says."""
     if len(node.decorator_list) > 1 and not _is_static(it, node, frame.module):
-        return "is a method under another decorator"
+        return "is a method with a second decorator"
     if not _is_static(it, node, frame.module) and not _binds_object(it, site):
         return "is a method whose `self` is split over the devices"
     if classes.is_pytree(it, it.maps.methods[site]):

@@ -55,7 +55,7 @@ def family_of(use: OldReference, resolver: Resolver, texts: Texts) -> Family:
     """Follows a PositionalSharding from the call that makes it through the variables that hold it."""
     call = called(use)
     if call is None or len(call.args) != 1 or call.keywords or isinstance(call.args[0], ast.Starred):
-        return Family("is not made by a plain call", Chain(use.node, None))
+        return Family("is not written as `PositionalSharding(devices)`", Chain(use.node, None))
     own = _chain(call, layout_of(_shape(call.args[0], use.module, resolver)), use.module)
     found: list[tuple[ast.Name, Chain]] = []
     pending = [own]
