@@ -104,6 +104,32 @@ def test_what_cannot_be_read_is_told(project: Path, capsys: pytest.CaptureFixtur
     assert any(error.startswith("broken.py:2") for error in found["errors"])
 
 
+UNKNOWN = """import jax
+
+step = jax.pmap(lambda w, x: (w, x))
+
+
+def run(load):
+    a, b = load(1), load(2)
+    for _ in range(9):
+        a, b = step(a, b)
+"""
+
+
+def test_results_are_not_counted_beside_the_arguments_that_hold_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "train.py").write_text(UNKNOWN)
+    found = figures(capsys)
+    assert [(one["reason"], one["sites"], one["frees"]) for one in found["stays"]] == [
+        ("might not hold one slice per device", 1, 1)
+    ]
+    commands = [step["command"] for step in found["next"]]
+    assert "jaxmigrate fix . --observe -- COMMAND" in commands
+    assert "jaxmigrate fix . --explain train.py:3" in commands
+
+
 @pytest.mark.parametrize(
     ("reason", "cause"),
     [
@@ -111,6 +137,7 @@ def test_what_cannot_be_read_is_told(project: Path, capsys: pytest.CaptureFixtur
         ("is passed to wandb.log (line 19)", "is passed to a function"),
         ("is stacked or unstacked in a file that was not given (a/b.py:7)", None),
         ("reaches a mapped function that stays as it is: it is open (train.py:3)", "it is open"),
+        ("might not hold one slice per device: `x` is `make()` (train.py:3)", "might not hold one slice per device"),
     ],
 )
 def test_causes_are_without_what_only_one_site_has(reason: str, cause: str | None) -> None:

@@ -33,7 +33,9 @@ _SAME = (  # what one cause says of different names
     (re.compile(r"\bthrough \.?\w+"), "through an attribute"),
     (re.compile(r"^\.?[\w.]+ is read\b"), "is read"),
     (re.compile(r"\bin [\w./-]+\.(?:py|ipynb)\b"), "in a file"),
+    (re.compile(r"^(might not hold one slice per device): .*"), r"\1"),
 )
+_FOLLOWS = re.compile(r"the mapped function's arguments might not hold")  # of a result: its arguments say why
 
 
 @dataclass(frozen=True)
@@ -176,9 +178,11 @@ def _causes(sites: Iterable[SitePlan]) -> Iterator[Cause]:
     for site in sites:
         if site.status == "left":
             continue
-        told = {array.reason: cause_of(array.reason) for array in _arrays(site) if array.reason}
+        own = [array.reason for array in _arrays(site) if array.reason]
+        own = [one for one in own if not _FOLLOWS.match(one)] or own
+        told = {one: cause_of(one) for one in own}
         anchors |= {cause: known.anchor for one, cause in told.items() if (known := stacked.cause_of(one)) is not None}
-        reasons = [told[array.reason] for array in _arrays(site) if array.reason]
+        reasons = [told[one] for one in own]
         arrays.update(reasons)
         for reason in dict.fromkeys(reasons):
             held[reason].append(site)
@@ -232,7 +236,17 @@ def _next(
         yield f"jaxmigrate fix {where} --diff", f"shows what fix does: it {what}"
     if migrated:
         yield f"jaxmigrate fix {where} --verify -- COMMAND", estimate(config)
-    for cause in [one for one in stays if one.frees and one.code not in stacked.MEANT][:3]:
+    if solvable := [one for one in stays if one.code not in stacked.MEANT]:
+        most = max(solvable, key=lambda one: one.sites)
+        yield (
+            f"jaxmigrate fix {where} --observe -- COMMAND",
+            "makes arrays global, too, that it sees equal on all devices",
+        )
+        yield (
+            f"jaxmigrate fix {where} --explain {most.example}",
+            "says why its arrays stay stacked, and what to declare",
+        )
+    for cause in [one for one in solvable if one.frees][:3]:
         frees = f"frees {plural(cause.frees, 'map')} of stacked arrays, such as {cause.example}"
         yield (f"jaxmigrate rule {cause.code}" if cause.code else ""), f"what to do about `{cause.reason}`: it {frees}"
     for cause in left:
