@@ -1,0 +1,8 @@
+"""Arrays dimension by dimension: how many one has, and over which mesh axes each dimension of a block is split."""
+
+from __future__ import annotations
+
+from jaxmigrate.flow.blocks.block import WHOLE, Block, rank_of
+from jaxmigrate.flow.blocks.evaluate import Clash, Evaluator, spec_block
+
+__all__ = ["WHOLE", "Block", "Clash", "Evaluator", "rank_of", "spec_block"]

@@ -1,0 +1,87 @@
+"""What is known of an array's dimensions, and what the operations of arrays make of that."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple, TypeAlias
+
+Axes: TypeAlias = "frozenset[str] | None"  # over which mesh axes a dimension is split; None: not known
+WHOLE: Axes = frozenset()
+
+
+class Block(NamedTuple):
+    """A device's block of an array.
+
+    Attributes:
+        dims: Each dimension's axes; of a block known by its spec alone, those that the spec speaks of.
+        sure: Whether there are just so many dimensions; else there may be more, which no axis splits.
+    """
+
+    dims: tuple[Axes, ...]
+    sure: bool
+
+    @property
+    def last(self) -> Axes:
+        """What splits the last dimension."""
+        if self.sure or len(self.dims) > 1:  # who writes a spec of several entries writes one for each dimension
+            return self.dims[-1] if self.dims else None
+        return WHOLE if all(axes == WHOLE for axes in self.dims) else None
+
+    @property
+    def rows(self) -> Axes:
+        """What splits the dimension of a second factor over which a product of matrices sums."""
+        if len(self.dims) > 1:
+            return self.dims[-2]
+        if self.sure:
+            return self.dims[-1] if self.dims else None
+        return WHOLE if all(axes == WHOLE for axes in self.dims) else None
+
+
+def rank_of(block: Block | None) -> int | None:
+    """How many dimensions an array has; None where that is not known."""
+    return len(block.dims) if block is not None and block.sure else None
+
+
+def unknown(rank: int) -> Block:
+    """A block with so many dimensions, of which nothing else is known."""
+    return Block((None,) * rank, True)
+
+
+def broadcast(blocks: Sequence[Block]) -> Block | None:
+    """What an operation on each element of several blocks gives."""
+    if not blocks:
+        return None
+    longest = max(blocks, key=lambda one: len(one.dims))
+    if not all(one.sure for one in blocks):
+        same = all(one == longest or (one.sure and not one.dims) for one in blocks)
+        return longest if same else None
+    dims: list[Axes] = []
+    for back in range(len(longest.dims), 0, -1):
+        found = {one.dims[-back] for one in blocks if len(one.dims) >= back}
+        dims.append(found.pop() if len(found) == 1 else None)
+    return Block(tuple(dims), True)
+
+
+def product(one: Block, other: Block) -> Block | None:
+    """What a product of matrices gives."""
+    sure = one.sure and other.sure
+    if sure and (not one.dims or not other.dims):
+        return None
+    if len(other.dims) == 1 and other.sure:
+        return Block(one.dims[:-1], sure) if one.sure else None
+    if len(other.dims) == 2 and one.dims:
+        return Block((*one.dims[:-1], other.dims[-1]), sure) if one.sure or len(one.dims) > 1 else None
+    return None
+
+
+def reduced(block: Block, over: Sequence[int] | None, *, kept: bool) -> Block | None:
+    """What a sum over some dimensions gives; over all of them where none are named."""
+    count = len(block.dims)
+    if over is None:
+        return Block((WHOLE,) * count, block.sure) if kept else Block((), True)
+    if not all(-count <= one < count for one in over) or (not block.sure and any(one < 0 for one in over)):
+        return None
+    gone = {one % count for one in over}
+    if kept:
+        return Block(tuple(WHOLE if n in gone else axes for n, axes in enumerate(block.dims)), block.sure)
+    return Block(tuple(axes for n, axes in enumerate(block.dims) if n not in gone), block.sure)

@@ -1,0 +1,347 @@
+"""Follows blocks through the body of a mapped function, and arrays through the code that makes them."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from jaxmigrate.flow.axis_values import axis_names
+from jaxmigrate.flow.blocks import functions
+from jaxmigrate.flow.blocks.block import WHOLE, Axes, Block, broadcast, product, reduced, unknown
+from jaxmigrate.flow.blocks.evidence import EINSUMS, only_binding, ranks_in
+from jaxmigrate.flow.counts import entries
+from jaxmigrate.program.collectives import GRADIENTS, SPECS, argument
+from jaxmigrate.program.modules import Module
+from jaxmigrate.program.resolve import Resolver, call_arguments, returned_by
+from jaxmigrate.program.scopes import Binding, FunctionNode, positional_names
+from jaxmigrate.program.values import Application, Argument, Constant, External, Function
+
+DEEPEST = 3  # functions that are followed one within the other
+
+
+class Clash(NamedTuple):
+    """An operation whose two operands cannot fit: a sum over a dimension that axes split of only one of them."""
+
+    module: Module
+    node: ast.expr
+    one: ast.expr
+    other: ast.expr
+    axes: tuple[frozenset[str], frozenset[str]]
+
+
+def spec_block(node: ast.expr, module: Module, resolver: Resolver) -> Block | None:
+    """The block that a PartitionSpec makes of an array; None where some of its entries are not in sight."""
+    value = resolver.value(node, module)
+    if not isinstance(value, Application) or not isinstance(value.callee, External) or value.callee.name not in SPECS:
+        return None
+    if any(one.keyword is not None or one.expression is None for one in value.arguments):
+        return None
+    return Block(tuple(_entry(one, resolver) for one in value.arguments), False)
+
+
+def _entry(one: Argument, resolver: Resolver) -> Axes:
+    values = resolver.argument_values(one)
+    if values == (Constant(None),):
+        return WHOLE
+    names = axis_names(one.expression, one.module, resolver, {}) if len(values) == 1 else None
+    return None if names is None else frozenset(names)
+
+
+class Evaluator:
+    """What is known of the blocks in one function.
+
+    `given` holds the blocks of its parameters; what is asked for only once is worked out then. Operations that cannot
+    fit are kept in `clashes`.
+    """
+
+    def __init__(
+        self,
+        function: FunctionNode | None,
+        module: Module,
+        resolver: Resolver,
+        given: Mapping[str, Block] | None = None,
+        depth: int = 0,
+    ) -> None:
+        self.function = function
+        self.module = module
+        self.resolver = resolver
+        self.given = given or {}
+        self.depth = depth
+        self.clashes: list[Clash] = []
+        self._known: dict[ast.expr, Block | None] = {}
+
+    def run(self) -> None:
+        """Looks at every product in the function."""
+        for node in ast.walk(self.function) if self.function is not None else ():
+            if isinstance(node, ast.BinOp | ast.Call):
+                self.block(node)
+
+    def returned(self) -> Block | None:
+        """What the function returns, if each of its returns gives the same."""
+        returned = returned_by(self.function) if self.function is not None else []
+        found = {self.block(one) if one is not None else None for one in returned}
+        return found.pop() if len(found) == 1 else None
+
+    def is_parameter(self, name: ast.Name) -> bool:
+        """Whether a name is one of the function's own parameters where it is read."""
+        binding = only_binding(name, self.module)
+        return binding is not None and binding.kind == "param" and binding.scope.node is self.function
+
+    def of_parameter(self, name: ast.Name) -> Block | None:
+        """What the function's body says of one of its parameters."""
+        return self.block(name) if self.is_parameter(name) else None
+
+    def block(self, node: ast.expr) -> Block | None:
+        """What is known of an expression's dimensions."""
+        if node not in self._known:
+            self._known[node] = None  # for what leads back to itself
+            self._known[node] = self._evaluate(node)
+        return self._known[node]
+
+    def _evaluate(self, node: ast.expr) -> Block | None:
+        match node:
+            case ast.Constant(value=int() | float() | complex()):
+                return Block((), True)
+            case ast.Name():
+                return self._name(node)
+            case ast.UnaryOp(operand=operand):
+                return self.block(operand)
+            case ast.BinOp(left=left, op=ast.MatMult(), right=right):
+                return self.product(node, left, right)
+            case ast.BinOp(left=left, right=right):
+                return self._together([left, right])
+            case ast.Subscript(value=held, slice=index):
+                return self._indexed(held, index)
+            case ast.Attribute(value=held, attr="T"):
+                found = self.block(held)
+                return Block(found.dims[::-1], True) if found is not None and found.sure else None
+            case ast.Call():
+                return self._call(node)
+        return None
+
+    def _name(self, node: ast.Name) -> Block | None:
+        binding = only_binding(node, self.module)
+        if binding is None or node not in self.module.table.scope_of:
+            return None
+        if binding.kind == "param":
+            own = binding.scope.node is self.function
+            if own and node.id in self.given:
+                return self._with_rank(self.given[node.id], binding)
+            return self._evidence(binding)
+        if binding.kind == "assign" and binding.value is not None and not binding.path:
+            found = self.block(binding.value)
+            return found if found is not None and found.sure else self._with_rank(found, binding)
+        if binding.path and isinstance(binding.value, ast.Attribute) and binding.value.attr == "shape":
+            return Block((), True)
+        return self._evidence(binding)
+
+    def _evidence(self, binding: Binding) -> Block | None:
+        function = binding.scope.node
+        if not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            return None
+        rank = ranks_in(function, self.module, self.resolver).get(binding)
+        return None if rank is None else unknown(rank)
+
+    def _with_rank(self, found: Block | None, binding: Binding) -> Block | None:
+        told = self._evidence(binding)
+        if told is None or found is None:
+            return found if told is None else told
+        more = len(told.dims) - len(found.dims)
+        return Block((*found.dims, *(WHOLE,) * more), True) if more >= 0 else told
+
+    def _together(self, nodes: list[ast.expr]) -> Block | None:
+        found = [self.block(one) for one in nodes]
+        known = [one for one in found if one is not None]
+        return broadcast(known) if len(known) == len(found) else None
+
+    def product(self, node: ast.expr, left: ast.expr, right: ast.expr) -> Block | None:
+        """A product of two matrices, which sums over the last dimension of one and the first of the other."""
+        one, other = self.block(left), self.block(right)
+        if one is None or other is None:
+            return None
+        fits = self._compare(node, (left, one.last), (right, other.rows))
+        return product(one, other) if fits else None
+
+    def _compare(self, node: ast.expr, *sides: tuple[ast.expr, Axes]) -> bool:
+        """Whether dimensions that are summed over together are split alike; notes where not."""
+        known = [(side, axes) for side, axes in sides if axes is not None]
+        for side, axes in known[1:]:
+            first, split = known[0]
+            if axes != split:
+                self.clashes.append(Clash(self.module, node, first, side, (split, axes)))
+                return False
+        return True
+
+    # Indexing
+
+    def _indexed(self, held: ast.expr, index: ast.expr) -> Block | None:
+        found = self.block(held)
+        parts = index.elts if isinstance(index, ast.Tuple) else [index]
+        if found is None or not all(isinstance(one, ast.Constant | ast.Slice) for one in parts):
+            return None
+        taking = [one for one in parts if not _is(one, None) and not _is(one, ...)]
+        if not found.sure or len(taking) > len(found.dims):
+            return None
+        rest = list(found.dims)
+        filled = len(rest) - len(taking)
+        if not any(_is(one, ...) for one in parts):
+            parts = [*parts, ast.Constant(...)]
+        dims: list[Axes] = []
+        for one in parts:
+            if _is(one, None):
+                dims.append(WHOLE)
+            elif _is(one, ...):
+                dims += rest[:filled]
+                rest = rest[filled:]
+            else:
+                axes = rest.pop(0)
+                dims += [axes] if isinstance(one, ast.Slice) else []
+        return Block(tuple(dims), True)
+
+    # Calls
+
+    def _call(self, node: ast.Call) -> Block | None:
+        callee = self.resolver.value(node.func, self.module)
+        if isinstance(callee, External):
+            return self._library(node, callee.name)
+        if isinstance(callee, Function) and self.depth < DEEPEST:
+            return self._inner(callee, node)
+        if isinstance(callee, Application) and isinstance(callee.callee, External) and callee.callee.name in GRADIENTS:
+            loss = argument(callee.arguments, 0, "fun")
+            values = self.resolver.argument_values(loss) if loss is not None else ()
+            if len(values) == 1 and isinstance(values[0], Function) and self.depth < DEEPEST:
+                self._inner(values[0], node)
+            return None
+        return self._method(node) if isinstance(node.func, ast.Attribute) else None
+
+    def _inner(self, callee: Function, node: ast.Call) -> Block | None:
+        """A call of a function of the project, which is followed with the blocks that it is given."""
+        names = positional_names(callee.node.args)
+        if callee.receiver is not None or node.keywords or callee.node.args.vararg is not None:
+            return None
+        if any(isinstance(one, ast.Starred) for one in node.args) or callee.node is self.function:
+            return None
+        pairs = zip(names, map(self.block, node.args), strict=False)
+        given = {name: block for name, block in pairs if block is not None}
+        inner = Evaluator(callee.node, callee.module, self.resolver, given, self.depth + 1)
+        if given:
+            inner.run()
+            self.clashes += inner.clashes
+        return inner.returned()
+
+    def _library(self, node: ast.Call, name: str) -> Block | None:
+        if any(isinstance(one, ast.Starred) for one in node.args):
+            return None
+        arguments = call_arguments(node, self.module)
+        if name in functions.PRODUCTS and len(node.args) == 2:
+            return self.product(node, *node.args)
+        if name in EINSUMS:
+            return self._einsum(node)
+        if name in functions.SAME and node.args:
+            return self.block(node.args[0])
+        if name in functions.TOGETHER and node.args:
+            return self._together(node.args)
+        if name in functions.REDUCING and node.args:
+            return self._reduced(self.block(node.args[0]), argument(arguments, 1, "axis"), arguments)
+        if name in functions.RANKS:
+            return unknown(functions.RANKS[name])
+        if name in functions.SHAPED:
+            return self._shaped(argument(arguments, functions.SHAPED[name], "shape"), name)
+        if name in functions.GATHERS and node.args:
+            return self._gathered(self.block(node.args[0]), arguments)
+        return None
+
+    def _method(self, node: ast.Call) -> Block | None:
+        """A method of an array."""
+        if not isinstance(node.func, ast.Attribute):
+            return None
+        held, name = node.func.value, node.func.attr
+        arguments = call_arguments(node, self.module)
+        if name in functions.SAME_METHODS:
+            return self.block(held)
+        if name in functions.REDUCING_METHODS:
+            found = self.block(held)
+            return None if found is None else self._reduced(found, argument(arguments, 0, "axis"), arguments)
+        if name in ("ravel", "flatten"):
+            return unknown(1)
+        if name == "reshape" and not any(isinstance(one, ast.Starred) for one in node.args):
+            if len(node.args) > 1:
+                return unknown(len(node.args))
+            count = entries(node.args[0], self.module, self.resolver) if node.args else None
+            return None if count is None else unknown(count)
+        return None
+
+    def _reduced(self, found: Block | None, axis: Argument | None, arguments: tuple[Argument, ...]) -> Block | None:
+        keep = argument(arguments, None, "keepdims")
+        kept = keep is not None and self.resolver.literal(keep) is not False
+        over = self.resolver.literal(axis) if axis is not None else None
+        over = (over,) if isinstance(over, int) else over
+        if over is None and not kept:
+            return Block((), True)
+        if found is None or not (over is None or (isinstance(over, tuple) and all(isinstance(n, int) for n in over))):
+            return None
+        return reduced(found, over, kept=kept)
+
+    def _shaped(self, shape: Argument | None, name: str) -> Block | None:
+        """An array made with a shape; random numbers without one are one number."""
+        if shape is None or shape.expression is None:
+            return Block((), True) if name.startswith("jax.random.") else None
+        match shape.expression:
+            case ast.Attribute(value=held, attr="shape"):
+                found = self.block(held)
+                return unknown(len(found.dims)) if found is not None and found.sure else None
+        count = entries(shape.expression, shape.module, self.resolver)
+        if count is None:
+            value = self.resolver.argument_values(shape)
+            number = value[0].value if len(value) == 1 and isinstance(value[0], Constant) else None
+            count = 1 if isinstance(number, int) else len(number) if isinstance(number, tuple) else None
+        return None if count is None else unknown(count)
+
+    def _gathered(self, found: Block | None, arguments: tuple[Argument, ...]) -> Block | None:
+        """All devices' blocks side by side: their dimension is whole along the axis."""
+        over = argument(arguments, 1, "axis_name")
+        names = axis_names(over.expression, over.module, self.resolver, {}) if over is not None else None
+        tiled, at = argument(arguments, None, "tiled"), argument(arguments, None, "axis")
+        position = self.resolver.literal(at) if at is not None else 0
+        if found is None or names is None or tiled is None or self.resolver.literal(tiled) is not True:
+            return None
+        if not isinstance(position, int) or not -len(found.dims) <= position < len(found.dims):
+            return None
+        if position < 0 and not found.sure:
+            return None
+        dims = list(found.dims)
+        axes = dims[position]
+        dims[position] = None if axes is None else axes - frozenset(names)
+        return Block(tuple(dims), found.sure)
+
+    def _einsum(self, node: ast.Call) -> Block | None:
+        terms = node.args[0].value if node.args and isinstance(node.args[0], ast.Constant) else None
+        if not isinstance(terms, str):
+            return None
+        left, arrow, right = terms.replace(" ", "").partition("->")
+        split = left.split(",")
+        if "." in left or len(split) != len(node.args) - 1:
+            return None
+        sides: dict[str, list[tuple[ast.expr, Axes]]] = {}
+        for held, letter, axes in self._letters(node.args[1:], split):
+            sides.setdefault(letter, []).append((held, axes))
+        if not all(self._compare(node, *several) for several in sides.values()) or not arrow:
+            return None
+        found = {letter: {axes for _, axes in several} for letter, several in sides.items()}
+        return Block(tuple(next(iter(found[one])) if len(found.get(one, ())) == 1 else None for one in right), True)
+
+    def _letters(self, operands: list[ast.expr], terms: list[str]) -> Iterator[tuple[ast.expr, str, Axes]]:
+        """Each letter of an einsum with the operand that has it and what splits that dimension."""
+        for held, term in zip(operands, terms, strict=True):
+            found = self.block(held)
+            dims = found.dims if found is not None and len(found.dims) <= len(term) else (None,) * len(term)
+            if found is not None and found.sure and len(found.dims) != len(term):
+                dims = (None,) * len(term)
+            yield from (
+                (held, letter, axes) for letter, axes in zip(term, (*dims, *(WHOLE,) * len(term)), strict=False)
+            )
+
+
+def _is(node: ast.expr, value: object) -> bool:
+    return isinstance(node, ast.Constant) and node.value is value

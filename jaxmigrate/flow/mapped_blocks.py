@@ -1,0 +1,89 @@
+"""The blocks that shard_maps give their bodies, with the arrays that are given for them."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from jaxmigrate.flow.blocks import Block, Evaluator, rank_of, spec_block
+from jaxmigrate.flow.facts import Facts
+from jaxmigrate.flow.mapped_calls import shard_calls
+from jaxmigrate.flow.readings import DeviceMap
+from jaxmigrate.program.collectives import SHARD_MAPS
+from jaxmigrate.program.modules import Module
+from jaxmigrate.program.resolve import Resolver
+from jaxmigrate.program.values import Argument
+
+
+class Given(NamedTuple):
+    """A parameter of a mapped function with the place of its spec, and what that makes of the array."""
+
+    name: str
+    spec: ast.expr
+    module: Module
+    block: Block | None
+
+
+def shard_maps(facts: Facts) -> Iterator[tuple[DeviceMap, list[Given]]]:
+    """Every shard_map of a function in sight, with its parameters."""
+    for found in facts.device_maps:
+        if found.name in SHARD_MAPS:
+            yield found, [*_given(found, facts.resolver)]
+
+
+def _given(found: DeviceMap, resolver: Resolver) -> Iterator[Given]:
+    specs = found.keyword("in_specs", 2)
+    if specs is None or specs.expression is None:
+        return
+    listed = resolver.container(specs.expression, specs.module)
+    names = found.parameters()
+    if listed is None:
+        pairs = [(name, specs.expression, specs.module) for name in names]
+    elif isinstance(listed[0], ast.Dict) or any(isinstance(one, ast.Starred) for one in listed[0].elts):
+        return
+    else:
+        pairs = [(name, spec, listed[1]) for name, spec in zip(names, listed[0].elts, strict=False)]
+    for name, spec, module in pairs:
+        yield Given(name, spec, module, spec_block(spec, module, resolver))
+
+
+def body_of(found: DeviceMap, given: list[Given], resolver: Resolver) -> Evaluator:
+    """The mapped function with the blocks of its parameters."""
+    blocks = {one.name: one.block for one in given if one.block is not None}
+    return Evaluator(found.function.node, found.function.module, resolver, blocks)
+
+
+def passed_ranks(facts: Facts) -> dict[ast.expr, list[int | None]]:
+    """The dimensions of the arrays that shard_maps are called with, by the map, where all calls of one agree."""
+    ranks: dict[ast.expr, list[list[int | None]]] = {}
+    for one in shard_calls(facts.modules, facts.resolver):
+        if not any(isinstance(given, ast.Starred) for given in one.call.args):
+            own = [rank_of(_array(given, one.module, facts.resolver)) for given in one.call.args]
+            ranks.setdefault(one.made.node, []).append(own)
+    return {node: [*_agreed(calls)] for node, calls in ranks.items()}
+
+
+def _agreed(calls: list[list[int | None]]) -> Iterator[int | None]:
+    for number in range(min(map(len, calls))):
+        column = {one[number] for one in calls}
+        yield column.pop() if len(column) == 1 else None
+
+
+def _array(node: ast.expr, module: Module, resolver: Resolver) -> Block | None:
+    """What is known of an array where a program makes it, or is given it."""
+    return Evaluator(_function_around(node, module), module, resolver).block(node)
+
+
+def _function_around(node: ast.AST, module: Module) -> ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | None:
+    parents = module.table.parents
+    current: ast.AST | None = node
+    while current is not None and not isinstance(current, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+        current = parents.get(current)
+    return current
+
+
+def array_rank(given: Argument, resolver: Resolver) -> int | None:
+    """How many dimensions an array has that something is given."""
+    node = given.expression
+    return None if node is None else rank_of(_array(node, given.module, resolver))

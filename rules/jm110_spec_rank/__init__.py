@@ -1,0 +1,144 @@
+"""JM110: a PartitionSpec is for more dimensions than its array has."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from jaxmigrate.findings import Finding
+from jaxmigrate.flow.axes import shown
+from jaxmigrate.flow.blocks import Block, Evaluator, rank_of, spec_block
+from jaxmigrate.flow.counts import entries
+from jaxmigrate.flow.facts import Facts
+from jaxmigrate.flow.mapped_blocks import Given, array_rank, body_of, passed_ranks, shard_maps
+from jaxmigrate.flow.readings import DeviceMap
+from jaxmigrate.program.collectives import argument
+from jaxmigrate.program.library import valued
+from jaxmigrate.program.modules import Module
+from jaxmigrate.program.resolve import call_arguments, returned_by
+from jaxmigrate.program.values import Application, External
+from jaxmigrate.terminal import plural
+
+CODE = "JM110"
+SHARDED = {name: int(position) for name, position in valued("shards").items()}
+FROM_CALLBACK = "jax.make_array_from_callback"
+NAMED_SHARDING = External("jax.sharding.NamedSharding")
+KEYED = "jax.random."
+MAKES_KEYS = frozenset({"jax.random.PRNGKey", "jax.random.key", "jax.random.wrap_key_data", "jax.random.key_data"})
+
+
+def check(facts: Facts) -> Iterator[Finding]:
+    """Specs of shard_maps, of placements and of constraints that name more dimensions than their arrays have."""
+    told: set[ast.expr] = set()
+    passed = passed_ranks(facts)
+    for found, given in shard_maps(facts):
+        body = body_of(found, given, facts.resolver)
+        ranks = passed.get(found.application.node, [])
+        for finding, spec in (*_of_arguments(found, given, ranks, facts), *_of_results(found, body, facts)):
+            if spec not in told:
+                told.add(spec)
+                yield finding
+        yield from _of_keys(found, given, facts)
+    yield from _of_placements(facts)
+
+
+def _of_arguments(
+    found: DeviceMap, given: list[Given], passed: list[int | None], facts: Facts
+) -> Iterator[tuple[Finding, ast.expr]]:
+    function = found.function
+    own = Evaluator(function.node, function.module, facts.resolver)
+    for number, one in enumerate(given):
+        names = [n for n in ast.walk(function.node) if isinstance(n, ast.Name) and n.id == one.name]
+        ranks = {rank_of(own.of_parameter(name)) for name in names} - {None}
+        ranks |= {passed[number]} - {None} if number < len(passed) else set()
+        least = min((rank for rank in ranks if rank is not None), default=None)
+        if least is not None and len(ranks) == 1:
+            yield from _too_long(one.block, least, one.spec, one.module, f"in_specs: {one.name}", facts)
+
+
+def _of_results(found: DeviceMap, body: Evaluator, facts: Facts) -> Iterator[tuple[Finding, ast.expr]]:
+    given = found.keyword("out_specs", 3)
+    if given is None or given.expression is None:
+        return
+    returned = returned_by(found.function.node)
+    listed = facts.resolver.container(given.expression, given.module)
+    if listed is None:
+        ranks = {rank_of(body.block(one)) if one is not None else None for one in returned}
+        rank = ranks.pop() if len(ranks) == 1 else None
+        if rank is not None:
+            block = spec_block(given.expression, given.module, facts.resolver)
+            yield from _too_long(block, rank, given.expression, given.module, "out_specs: the result", facts)
+        return
+    display, home = listed
+    one = returned[0] if len(returned) == 1 else None
+    if isinstance(display, ast.Dict) or not isinstance(one, ast.Tuple) or len(one.elts) != len(display.elts):
+        return
+    for number, (element, spec) in enumerate(zip(one.elts, display.elts, strict=True)):
+        rank = rank_of(body.block(element))
+        if rank is not None:
+            block = spec_block(spec, home, facts.resolver)
+            yield from _too_long(block, rank, spec, home, f"out_specs: result {number}", facts)
+
+
+def _too_long(
+    block: Block | None, rank: int, spec: ast.expr, module: Module, what: str, facts: Facts
+) -> Iterator[tuple[Finding, ast.expr]]:
+    if block is None or len(block.dims) <= rank:
+        return
+    has = f"has {plural(rank, 'dimension')}" if rank else "is a single number"
+    write = "write P()" if not rank else f"write a spec of {rank} or fewer"
+    message = f"{what} {has}, but its spec is for {len(block.dims)}; {write}"
+    for finding in facts.finding(module, spec, CODE, message):
+        yield finding, spec
+
+
+def _of_keys(found: DeviceMap, given: list[Given], facts: Facts) -> Iterator[Finding]:
+    """Keys that are split among the devices, whose block is an array of keys and is used as if it were one."""
+    function = found.function
+    own = Evaluator(function.node, function.module, facts.resolver)
+    for one in given:
+        if one.block is None or not one.block.dims or not one.block.dims[0]:
+            continue
+        for call in ast.walk(function.node):
+            first = call.args[0] if isinstance(call, ast.Call) and call.args else None
+            if not isinstance(call, ast.Call) or not isinstance(first, ast.Name) or first.id != one.name:
+                continue
+            callee = facts.resolver.value(call.func, function.module)
+            drawing = isinstance(callee, External) and callee.name.startswith(KEYED) and callee.name not in MAKES_KEYS
+            if isinstance(callee, External) and drawing and own.is_parameter(first):
+                message = (
+                    f"{one.name} is split over {shown(one.block.dims[0])}, so that this device's block is an array of "
+                    f"keys, and {callee.name.rpartition('.')[2]} takes one; write {one.name}[0]"
+                )
+                yield from facts.finding(function.module, first, CODE, message)
+                break
+
+
+def _of_placements(facts: Facts) -> Iterator[Finding]:
+    """`device_put(x, NamedSharding(mesh, spec))`, constraints, and arrays made from a callback."""
+    names = {name.rpartition(".")[2] for name in (*SHARDED, FROM_CALLBACK)}
+    for module, call in facts.calls(*sorted(names)):
+        callee = facts.resolver.value(call.func, module)
+        if not isinstance(callee, External) or callee.name not in (*SHARDED, FROM_CALLBACK):
+            continue
+        arguments = call_arguments(call, module)
+        spec = argument(arguments, SHARDED.get(callee.name, 1), "shardings", "out_shardings", "device", "sharding")
+        array = argument(arguments, 0, "x", "shape")
+        if spec is None or array is None or spec.expression is None or array.expression is None:
+            continue
+        if callee.name == FROM_CALLBACK:
+            rank = entries(array.expression, module, facts.resolver)
+        else:
+            rank = array_rank(array, facts.resolver)
+        values = facts.resolver.argument_values(spec)
+        value = values[0] if len(values) == 1 else None
+        node, home = spec.expression, module
+        if isinstance(value, Application) and value.callee == NAMED_SHARDING:
+            inner = argument(value.arguments, 1, "spec")
+            if inner is None or inner.expression is None:
+                continue
+            node, home = inner.expression, inner.module
+        if rank is not None:
+            what = f"{callee.name.rpartition('.')[2]}: the array"
+            found = _too_long(spec_block(node, home, facts.resolver), rank, spec.expression, module, what, facts)
+            yield from (finding for finding, _ in found)

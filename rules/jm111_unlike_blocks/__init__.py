@@ -1,0 +1,50 @@
+"""JM111: a sum over a dimension that is split in one operand and not alike in the other."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from jaxmigrate.findings import Finding
+from jaxmigrate.flow.axes import shown
+from jaxmigrate.flow.blocks import Clash
+from jaxmigrate.flow.facts import Facts
+from jaxmigrate.flow.mapped_blocks import body_of, shard_maps
+
+CODE = "JM111"
+# One matrix for each device along these, beside which a product has a dimension more than its spec speaks of.
+OWN_AXES = re.compile(r"expert|stage|pipe|layer|pop|member|ensemble|agent|island|replica|^(ep|pp|e)$")
+
+
+def check(facts: Facts) -> Iterator[Finding]:
+    """Products of matrices and einsums in the bodies of shard_maps whose blocks do not fit each other."""
+    told: set[ast.expr] = set()
+    for found, given in shard_maps(facts):
+        body = body_of(found, given, facts.resolver)
+        body.run()
+        for clash in body.clashes:
+            own = any(OWN_AXES.search(axis.lower()) for axes in clash.axes for axis in axes)
+            if clash.node not in told and not own:
+                told.add(clash.node)
+                yield from facts.finding(clash.module, clash.node, CODE, _message(clash))
+
+
+def _message(clash: Clash) -> str:
+    one, other = (_short(node) for node in (clash.one, clash.other))
+    split, others = clash.axes
+    if split and others:
+        return (
+            f"the dimension of {one} that is summed over is split over {shown(split)}, that of {other} over "
+            f"{shown(others)}: the blocks do not fit; split both over the same axis in in_specs"
+        )
+    whole, cut, axes = (one, other, others) if others else (other, one, split)
+    return (
+        f"the dimension that is summed over is split over {shown(axes)} in {cut} and whole in {whole}: the blocks do "
+        f"not fit; split {whole} as well, split another dimension of {cut}, or all_gather it"
+    )
+
+
+def _short(node: ast.expr) -> str:
+    text = ast.unparse(node)
+    return text if len(text) <= 40 else "an operand"
