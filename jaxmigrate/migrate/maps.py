@@ -10,6 +10,7 @@ from jaxmigrate.flow.layout.choices import Choice, NamedTuple, SiteChoice
 from jaxmigrate.flow.layout.model import Place
 from jaxmigrate.migrate.one_device import calls_of, hides_arguments
 from jaxmigrate.program.modules import Module
+from jaxmigrate.program.once import once_each
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.scopes import all_parameters
 from jaxmigrate.program.sites import MappedSite, listed, literal_of, mapped_function, mapped_values
@@ -349,6 +350,7 @@ def arguments_of(site: MappedSite, resolver: Resolver) -> Iterator[tuple[ast.exp
             yield from ((one, module) for one in call.args[first : first + 1])
 
 
+@once_each
 def _calls(site: MappedSite, resolver: Resolver) -> list[tuple[ast.Call, Module]]:
     """The calls of what a site maps: those by its names that are none of a library and that it would not refuse."""
     return [

@@ -140,6 +140,16 @@ class _Step(NamedTuple):
     hidden: bool = False
 
 
+NOWHERE = _Step(())
+
+
+class _Mentions(NamedTuple):
+    """Where a name stands whose value goes on from there, and in how many other places it stands."""
+
+    active: Sequence[tuple[ast.expr, Module, int]]
+    idle: int
+
+
 class _Uses:
     """Where a map goes: the names that it has, and what it is given under them.
 
@@ -155,23 +165,25 @@ class _Uses:
         self.calls: list[tuple[ast.Call, Module]] = []
         self.hidden = False
         self._seen: set[tuple[ast.AST | str, int]] = set()
+        self._idle = 0  # mentions that lead nowhere, which count as seen
         self._steps = _steps(resolver)
 
     def follow(self, start: Place, level: int) -> None:
         """Lists what a map is given wherever it goes."""
         waiting = [(*start, level)]
+        seen, steps = self._seen, self._steps
         while waiting:
             node, module, level = waiting.pop()
             key = node, level
-            if level > DEEPEST or key in self._seen:
+            if level > DEEPEST or key in seen:
                 continue
-            self._seen.add(key)
-            if len(self._seen) > self.most:
+            seen.add(key)
+            if len(seen) + self._idle > self.most:
                 self.is_lost = True
                 return
-            step = self._steps.get(key)
+            step = steps.get(key)
             if step is None:
-                step = self._steps[key] = self._step(node, module, level)
+                step = steps[key] = self._step(node, module, level)
             self._take(step, module)
             for following, where, depth in step.following:
                 if isinstance(following, str):
@@ -191,6 +203,10 @@ class _Uses:
         for node, module, level in self._mentions(name, 0):
             if not self.is_lost:
                 self.follow((node, module), level)
+
+    def forget_way(self) -> None:
+        """Drops what only following needs, of which there may be as much as of the program."""
+        self._seen = set()
 
     def _step(self, node: ast.expr, module: Module, level: int) -> _Step:
         """What becomes of a node's value next."""
@@ -212,7 +228,7 @@ class _Uses:
                 return _Step(list(_made_by(parent, module, level + 1)))
             case _ if isinstance(parent, DISPLAYS):
                 return _Step([(cast("ast.expr", parent), module, level)])
-        return _Step(())
+        return NOWHERE
 
     def _passed_on(self, node: ast.expr, call: ast.Call, module: Module, level: int) -> _Step:
         """What becomes of an argument: what the call gives, and a parameter."""
@@ -224,12 +240,34 @@ class _Uses:
         hidden = not level and not taken and last_name(call.func) not in KEEPS_ARGUMENTS
         return _Step([(call, module, level), *((name, module, level) for name in taken)], given, hidden=hidden)
 
-    def _mentions(self, name: str, level: int) -> list[tuple[ast.expr, Module, int]]:
-        """Where a name stands that was not looked for yet."""
-        if not name or (name, level) in self._seen:
-            return []
+    def _mentions(self, name: str, level: int) -> Sequence[tuple[ast.expr, Module, int]]:
+        """Where a name stands that was not looked for yet; where its value goes nowhere, it is only counted."""
+        if not name or level > DEEPEST or (name, level) in self._seen:
+            return ()
         self._seen.add((name, level))
-        return [(node, module, level) for node, module in _nodes_by_name(self.resolver).get(name, ())]
+        active, idle = self._found_mentions(name, level)
+        self._idle += idle
+        return active
+
+    def _found_mentions(self, name: str, level: int) -> _Mentions:
+        """The mentions of a name from which its value goes on, and how many others there are: found once for a program.
+
+        Most mentions read an attribute of a value or compute with it, and each map leads to most of a program's names.
+        """
+        known = _mentions_by_name(self.resolver)
+        found = known.get((name, level))
+        if found is None:
+            active = []
+            places = _nodes_by_name(self.resolver).get(name, ())
+            for node, module in places:
+                step = self._steps.get((node, level))
+                if step is None:
+                    step = self._step(node, module, level)
+                if step != NOWHERE:
+                    self._steps[node, level] = step
+                    active.append((node, module, level))
+            found = known[name, level] = _Mentions(active, len(places) - len(active))
+        return found
 
     def _parameter(self, call: ast.Call, node: ast.expr) -> Sequence[str]:
         """The parameter that an argument is for, in functions of the project with the name that is called."""
@@ -281,6 +319,7 @@ class _Uses:
         if name not in known:
             known[name] = _Uses(self.resolver, MOST)
             known[name].follow_all(name)
+            known[name].forget_way()
         return known[name]
 
     def _takes_one(self, node: ast.expr, changed: Collection[ast.AST]) -> bool:
@@ -333,6 +372,12 @@ def _uses_by_name(_resolver: Resolver) -> dict[str, _Uses]:
 
 
 @once
+def _mentions_by_name(_resolver: Resolver) -> dict[tuple[str, int], _Mentions]:
+    """Where names stand, by name and level, as far as it has been asked for."""
+    return {}
+
+
+@once
 def _steps(_resolver: Resolver) -> dict[tuple[ast.AST, int], _Step]:
     """What becomes of the values of expressions, as far as it has been asked for."""
     return {}
@@ -344,6 +389,7 @@ def _followed(start: tuple[ast.expr, Module, int, int], resolver: Resolver) -> _
     node, module, level, most = start
     uses = _Uses(resolver, most)
     uses.follow((node, module), level)
+    uses.forget_way()
     return uses
 
 

@@ -15,8 +15,10 @@ from jaxmigrate.flow.layout.values import (
     Method,
     MethodSite,
     Mixed,
+    Nothing,
     Obj,
     Padded,
+    Plain,
     Seq,
     Site,
     Stage,
@@ -26,6 +28,7 @@ from jaxmigrate.flow.layout.values import (
 from jaxmigrate.program.sites import mapped_values
 from jaxmigrate.program.values import Class, Function, Partial
 
+IDLE = (Plain, Nothing)
 GROWING = (Func, Obj, Tup, Mixed, Seq, Dct)  # whether these lead depends on what else does
 
 
@@ -52,7 +55,7 @@ class _Leading:
         found: set[str] = set()
         seen: dict[ast.AST, set[str]] = {}
         for key, value in self.it.variables.items():
-            if key[0] in ("variable", "attribute") and self._leads(value):
+            if key[0] in ("variable", "attribute") and not isinstance(value, IDLE) and self._leads(value):
                 found.add(str(key[2]))
                 seen.setdefault(key[1], set()).add(str(key[2]))  # type: ignore[arg-type]
         for tree, held in self.it.scope.globals.items():
@@ -77,6 +80,8 @@ class _Leading:
     def _given(self) -> Iterator[tuple[set[ast.AST] | set[ast.ClassDef], ast.AST, Abstract]]:
         """What functions take and give, and what attributes hold, with the set that the function or class may join."""
         for key, value in self.it.variables.items():
+            if isinstance(value, IDLE):
+                continue
             match key:
                 case ("parameter" | "return", ast.AST() as node, *_):
                     yield self.functions, node, value

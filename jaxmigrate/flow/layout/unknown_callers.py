@@ -9,18 +9,24 @@ from __future__ import annotations
 import ast
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from operator import itemgetter
 from pathlib import Path
+from typing import TypeAlias
 
 from jaxmigrate.flow.layout import methods
 from jaxmigrate.flow.layout.interpreter import Interpreter
+from jaxmigrate.flow.layout.model import Key
 from jaxmigrate.flow.layout.reachable_modules import ROUND_NAMES
 from jaxmigrate.flow.layout.values import Abstract, Pin, is_tracked
 from jaxmigrate.program.modules import Module
+from jaxmigrate.program.once import once_each
 from jaxmigrate.program.scopes import FunctionNode
 from jaxmigrate.program.values import Class, Function
 
 FRAME_ATTRIBUTES = frozenset({"f_locals", "f_globals", "__globals__", "f_back", "gi_frame"})
 NO_HOOKS = frozenset({"__init__", "__call__", "__repr__", "__str__", "__hash__", "__len__"})  # called in sight, or bare
+Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+_Held: TypeAlias = dict[tuple[object, object], list[tuple[int, Key]]]
 
 
 def start_uncalled(it: Interpreter, names: set[str]) -> None:
@@ -72,6 +78,7 @@ def _join_callers(it: Interpreter, functions: Iterable[Function]) -> bool:
 def use_from_unread(it: Interpreter) -> None:
     """What files can use that are not followed stays as it is: those import by string, or another Python runs them."""
     modules = {module.path: module for module in it.modules}
+    held = _held(it) if it.onlookers.unread else {}
     for path, used in it.onlookers.unread.items():
         reason = f"may be used in {path.name}, {it.onlookers.why_unread(path)}"
         for source, names in used.items():
@@ -79,28 +86,49 @@ def use_from_unread(it: Interpreter) -> None:
                 module, says = modules[source], f"{path.name} does not reach into {source.name}"
                 apart = it.trust.leaves_apart(path, says, module, module.tree)
                 if apart is None:
-                    _use_names(it, module, frozenset(names), reason)
+                    _use_names(it, module, frozenset(names), reason, held)
                 else:
                     it.assumed.apart.setdefault(module, {})[apart] = None
                     it.leans = True
 
 
-def _use_names(it: Interpreter, module: Module, names: frozenset[str], reason: str) -> None:
+def _held(it: Interpreter) -> _Held:
+    """Where variables and attributes stand among all that the interpreter holds, by name and, of variables, module."""
+    held: _Held = {}
+    for place, key in enumerate(it.variables):
+        if key[0] == "variable" and len(key) > 2:
+            held.setdefault((key[1], key[2]), []).append((place, key))
+        elif key[0] == "attribute":
+            held.setdefault((None, key[2]), []).append((place, key))
+    return held
+
+
+def _use_names(it: Interpreter, module: Module, names: frozenset[str], reason: str, held: _Held) -> None:
     """Pins what a module has under some names, attributes of its objects included, as code out of sight may use it."""
     pin = Pin(reason, module, module.tree)
-    for node in module.table.own_scope:
-        name = getattr(node, "name", "")
-        if name in names and isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node not in it.bodies.device:
-            it.escape(Function(module, node), pin)
-        elif name in names and isinstance(node, ast.ClassDef):
+    own = _definitions(module, it)
+    for _, node in sorted((one for name in names for one in own.get(name, ())), key=itemgetter(0)):
+        if isinstance(node, ast.ClassDef):
             it.escape(Class(module, node), pin)
-    for key, value in list(it.variables.items()):
-        mine = key[0] == "variable" and key[1] is module.tree
-        if key[2:3] and key[2] in names and (mine or key[0] == "attribute") and is_tracked(value):
+        elif node not in it.bodies.device:
+            it.escape(Function(module, node), pin)
+    found = [one for name in names for tree in (module.tree, None) for one in held.get((tree, name), ())]
+    for _, key in sorted(found, key=itemgetter(0)):
+        if is_tracked(value := it.variables[key]):
             it.pin(value, pin)
     for name, values in it.scope.globals.get(module.tree, {}).items():
         for value in values if name in names else ():
             it.pin(value, pin)
+
+
+@once_each
+def _definitions(module: Module, _it: Interpreter) -> dict[str, list[tuple[int, Definition]]]:
+    """The functions and classes of a module by name, each with its place among them."""
+    known: dict[str, list[tuple[int, Definition]]] = {}
+    for place, node in enumerate(module.table.own_scope):
+        if isinstance(node, Definition):
+            known.setdefault(node.name, []).append((place, node))
+    return known
 
 
 def _waiting(it: Interpreter, names: set[str]) -> list[Function]:
@@ -150,10 +178,11 @@ def sweep(it: Interpreter) -> None:
     for pin in it.blockers.beyond.values():
         for cell in list(it.cells.values()):
             it.changed |= cell.pin(pin)
-    for place, reflection in it.blockers.reflections.items():
-        for key, value in list(it.variables.items()):
-            within_reach = isinstance(key[1], ast.Module) or place not in it.blockers.of_modules
-            if key[0] == "variable" and is_tracked(value) and within_reach:
+    reflections = [*it.blockers.reflections.items()]
+    held = [(k, v) for k, v in it.variables.items() if k[0] == "variable" and is_tracked(v)] if reflections else []
+    for place, reflection in reflections:
+        for key, value in held:
+            if isinstance(key[1], ast.Module) or place not in it.blockers.of_modules:
                 it.pin(value, reflection)
     _sweep_unrun(it)
     methods.sweep(it)
