@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -13,6 +14,7 @@ from jaxmigrate.program.scopes import Binding
 from jaxmigrate.program.trees import ANY_TREE_MAPS
 
 TAKING = last_names("unreplicates") | {"get_first", "first_replica", "unreplicate_tree", "get_from_first_device"}
+OWN_TAKING = re.compile(r"unreplicate|(^|_)(first|one|single)_(device|replica)(_|$)")  # a project's, by its name
 LISTS = last_names("metrics")
 FETCHING = last_names("fetches") | {"asarray", "block_until_ready", "float"}
 TREE_MAPS = frozenset(name.rpartition(".")[2] for name in ANY_TREE_MAPS)
@@ -57,8 +59,10 @@ def _bases(node: ast.expr, module: Module) -> Iterator[ast.expr]:
     match node:
         case ast.Subscript(value=value, slice=ast.Constant(value=0), ctx=ast.Load()):
             yield value
-        case ast.Call(func=function, args=[base, *_]) if last_name(function) in TAKING:
+        case ast.Call(func=function, args=[base, *_]) if _takes_first(function):
             yield base
+        case ast.DictComp(value=ast.Subscript(value=ast.Name(id=name), slice=ast.Constant(value=0))):
+            yield from _items_of(node, name)
         case ast.Call(func=function, args=[ast.Lambda() as each, base]) if last_name(function) in TREE_MAPS:
             if _is_first(each):
                 yield base
@@ -66,6 +70,19 @@ def _bases(node: ast.expr, module: Module) -> Iterator[ast.expr]:
             for call in module.table.calls:
                 if _appends(call, name) and _function(call, module) is _function(listed, module):
                     yield call.args[0]
+
+
+def _takes_first(function: ast.expr) -> bool:
+    name = last_name(function)
+    return name in TAKING or OWN_TAKING.search(name) is not None
+
+
+def _items_of(node: ast.DictComp, name: str) -> Iterator[ast.expr]:
+    """The dictionary whose values a comprehension calls by a name: `{k: v[0] for k, v in metrics.items()}`."""
+    match node.generators:
+        case [ast.comprehension(target=ast.Tuple(elts=[_, ast.Name(id=value)]), iter=ast.Call() as items)]:
+            if value == name and isinstance(items.func, ast.Attribute) and items.func.attr == "items":
+                yield items.func.value
 
 
 def _is_first(function: ast.Lambda) -> bool:

@@ -12,14 +12,20 @@ from jaxmigrate.flow.axes import shown
 from jaxmigrate.flow.facts import AXES, Facts, Place
 from jaxmigrate.flow.readings import DeviceMap, is_checked
 from jaxmigrate.flow.variance import Level, Reading, Reduction, Var
-from jaxmigrate.flow.variance.lattice import GIVEN, MEAN, OF_EQUAL
+from jaxmigrate.flow.variance.lattice import BESIDE, GIVEN, MEAN, OF_EQUAL, TOTAL, UNREDUCED
 from jaxmigrate.flow.variance.means import sum_of_means
 from jaxmigrate.program.collectives import SHARD_MAPS
 from jaxmigrate.program.modules import Module
+from jaxmigrate.program.scopes import is_docstring
 from jaxmigrate.program.values import External
 
 CODE = "JM207"
 RATES = re.compile(r"^(lr|learning_rate|loss_scale|lr_schedule|lr_fn|learning_rate_fn|schedule_fn|cur_lr|current_lr)$")
+
+AVERAGES = re.compile("(^|_)p?(mean|average|avg)s?(_|$)")
+COUNTED = re.compile("device_count|axis_size|devices|world|process_count|global_b|replicas")
+NAMED = r"(batch_stats?|moving_(mean|avg|average|var)|running_(mean|var))s?"
+STATISTICS = re.compile(rf"""^[\w.]*{NAMED}$|\[['"]{NAMED}['"]\]$""")
 
 
 def check(facts: Facts) -> Iterator[Finding]:
@@ -32,12 +38,19 @@ def check(facts: Facts) -> Iterator[Finding]:
             checked = OF_EQUAL in operand.marks and is_checked(found, facts.resolver)  # JM204
             of_gradients = sum_of_means(reduction.node, gradients=True)
             applied = of_gradients in reading.applied and of_gradients not in reading.scaled
+            of_mean = any(_is_of_mean(one) for one in _leaves(operand))
             divided = _is_divided(reduction, reading)
             by_node[reduction.node] += [] if divided else [reduction]
-            if applied and not checked and any(_is_of_mean(one) for one in _leaves(operand)):
+            if applied and not checked and of_mean:
                 message = (
                     f"psum over {AXES} of the gradient of a mean: the sum of the devices' means is too large "
                     "by the number of devices; write pmean"
+                )
+                yield Place(reduction.module, reduction.node, message)
+            elif applied and not checked and _is_of_averaged_loss(reduction, reading):
+                message = (
+                    f"psum over {AXES} of the gradients of a loss that is averaged over it: too large by the number "
+                    "of devices; write pmean"
                 )
                 yield Place(reduction.module, reduction.node, message)
             elif not divided and (
@@ -51,7 +64,7 @@ def check(facts: Facts) -> Iterator[Finding]:
         for node, same in by_node.items():
             if not same or _is_conditional(node, same[0].module):
                 continue
-            if any(map(_is_equal, same)) and any(one.operand.level == Level.YES for one in same):
+            if _has_equal_and_others([leaf for one in same for leaf in _leaves(one.operand)]):
                 message = (
                     f"psum over {AXES} of several values, some of them replicated over it: those become too large by "
                     "the number of devices; leave them out"
@@ -59,13 +72,35 @@ def check(facts: Facts) -> Iterator[Finding]:
                 yield Place(same[0].module, node, message)
 
     yield from facts.along_axes(CODE, find)
+    yield from _of_statistics(facts)
     yield from _along_equal(facts)
+    yield from _by_names(facts)
+
+
+def _by_names(facts: Facts) -> Iterator[Finding]:
+    """Sums of what is the same on all devices, and sums that are called means, by their names."""
     for module, call in facts.calls("psum"):
         if facts.resolver.value(call.func, module) == External("jax.lax.psum") and call.args:
+            mean = _mean_of_own(call, module)
+            if mean:
+                message = f"{mean} sums over devices: too large by their number for a mean; write pmean"
+                yield from facts.finding(module, call, CODE, message)
             name = _rate(call.args[0])
             if name:
                 message = f"psum of {name}, which is the same on all devices: too large by their number; leave psum out"
                 yield from facts.finding(module, call, CODE, message)
+
+
+def _mean_of_own(call: ast.Call, module: Module) -> str:
+    """The name of a function that is called a mean and does nothing but sum what it is given; else empty."""
+    returned = module.table.parents.get(call)
+    function = module.table.parents.get(returned) if isinstance(returned, ast.Return) else None
+    if not isinstance(function, ast.FunctionDef) or not AVERAGES.search(function.name):
+        return ""
+    body = [one for one in function.body if not is_docstring(one)]
+    names = {one.arg for one in (*function.args.posonlyargs, *function.args.args)}
+    given = call.args[0]
+    return function.name if len(body) == 1 and isinstance(given, ast.Name) and given.id in names else ""
 
 
 def _rate(node: ast.expr) -> str:
@@ -85,6 +120,58 @@ def _leaves(value: Var) -> Iterator[Var]:
 
 def _is_of_mean(value: Var) -> bool:
     return value.gradient and MEAN in value.marks and not value.inner
+
+
+def _is_of_gradients(value: Var) -> bool:
+    return any(leaf.gradient and not leaf.inner and leaf.level != Level.NO for leaf in _leaves(value))
+
+
+def _is_of_averaged_loss(reduction: Reduction, reading: Reading) -> bool:
+    """Whether gradients are summed of a loss that, with what comes with it, is averaged over the devices.
+
+    Only where the loss is out of sight: one in sight is a mean or none. What counts examples, to divide by their
+    number, would be summed as well, or tell by a name that it counts devices.
+    """
+    seen = any(leaf.gradient and leaf.level == Level.YES for leaf in _leaves(reduction.operand))
+    if (
+        seen
+        or not _is_of_gradients(reduction.operand)
+        or COUNTED.search(_text_around(reduction.node, reduction.module))
+    ):
+        return False
+    if not all(_is_of_gradients(one.operand) for one in _sums(reading)):
+        return False
+    means = (one.operand for one in reading.reductions if one.name == "jax.lax.pmean")
+    leaves = (leaf for one in means for leaf in _leaves(one))
+    return any(BESIDE in leaf.marks and TOTAL not in leaf.marks and leaf.level != Level.NO for leaf in leaves)
+
+
+def _text_around(node: ast.AST, module: Module) -> str:
+    """The text of the outermost function around something."""
+    outermost = node
+    while node in module.table.parents:
+        node = module.table.parents[node]
+        outermost = node if isinstance(node, ast.FunctionDef) else outermost
+    return ast.unparse(outermost)
+
+
+def _of_statistics(facts: Facts) -> Iterator[Finding]:
+    """Sums of what is, by its name, the running statistics of a normalisation: their mean is meant."""
+
+    def find(_: DeviceMap, reading: Reading) -> Iterator[Place]:
+        for reduction in _undivided(reading):
+            given = reduction.node.args if isinstance(reduction.node, ast.Call) else []
+            if given and STATISTICS.search(ast.unparse(given[0])):
+                message = f"psum over {AXES} of batch statistics: too large by the number of devices; write pmean"
+                yield Place(reduction.module, reduction.node, message)
+
+    return facts.along_axes(CODE, find)
+
+
+def _has_equal_and_others(leaves: Sequence[Var]) -> bool:
+    """Whether some of what is summed is replicated, and other parts differ."""
+    differs = any(leaf.level == Level.YES or UNREDUCED in leaf.marks for leaf in leaves)
+    return differs and any(map(_is_equal, leaves))
 
 
 def _is_conditional(node: ast.AST, module: Module) -> bool:
@@ -137,11 +224,10 @@ def _unequal(ways: Sequence[tuple[DeviceMap, Reading]]) -> dict[ast.expr, tuple[
             places[reduction.node] = reduction.module
             if reduction.operand.level == Level.YES:
                 apart.add(reduction.node)
-            elif _is_equal(reduction):
+            elif _is_equal(reduction.operand):
                 equal[reduction.node] |= found.axes or frozenset()
     return {node: (places[node], axes) for node, axes in equal.items() if node in apart}
 
 
-def _is_equal(reduction: Reduction) -> bool:
-    operand = reduction.operand
+def _is_equal(operand: Var) -> bool:
     return operand.level == Level.NO and GIVEN in operand.marks and not operand.host and not operand.reduced

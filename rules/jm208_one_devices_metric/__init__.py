@@ -73,6 +73,8 @@ def _leaving(taken: Taken, found: DeviceMap, facts: Facts) -> tuple[Module, ast.
         node = _returned(function) if function is not None else None
         if function is None or node is None:
             break
+        if place is not None and not METRIC.search(getattr(function.node, "name", "")):
+            break  # it computes for one device, which is its own business
         while path and (inner := _part(node, path[0])) is not None:
             node = inner
             path.pop(0)
@@ -145,7 +147,8 @@ def _differing(value: Var, names: tuple[str, ...]) -> str | None:
     if not differs or any(NO_METRIC.search(name.lower()) for name in names):
         return None
     named = MEAN in value.marks or any(METRIC.search(name.lower()) for name in names)
-    return (names[-1] if names else "value") if named else None
+    written = [name for name in names if name.isidentifier()]
+    return (written[-1] if written else "value") if named else None
 
 
 def _is_stacked(found: DeviceMap) -> bool:

@@ -130,7 +130,7 @@ def _cleared(value: Var) -> Var:
 
 
 def _marks_of_sum(value: Var, mark: str) -> frozenset[str]:
-    told = MEAN in value.marks or (value.level == Level.NO and GIVEN in value.marks)
+    told = MEAN in value.marks or value.gradient or (value.level == Level.NO and GIVEN in value.marks)
     return frozenset([mark]) if told else frozenset()
 
 

@@ -19,6 +19,7 @@ Kind: TypeAlias = Literal["array", "tree", "dict", "unknown"]
 MOST_CHOICES = 4
 DATA = "data, by its name"
 UNREDUCED = "made of gradients that nothing has reduced"
+BESIDE = "the loss, or what comes with it, of a function whose gradient is taken"
 GIVEN = "given"  # to the map, and no constant of its body
 OF_EQUAL = "gradient with respect to a value that is equal everywhere"
 STATISTICS = "statistics of a device's own batch"

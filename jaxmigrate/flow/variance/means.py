@@ -38,7 +38,8 @@ def of_function(run: Run, name: str, result: Var, is_whole: bool) -> Var:
         result = replace(result, marks=result.marks - {TOTAL})
     if name in ("sum", "nansum") and is_whole and result.level != Level.NO and INDEXED not in result.marks:
         return replace(result, marks=(result.marks - {MEAN}) | {TOTAL})
-    if name in ("mean", "nanmean") and is_whole and result.level != Level.NO and INDEXED not in result.marks:
+    is_own = result.level != Level.NO and INDEXED not in result.marks
+    if name in ("mean", "nanmean") and (is_whole or result.gradient) and is_own:
         note(run, result)
         return replace(result, marks=_without(result) | {MEAN})
     if name in NORMS:

@@ -8,6 +8,7 @@ from jaxmigrate.flow.variance import collectives
 from jaxmigrate.flow.variance.callees import Transformed
 from jaxmigrate.flow.variance.frames import Arguments, Frame
 from jaxmigrate.flow.variance.lattice import (
+    BESIDE,
     EQUAL,
     GIVEN,
     MEAN,
@@ -19,6 +20,7 @@ from jaxmigrate.flow.variance.lattice import (
     Var,
     element,
     inside,
+    mapped,
     rebuilt,
     replace,
     tuple_of,
@@ -118,6 +120,8 @@ def _gradient(run: Run, made: Transformed, arguments: Arguments, node: ast.Call 
         one = replace(one, marks=one.marks | {UNREDUCED})
         if loss.level != Level.NO:
             loss = replace(loss, marks=loss.marks | {UNREDUCED})  # which differs as surely as its gradient
+        loss = replace(loss, marks=loss.marks | {BESIDE})
+        aux = mapped(aux, lambda v: replace(v, marks=v.marks | {BESIDE})) if aux is not None else None
     grads = _by_argument(one, options.get("argnums", _nth(made.given, 0)), arguments)
     loss = replace(loss, kind="array", parts=None, fields=None)
     if not made.name.endswith("value_and_grad"):
