@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path
 
-from jaxmigrate.program.imports import imported_files
+from jaxmigrate.program.imports import imported_files, packages
 from jaxmigrate.program.modules import Project
 
 
@@ -33,12 +33,4 @@ class Importers:
         """What a file imports, with the packages that this passes through."""
         for found in imported_files(path, self._project.text(path) or "", self._project):
             yield found
-            yield from packages(found, lambda init: self._project.text(init) is not None)
-
-
-def packages(path: Path, exists: Callable[[Path], bool]) -> Iterable[Path]:
-    """The `__init__.py` files of the packages that a module is in, the nearest first."""
-    for folder in path.parents:
-        if not exists(folder / "__init__.py"):
-            return
-        yield folder / "__init__.py"
+            yield from packages(found, self._project)

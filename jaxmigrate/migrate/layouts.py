@@ -10,7 +10,7 @@ from pathlib import Path
 
 from jaxmigrate.flow.layout.choices import Layouts
 from jaxmigrate.flow.layout.decide import layouts
-from jaxmigrate.flow.layout.reachable_modules import Onlookers
+from jaxmigrate.flow.layout.reachable_modules import ReachableModules
 from jaxmigrate.migrate import placing
 from jaxmigrate.migrate.array_writer import Program
 from jaxmigrate.migrate.decide import Decision, Surroundings, default_axis
@@ -58,14 +58,14 @@ def choose(
     resolver: Resolver,
     around: Surroundings,
     texts: Mapping[Path, str],
-    onlookers: Onlookers,
+    reachable: ReachableModules,
     outside: Mapping[Module, Sequence[MappedSite]],
     unwritten: Collection[ast.expr] = (),
     trust: Trust | None = None,
 ) -> Chosen:
     """Follows stacked arrays through a project; what cannot be proven is left to the stacked helper.
 
-    `texts` are the files that may be rewritten, `onlookers` those of the project that may join, `outside` the sites of
+    `texts` are the files that may be rewritten, `reachable` those of the project that may join, `outside` the sites of
     modules that run with them and stay as they are, `unwritten` those that were tried in vain, `trust` is what counts
     beside proof.
     """
@@ -83,9 +83,9 @@ def choose(
 
     trust = trust if trust is not None else Trust()
     found = Layouts()
-    for own_onlookers in onlookers.programs(module.path for module in active):
-        own_resolver = _of_program(resolver, own_onlookers)
-        own_modules = [module for module in active if module.path in own_onlookers.given]
+    for own_reachable in reachable.programs(module.path for module in active):
+        own_resolver = _of_program(resolver, own_reachable)
+        own_modules = [module for module in active if module.path in own_reachable.given]
         own_sites = {node: site for node, site in candidates.items() if site.module in own_modules}
         found.add(
             layouts(
@@ -96,7 +96,7 @@ def choose(
                 around.guarded,
                 axis,
                 editable,
-                own_onlookers,
+                own_reachable,
                 trust,
             )
         )
@@ -111,12 +111,12 @@ def choose(
     return Chosen(found, program, tuple(sorted(more, key=lambda m: m.path)), axis)
 
 
-def _of_program(resolver: Resolver, onlookers: Onlookers) -> Resolver:
+def _of_program(resolver: Resolver, reachable: ReachableModules) -> Resolver:
     """What resolves names within one program of a project: what other programs replace and hold is none of it."""
-    named = [module for module in resolver.project.named if module.path in onlookers.given]
+    named = [module for module in resolver.project.named if module.path in reachable.given]
     if len(named) == len(resolver.project.named):
         return resolver
-    return Resolver(resolver.project.part(named, onlookers.beside({module.path for module in named})))
+    return Resolver(resolver.project.part(named, reachable.beside({module.path for module in named})))
 
 
 def _may_be_unlike(sites: Mapping[Module, Sequence[MappedSite]], found: Layouts, resolver: Resolver) -> bool:

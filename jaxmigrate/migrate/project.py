@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 
-from jaxmigrate.flow.layout.reachable_modules import Onlookers
+from jaxmigrate.flow.layout.reachable_modules import ReachableModules
 from jaxmigrate.migrate.aliases import aliased_sites
 from jaxmigrate.migrate.api_updates.plans import with_new_names, with_renewed_originals
 from jaxmigrate.migrate.cleanup import without_leftovers
@@ -99,16 +99,16 @@ def plan_sources(
             parse(name, path, text)
     known = {**beside, **texts}
     project = Project(modules.values(), lambda path: known.get(path) or read_utf8(path), known)
-    onlookers = Onlookers(project, known, texts)
+    reachable = ReachableModules(project, known, texts)
     used = set() if used is None else used
     seen = observed if observed is not None else NOTHING_OBSERVED
     trust = Trust(declared, likely=layout == "likely", used=used, observed=seen) if layout != "stacked" else None
     plan = _plan(
-        sources, modules, project, onlookers, known, trust, wanted, marks=marks, witnessed=observed is not None
+        sources, modules, project, reachable, known, trust, wanted, marks=marks, witnessed=observed is not None
     )
     paths = {name: path for name, path, _ in sources if name not in errors}
     judged: dict[str, bool] = {}
-    leaned_on = _imported_by_others(paths.values(), texts, onlookers, Resolver(project), judged)
+    leaned_on = _imported_by_others(paths.values(), texts, reachable, Resolver(project), judged)
     given, added = Plan(tuple(f for f in plan.files if not f.new)), [f for f in plan.files if f.new]
     plan = with_renewed_originals(given, paths, target, era, judged, leaned_on) if marks else given
     plan = with_new_names(plan, paths, target, era, judged, leaned_on, wanted)
@@ -116,14 +116,14 @@ def plan_sources(
         if file.changed:
             with blamed(paths[file.path]):
                 parse_module(paths[file.path], file.after)
-    plan = _with_callers(plan, paths, beside, onlookers)
+    plan = _with_callers(plan, paths, beside, reachable)
     return Plan((*plan.files, *added)), errors
 
 
 def _imported_by_others(
     paths: Iterable[Path],
     texts: Mapping[Path, str],
-    onlookers: Onlookers,
+    reachable: ReachableModules,
     resolver: Resolver,
     judged: dict[str, bool],
 ) -> dict[Path, frozenset[str]]:
@@ -135,17 +135,19 @@ def _imported_by_others(
             judged[text] = may_use_old_names(text)
         if "pmap" in text or judged[text]:
             changing.append(path)
-    found = imported_names(onlookers.importers(changing), resolver) if changing else {}
+    found = imported_names(reachable.importers(changing), resolver) if changing else {}
     return {module.path: names for module, names in found.items()}
 
 
-def _with_callers(plan: Plan, paths: Mapping[str, Path], beside: Mapping[Path, str], onlookers: Onlookers) -> Plan:
+def _with_callers(
+    plan: Plan, paths: Mapping[str, Path], beside: Mapping[Path, str], reachable: ReachableModules
+) -> Plan:
     """The plan in which each file that changes has those that import it and were not among the files given."""
     if not beside:
         return plan
     files = []
     for file in plan.files:
-        importing = onlookers.importing(paths[file.path]) if file.changed and file.path in paths else ()
+        importing = reachable.importing(paths[file.path]) if file.changed and file.path in paths else ()
         callers = tuple(sorted(path for path in importing if path in beside))
         files.append(replace(file, callers=callers) if callers else file)
     return Plan(tuple(files))
@@ -162,7 +164,7 @@ def _plan(
     sources: Sequence[tuple[str, Path, str]],
     modules: dict[Path, Module],
     project: Project,
-    onlookers: Onlookers,
+    reachable: ReachableModules,
     known: Mapping[Path, str],
     trust: Trust | None,
     wanted: Wanted,
@@ -172,8 +174,8 @@ def _plan(
 ) -> Plan:
     resolver = Resolver(project)
     texts = {path: text for _, path, text in sources}
-    project.beside = tuple(onlookers.beside({module.path for module in project.named}))
-    around = surroundings([*texts.values(), *onlookers.texts_beside(modules, texts)])
+    project.beside = tuple(reachable.beside({module.path for module in project.named}))
+    around = surroundings([*texts.values(), *reachable.texts_beside(modules, texts)])
     sites: dict[Module, list[MappedSite]] = {}
     decisions: dict[Module, list[Decision]] = {}
     for module in modules.values():
@@ -185,13 +187,13 @@ def _plan(
     decisions = leave_together(decisions, sites, resolver, lambda site: _reference_of(site, resolver, roots))
     roots = {d.reference.node: d for ds in decisions.values() for d in ds}
     leaned_on = _leaned_on(sites, roots, resolver)
-    imported = imported_names((*modules.values(), *onlookers.importers(modules)), resolver)
+    imported = imported_names((*modules.values(), *reachable.importers(modules)), resolver)
     others = {m: mapped_sites(m, resolver) for m in project.beside if m.path not in texts}
     names = {path: name for name, path, _ in sources}
     refused: set[ast.expr] = set()
     while True:
         chosen = (
-            choose(modules, sites, decisions, resolver, around, texts, onlookers, others, refused, trust)
+            choose(modules, sites, decisions, resolver, around, texts, reachable, others, refused, trust)
             if trust is not None
             else None
         )

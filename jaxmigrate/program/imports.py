@@ -8,7 +8,8 @@ from pathlib import Path
 
 from jaxmigrate.program.modules import Project
 
-_IMPORT = re.compile(r"import[ \t]+(\([^)]*\)|[^\n#;]+)")
+_IMPORT = re.compile(r"import[ \t]*(\((?:[^)#]++|#[^\n]*\n){0,2000}+\)|(?<=[ \t])[^\n#;]+)")
+_COMMENT = re.compile(r"#[^\n]*")
 _BEFORE = re.compile(r"(?:.*[;:])?[ \t]*(?:from[ \t]+([.\w]+)[ \t]+)?")
 _DEEPEST = 3
 
@@ -35,6 +36,16 @@ def imported_files(importer: Path, text: str, project: Project) -> frozenset[Pat
     return project.imports[importer]
 
 
+def packages(path: Path, project: Project) -> Iterator[Path]:
+    """The `__init__.py` files of the packages that a module is in, the nearest first."""
+    for folder in path.parents:
+        init = folder / "__init__.py"
+        if not project.has(init):
+            return
+        if init != path:
+            yield init
+
+
 def _imported(text: str) -> Iterator[tuple[str, int]]:
     if "\\\n" in text:
         text = text.replace("\\\n", " ")
@@ -50,7 +61,7 @@ def _imported(text: str) -> Iterator[tuple[str, int]]:
         module = source.lstrip(".")
         dots = len(source) - len(module)
         yield module, dots
-        for part in names.strip("()").split(","):
+        for part in _COMMENT.sub("", names).strip("()").split(","):
             name = part.split(" as ")[0].strip()
             if name.isidentifier():
                 yield f"{module}.{name}".lstrip("."), dots

@@ -215,6 +215,10 @@ class Project:
             self._texts[path] = self._reader(path)
         return self._texts[path]
 
+    def has(self, path: Path) -> bool:
+        """Whether there is a file at `path`; nothing is read."""
+        return path.name in self._listing(str(path.parent))
+
     def holds(self, path: Path, words: tuple[str, ...]) -> bool:
         """Whether the text at `path` holds one of some words; looked for once."""
         key = (path, words)

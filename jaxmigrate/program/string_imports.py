@@ -19,6 +19,11 @@ _WORDS = (
     *("exec", "run_path", "spec_from_file_location", "SourceFileLoader", "load_source"),
 )
 _FILE = re.compile(r"[\"']([^\"'\n]*\.py)[\"']")
+_CONFIGURED = re.compile(  # libraries that import what a file of another language, or an installed package, names
+    r"^[ \t]*(?:from|import)\b.*\b(?:fiddle|gin|hydra|kauldron|pkg_resources|pluggy|stevedore)\b"
+    r"|\b(?:entry_points|iter_entry_points|load_entry_point)\b",
+    re.MULTILINE,
+)
 
 
 def may_run(text: str, source: Path) -> bool:
@@ -42,8 +47,15 @@ def _paths_run(text: str) -> tuple[tuple[str, ...], ...] | None:
 
 @lru_cache(maxsize=4096)
 def loads_anything(text: str) -> bool:
-    """Whether a text imports by a string that it does not say any part of."""
-    return any(call[3] is None for call in _CALL.finditer(text)) and _DOTTED.search(text) is None
+    """Whether a text imports by a string that it does not say any part of, or has a library import what it likes."""
+    if any(call[3] is None for call in _CALL.finditer(text)) and _DOTTED.search(text) is None:
+        return True
+    return _CONFIGURED.search(text) is not None
+
+
+def loads_by_name(text: str) -> bool:
+    """Whether a text imports by a string."""
+    return BY_STRING.search(text) is not None
 
 
 def runs_others(text: str) -> bool:

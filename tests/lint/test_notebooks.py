@@ -153,5 +153,5 @@ def test_what_cannot_be_read_stops_nothing(folder: Path, capsys: pytest.CaptureF
     assert lines[2].startswith("d.ipynb: is a notebook of nbformat 3, and only nbformat 4 is read; ")
     assert lines[3:] == [
         "e.ipynb: skipped: its kernel's language is r, not Python",
-        "1 finding in 1 file, 3 files checked; 1 site of pmap: `jaxmigrate fix --diff` shows its rewrite",
+        "1 finding in 1 file, 2 of 5 files checked; 1 site of pmap: `jaxmigrate fix --diff` shows its rewrite",
     ]

@@ -71,7 +71,7 @@ def _beside(variable: Variable, modules: Iterable[Module], it: Interpreter) -> I
         for one in (module, *map(project.module, paths)):
             if one is not None and one.table.root is scope:
                 yield one
-                yield from it.onlookers.naming({one.path}, {one.path: {name}})
+                yield from it.reachable.naming({one.path}, {one.path: {name}})
                 return
 
 

@@ -133,7 +133,7 @@ def _look_for(it: Interpreter, name: str) -> None:
     """Takes in the modules that those in sight import and that have a method of a name."""
     if _looked_for(it).get(name) != len(it.modules):
         _looked_for(it)[name] = len(it.modules)
-        for module in it.onlookers.defining({m.path for m in it.modules}, name):
+        for module in it.reachable.defining({m.path for m in it.modules}, name):
             it.join_module(module)
 
 

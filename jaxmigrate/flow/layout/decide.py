@@ -17,7 +17,7 @@ from jaxmigrate.flow.layout.grades import graded
 from jaxmigrate.flow.layout.idioms import Idioms
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.model import Loan
-from jaxmigrate.flow.layout.reachable_modules import Onlookers
+from jaxmigrate.flow.layout.reachable_modules import ReachableModules
 from jaxmigrate.flow.layout.solve import Solver
 from jaxmigrate.flow.layout.values import Cell, Groups
 from jaxmigrate.program.modules import Module
@@ -36,19 +36,19 @@ def layouts(
     guarded: bool,
     axis: str,
     editable: Callable[[Module], bool],
-    onlookers: Onlookers,
+    reachable: ReachableModules,
     trust: Trust,
 ) -> Layouts:
     """Follows stacked arrays through the host code of modules.
 
     `processes`: there may be several; `guarded`: the program asks which it is. `axis` names the axes that have no name;
-    `editable` says which modules may change; `onlookers` are those that join where they name something that leads to
+    `editable` says which modules may change; `reachable` are those that join where they name something that leads to
     stacked arrays.
     What is trusted counts where a proof is missing.
     """
 
     def found(trust: Trust) -> tuple[Layouts, bool]:
-        interpreter = Interpreter(TRANSFERS, resolver, modules, sites, Idioms(resolver, trust), editable, onlookers)
+        interpreter = Interpreter(TRANSFERS, resolver, modules, sites, Idioms(resolver, trust), editable, reachable)
         if not follow(interpreter):
             return all_stacked(sites, TOO_LARGE), False
         decided = _decided(interpreter, lambda: Solver(interpreter, axis, processes, guarded))

@@ -52,7 +52,7 @@ def follow(it: Interpreter) -> bool:
                 _again(it, function, before, context)
         before = it.dirty
         if not it.changed:
-            names = _join_onlookers(it)
+            names = _join_reachable(it)
             if not it.changed:
                 unknown_callers.start_uncalled(it, names)
             if not it.changed:
@@ -65,13 +65,13 @@ def follow(it: Interpreter) -> bool:
     return False
 
 
-def _join_onlookers(it: Interpreter) -> set[str]:
+def _join_reachable(it: Interpreter) -> set[str]:
     """Takes in modules that can reach what is stacked, by names that it gives, or change what it depends on."""
     names, holders = leading_names.leading_names(it)
     joined = {m.path for m in it.modules}
-    for module in it.onlookers.naming(joined, holders):
+    for module in it.reachable.naming(joined, holders):
         it.join_module(module)
-    for module in it.onlookers.replacing(joined):
+    for module in it.reachable.replacing(joined):
         monkeypatching.note_in(it, module)
     unknown_callers.use_from_unread(it)
     return names

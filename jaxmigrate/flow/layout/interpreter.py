@@ -9,7 +9,7 @@ from typing import Any
 
 from jaxmigrate.flow.layout.idioms import Idioms
 from jaxmigrate.flow.layout.model import Frame, Given
-from jaxmigrate.flow.layout.reachable_modules import Onlookers, names_in
+from jaxmigrate.flow.layout.reachable_modules import ReachableModules, names_in
 from jaxmigrate.flow.layout.state import State
 from jaxmigrate.flow.layout.stores import SharedNames
 from jaxmigrate.flow.layout.values import (
@@ -58,11 +58,11 @@ class Interpreter(State):
         sites: dict[ast.expr, MappedSite],
         idioms: Idioms,
         editable: Callable[[Module], bool],
-        onlookers: Onlookers,
+        reachable: ReachableModules,
     ) -> None:
         super().__init__(resolver, sites, idioms)
         self.transfers = transfers
-        self.onlookers = onlookers
+        self.reachable = reachable
         self.modules = list(modules)
         self.scope = SharedNames(self.modules)
         self.editable = editable

@@ -69,7 +69,7 @@ def _join_callers(it: Interpreter, functions: Iterable[Function]) -> bool:
     for function in functions:
         if function.module.table.scope_of[function.node].kind == "module":
             names.setdefault(function.module.path, set()).add(_name_of(function))
-    found = it.onlookers.naming({module.path for module in it.modules}, names)
+    found = it.reachable.naming({module.path for module in it.modules}, names)
     for module in found:
         it.join_module(module)
     return bool(found)
@@ -78,9 +78,9 @@ def _join_callers(it: Interpreter, functions: Iterable[Function]) -> bool:
 def use_from_unread(it: Interpreter) -> None:
     """What files can use that are not followed stays as it is: those import by string, or another Python runs them."""
     modules = {module.path: module for module in it.modules}
-    held = _held(it) if it.onlookers.unread else {}
-    for path, used in it.onlookers.unread.items():
-        reason = f"may be used in {path.name}, {it.onlookers.why_unread(path)}"
+    held = _held(it) if it.reachable.unread else {}
+    for path, used in it.reachable.unread.items():
+        reason = f"may be used in {path.name}, {it.reachable.why_unread(path)}"
         for source, names in used.items():
             if source in modules and names:
                 module, says = modules[source], f"{path.name} does not reach into {source.name}"

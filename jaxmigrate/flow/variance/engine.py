@@ -11,7 +11,7 @@ from jaxmigrate.flow.variance.frames import Arguments
 from jaxmigrate.flow.variance.lattice import GIVEN, Fields, Level, Var, mapped, replace, union, unsure
 from jaxmigrate.flow.variance.library import HOST_IDENTITIES
 from jaxmigrate.flow.variance.name_call_graph import Hidden
-from jaxmigrate.flow.variance.process_modules import Loaded
+from jaxmigrate.flow.variance.process_modules import ProcessModules
 from jaxmigrate.flow.variance.process_taint import Hosts
 from jaxmigrate.flow.variance.run import Run, Shared, Transfers
 from jaxmigrate.flow.variance.summary import Reading
@@ -74,7 +74,7 @@ def loaded_beside(resolver: Resolver, module: Module) -> frozenset[Module]:
 
 @once
 def _share(resolver: Resolver) -> Shared:
-    loaded = Loaded(resolver)
+    loaded = ProcessModules(resolver)
     identities = Hosts(resolver, loaded, HOST_IDENTITIES)
     return Shared(Hidden(resolver, loaded), Hosts(resolver, loaded), callers_of(resolver), identities)
 

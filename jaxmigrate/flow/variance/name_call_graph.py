@@ -24,7 +24,7 @@ from jaxmigrate.flow.variance.callbacks import PURE_CALLBACK, is_pure_callback
 from jaxmigrate.flow.variance.implicit import keeps_elsewhere
 from jaxmigrate.flow.variance.logging_only import is_none, only_logs
 from jaxmigrate.flow.variance.mutation_summary import Changes, changes_of, passed_on
-from jaxmigrate.flow.variance.process_modules import Loaded, aliases
+from jaxmigrate.flow.variance.process_modules import ProcessModules
 from jaxmigrate.program.collectives import AXIS_POSITIONS
 from jaxmigrate.program.library import last_names, named, starting
 from jaxmigrate.program.modules import Module
@@ -113,7 +113,7 @@ class _Mention:
 class Hidden:
     """The index over a project's modules, made when first asked for; its answers are kept."""
 
-    def __init__(self, resolver: Resolver, loaded: Loaded) -> None:
+    def __init__(self, resolver: Resolver, loaded: ProcessModules) -> None:
         self.resolver = resolver
         self.loaded = loaded
         self._units: dict[str, list[Unit]] = {}
@@ -252,7 +252,7 @@ class Hidden:
 
     def _beside(self, home: Module | None) -> frozenset[Module]:
         """The modules of a process that runs a function of one, or of any process."""
-        return self.loaded.beside(home) if home is not None else self.loaded.everything()
+        return self.loaded.beside(home) if home is not None else self.loaded.everything
 
     def reached(self, name: str, home: Module | None = None) -> list[Unit]:
         """All that may run where something called `name` is called, and is not in sight."""
@@ -321,14 +321,14 @@ class Hidden:
         """Everything that has a name in the program, by name."""
         if not self._made:
             self._made = True
-            for module in self.loaded.modules():
+            for module in self.loaded.modules:
                 self._define(module)
-            for module in self.loaded.modules():
+            for module in self.loaded.modules:
                 self._index(module)
             later = [mention for mention in self._mentions if not self._place(mention)]
             for mention in later:  # aliases that have been made since
                 self._place(mention)
-            for module in self.loaded.modules():
+            for module in self.loaded.modules:
                 self._decorate(module)
                 for name, home in reflection.reached(module, self.resolver, self.loaded.imported(module)):
                     self._stored[name].add(home)
@@ -375,7 +375,7 @@ class Hidden:
                 unit.mentions.update(methods - {CONSTRUCTOR}, bases, [_constructor(node.name)])
                 self._methods[node.name] |= set(bindings)
                 self._bases[node.name] |= bases
-        for alias, _ in aliases(module) if " as " in module.text else ():
+        for alias, _ in _aliases(module) if " as " in module.text else ():
             if alias.asname:
                 name = alias.name.rpartition(".")[2]
                 self._unit(alias.asname, alias, module).mentions.add(name)
@@ -643,7 +643,7 @@ class Hidden:
         """What calls a function that runs on the host, whichever way it goes, runs there as well."""
         while True:
             names = {u.name for found in self._units.values() for u in found if u.is_host}
-            new = [unit for module in self.loaded.modules() for unit in self._callers_among(names, module)]
+            new = [unit for module in self.loaded.modules for unit in self._callers_among(names, module)]
             if not new:
                 return
             for unit in new:
@@ -709,7 +709,7 @@ class Hidden:
     @cached_property
     def _set_names(self) -> frozenset[str]:
         """The names of all attributes that the program sets on anything."""
-        return frozenset(a.attr for module in self.loaded.modules() for a in module.table.attributes)
+        return frozenset(a.attr for module in self.loaded.modules for a in module.table.attributes)
 
     def _follow_factories(self) -> None:
         """What a factory's call gives is stored where the call's value is."""
@@ -806,3 +806,11 @@ def _last(node: ast.expr) -> str:
     while isinstance(node, ast.Call | ast.Subscript):
         node = node.func if isinstance(node, ast.Call) else node.value
     return last_name(node)
+
+
+def _aliases(module: Module) -> Iterator[tuple[ast.alias, ast.ImportFrom | None]]:
+    """What a module imports anywhere, with the `from` statement that it stands in."""
+    for binding in module.table.imports:
+        if isinstance(binding.node, ast.alias):
+            statement = module.table.parents.get(binding.node)
+            yield binding.node, statement if isinstance(statement, ast.ImportFrom) else None

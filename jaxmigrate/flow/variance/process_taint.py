@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from jaxmigrate.flow.axes import by_last_name, last_name
 from jaxmigrate.flow.variance.called_as import CalledAs, Ways
 from jaxmigrate.flow.variance.library import HOST_SOURCES
-from jaxmigrate.flow.variance.process_modules import Loaded
+from jaxmigrate.flow.variance.process_modules import ProcessModules
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.passing import passed_perhaps
 from jaxmigrate.program.resolve import Resolver, own_statements
@@ -34,7 +34,7 @@ class Hosts:
     `sources` begin the names of what processes may not agree on.
     """
 
-    def __init__(self, resolver: Resolver, loaded: Loaded, sources: tuple[str, ...] = HOST_SOURCES) -> None:
+    def __init__(self, resolver: Resolver, loaded: ProcessModules, sources: tuple[str, ...] = HOST_SOURCES) -> None:
         self.resolver = resolver
         self.sources = sources
         self.loaded = loaded

@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
-from jaxmigrate.flow.layout.reachable_modules import Onlookers
+from jaxmigrate.flow.layout.reachable_modules import ReachableModules
 from jaxmigrate.migrate.api_updates.project import NONE, renew
 from jaxmigrate.migrate.api_updates.rewrite_context import Seen
 from jaxmigrate.migrate.imports import imported_names
@@ -83,7 +83,7 @@ def renamed(
     """The plan for one file of which only the old names are replaced; `beside` are the other files of its project."""
     known = {**beside, path: text}
     project = Project([parse_module(path, text)], lambda other: known.get(other) or read_utf8(other), known)
-    leaning = imported_names(Onlookers(project, known).importers([path]), Resolver(project))
+    leaning = imported_names(ReachableModules(project, known).importers([path]), Resolver(project))
     leaned_on = {module.path: names for module, names in leaning.items()}
     plan = Plan((FilePlan(name, text, text, text, text, ()),))
     return with_new_names(plan, {name: path}, target, era, leaned_on=leaned_on).files[0]
