@@ -15,7 +15,7 @@ from jaxmigrate.flow.layout.reasons import CAUSES, cause_of
 
 LAYOUT = Path(__file__).parents[2] / "jaxmigrate" / "flow" / "layout"
 REASON = re.compile(
-    r"^(an|can|cannot|changes|comes|differs|fix|following|gets|has|holds|is|its?|may|pmap|reaches|shares|the) .* ."
+    r"^(an|can|cannot|changes|comes|differs|fix|following|gets|has|holds|is|its?|may|might|pmap|reaches|shares|the) .* ."
     r"|^is a base$"
 )
 PARTS = {  # of a longer reason, which its beginning sorts
@@ -71,6 +71,8 @@ def test_every_cause_has_a_reason() -> None:
         ("is passed to a mapped function by keyword or with a star (line 1)", "map-stays"),
         ("reaches a mapped function that stays as it is: the mapped function is passed to f (line 2)", "map-stays"),
         ("cannot be proven replicated when the mapped function returns it (line 8)", "not-proven"),
+        ("might not hold one slice per device: `x` is `make()` (line 8)", "origin"),
+        ("the mapped function's arguments might not hold one slice per device", "origin"),
         ("differs between devices when the mapped function returns it (line 8)", "per-device"),
     ],
 )

@@ -51,7 +51,8 @@ CAUSES = (
         "The result may well be the same on all devices, but `fix` cannot prove it. The reason names the call or the"
         " value that it may depend on.",
         "Reduce what the reason names with `jax.lax.pmean` or `psum`, or pass it as an argument with `in_axes=None`."
-        " If the reason names a function, give `fix` the file that defines it.",
+        " If the reason names a function, give `fix` the file that defines it. Or let `fix` see it:"
+        " `fix --observe -- COMMAND`.",
     ),
     StackedCause(
         "jaxline",
@@ -65,6 +66,18 @@ CAUSES = (
         ),
         "jaxline passes or saves this array with one slice per device ([layouts](layouts.md#experiments-of-jaxline)).",
         "Keep the tables of checkpointed attributes as plain dictionaries in the body of the class.",
+    ),
+    StackedCause(
+        "origin",
+        "How the array is made is not known",
+        (
+            "might not hold one slice",
+            "the mapped function's arguments might not hold",
+        ),
+        "The array comes from a function that `fix` cannot read, or is made by hand for some number of devices. It may"
+        " or may not have one slice per device.",
+        "Let `fix` see it: `fix --observe -- COMMAND`. Or declare what makes it, as `replicates` or `splits` in"
+        " [pyproject.toml](configuration.md). Or make it by `jax_utils.replicate` or `common_utils.shard`.",
     ),
     StackedCause(
         "map-stays",
@@ -146,7 +159,6 @@ CAUSES = (
             "is stacked or unstacked in a file that was not",
             r"is an attribute of (?!an experiment)",
             "fix sees no call of the mapped function",
-            "the mapped function's arguments might not hold",
         ),
         "The array leaves the files that `fix` was given, or is made by a function that nothing there calls.",
         "Run `fix` on the whole project, with its entry point. For a library without one, use `--layout stacked`.",
@@ -175,7 +187,6 @@ CAUSES = (
             "is a container in one place",
             "is used as stacked",
             "is split over the devices in one place",
-            "might not hold one slice",
             "is part of",
             "is mapped over together",
             "is unstacked by code",
