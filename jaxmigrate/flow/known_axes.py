@@ -6,14 +6,15 @@ import ast
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from jaxmigrate.flow.axis_values import axis_names
+from jaxmigrate.flow.axis_values import axis_names, mesh_axes
 from jaxmigrate.flow.context_meshes import entered
 from jaxmigrate.flow.meshes import mesh_call
 from jaxmigrate.program.callers import callers_of
+from jaxmigrate.program.collectives import SHARD_MAPS, argument
 from jaxmigrate.program.library import last_names, named
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.once import once
-from jaxmigrate.program.resolve import Resolver
+from jaxmigrate.program.resolve import Resolver, call_arguments
 from jaxmigrate.program.values import (
     UNKNOWN,
     Application,
@@ -27,6 +28,7 @@ from jaxmigrate.program.values import (
 
 MESHES = last_names("mesh") | {"AbstractMesh"}
 NAMED_MESHES = named("mesh")
+LAST_SHARD_MAPS = last_names("shard-map")
 MAPS = last_names("pmap", "like-pmap", "vmap", "one-axis", "other-map")
 
 
@@ -58,6 +60,35 @@ def is_of_project(mesh: Argument | None, resolver: Resolver) -> bool:
     values = resolver.argument_values(mesh)
     given = [p for v in values if isinstance(v, Parameter) for p in callers_of(resolver).passed(v) if p != UNKNOWN]
     return all(isinstance(value, Parameter | Member) or _is_mesh(value) for value in (*values, *given))
+
+
+@once
+def all_run_on_meshes_of_project(resolver: Resolver) -> bool:
+    """Whether each shard_map runs on a mesh of the program: its axes are known, or it is one of those made in sight."""
+    found = (one for module in resolver.project.program for one in _meshes_of_maps(module, resolver))
+    return all(
+        is_of_project(one, resolver) or (one is not None and mesh_axes(one, resolver, {}) is not None) for one in found
+    )
+
+
+def _meshes_of_maps(module: Module, resolver: Resolver) -> Iterator[Argument | None]:
+    """The mesh that each shard_map of a module is given, None for that in context."""
+    if not any(name in module.text for name in LAST_SHARD_MAPS):
+        return
+    for name in LAST_SHARD_MAPS:
+        for node in module.table.named.get(name, ()):
+            call = module.table.parents.get(node)
+            if not isinstance(call, ast.Call) or not _is_shard_map(node, module, resolver):
+                continue
+            arguments = call_arguments(call, module)
+            if any(one.keyword == "**" for one in arguments):
+                continue  # as a function that hands on what it is given: its callers say the mesh
+            yield argument(arguments, 1 if call.func is node else 2, "mesh")
+
+
+def _is_shard_map(node: ast.expr, module: Module, resolver: Resolver) -> bool:
+    value = resolver.value(node, module)
+    return isinstance(value, External) and value.name in SHARD_MAPS
 
 
 def _is_mesh(value: Value) -> bool:

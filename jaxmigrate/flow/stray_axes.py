@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from jaxmigrate.flow.axes import CALLBACKS, COLLECTIVES, calls_of
 from jaxmigrate.flow.axis_values import axis_names
 from jaxmigrate.flow.facts import Facts
-from jaxmigrate.flow.known_axes import known_axes
+from jaxmigrate.flow.known_axes import all_run_on_meshes_of_project, known_axes
 from jaxmigrate.program.collectives import AXIS_POSITIONS, SPECS, argument, axis_argument
 from jaxmigrate.program.library import last_names
 from jaxmigrate.program.modules import Module
@@ -25,11 +25,12 @@ _SPECS = last_names("spec")
 def nowhere_bound(facts: Facts) -> Iterator[tuple[Module, ast.Call, str, str]]:
     """The collectives over an axis that no map and no mesh of the program has, with their names and the axis.
 
-    Only where it is known what all maps and meshes bind, nothing may keep the collective from running, and the axis is
-    written in collectives and specs alone: a name that stands anywhere else may reach a map that is out of sight.
+    Only where it is known what all maps and meshes bind, no map runs on a mesh that other code may make, nothing may
+    keep the collective from running, and the axis is written in collectives and specs alone: a name that stands
+    anywhere else may reach a map that is out of sight.
     """
     known = known_axes(facts.resolver)
-    if not known.complete:
+    if not known.complete or not all_run_on_meshes_of_project(facts.resolver):
         return
     judged = {use.call for use in facts.axis_uses if use.environment.complete}
     strays = (one for one in _literals(facts) if one[3] not in known.names and one[1] not in judged)

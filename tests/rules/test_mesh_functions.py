@@ -140,22 +140,8 @@ UNKNOWN = {
 }
 
 
-# A known fault: a finding stands in these.
-TOLD = {
-    "sometimes of another's",
-    "a decorator of a library",
-    "a decorator of the project",
-    "a function that is replaced",
-    "async",
-    "a generator",
-}
-
-
 @pytest.mark.parametrize("form", UNKNOWN)
-def test_silence_where_the_axes_cannot_be_known(form: str, request: pytest.FixtureRequest) -> None:
-    if form in TOLD:
-        why = "JM101 tells an axis that nothing in the program binds, whatever makes the mesh"
-        request.applymarker(pytest.mark.xfail(reason=why))
+def test_silence_where_the_axes_cannot_be_known(form: str) -> None:
     mesh, made = UNKNOWN[form]
     assert codes(step(mesh, "model", made)) == []
 
