@@ -17,7 +17,6 @@ PROPOSALS = {
 }
 PLAIN = frozenset({"jax", "functools", "jax.numpy", "numpy"})  # which are imported as modules
 WORD = re.compile(r"\w+")
-Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 
 class FileNames:
@@ -67,11 +66,10 @@ class FileNames:
         return name
 
     def _comes_late(self, name: str) -> bool:
-        """Whether a name is imported below the first definition only, where new functions stand above it."""
+        """Whether a name is imported below some code only, above which new functions may stand."""
         if self.module.cells:
             return False
-        definitions = (s.lineno for s in self.module.tree.body if isinstance(s, Definition))
-        first = next(definitions, None)
+        first = next((s.lineno for s in self.module.tree.body if not _is_import_or_text(s)), None)
         places = [b.node.lineno for b in self.module.table.root.bindings[name] if isinstance(b.node, ast.alias)]
         return first is not None and bool(places) and min(places) > first
 
@@ -137,3 +135,9 @@ def names_in(nodes: Sequence[ast.AST]) -> Iterator[ast.Name]:
     """The names that some expressions read."""
     for node in nodes:
         yield from (n for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load))
+
+
+def _is_import_or_text(statement: ast.stmt) -> bool:
+    """Whether a statement is an import or a docstring, above which no new function stands."""
+    text = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+    return text or isinstance(statement, ast.Import | ast.ImportFrom)

@@ -23,8 +23,6 @@ from tests.layouts.test_soundness import KNOWN
 DEFINITIONS = ast.FunctionDef | ast.ClassDef
 ROOT = Path("/project")
 EVERY = 14
-# A rewrite puts its imports beside the last ones of a file, which stand below the first use here.
-IMPORTS_BELOW = {"text_aliases"}
 
 
 def cuts(body: list[ast.stmt]) -> dict[str, int]:
@@ -56,8 +54,7 @@ def programs(step: int = EVERY) -> dict[str, Files]:
     """The programs in two files, by name and cut, each once."""
     found: dict[str, Files] = {}
     texts = {name: files["main.py"] for name, files in {**traps(), **provable()}.items() if len(files) == 1}
-    known = {*KNOWN, *IMPORTS_BELOW}
-    for name in [name for name in sorted(texts) if name not in known][::step]:
+    for name in [name for name in sorted(texts) if name not in KNOWN][::step]:
         for how, cut in cuts(ast.parse(texts[name]).body).items():
             two = split(texts[name], cut)
             if two is not None and two not in found.values():
@@ -95,16 +92,11 @@ def differences(found: dict[str, dict[str, Any]]) -> list[str]:
     return wrong
 
 
-# A known fault: a part of this program is written without an import that it needs, and raises a NameError.
-LACKS_AN_IMPORT = "contexts_defaults after first given main.py"
-
-
 @pytest.mark.slow
 def test_numbers_stay_where_a_part_is_given() -> None:
     found = outcomes()
     assert sum(" given " in name for name in found) > 50
-    differing = [one for one in differences(found) if not one.startswith(LACKS_AN_IMPORT)]
-    assert differing == []
+    assert differences(found) == []
 
 
 if __name__ == "__main__":
