@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import io
 import tokenize
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import cast
 
@@ -121,6 +121,8 @@ class ApplyOperations(VisitorBasedCodemodCommand):
         self._finished: dict[Key, cst.BaseExpression] = {}
         self._around: list[STATEMENTS] = []
         self._carried: set[str] = set()  # comments that new code brings itself
+        self._stated: set[Key] = set()  # nodes that new statements hold
+        self._brought: defaultdict[int, Counter[str]] = defaultdict(Counter)  # by statement, the comments in these
         self._comments: defaultdict[int, list[cst.Comment]] = defaultdict(list)
         self._emptied: set[Key] = set()  # imports of which nothing is left
         self._moved: list[imports.Moved] = []
@@ -152,16 +154,19 @@ class ApplyOperations(VisitorBasedCodemodCommand):
             case Unbind():
                 self._items.add(self._key(operation.item.context_expr))
         for found in _codes(operation):
-            self._take_holes(found)
+            held = set(self._keys_in(found))
+            self._holes |= held
+            self._stated |= held if isinstance(operation, Before | After | First) else set()
             self._carried.update(_comments_of(found.text))
 
-    def _take_holes(self, code: Code) -> None:
+    def _keys_in(self, code: Code) -> Iterator[Key]:
+        """The keys of the nodes of the file in some code."""
         for part in code.parts.values():
             inner = part.part if isinstance(part, Marked) else part
             if isinstance(inner, Code):
-                self._take_holes(inner)
+                yield from self._keys_in(inner)
             else:
-                self._holes.add(self._key(inner))
+                yield self._key(inner)
 
     def _key(self, node: ast.AST) -> Key:
         self._lines_touched.append(cast("ast.expr", node).lineno)
@@ -300,6 +305,8 @@ class ApplyOperations(VisitorBasedCodemodCommand):
         for operation in operations:
             if isinstance(operation, Mark):
                 node = marked(node, operation.site, mapped=operation.mapped, host=operation.host)
+        if key in self._stated and self._around:
+            self._brought[id(self._around[-1])].update(comment.value for comment in comments_in(node))
         if key in self._holes:
             self._finished[key] = node
         elif ("star", key) in self._holes:
@@ -334,8 +341,12 @@ class ApplyOperations(VisitorBasedCodemodCommand):
 
     def keep_comments(self, old: cst.CSTNode, new: cst.CSTNode) -> None:
         """Comments that new code has no place for go above the statement."""
-        lost = lost_comments(old, new)
-        self._comments[id(self._around[-1])] += [one for one in lost if one.value not in self._carried]
+        statement = id(self._around[-1])
+        for one in lost_comments(old, new):
+            if self._brought[statement][one.value]:
+                self._brought[statement][one.value] -= 1  # it stands in a new statement
+            elif one.value not in self._carried:
+                self._comments[statement].append(one)
 
     def room(self, node: cst.CSTNode) -> Room:
         """Where a node of the file stands."""

@@ -42,14 +42,22 @@ class StableNames:
         )  # a lambda reads its own when it is called
 
     def _is_known(self, node: ast.Attribute) -> bool:
-        """Whether an attribute is a method of the program, a function of a module, or one that no code ever sets."""
+        """Whether an attribute is a method of the program, a function of a module, or of an object that none changes.
+
+        That is one bound once at the module's top. What a function is given may be changed out of sight.
+        """
         value = self.resolver.value(node, self.module)
         if isinstance(value, Function | External):
-            return True
+            return not _is_set_by_name(node.attr, self.resolver)
         owner: ast.expr = node
         while isinstance(owner, ast.Attribute):
+            if _set_attributes(self.resolver).get(owner.attr) or _is_set_by_name(owner.attr, self.resolver):
+                return False
             owner = owner.value
-        return isinstance(owner, ast.Name) and not _set_attributes(self.resolver).get(node.attr)
+        scope = self.module.table.scope_of.get(owner)
+        holder = scope.lookup(owner.id) if isinstance(owner, ast.Name) and scope is not None else None
+        root = self.module.table.root
+        return isinstance(owner, ast.Name) and holder is root and len(root.bindings.get(owner.id, ())) == 1
 
     def _is_set(self, read: ast.Attribute, site: ast.expr) -> bool:
         """Whether some code sets an attribute other than once before a site, in the same function."""
@@ -122,3 +130,25 @@ def _set_attributes(resolver: Resolver) -> dict[str, list[tuple[ast.Attribute, M
             if isinstance(node, ast.Attribute) and not isinstance(node.ctx, ast.Load):
                 found.setdefault(node.attr, []).append((node, module))
     return found
+
+
+def _is_set_by_name(name: str, resolver: Resolver) -> bool:
+    """Whether `setattr` may set an attribute of that name: it says so, or which one it sets of what is not written."""
+    return not _set_by_name(resolver).isdisjoint({name, ""})
+
+
+@once
+def _set_by_name(resolver: Resolver) -> frozenset[str]:
+    """The attributes that `setattr` sets in the project, empty for one whose name is not written; self sets its own."""
+    found: set[str] = set()
+    for module in resolver.project.named:
+        for node in module.table.named.get("setattr", ()):
+            call = module.table.parents.get(node)
+            match call:
+                case ast.Call(args=[_, ast.Constant(value=str(name)), _]):
+                    found.add(name)
+                case ast.Call(args=[ast.Name(id="self"), *_]):
+                    pass
+                case _:
+                    found.add("")
+    return frozenset(found)

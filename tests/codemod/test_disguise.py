@@ -64,10 +64,7 @@ def parts(text: str) -> tuple[str, set[tuple[str, str]]]:
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_the_same_rewrite(name: str, request: pytest.FixtureRequest) -> None:
-    if name == "jax.lax.psum(1)":
-        why = "a comment inside a name that is said twice comes twice"
-        request.applymarker(pytest.mark.xfail(reason=why))
+def test_the_same_rewrite(name: str) -> None:
     text = PROGRAMS[name]
     other = disguised(text)
     assert ast.dump(ast.parse(other)) == ast.dump(ast.parse(text))
