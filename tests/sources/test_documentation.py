@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import doctest
-import types
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -210,7 +210,9 @@ def test_fix(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     markdown, docstrings = (folder / "a.md").read_text(), (folder / "b.py").read_text()
     assert markdown.startswith("# A\n\n```python\nimport jax\nfrom jax.sharding import Mesh, PartitionSpec as P\n")
     assert markdown.count("jax.shard_map(") == 2
+    assert markdown.count("    f_per_device,\n") == markdown.count("def mesh_of(tree):\n") == 2
     assert markdown.endswith("-x)\n```\nend")
+    assert docstrings.count("    >>> def f_per_device(x):\n") == 2
     assert docstrings.count("    >>> def mesh_of(tree):\n") == 2  # each docstring runs by itself
     assert docstrings.endswith("import jax\njax.pmap(f)\n")
     compile(docstrings, "b.py", "exec")
@@ -223,9 +225,9 @@ def test_doctests_that_are_rewritten_still_pass(folder: Path) -> None:
     )
     assert main(["fix", "m.py", "--docs"]) == 0
     assert "jax.tree.map" in (folder / "m.py").read_text()
-    module = types.ModuleType("m")
-    exec((folder / "m.py").read_text(), module.__dict__)
-    assert doctest.testmod(module) == (0, 2)
+    passes = "import doctest, m; assert doctest.testmod(m) == (0, 2)"
+    run = subprocess.run([sys.executable, "-c", passes], cwd=folder, capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stdout + run.stderr
 
 
 def test_lint(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
