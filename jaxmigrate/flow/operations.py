@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 import re
 from collections.abc import Iterable, Iterator
 
@@ -122,18 +123,28 @@ def _of_call(call: ast.Call, module: Module, resolver: Resolver, depth: int) -> 
             yield Operation(f"{name.rpartition('.')[2]}", module, call)
         case External(name=name) if name in HOST_SYNCS:
             yield Operation(name.rpartition(".")[2], module, call)
-        case Member(owner=Application(callee=External(name=maker)), name=name) if maker in JOINT and name in JOINTLY:
-            yield Operation(f"{maker.rpartition('.')[2]}.{name}", module, call)
-        case Member(name=name) if name in JOINTLY and _is_manager(call.func, resolver):
-            yield Operation(f"the checkpoint manager's {name}", module, call)
+        case Member() if (kind := _of_manager(value, call, resolver)) is not None:
+            yield Operation(kind, module, call)
         case External(name=name) if name in RUNNERS and depth < DEEPEST:
             for given in arguments:
                 yield from _given(given, call, module, resolver, depth)
         case Function() | Application() if runs_map(value, resolver):
             yield Operation(f"the mapped function {ast.unparse(call.func)[:60]}", module, call)
+        case Function() if any(runs_map(one, resolver) for one in _called_back(value, call, module, resolver)):
+            yield Operation(f"the mapped function that {ast.unparse(call.func)[:60]} is given", module, call)
         case Function() | Application() if depth < DEEPEST:
             for kind in _kinds_inside(value, call, resolver, depth):
                 yield Operation(kind, module, call)
+
+
+def _of_manager(method: Member, call: ast.Call, resolver: Resolver) -> str | None:
+    """What a checkpoint manager does for all processes together; None for any other method."""
+    if method.name not in JOINTLY:
+        return None
+    match method.owner:
+        case Application(callee=External(name=maker)) if maker in JOINT:
+            return f"{maker.rpartition('.')[2]}.{method.name}"
+    return f"the checkpoint manager's {method.name}" if _is_manager(call.func, resolver) else None
 
 
 def _kinds_inside(value: Function | Application, call: ast.Call, resolver: Resolver, depth: int) -> list[str]:
@@ -192,8 +203,12 @@ def runs_map(value: Value, resolver: Resolver, depth: int = 0) -> bool:
             given = argument(arguments, 0, "fun", "f")
             inner = resolver.argument_values(given) if given is not None else ()
             return len(inner) == 1 and runs_map(inner[0], resolver, depth + 1)
-        case Application(callee=Function() as wrapper, arguments=(_, *_)):
-            return any(runs_map(inner, resolver, depth + 1) for inner in _wrapped(value, wrapper, resolver))
+        case Application(callee=Function() as maker, arguments=given):
+            made = resolver.returned(maker)
+            wrapped = _wrapped(value, maker, resolver) if given else ()
+            return (all(map(is_device_map, made)) and bool(made)) or any(
+                runs_map(inner, resolver, depth + 1) for inner in wrapped
+            )
     return False
 
 
@@ -239,6 +254,23 @@ def _wrapped(made: Application, wrapper: Function, resolver: Resolver) -> Iterat
                 values = resolver.values(call.func, inner.module)
                 if len(values) == 1 and isinstance(values[0], Parameter) and values[0].function is wrapper.node:
                     yield from bound(values, given)
+
+
+def _called_back(function: Function, call: ast.Call, module: Module, resolver: Resolver) -> Iterator[Value]:
+    """The arguments of a function, given by their position or name, that it calls itself."""
+    if isinstance(function.node, ast.Lambda):
+        return
+    given = dict(zip(function.passed_names(), itertools.takewhile(_is_plain, call.args), strict=False))
+    given |= {keyword.arg: keyword.value for keyword in call.keywords if keyword.arg is not None}
+    for inner in calls_of(function.node):
+        if isinstance(inner.func, ast.Name) and inner.func.id in given:
+            values = resolver.values(inner.func, function.module)
+            if len(values) == 1 and isinstance(values[0], Parameter):
+                yield from resolver.values(given[inner.func.id], module)
+
+
+def _is_plain(node: ast.expr) -> bool:
+    return not isinstance(node, ast.Starred)
 
 
 def same_sequence(one: list[Operation], other: list[Operation]) -> bool:

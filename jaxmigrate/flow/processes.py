@@ -26,7 +26,9 @@ SEVERAL = ("process_index", "process_count", "host_id", "host_count", "distribut
 EXPECTED = re.compile(
     "StopIteration|Keyboard|Import|ModuleNotFound|Attribute|Name|Key|Index|FileNotFound|Timeout|Queue|Empty"
 )
+OF_VALUES = re.compile("AssertionError|FloatingPointError")  # of a process that has looked at its own part
 READS_DATA = re.compile(r"next\(|load|read|batch|data|example|sample|fetch|decode|open\(")
+RANK = re.compile(r"""(getenv\(|environ(\.get\(|\[))['"](RANK|SLURM_PROCID|JAX_PROCESS_ID|PROCESS_ID)['"]""")
 RESTORES = named("restores")
 LAST_RESTORES = last_names("restores")
 RESTORED = "restores a checkpoint"
@@ -85,7 +87,8 @@ def _spans(node: ast.AST, lines: Sequence[int]) -> bool:
 @once
 def _helpers(resolver: Resolver) -> frozenset[str]:
     """The names of the program's functions that do nothing but test the process index."""
-    modules = [m for m in resolver.project.named if "process_index" in m.text or "host_id" in m.text]
+    words = ("process_index", "host_id", "RANK", "PROCID", "PROCESS_ID")
+    modules = [m for m in resolver.project.named if any(word in m.text for word in words)]
     nodes = [node for m in modules for node in _statements(m.tree)]
     return frozenset(n.name for n in nodes if isinstance(n, ast.FunctionDef) and _tested(n) is not None)
 
@@ -97,7 +100,7 @@ def _tested(function: ast.FunctionDef) -> ast.expr | None:
     if value is None or isinstance(value, ast.Call | ast.Name | ast.Constant):
         return None
     text = ast.unparse(value)
-    return value if "process_index" in text or "host_id" in text else None
+    return value if "process_index" in text or "host_id" in text or RANK.search(text) else None
 
 
 def _statements(tree: ast.Module) -> list[ast.AST]:
@@ -144,17 +147,24 @@ def _of_handlers(way: _Way, node: ast.Try, inside: Sequence[ast.stmt], resolver:
     """Where a process that alone could not read its data leaves out what the others do in that round of a loop."""
     before = _before_operations(node.body, way.module, resolver)
     tried = node.body if before is None else [one for one in before if _may_fail(one)]
-    if not any(READS_DATA.search(ast.unparse(one)) for one in tried):
-        return  # what fails for other reasons fails on all, and what has waited for the others has told them
+    reads = any(READS_DATA.search(ast.unparse(one)) for one in tried)
     for handler in node.handlers:
         end, kind = _end(handler.body), handler.type
-        if kind is None or not isinstance(end, ast.Continue | ast.Break) or EXPECTED.search(ast.unparse(kind)):
+        if kind is None or not isinstance(end, ast.Continue | ast.Break) or _is_expected(kind):
             continue
         missed = [*inside, *(way.loop or ())] if isinstance(end, ast.Break) else inside
+        if not reads and not OF_VALUES.search(ast.unparse(kind)):
+            continue  # what fails for other reasons fails on all, and what has waited for the others has told them
         own = [] if before is None else node.body
         rest = operations([*own, *node.orelse, *missed], way.module, resolver)
         for operation in within_map(rest)[:1]:
             yield ProcessBranch(way.module, kind, operation)
+
+
+def _is_expected(kind: ast.expr) -> bool:
+    """Whether every process runs into all of some exceptions at the same time, as a rule."""
+    kinds = kind.elts if isinstance(kind, ast.Tuple) else [kind]
+    return all(EXPECTED.search(ast.unparse(one)) for one in kinds)
 
 
 def _before_operations(body: Sequence[ast.stmt], module: Module, resolver: Resolver) -> Sequence[ast.stmt] | None:
@@ -292,6 +302,8 @@ def differs(test: ast.expr, module: Module, resolver: Resolver) -> bool:
 def _reads_index(value: Value, resolver: Resolver) -> bool:
     if isinstance(value, Function) and isinstance(value.node, ast.FunctionDef):
         tested = _tested(value.node) if value.node.name in _helpers(resolver) else None
+        if tested is not None and RANK.search(ast.unparse(tested)):
+            return _has_several(resolver)
         return tested is not None and differs(tested, value.module, resolver)
     return _is_index(value)
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 LIBRARIES = ("jax", "flax", "haiku", "equinox")
 HOSTS = ("process_index", "host_id", "PartitionSpec", "make_mesh", "Mesh(", "donate_arg", "FlaxStableDiffusion")
-WITHIN_MAPS = ("psum", "pmean", "all_gather", "axis_name", "axis_index", "cross_replica_axis")
+WITHIN_MAPS = ("psum", "pmean", "all_gather", "ppermute", "axis_name", "axis_index", "cross_replica_axis")
 SUBJECTS = (*MAPS, *HOSTS, *WITHIN_MAPS)
 MARKED = "jaxmigrate:"
 FAILED = "jaxmigrate failed at this file"

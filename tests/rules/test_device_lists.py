@@ -112,3 +112,11 @@ def test_groups(groups: str, expected: str) -> None:
     found = messages(GROUPED.format(groups))
     assert len(found) == bool(expected)
     assert all(expected in one for one in found)
+
+
+def test_a_file_that_maps_nothing_itself() -> None:
+    text = "import jax\nn = jax.local_device_count()\n"
+    text += "def halo(x):\n    return jax.lax.ppermute(x, 'x', [(i, {}) for i in range(n)])\n"
+    wrong, right = text.format("min(i + 1, n - 1)"), text.format("(i + 1) % n")
+    assert [one.code for one in lint([decode(wrong.encode(), "a.py", Path("/project/a.py"))], Config())] == ["JM108"]
+    assert lint([decode(right.encode(), "a.py", Path("/project/a.py"))], Config()) == []

@@ -77,3 +77,69 @@ def test_a_batch_that_one_process_cannot_read() -> None:
     text = "try:\n    {before}\n    state = mapped(state, batch)\nexcept ValueError:\n    continue"
     assert lines(text.format(before="batch = next(loader)"), mapped) == [3]
     assert lines(text.format(before="limit = budget.resolve()"), mapped) == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "where"),
+    [
+        ("(StopIteration, OSError)", [3]),
+        ("OSError", [3]),
+        ("(StopIteration, KeyError)", []),  # which all processes run into
+    ],
+)
+def test_one_of_several_exceptions_that_a_process_runs_into_alone(kind: str, where: list[int]) -> None:
+    mapped = PROGRAM + "\n\nmapped = jax.pmap(step)\n"
+    text = f"try:\n    batch = next(loader)\n    state = mapped(state, batch)\nexcept {kind}:\n    continue"
+    assert lines(text, mapped) == where
+
+
+def test_a_check_of_values_that_fails_on_one_process() -> None:
+    mapped = PROGRAM + "\n\nmapped = jax.pmap(step)\n\n\ndef checked(x):\n    assert x.all()\n    return x\n"
+    text = "try:\n    limits = checked(start)\n    state = mapped(state, batch)\nexcept {kind}:\n    continue"
+    assert lines(text.format(kind="AssertionError"), mapped) == [3]
+    assert lines(text.format(kind="TypeError"), mapped) == []
+
+
+GIVEN = """
+
+@jax.pmap
+def mapped(state, batch):
+    return state + batch
+
+
+def run(function, state, *, batch):
+    return function(state, batch)
+
+
+def note(function, state):
+    print(function.__name__, state)
+
+
+def make():
+    @jax.pmap
+    def inner(state, batch):
+        return state * batch
+    return inner
+
+
+made = make()
+
+
+def is_lead():
+    return not multihost_utils or int(os.environ["RANK"]) == 0
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "where"),
+    [
+        ("if jax.process_index() == 0:\n    state = run(mapped, state, batch=batch)", [2]),
+        ("if jax.process_index() == 0:\n    state = run(abs, state, batch=batch)", []),
+        ("if jax.process_index() == 0:\n    note(mapped, state)", []),
+        ("if jax.process_index() == 0:\n    state = made(state, batch)", [2]),
+        ("if not is_lead():\n    continue\nstate = mapped(state, batch)", [3]),
+        ("if is_lead():\n    print(state)\nstate = mapped(state, batch)", []),
+    ],
+)
+def test_mapped_functions_that_are_given_or_made(body: str, where: list[int]) -> None:
+    assert lines(body, "import os\n" + PROGRAM + GIVEN) == where
