@@ -245,6 +245,8 @@ def _read_again(call: ast.Call, name: str, module: Module) -> ast.expr | None:
             return None
         after = block[block.index(node) + 1 :]
         read, ended = _in_sequence(after, name)
+        if read is None and ended and isinstance(parent, ast.For | ast.AsyncFor | ast.While):
+            return _argument_named(call, name) if _is_rebound_at_times(after, name) else None
         if read is not None or ended:
             return read
         if isinstance(parent, ast.For | ast.AsyncFor | ast.While):
@@ -279,8 +281,30 @@ def _in_next_round(loop: ast.For | ast.AsyncFor | ast.While, call: ast.Call, nam
     """The argument itself where the loop never binds the name again, and goes round."""
     if _binds(loop, name) or any(isinstance(node, ast.Break | ast.Return | ast.Raise) for node in ast.walk(loop)):
         return None
+    return _argument_named(call, name)
+
+
+def _argument_named(call: ast.Call, name: str) -> ast.expr | None:
     given = [part for one in (*call.args, *(k.value for k in call.keywords)) for part in ast.walk(one)]
     return next((one for one in given if isinstance(one, ast.expr) and dotted(one) == name), None)
+
+
+def _is_rebound_at_times(statements: Sequence[ast.stmt], name: str) -> bool:
+    """Whether the rest of a loop binds a name in one way of one branch alone, and goes round on the other way, too.
+
+    `if isfinite(loss): state = new_state`: on the other way the loop goes on with what was donated.
+    """
+    binding = [one for one in statements if _binds(one, name)]
+    if len(binding) != 1 or not isinstance(binding[0], ast.If):
+        return False
+    ways = (binding[0].body, binding[0].orelse)
+    kept = [way for way in ways if not any(_binds(one, name) for one in way)]
+    renewed = [way for way in ways if any(isinstance(one, ast.Assign) and _stores(one, name) for one in way)]
+    leaving = (ast.Return, ast.Raise, ast.Break)
+    ends = any(isinstance(inner, leaving) for way in kept for one in way for inner in ast.walk(one))
+    before = statements[: statements.index(binding[0])]
+    leaves = any(isinstance(inner, ast.Continue) for one in before for inner in ast.walk(one))
+    return len(kept) == len(renewed) == 1 and not ends and not leaves and "donate" not in ast.unparse(binding[0].test)
 
 
 def _read_in(statement: ast.stmt, name: str) -> ast.expr | None:

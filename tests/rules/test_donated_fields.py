@@ -62,3 +62,33 @@ def test_another_name_of_a_field() -> None:
     """`before = self.state` is the same array."""
     parts = {"before": "before = self.state", "target": "self.state", "after": "print(before.params)"}
     assert lines(given="self.state, batch", **parts) == [17]
+
+
+LOOP = """\
+import jax, numpy as np
+
+step = jax.jit(lambda state, batch: (state + batch, batch.mean()), donate_argnums=0)
+
+
+def train(state, batches):
+    for batch in batches:
+        new_state, loss = step(state, batch)
+        {after}
+    return state
+"""
+
+
+@pytest.mark.parametrize(
+    ("after", "lines"),
+    [
+        ("if np.isfinite(loss): state = new_state", [8]),
+        ("if np.isnan(loss):\n            print('nan')\n        else:\n            state = new_state", [8]),
+        ("state = new_state", []),
+        ("if np.isnan(loss): break\n        state = new_state", []),
+        ("if np.isnan(loss):\n            raise ValueError\n        else:\n            state = new_state", []),
+        ("if np.isnan(loss):\n            state = new_state\n        else:\n            state = new_state * 0", []),
+    ],
+)
+def test_a_name_that_is_bound_again_on_one_way_only(after: str, lines: list[int]) -> None:
+    found = lint([decode(LOOP.replace("{after}", after).encode(), "a.py", None)], Config())
+    assert [one.line for one in found if one.code == "JM506"] == lines
