@@ -176,7 +176,11 @@ class Facts:
             [(one, known[one] if one in known else self._read(one, trusting=True)) for one in ways] for ways in each
         ]
 
-    def _read(self, found: DeviceMap, *, trusting: bool) -> Reading:
+    def of_one_process(self, found: DeviceMap) -> Reading:
+        """The same as the devices of one process see it, which have the index of their process in common."""
+        return self._read(found, trusting=False, local=True)
+
+    def _read(self, found: DeviceMap, *, trusting: bool, local: bool = False) -> Reading:
         """Reads the body of a map, with arguments equal that its calls replicate, and without those they leave out."""
         if found not in self._given:
             calls = self._replicated
@@ -185,7 +189,7 @@ class Facts:
                 (calls.arguments(found), calls.omitted(found)) if mapped else (frozenset(), frozenset())
             )
         equal, omitted = self._given[found]
-        return read_map(found, self.resolver, trusting=trusting, equal=equal, omitted=omitted)
+        return read_map(found, self.resolver, trusting=trusting, equal=equal, omitted=omitted, local=local)
 
     @cached_property
     def _replicated(self) -> Replicated:

@@ -131,8 +131,9 @@ def read_map(
     trusting: bool,
     equal: Collection[int] = frozenset(),
     omitted: Collection[str] = frozenset(),
+    local: bool = False,
 ) -> Reading:
-    """Reads the body of a map.
+    """Reads the body of a map, with `local` as the devices of one process see it.
 
     Its arguments at the positions `equal` are taken for equal on all devices; those that are `omitted` have
     their defaults.
@@ -140,9 +141,8 @@ def read_map(
     values = [EQUAL if n in equal else value for n, value in enumerate(arguments(found, resolver))]
     given = {k: v for k, v in zip(found.parameters(), values, strict=True) if k not in omitted}
     checked = is_checked(found, resolver)
-    return read(
-        found.mapped, [], found.axes or frozenset(), resolver, given, trusting=trusting, lenient=True, checked=checked
-    )
+    modes = {"trusting": trusting, "checked": checked, "local": local}
+    return read(found.mapped, [], found.axes or frozenset(), resolver, given, lenient=True, **modes)
 
 
 def arguments(found: DeviceMap, resolver: Resolver) -> list[Var]:

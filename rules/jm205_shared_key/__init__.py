@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from jaxmigrate.findings import Finding
 from jaxmigrate.flow.axes import Step, shown
+from jaxmigrate.flow.enclosing import text_around
 from jaxmigrate.flow.facts import Facts
 from jaxmigrate.flow.readings import DeviceMap, arguments
 from jaxmigrate.flow.specs import spec_axes
@@ -15,6 +16,7 @@ from jaxmigrate.flow.variance import Draw, Level, Reading
 from jaxmigrate.flow.variance.lattice import GIVEN
 from jaxmigrate.program.collectives import SHARD_MAPS
 from jaxmigrate.program.imports import reached
+from jaxmigrate.program.library import named
 from jaxmigrate.program.modules import Module, Project
 
 CODE = "JM205"
@@ -22,6 +24,8 @@ DRAWING = ("ropout", "next_rng", "make_rng")
 MAKING = "hk.transform"
 PARAMETERS = re.compile("param|theta|weight")
 DRAWS = "every device draws the same random bits: the key is the same"
+INDEX = "axis_index"
+PROCESS_INDEX = named("process-index")
 GIVE_OWN = "for all of them; give each its own by jax.random.split"
 
 
@@ -32,12 +36,17 @@ def check(facts: Facts) -> Iterator[Finding]:
     """
     reported: set[tuple[Module, ast.expr]] = set()
     for found, reading in facts.readings:
-        if not any(True for _ in _shared(found, reading, facts)):
+        trusted = [*_shared(found, reading, facts)]
+        if not trusted:
             continue
         draws = [*_shared(found, facts.confirmed(found, reading), facts)]
-        repeated: list[tuple[Module, ast.expr]] = (
-            [(m, call) for m, call in facts.repeated_keys(found) if m.path in facts.names] if draws else []
-        )
+        repeated: list[tuple[Module, ast.expr]] = [
+            (m, call) for m, call in facts.repeated_keys(found) if m.path in facts.names
+        ]
+        if not draws and repeated and INDEX not in text_around(found.function.node, found.function.module):
+            draws = trusted  # a function out of sight would have to make them differ, of one key for all
+        if not draws:
+            continue
         whose = f"for all of {shown(found.axes or frozenset())}; fold axis_index into it"
         if not found.axes:
             whose = "for all of them; give each its own"
@@ -46,8 +55,30 @@ def check(facts: Facts) -> Iterator[Finding]:
             if (module, node) not in reported:
                 reported.add((module, node))
                 yield from facts.finding(module, node, CODE, f"{DRAWS} {GIVE_OWN if repeated else whose}", way)
+    yield from _of_one_process(facts)
     for module, key in facts.shared_keys():
         yield from facts.finding(module, key, CODE, f"{DRAWS} {GIVE_OWN}")
+
+
+def _of_one_process(facts: Facts) -> Iterator[Finding]:
+    """Draws by a key into which nothing but the index of the process was folded: its devices share it.
+
+    Told where that index is read.
+    """
+    reported: set[ast.AST] = set()
+    for found, reading in facts.readings:
+        causes = {d.node: d.key.cause for d in reading.draws if d.key.cause.name in PROCESS_INDEX}
+        for draw in _shared(found, facts.of_one_process(found), facts) if causes else ():
+            cause = causes.get(draw.node)
+            if cause is None or not isinstance(cause.node, ast.expr) or cause.node in reported:
+                continue
+            reported.add(cause.node)
+            axis = shown(found.axes or frozenset())
+            message = (
+                f"all devices of a process draw the same random bits: they share this index; write axis_index of {axis}"
+            )
+            way = (Step(draw.module, draw.node, "drawn from here"),)
+            yield from facts.finding(cause.module or draw.module, cause.node, CODE, message, way)
 
 
 def _shared(found: DeviceMap, reading: Reading, facts: Facts) -> Iterator[Draw]:

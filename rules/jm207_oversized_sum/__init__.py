@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from jaxmigrate.findings import Finding
 from jaxmigrate.flow.axes import shown
+from jaxmigrate.flow.enclosing import text_around
 from jaxmigrate.flow.facts import AXES, Facts, Place
 from jaxmigrate.flow.readings import DeviceMap, is_checked
 from jaxmigrate.flow.variance import Level, Reading, Reduction, Var
@@ -133,26 +134,13 @@ def _is_of_averaged_loss(reduction: Reduction, reading: Reading) -> bool:
     number, would be summed as well, or tell by a name that it counts devices.
     """
     seen = any(leaf.gradient and leaf.level == Level.YES for leaf in _leaves(reduction.operand))
-    if (
-        seen
-        or not _is_of_gradients(reduction.operand)
-        or COUNTED.search(_text_around(reduction.node, reduction.module))
-    ):
+    if seen or not _is_of_gradients(reduction.operand) or COUNTED.search(text_around(reduction.node, reduction.module)):
         return False
     if not all(_is_of_gradients(one.operand) for one in _sums(reading)):
         return False
     means = (one.operand for one in reading.reductions if one.name == "jax.lax.pmean")
     leaves = (leaf for one in means for leaf in _leaves(one))
     return any(BESIDE in leaf.marks and TOTAL not in leaf.marks and leaf.level != Level.NO for leaf in leaves)
-
-
-def _text_around(node: ast.AST, module: Module) -> str:
-    """The text of the outermost function around something."""
-    outermost = node
-    while node in module.table.parents:
-        node = module.table.parents[node]
-        outermost = node if isinstance(node, ast.FunctionDef) else outermost
-    return ast.unparse(outermost)
 
 
 def _of_statistics(facts: Facts) -> Iterator[Finding]:
