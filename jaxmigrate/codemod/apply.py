@@ -7,6 +7,7 @@ import io
 import tokenize
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from typing import cast
 
 import libcst as cst
@@ -15,6 +16,7 @@ from libcst.codemod import Codemod, CodemodContext, VisitorBasedCodemodCommand
 from jaxmigrate.codemod import arguments, blocks, f_strings, imports
 from jaxmigrate.codemod.binding import bound
 from jaxmigrate.codemod.body import Body
+from jaxmigrate.codemod.excerpts import rewritten_in_parts
 from jaxmigrate.codemod.form_feeds import with_form_feeds
 from jaxmigrate.codemod.layout import Room, comments_in, fitted, lost_comments, source
 from jaxmigrate.codemod.marks import marked
@@ -56,13 +58,28 @@ LEAVES = cst.BaseParenthesizableWhitespace | cst.TrailingWhitespace | cst.EmptyL
 STATEMENTS = cst.SimpleStatementLine | cst.BaseCompoundStatement
 
 
-def rewritten(text: str, operations: Sequence[Operation], style: Style, *, marks: bool = False) -> str:
-    """A text after all operations.
+def rewritten(
+    text: str,
+    operations: Sequence[Operation],
+    style: Style,
+    *,
+    marks: bool = False,
+    statements: Sequence[ast.stmt] = (),
+) -> str:
+    """A text after all operations; `statements` of its module, where they are at hand, let a long one be done in parts.
 
     Raises:
         cst.ParserSyntaxError: LibCST does not parse the text.
         LookupError: An operation names a node that the text does not have.
     """
+    parts = None
+    if not cell_starts(text):
+        whole = partial(_rewritten_at_once, style=style, marks=marks)
+        parts = rewritten_in_parts(text, operations, statements, whole)
+    return _rewritten_at_once(text, operations, style, marks=marks) if parts is None else parts
+
+
+def _rewritten_at_once(text: str, operations: Sequence[Operation], style: Style, *, marks: bool) -> str:
     command = ApplyOperations(CodemodContext(), operations, style, marks=marks, text=text)
     after = command.transform_module(cst.parse_module(text)).code
     if text.endswith("\r") and not after.endswith("\r"):  # which LibCST drops

@@ -12,7 +12,7 @@ import libcst as cst
 from jaxmigrate.codemod.binding import in_brackets
 from jaxmigrate.codemod.body import Body, Statement
 from jaxmigrate.codemod.heads import fitted_head, renamed
-from jaxmigrate.codemod.layout import comments_in, fits, fitted, lost_comments, source
+from jaxmigrate.codemod.layout import comments_in, fits, fitted, lost_comments, may_be_exploded, source
 from jaxmigrate.codemod.rewriting import Rewriting
 from jaxmigrate.program.operations import (
     After,
@@ -361,8 +361,10 @@ def fitted_small(command: Rewriting, small: cst.BaseSmallStatement, indent: str)
     value = getattr(small, "value", None)
     if not isinstance(value, cst.BaseExpression):
         return small
-    before = len(source(small)) - len(source(value)) if "\n" not in source(small) else 0
-    room = command.new_room(indent)
+    text, room = source(small), command.new_room(indent)
+    if fits(text, room) and not may_be_exploded(text):
+        return small
+    before = len(text) - len(source(value)) if "\n" not in text else 0
     room = replace(room, column=room.column + before)
     bare = isinstance(value, cst.Tuple) and not value.lpar and isinstance(small, cst.Return | cst.Assign)
     if bare and "\n" not in source(value) and not fits(source(value), room):

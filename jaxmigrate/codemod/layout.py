@@ -63,9 +63,12 @@ def comments_in(node: cst.CSTNode) -> Iterator[cst.Comment]:
 
 def lost_comments(old: cst.CSTNode, new: cst.CSTNode) -> list[cst.Comment]:
     """The comments of a node that another one does not have."""
-    lost = Counter(c.value for c in comments_in(old)) - Counter(c.value for c in comments_in(new))
+    comments = list(comments_in(old))
+    if not comments:
+        return []
+    lost = Counter(c.value for c in comments) - Counter(c.value for c in comments_in(new))
     found: list[cst.Comment] = []
-    for comment in comments_in(old):
+    for comment in comments:
         if lost[comment.value] > 0:
             lost[comment.value] -= 1
             found.append(comment)
@@ -101,9 +104,14 @@ def fitted(node: cst.BaseExpression, room: Room) -> cst.BaseExpression:
     return _inside(node, room)
 
 
+def may_be_exploded(text: str) -> bool:
+    """Whether a comma may stand behind the last element of brackets."""
+    return any(end in text for end in (",)", ",]", ",}"))
+
+
 def _is_exploded(node: cst.CSTNode, text: str) -> bool:
     """Whether a comma behind the last element of brackets says that each has a line of its own, as Black reads it."""
-    if not any(end in text for end in (",)", ",]", ",}")):
+    if not may_be_exploded(text):
         return False
     elements = node.args if isinstance(node, cst.Call) else getattr(node, "elements", ())
     alone = isinstance(node, cst.Tuple) and len(elements) == 1

@@ -30,7 +30,7 @@ def without_leftovers(before: Module, after: str, kept: frozenset[str], style: S
         operations = list(_leftovers(module, unused)) if unused else []
         if not operations:
             return after
-        after = rewritten(after, operations, style)
+        after = rewritten(after, operations, style, statements=module.tree.body)
     return after
 
 

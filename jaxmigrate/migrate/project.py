@@ -329,7 +329,9 @@ def _plan_file(
     def written(operations: Sequence[Operation], *, marked: bool) -> str:
         from jaxmigrate.codemod.apply import rewritten
 
-        text = rewritten(module.text, operations, style, marks=marked) if operations else module.text
+        text = module.text
+        if operations:
+            text = rewritten(text, operations, style, marks=marked, statements=module.tree.body)
         return (
             without_leftovers(module, text, imported, style)
             if work.operations and operations is not marks_before

@@ -59,7 +59,7 @@ def with_witnesses(name: str, path: Path, text: str) -> str:
     except SyntaxError:
         return text
     marks = list(witnesses(module, name, ()))
-    return rewritten(text, marks, style_of(module), marks=True) if marks else text
+    return rewritten(text, marks, style_of(module), marks=True, statements=module.tree.body) if marks else text
 
 
 def _imported(tree: ast.AST) -> set[str]:

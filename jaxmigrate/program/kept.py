@@ -13,7 +13,7 @@ KEPT = "JM491"
 
 @lru_cache(maxsize=8)
 def _asked(text: str) -> Mapping[int, tuple[str, ...]]:
-    return {mark.line: mark.codes for mark in marks(text)}
+    return {mark.line: mark.codes for mark in marks(text)} if "jaxmigrate:" in text else {}
 
 
 def asked_at(text: str, lines: Iterable[int], code: str = KEPT, also: str = KEPT) -> int:
@@ -22,9 +22,9 @@ def asked_at(text: str, lines: Iterable[int], code: str = KEPT, also: str = KEPT
     A comment without codes does, and so does one with the rule's own, with JM491, or with the beginning of either.
     `also` is what serves beside the rule's own code.
     """
-    if "jaxmigrate:" not in text:
-        return 0
     asked = _asked(text)
+    if not asked:
+        return 0
     found = (line for line in lines if any(c.startswith(one) for one in asked.get(line, ()) for c in (code, also)))
     return next(found, 0)
 

@@ -217,4 +217,5 @@ def _text_of(desk: Desk) -> str:
     from jaxmigrate.codemod.apply import rewritten
 
     style = style_of(module)
-    return without_leftovers(module, rewritten(module.text, operations, style), desk.imported, style)
+    text = rewritten(module.text, operations, style, statements=module.tree.body)
+    return without_leftovers(module, text, desk.imported, style)

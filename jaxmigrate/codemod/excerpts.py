@@ -1,0 +1,333 @@
+"""Rewrites a long text in parts, since a LibCST tree takes some hundred times the memory of its text.
+
+A part is the text with a string of as many lines in the place of the statements that it leaves out: each line keeps its
+number, and operations find their nodes. The first part holds the imports and all that says where new statements go; the
+others hold statements in which only expressions change, which nothing outside of them has a share in. What the parts
+become is put together by the strings, and where that cannot be done without a doubt, the text is rewritten as a whole.
+"""
+
+from __future__ import annotations
+
+import ast
+from bisect import bisect_right
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from jaxmigrate.program.operations import (
+    Code,
+    Define,
+    DropArgument,
+    DropIndex,
+    Import,
+    Mark,
+    Marked,
+    NameArgument,
+    Operation,
+    Replace,
+    SetKeyword,
+    texts_of,
+)
+from jaxmigrate.program.scopes import inner_statements
+
+MOST = 250_000  # characters that a part holds, if its statements are shorter; twice that is a long text
+OF_EXPRESSIONS = Replace | Mark | SetKeyword | NameArgument | DropArgument | DropIndex
+DEFINITIONS = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+LEFT_OUT = DEFINITIONS | ast.Assign | ast.AnnAssign | ast.AugAssign | ast.Expr | ast.Assert | ast.Delete
+NODES = ("node", "call", "subscript", "statement", "function")
+_STANDS_FOR = "jaxmigrate leaves out what begins in line"
+
+
+class _Span(NamedTuple):
+    """The statements of a module that share lines: the first and the last of these, from 1."""
+
+    first: int
+    last: int
+    statements: tuple[ast.stmt, ...]
+
+
+class _Run(NamedTuple):
+    """Spans in a row that one string stands for."""
+
+    first: int
+    last: int
+
+
+class _Unit(NamedTuple):
+    """A statement that changes, alone on its lines: these, from 0, the last one excluded, and its indentation."""
+
+    first: int
+    last: int
+    indent: str
+
+
+def rewritten_in_parts(
+    text: str,
+    operations: Sequence[Operation],
+    statements: Sequence[ast.stmt],
+    rewrite: Callable[[str, Sequence[Operation]], str],
+) -> str | None:
+    """A long text after all operations, `statements` being those of its module; None where it has to be done at once.
+
+    `rewrite` applies operations to a text that LibCST can take.
+    """
+    if len(text) <= 2 * MOST or not statements or any(c in text for c in "\r\f") or _STANDS_FOR in text:
+        return None
+    return _Parts(text, operations, statements, rewrite).joined()
+
+
+class _Parts:
+    """One text, and which of its statements go into which part."""
+
+    def __init__(
+        self,
+        text: str,
+        operations: Sequence[Operation],
+        statements: Sequence[ast.stmt],
+        rewrite: Callable[[str, Sequence[Operation]], str],
+    ) -> None:
+        self.lines = text.splitlines(keepends=True) if text.isascii() else _lines(text)
+        self.spans = list(_spans(statements))
+        self.firsts = [span.first for span in self.spans]
+        self.rewrite = rewrite
+        self.loose: dict[_Unit, list[Operation]] = {}
+        self.others: list[Operation] = []
+        kept = set(self._at_head(operations))
+        touched = [(op, {self._span_of(node) for node in _nodes(op)}) for op in operations]
+        kept |= {one for op, own in touched if not _is_loose(op, own) for one in own}
+        for op, own in touched:
+            alone = next(iter(own)) if _is_loose(op, own) else None
+            if alone is None or alone in kept:
+                self.others.append(op)
+            else:
+                self.loose.setdefault(self._unit_of(op, self.spans[alone]), []).append(op)
+        starts = {self._span_of(node) for op in operations if isinstance(op, Import | Define) for node in op.uses}
+        self.runs = list(_runs([i for i in range(len(self.spans)) if i not in kept], starts))
+
+    def joined(self) -> str | None:
+        """The text after all parts were rewritten."""
+        changed: dict[tuple[int, int], str] = {}
+        for part in _apart(_outermost(self.loose), self._size_of):
+            found = self._changed(part)
+            if found is None:
+                return None
+            changed |= found
+        pending = sorted(changed.items(), reverse=True)
+        after = self.rewrite(self._head(), self.others)
+        made: list[str] = []
+        for run in self.runs:
+            first, last = self._extent(run)
+            before, string, after = after.partition(_string(first, last))
+            if not string:
+                return None
+            inside: list[str] = []
+            while pending and pending[-1][0][0] < last:
+                (start, end), text = pending.pop()
+                inside += [*self.lines[first:start], text]
+                first = end
+            made += [before, "".join([*inside, *self.lines[first:last]]).removesuffix("\n")]
+        return "".join([*made, after])
+
+    def _unit_of(self, operation: Operation, span: _Span) -> _Unit:
+        """The innermost statement alone on its lines that holds all nodes of an operation."""
+        found = _Unit(span.first - 1, span.last, "")
+        lines = [getattr(node, "lineno", 0) for node in _nodes(operation)]
+        level: Sequence[ast.AST] = span.statements
+        while level:
+            holding = [one for one in level if _first_line(one) <= min(lines) and max(lines) <= _last_line(one)]
+            if len(holding) != 1:
+                break
+            unit = self._alone(holding[0])
+            found = unit if unit is not None else found
+            level = inner_statements(holding[0])
+        return found
+
+    def _alone(self, statement: ast.AST) -> _Unit | None:
+        """A statement as a unit, if nothing else stands on its lines."""
+        if not isinstance(statement, ast.stmt) or statement.end_lineno is None:
+            return None
+        first, last = _first_line(statement) - 1, statement.end_lineno
+        line, end = self.lines[first], self.lines[last - 1].encode()[statement.end_col_offset or 0 :].strip()
+        indent = line[: len(line) - len(line.lstrip(" \t"))]
+        starts = line[len(indent)] == "@" or len(indent) == statement.col_offset
+        return _Unit(first, last, indent) if starts and (not end or end.startswith(b"#")) else None
+
+    def _size_of(self, unit: _Unit) -> int:
+        return sum(map(len, self.lines[unit.first : unit.last]))
+
+    def _changed(self, units: Sequence[_Unit]) -> dict[tuple[int, int], str] | None:
+        """The new text of some units by their lines, those without a line between them together."""
+        places = list(_joined(units))
+        excerpt: list[str] = []
+        end = 0
+        for first, last, indent in places:
+            excerpt.append(_above(end, first, indent))
+            excerpt += self.lines[first:last]
+            end = last
+        below = _string(end, len(self.lines)) if end < len(self.lines) else ""
+        inside = [op for unit, ops in self.loose.items() if _within(unit, units) for op in ops]
+        after = self.rewrite("".join([*excerpt, below]), inside)
+        found: dict[tuple[int, int], str] = {}
+        end = 0
+        for first, last, indent in places:
+            before, string, after = after.partition(_above(end, first, indent))
+            if not string or (found and not before) or (not found and before):
+                return None
+            if found:
+                found[next(reversed(found))] = before
+            found[first, last] = ""
+            end = last
+        text, string, after = after.partition(below) if below else (after, "", "")
+        if after or (below and not string):
+            return None
+        found[next(reversed(found))] = text
+        return found
+
+    def _head(self) -> str:
+        """The part that says where new statements go, with strings in the place of all else."""
+        found: list[str] = []
+        first = 0
+        for run in self.runs:
+            start, end = self._extent(run)
+            found += [*self.lines[first:start], _string(start, end)]
+            found += ["\n"] if self.lines[end - 1].endswith("\n") else []
+            first = end
+        return "".join([*found, *self.lines[first:]])
+
+    def _extent(self, run: _Run) -> tuple[int, int]:
+        """The lines of a run, from 0, the last one excluded."""
+        return self.spans[run.first].first - 1, self.spans[run.last].last
+
+    def _span_of(self, node: ast.AST) -> int:
+        return max(0, bisect_right(self.firsts, getattr(node, "lineno", 0)) - 1)
+
+    def _at_head(self, operations: Sequence[Operation]) -> Iterator[int]:
+        """The spans by which new imports and definitions find their place, or find that they stand already."""
+        yield 0
+        defined = "\n".join(op.text for op in operations if isinstance(op, Define))
+        definitions = [[one for one in span.statements if isinstance(one, DEFINITIONS)] for span in self.spans]
+        yield from [i for i, found in enumerate(definitions) if found][:1]
+        for index, span in enumerate(self.spans):
+            stays = not all(isinstance(one, LEFT_OUT) for one in span.statements)
+            if stays or any(f" {one.name}" in defined for one in definitions[index]):
+                yield index
+
+
+def _string(first: int, last: int) -> str:
+    """What stands for lines, from 0, the last one excluded."""
+    line_breaks = "\n" * (last - first - 1)
+    return f'"""{_STANDS_FOR} {first + 1}{line_breaks}"""'
+
+
+def _above(first: int, last: int, indent: str) -> str:
+    """What stands for the lines above a statement: where it is indented, something that it can be the body of."""
+    return f"if {_string(first, last)}:\n" if indent else f"{_string(first, last)}\n"
+
+
+def _outermost(units: Iterable[_Unit]) -> list[_Unit]:
+    """The units that are within no other one, in order."""
+    found: list[_Unit] = []
+    for unit in sorted(units, key=lambda one: (one.first, -one.last)):
+        if not found or unit.first >= found[-1].last:
+            found.append(unit)
+    return found
+
+
+def _apart(units: Sequence[_Unit], size_of: Callable[[_Unit], int]) -> Iterator[list[_Unit]]:
+    """Units in parts of some size: in one part, those without a line between them are indented alike."""
+    while units:
+        part: list[_Unit] = []
+        later: list[_Unit] = []
+        size = 0
+        for unit in units:
+            if part and part[-1].last == unit.first and part[-1].indent != unit.indent:
+                later.append(unit)
+                continue
+            if part and size + size_of(unit) > MOST:
+                yield part
+                part, size = [], 0
+            part.append(unit)
+            size += size_of(unit)
+        yield part
+        units = later
+
+
+def _joined(units: Sequence[_Unit]) -> Iterator[_Unit]:
+    """Units with those that follow without a line between them as one."""
+    current: _Unit | None = None
+    for unit in units:
+        if current is not None and current.last == unit.first:
+            current = current._replace(last=unit.last)
+            continue
+        if current is not None:
+            yield current
+        current = unit
+    if current is not None:
+        yield current
+
+
+def _within(unit: _Unit, units: Sequence[_Unit]) -> bool:
+    """Whether a unit is one of some others, given in order, or in one."""
+    index = bisect_right(units, unit.first, key=lambda one: one.first) - 1
+    return index >= 0 and unit.last <= units[index].last
+
+
+def _lines(text: str) -> list[str]:
+    """The lines of a text as parsers count them, with their ends; `splitlines` knows more ends than these."""
+    *lines, last = text.split("\n")
+    return [*(f"{line}\n" for line in lines), *([last] if last else [])]
+
+
+def _spans(statements: Sequence[ast.stmt]) -> Iterator[_Span]:
+    first, last, own = 0, 0, list[ast.stmt]()
+    for one in statements:
+        start = _first_line(one)
+        if own and start > last:
+            yield _Span(first, last, tuple(own))
+            own = []
+        first, last = (first if own else start), one.end_lineno or one.lineno
+        own.append(one)
+    yield _Span(first, last, tuple(own))
+
+
+def _first_line(statement: ast.AST) -> int:
+    decorators: Collection[ast.expr] = getattr(statement, "decorator_list", ())
+    return min([getattr(statement, "lineno", 0), *(one.lineno for one in decorators)])
+
+
+def _last_line(statement: ast.AST) -> int:
+    return getattr(statement, "end_lineno", None) or 0
+
+
+def _runs(indices: Sequence[int], starts: Collection[int]) -> Iterator[_Run]:
+    """Indices that follow one another, together, but for those that begin a run of their own."""
+    first = last = -2
+    for index in indices:
+        if index != last + 1 or index in starts:
+            if first >= 0:
+                yield _Run(first, last)
+            first = index
+        last = index
+    if first >= 0:
+        yield _Run(first, last)
+
+
+def _is_loose(operation: Operation, spans: Collection[int]) -> bool:
+    """Whether an operation changes an expression and needs nothing from elsewhere."""
+    return isinstance(operation, OF_EXPRESSIONS) and len(spans) == 1 and not any("#" in t for t in texts_of(operation))
+
+
+def _nodes(operation: Operation) -> Iterator[ast.AST]:
+    """The nodes of a file that an operation is on or has in its new code."""
+    yield from (node for name in NODES if isinstance(node := getattr(operation, name, None), ast.AST))
+    item = getattr(operation, "item", None)
+    if isinstance(item, ast.withitem):
+        yield item.context_expr
+    waiting: list[object] = [getattr(operation, "code", None), *getattr(operation, "decorators", ())]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, Marked):
+            waiting.append(one.part)
+        elif isinstance(one, Code):
+            waiting += one.parts.values()
+        elif isinstance(one, ast.AST):
+            yield one
