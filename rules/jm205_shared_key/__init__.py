@@ -56,6 +56,7 @@ def check(facts: Facts) -> Iterator[Finding]:
                 reported.add((module, node))
                 yield from facts.finding(module, node, CODE, f"{DRAWS} {GIVE_OWN if repeated else whose}", way)
     yield from _of_one_process(facts)
+    yield from _in_each_part(facts)
     for module, key in facts.shared_keys():
         yield from facts.finding(module, key, CODE, f"{DRAWS} {GIVE_OWN}")
 
@@ -79,6 +80,34 @@ def _of_one_process(facts: Facts) -> Iterator[Finding]:
             )
             way = (Step(draw.module, draw.node, "drawn from here"),)
             yield from facts.finding(cause.module or draw.module, cause.node, CODE, message, way)
+
+
+def _in_each_part(facts: Facts) -> Iterator[Finding]:
+    """Draws by a key that is one for all, of which each device's are its own part of the result."""
+    reported: set[ast.AST] = set()
+    for ways in facts.readings_along:
+        for found, reading in ways:
+            if not _gives_copies(found, reading, facts):
+                continue
+            for draw in facts.confirmed(found, reading).draws:
+                if is_shared(draw) and draw.node not in reported and not draw.module.is_test:
+                    reported.add(draw.node)
+                    message = (
+                        f"every device draws the same random bits for its own part of the result, which repeats them "
+                        f"along {shown(found.axes or frozenset())}; fold axis_index of it into the key"
+                    )
+                    yield from facts.finding(draw.module, draw.node, CODE, message)
+
+
+def _gives_copies(found: DeviceMap, reading: Reading, facts: Facts) -> bool:
+    """Whether a shard_map puts together along an axis what is drawn and the same on all devices."""
+    specs = found.keyword("out_specs", 3) if found.name in SHARD_MAPS else None
+    if specs is None or specs.expression is None or reading.reductions or not any(map(is_shared, reading.draws)):
+        return False
+    if reading.returned.level != Level.NO or any(one.level != Level.NO for one in arguments(found, facts.resolver)):
+        return False
+    axes = spec_axes(specs.expression, specs.module, facts.resolver)
+    return bool(axes) and bool((axes or frozenset()) & (found.axes or frozenset()))
 
 
 def _shared(found: DeviceMap, reading: Reading, facts: Facts) -> Iterator[Draw]:
