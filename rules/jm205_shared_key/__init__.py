@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from jaxmigrate.findings import Finding
-from jaxmigrate.flow.axes import Step, shown
+from jaxmigrate.flow.axes import Step, calls_of, shown
 from jaxmigrate.flow.enclosing import text_around
 from jaxmigrate.flow.facts import Facts
 from jaxmigrate.flow.readings import DeviceMap, arguments
@@ -25,6 +25,7 @@ MAKING = "hk.transform"
 PARAMETERS = re.compile("param|theta|weight")
 DRAWS = "every device draws the same random bits: the key is the same"
 INDEX = "axis_index"
+KEYS = re.compile("(^|_)(key|rng|seed)s?(_|$)")
 PROCESS_INDEX = named("process-index")
 GIVE_OWN = "for all of them; give each its own by jax.random.split"
 
@@ -50,8 +51,11 @@ def check(facts: Facts) -> Iterator[Finding]:
         whose = f"for all of {shown(found.axes or frozenset())}; fold axis_index into it"
         if not found.axes:
             whose = "for all of them; give each its own"
-        way = tuple(Step(draw.module, draw.node, "drawn from here") for draw in draws[:1]) if repeated else ()
-        for module, node in [*repeated] or [(draw.module, draw.node) for draw in draws]:
+        entered = None if repeated else _entered(found, draws[0])
+        places = repeated or ([entered] if entered else [(draw.module, draw.node) for draw in draws])
+        away = bool(repeated) or entered is not None
+        way = tuple(Step(draw.module, draw.node, "drawn from here") for draw in draws[:1]) if away else ()
+        for module, node in places:
             if (module, node) not in reported:
                 reported.add((module, node))
                 yield from facts.finding(module, node, CODE, f"{DRAWS} {GIVE_OWN if repeated else whose}", way)
@@ -59,6 +63,19 @@ def check(facts: Facts) -> Iterator[Finding]:
     yield from _in_each_part(facts)
     for module, key in facts.shared_keys():
         yield from facts.finding(module, key, CODE, f"{DRAWS} {GIVE_OWN}")
+
+
+def _entered(found: DeviceMap, draw: Draw) -> tuple[Module, ast.expr] | None:
+    """Where a mapped function hands its key to the function that draws; None where it draws itself, or shows none."""
+    function = found.function
+    if any(inner is draw.node for inner in ast.walk(function.node)):
+        return None
+    names = {name for name in function.passed_names() if KEYS.search(name)}
+    for call in calls_of(function.node):
+        given = [*call.args, *(keyword.value for keyword in call.keywords)]
+        if any(isinstance(one, ast.Name) and one.id in names for one in given):
+            return function.module, call
+    return None
 
 
 def _of_one_process(facts: Facts) -> Iterator[Finding]:

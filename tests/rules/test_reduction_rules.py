@@ -632,3 +632,23 @@ def test_key_that_a_pipeline_of_a_library_gives_to_all_devices(
     made: str, keys: str, call: str, codes: list[str]
 ) -> None:
     assert found(PIPELINE.format(made=made, keys=keys, call=call)) == codes
+
+
+HANDED = """
+import jax, jax.numpy as jnp
+from jax import lax
+def dropout(x, rng):
+    return jnp.where(jax.random.bernoulli(rng, 0.9, x.shape), x, 0)
+def step(params, x, rng):
+    {before}
+    return lax.pmean(dropout(x, rng) @ params, "e")
+p = jax.pmap(step, axis_name="e", in_axes=(None, 0, None))
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "lines"), [("x = x * 2", [8]), ("rng = jax.random.fold_in(rng, lax.axis_index('e'))", [])]
+)
+def test_a_shared_key_is_told_where_the_mapped_function_hands_it_on(before: str, lines: list[int]) -> None:
+    source = decode(HANDED.replace("{before}", before).encode(), "a.py", Path("/project/a.py"))
+    assert [one.line for one in lint([source], Config()) if one.code == "JM205"] == lines
