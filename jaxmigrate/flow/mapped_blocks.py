@@ -72,15 +72,7 @@ def _agreed(calls: list[list[int | None]]) -> Iterator[int | None]:
 
 def _array(node: ast.expr, module: Module, resolver: Resolver) -> Block | None:
     """What is known of an array where a program makes it, or is given it."""
-    return Evaluator(_function_around(node, module), module, resolver).block(node)
-
-
-def _function_around(node: ast.AST, module: Module) -> ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | None:
-    parents = module.table.parents
-    current: ast.AST | None = node
-    while current is not None and not isinstance(current, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
-        current = parents.get(current)
-    return current
+    return Evaluator(module.table.function_of(node), module, resolver).block(node)
 
 
 def array_rank(given: Argument, resolver: Resolver) -> int | None:

@@ -110,6 +110,13 @@ class ScopeTable:
             current = self.parents.get(current)
         return current
 
+    def function_of(self, node: ast.AST) -> FunctionNode | None:
+        """The innermost function that a node is, or stands in."""
+        current: ast.AST | None = node
+        while current is not None and not isinstance(current, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            current = self.parents.get(current)
+        return current
+
     def block_of(self, statement: ast.AST | None) -> list[ast.stmt]:
         """The statements that one stands among, in their order; none for what is no statement of a block."""
         above = self.parents.get(statement) if statement is not None else None

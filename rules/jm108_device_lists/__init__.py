@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from jaxmigrate.findings import Finding
+from jaxmigrate.flow.device_groups import partial_reductions, written_groups
 from jaxmigrate.flow.facts import Facts
 from jaxmigrate.flow.small_numbers import Lists, evaluated
 from jaxmigrate.program.collectives import argument
@@ -30,12 +31,20 @@ def check(facts: Facts) -> Iterator[Finding]:
             for perm in dict.fromkeys(_permutations(module, facts.resolver)):
                 if (told := _of_permutation(perm, module, facts.resolver)) is not None:
                     yield from facts.finding(module, perm, CODE, f"ppermute: {told}")
-        for call in module.table.calls if "axis_index_groups" in module.text else ():
-            for keyword in call.keywords:
-                if keyword.arg == "axis_index_groups":
-                    for groups in _written(keyword.value, module, facts.resolver):
-                        if (told := _of_groups(groups, module, facts.resolver)) is not None:
-                            yield from facts.finding(module, groups, CODE, f"axis_index_groups: {told}")
+        yield from _groups(module, facts)
+    for module, call, name in partial_reductions(facts):
+        message = (
+            f"{name} is reduced within each of axis_index_groups alone: the groups' parameters drift apart; leave "
+            "axis_index_groups out, or reduce over the other devices as well"
+        )
+        yield from facts.finding(module, call, CODE, message)
+
+
+def _groups(module: Module, facts: Facts) -> Iterator[Finding]:
+    for given in written_groups(module):
+        for groups in _written(given, module, facts.resolver):
+            if (told := _of_groups(groups, module, facts.resolver)) is not None:
+                yield from facts.finding(module, groups, CODE, f"axis_index_groups: {told}")
 
 
 def _permutations(module: Module, resolver: Resolver) -> Iterator[ast.expr]:
@@ -134,8 +143,13 @@ def _leaves_out(node: ast.expr, pairs: list[Pairs], module: Module, resolver: Re
 
 def _of_groups(node: ast.expr, module: Module, resolver: Resolver) -> str | None:
     """What is wrong with a list of groups."""
+    if _are_single(node):
+        return "each group is one device, so that nothing is reduced; leave axis_index_groups out"
     made = [Lists(module, resolver, count) for count in GROUP_COUNTS]
     found = [_numbers(evaluated(one, node)) for one in made]
+    if made[0].guessed and any(_starts_late(Lists(module, resolver, 8, guess), node) for guess in (2, 3, 5)):
+        late = all(_starts_late(Lists(module, resolver, 8, guess), node) for guess in (2, 3, 5))
+        return "device 0 is in no group; they must hold each device of the axis once" if late else None
     if any(one is None for one in found) or made[0].guessed:
         return None
     known = [one for one in found if one is not None]
@@ -149,6 +163,22 @@ def _of_groups(node: ast.expr, module: Module, resolver: Resolver) -> str | None
     if all(one is not None for one in left):
         return f"device {left[0]} is in no group; they must hold each device of the axis once"
     return None
+
+
+def _are_single(node: ast.expr) -> bool:
+    """`[[i] for i in range(n)]`."""
+    match node:
+        case ast.ListComp(
+            elt=ast.List(elts=[ast.Name(id=one)]), generators=[ast.comprehension(target=ast.Name(id=own))]
+        ):
+            return one == own
+    return False
+
+
+def _starts_late(made: Lists, node: ast.expr) -> bool:
+    """Whether the groups hold devices, and not the first."""
+    numbers = _numbers(evaluated(made, node))
+    return bool(numbers) and 0 not in (numbers or ())
 
 
 def _numbers(value: object) -> list[int] | None:

@@ -7,10 +7,10 @@ import re
 from collections.abc import Iterator
 
 from jaxmigrate.findings import Finding
-from jaxmigrate.flow.axes import shown
-from jaxmigrate.flow.blocks import Clash
+from jaxmigrate.flow.axes import Step, shown
+from jaxmigrate.flow.blocks import Clash, Evaluator
 from jaxmigrate.flow.facts import Facts
-from jaxmigrate.flow.mapped_blocks import body_of, shard_maps
+from jaxmigrate.flow.mapped_blocks import Given, body_of, shard_maps
 
 CODE = "JM111"
 # One matrix for each device along these, beside which a product has a dimension more than its spec speaks of.
@@ -27,7 +27,17 @@ def check(facts: Facts) -> Iterator[Finding]:
             own = any(OWN_AXES.search(axis.lower()) for axes in clash.axes for axis in axes)
             if clash.node not in told and not own:
                 told.add(clash.node)
-                yield from facts.finding(clash.module, clash.node, CODE, _message(clash))
+                spec = _spec(clash, body, given)
+                way = (Step(clash.module, clash.node, "summed over here"),) if spec is not None else ()
+                module, node = (spec.module, spec.spec) if spec is not None else (clash.module, clash.node)
+                yield from facts.finding(module, node, CODE, _message(clash), way)
+
+
+def _spec(clash: Clash, body: Evaluator, given: list[Given]) -> Given | None:
+    """The spec that splits one of the operands, where that is a parameter of the mapped function."""
+    pairs = zip((clash.one, clash.other), clash.axes, strict=True)
+    split = [node for node, axes in pairs if axes and isinstance(node, ast.Name) and body.is_parameter(node)]
+    return next((one for one in given if split and one.name == split[-1].id), None)
 
 
 def _message(clash: Clash) -> str:

@@ -12,6 +12,7 @@ from jaxmigrate.flow.axes import shown
 from jaxmigrate.flow.enclosing import text_around
 from jaxmigrate.flow.facts import AXES, Facts, Place
 from jaxmigrate.flow.readings import DeviceMap, is_checked
+from jaxmigrate.flow.specs import spec_calls
 from jaxmigrate.flow.variance import Level, Reading, Reduction, Var
 from jaxmigrate.flow.variance.lattice import BESIDE, GIVEN, MEAN, OF_EQUAL, TOTAL, UNREDUCED
 from jaxmigrate.flow.variance.means import sum_of_means
@@ -27,10 +28,15 @@ AVERAGES = re.compile("(^|_)p?(mean|average|avg)s?(_|$)")
 COUNTED = re.compile("device_count|axis_size|devices|world|process_count|global_b|replicas")
 NAMED = r"(batch_stats?|moving_(mean|avg|average|var)|running_(mean|var))s?"
 STATISTICS = re.compile(rf"""^[\w.]*{NAMED}$|\[['"]{NAMED}['"]\]$""")
+STEPS = re.compile(r"^(step|global_step|step_count|num_steps)$")
+SCHEDULES = re.compile(r"(schedule|ema|lr|rate|decay)\w*$")
+COUNTS = re.compile(r"count|num|size|ones|len|\bn_|denom|total|weight")
 
 
 def check(facts: Facts) -> Iterator[Finding]:
     """Sums of the gradients of means, and sums over an axis along which nothing differs; but for what is divided."""
+    along = _along_equal(facts)
+    misnamed = {one.application.node for one in facts.all_maps if _names_other_axes(one, facts)}
 
     def find(found: DeviceMap, reading: Reading) -> Iterator[Place]:
         by_node: dict[ast.expr, list[Reduction]] = defaultdict(list)
@@ -71,10 +77,26 @@ def check(facts: Facts) -> Iterator[Finding]:
                     "the number of devices; leave them out"
                 )
                 yield Place(same[0].module, node, message)
+            elif (
+                all(map(_is_equal, same))
+                and not any(map(_is_count, same))
+                and node not in along
+                and found.application.node not in misnamed
+            ):
+                message = (
+                    f"psum over {AXES} of a value that is the same on all devices along it: too large by their number; "
+                    "leave psum out"
+                )
+                yield Place(same[0].module, node, message)
 
     yield from facts.along_axes(CODE, find)
     yield from _of_statistics(facts)
-    yield from _along_equal(facts)
+    for module, node, axes in along.values():
+        message = (
+            f"psum over {shown(frozenset(axes))} of a value that is replicated over it: too large by the number of "
+            "devices along it; leave that axis out"
+        )
+        yield from facts.finding(module, node, CODE, message)
     yield from _by_names(facts)
 
 
@@ -104,8 +126,20 @@ def _mean_of_own(call: ast.Call, module: Module) -> str:
     return function.name if len(body) == 1 and isinstance(given, ast.Name) and given.id in names else ""
 
 
+def _is_count(reduction: Reduction) -> bool:
+    """Whether what is summed is, by its name, the number of something that each device has, or one each."""
+    given = reduction.node.args[0] if isinstance(reduction.node, ast.Call) and reduction.node.args else None
+    return given is None or COUNTS.search(ast.unparse(given)) is not None
+
+
 def _rate(node: ast.expr) -> str:
-    """The name of a learning rate or the scale of a loss, be it a field, that an expression is or calls; else empty."""
+    """What is the same on all devices by its name: a learning rate, the scale of a loss, a schedule at a step."""
+    match node:
+        case ast.Subscript(slice=ast.Constant(value=str(key))) if RATES.search(key):
+            return key
+        case ast.Call(func=function, args=[ast.Name(id=step) | ast.Attribute(attr=step)], keywords=[]):
+            if STEPS.search(step) and isinstance(function, ast.Name) and SCHEDULES.search(function.id):
+                return ast.unparse(node)
     inner = node.func if isinstance(node, ast.Call) else node
     name = inner.attr if isinstance(inner, ast.Attribute) else inner.id if isinstance(inner, ast.Name) else ""
     return name if RATES.search(name) else ""
@@ -185,21 +219,25 @@ def _is_divided(reduction: Reduction, reading: Reading) -> bool:
     return any(sum_of_means(reduction.node, gradients=one) in reading.scaled for one in (False, True))
 
 
-def _along_equal(facts: Facts) -> Iterator[Finding]:
+def _names_other_axes(found: DeviceMap, facts: Facts) -> bool:
+    """Whether a spec names an axis that the mesh does not have: then what it is for is not what it seems."""
+    given = found.keyword("in_specs", 2) if found.name in SHARD_MAPS else None
+    if given is None or given.expression is None:
+        return False
+    calls = spec_calls(given.expression, given.module, facts.resolver)
+    return any(not named <= (found.axes or frozenset()) for _, _, named in calls)
+
+
+def _along_equal(facts: Facts) -> dict[ast.expr, tuple[Module, ast.expr, set[str]]]:
     """`psum(x, ("data", "model"))` of what differs along one of the two axes alone."""
-    reported: set[ast.expr] = set()
+    found: dict[ast.expr, tuple[Module, ast.expr, set[str]]] = {}
     for ways in facts.readings_along:
         if len(ways) < 2 or not _unequal(ways):
             continue
-        confirmed = [(found, facts.confirmed(found, reading)) for found, reading in ways]  # dear, and rarely asked for
+        confirmed = [(one, facts.confirmed(one, reading)) for one, reading in ways]  # dear, and rarely asked for
         for node, (module, axes) in _unequal(confirmed).items():
-            if node not in reported:
-                reported.add(node)
-                message = (
-                    f"psum over {shown(frozenset(axes))} of a value that is replicated over it: too large by the "
-                    "number of devices along it; leave that axis out"
-                )
-                yield from facts.finding(module, node, CODE, message)
+            found.setdefault(node, (module, node, axes))
+    return found
 
 
 def _unequal(ways: Sequence[tuple[DeviceMap, Reading]]) -> dict[ast.expr, tuple[Module, set[str]]]:

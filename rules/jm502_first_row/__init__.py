@@ -10,6 +10,7 @@ from jaxmigrate.findings import Finding
 from jaxmigrate.flow.axes import calls_of, expression_calls, last_name
 from jaxmigrate.flow.axis_values import axis_names
 from jaxmigrate.flow.facts import Facts
+from jaxmigrate.flow.first_rows import first_rows_in_pmaps, is_parameter, leaves_taken
 from jaxmigrate.flow.mapped_calls import first_dimension, shard_mapped
 from jaxmigrate.flow.readings import DeviceMap
 from jaxmigrate.flow.specs import spec_axes
@@ -33,6 +34,9 @@ def check(facts: Facts) -> Iterator[Finding]:
     for found in facts.device_maps:
         if found.name in SHARD_MAPS and not any(_is_stacked(node) for node in returned_by(found.function.node)):
             yield from _of_blocks(found, facts)
+    for module, node, name in first_rows_in_pmaps(facts):
+        message = f"pmap has taken the device axis of {name} away: this is the first row of the device's slice"
+        yield from facts.finding(module, node, CODE, f"{message}, and the other rows are dropped; leave [0] out")
     for module in facts.modules:
         if "shard_map" in module.text:
             yield from _of_scalars(module, facts)
@@ -81,32 +85,20 @@ def _parameters(found: DeviceMap) -> Iterator[tuple[str, Argument]]:
 
 
 def _first_rows(function: Function, name: str) -> Iterator[ast.expr]:
-    """The places where a function takes element 0 of a parameter that it never binds anew."""
-    scope = function.module.table.own_scope.get(function.node)
-    if scope is None or len(scope.bindings.get(name, ())) != 1:
-        return
+    """The places where a function takes element 0 of a parameter that it has not bound anew."""
     body = [function.node.body] if isinstance(function.node, ast.Lambda) else function.node.body
     for statement in body:
         for node in ast.walk(statement):
-            if isinstance(node, ast.Subscript) and _is_first(node) and ast.unparse(node.value) == name:
+            if isinstance(node, ast.Subscript) and _is_first(node) and is_parameter(node.value, name, function):
                 yield node
     for call in calls_of(function.node):
-        if _takes_first_of_leaves(call, name):
+        tree = leaves_taken(call)
+        if tree is not None and is_parameter(tree, name, function):
             yield call
 
 
 def _is_first(node: ast.Subscript) -> bool:
     return isinstance(node.slice, ast.Constant) and node.slice.value == 0 and node.slice.value is not False
-
-
-def _takes_first_of_leaves(call: ast.Call, name: str) -> bool:
-    """`jax.tree.map(lambda a: a[0], x)`."""
-    if last_name(call.func) not in ("map", "tree_map") or len(call.args) != 2:
-        return False
-    function, tree = call.args
-    if not isinstance(function, ast.Lambda) or not isinstance(tree, ast.Name) or tree.id != name:
-        return False
-    return isinstance(function.body, ast.Subscript) and ast.unparse(function.body.slice) == "0"
 
 
 def _of_scalars(module: Module, facts: Facts) -> Iterator[Finding]:
