@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -10,7 +11,7 @@ from jaxmigrate.flow.axis_values import axis_names, mesh_axes
 from jaxmigrate.flow.context_meshes import entered
 from jaxmigrate.flow.meshes import mesh_call
 from jaxmigrate.program.callers import callers_of
-from jaxmigrate.program.collectives import SHARD_MAPS, argument
+from jaxmigrate.program.collectives import SHARD_MAPS, SPECS, argument
 from jaxmigrate.program.library import last_names, named
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.once import once
@@ -29,6 +30,8 @@ from jaxmigrate.program.values import (
 MESHES = last_names("mesh") | {"AbstractMesh"}
 NAMED_MESHES = named("mesh")
 LAST_SHARD_MAPS = last_names("shard-map")
+SPEC_NAMES = frozenset({"PartitionSpec", "P", "PS"})
+USUAL = 3
 MAPS = last_names("pmap", "like-pmap", "vmap", "one-axis", "other-map")
 
 
@@ -98,16 +101,41 @@ def _is_mesh(value: Value) -> bool:
 
 def is_misspelt(axis: str, resolver: Resolver) -> str:
     """The axis that a name is a slip of, which nothing else in the program has; empty where it may be a name."""
-    known = known_axes(resolver)
-    slip = next((name for name in sorted(known.names) if _is_slip(axis, name)), "")
+    names = known_axes(resolver).names
+    slip = "" if axis in names else next((n for n in sorted(names | usual_axes(resolver)) if _is_slip(axis, n)), "")
     texts = (module.text for module in resolver.project.program)
     if not slip or sum(text.count(f"'{axis}'") + text.count(f'"{axis}"') for text in texts) > 1:
         return ""
     return slip
 
 
+@once
+def usual_axes(resolver: Resolver) -> frozenset[str]:
+    """The axes that a program's specs name again and again, wherever they come from."""
+    count: Counter[str] = Counter()
+    for module in resolver.project.program:
+        if any(word in module.text for word in SPEC_NAMES):
+            count.update(str(one.value) for _, one in written_in_specs(module, resolver))
+    return frozenset(name for name, times in count.items() if times >= USUAL)
+
+
+def written_in_specs(module: Module, resolver: Resolver) -> Iterator[tuple[ast.Call, ast.Constant]]:
+    """Each axis that is written in a module's PartitionSpecs, with its spec."""
+    names = SPEC_NAMES | {b.name for b in module.table.imports if getattr(b.node, "name", "") == "PartitionSpec"}
+    for name in names:
+        for node in module.table.named.get(name, ()):
+            call = module.table.parents.get(node)
+            if isinstance(call, ast.Call) and call.func is node:
+                callee = resolver.value(node, module)
+                if isinstance(callee, External) and callee.name in SPECS:
+                    parts = (part for one in call.args for part in ast.walk(one))
+                    yield from ((call, p) for p in parts if isinstance(p, ast.Constant) and isinstance(p.value, str))
+
+
 def _is_slip(one: str, other: str) -> bool:
-    """Whether two words differ by one letter, or by two that changed places; numbers at the end are meant."""
+    """Whether two words differ by one letter, by two that changed places, or in capitals; numbers at the end count."""
+    if one != other and one.lower() == other.lower():
+        return True
     if len(one) < 3 or len(other) < 4 or one.rstrip("0123456789") == other.rstrip("0123456789"):
         return False
     if len(one) == len(other):

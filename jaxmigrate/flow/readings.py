@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 
 from jaxmigrate.flow.axis_symbols import has_symbols
 from jaxmigrate.flow.meshes import axes_with_one_device, length_of_devices
-from jaxmigrate.flow.specs import out_vars, spec_axes, spec_calls, spec_var
+from jaxmigrate.flow.specs import out_vars, spec_axes, spec_calls, spec_var, varies
 from jaxmigrate.flow.variance import EQUAL, MAY, Level, Reading, Var, read
 from jaxmigrate.flow.variance.lattice import DATA
 from jaxmigrate.program.collectives import ONE_AXIS_MAPS, PMAPS, SHARD_MAPS, TRANSPARENT, VMAP, argument
@@ -264,8 +264,10 @@ def axes_of_one(found: DeviceMap, resolver: Resolver) -> frozenset[str]:
     return axes_with_one_device(mesh, resolver) if mesh is not None else frozenset()
 
 
-def unreduced_outputs(found: DeviceMap, reading: Reading, resolver: Resolver) -> Iterator[tuple[Module, ast.expr, str]]:
-    """The places where a device map declares an output replicated that certainly varies."""
+def unreduced_outputs(
+    found: DeviceMap, reading: Reading, resolver: Resolver, wrong: Callable[[Var], bool] = varies
+) -> Iterator[tuple[Module, ast.expr, str]]:
+    """The places where a device map declares an output replicated that certainly varies, or is otherwise wrong."""
 
     def is_none(node: ast.expr, module: Module) -> bool:
         return resolver.value(node, module) == Constant(None)
@@ -281,4 +283,4 @@ def unreduced_outputs(found: DeviceMap, reading: Reading, resolver: Resolver) ->
     elif found.name == VMAP or found.axes is None or not (is_unchecked(found, resolver) or is_checked(found, resolver)):
         return
     if given is not None and given.expression is not None:
-        yield from out_vars(given.expression, given.module, reading.returned, test, resolver)
+        yield from out_vars(given.expression, given.module, reading.returned, test, resolver, wrong)

@@ -25,12 +25,33 @@ def _axes_of(value: Value, resolver: Resolver, *, symbols: bool) -> frozenset[st
         return None
     names: set[str] = set()
     for one in value.arguments:
+        if one.keyword == "*" and one.expression is not None:
+            starred = _starred(one.expression)
+            if starred is None:
+                return None
+            names |= starred
+            continue
         plain = one.keyword is None
         found = axis_names(one.expression, one.module, resolver, {}, symbols=symbols) if plain else None
         if found is None or len(resolver.argument_values(one)) > 1:  # `P("i" if split else None)`
             return None
         names.update(found)
     return frozenset(names)
+
+
+def _starred(node: ast.expr) -> frozenset[str] | None:
+    """The axes in `*((None, "x") + (n - 1) * (None,))`: all that is written in its tuples."""
+    match node:
+        case ast.BinOp(left=left, op=ast.Add(), right=right):
+            one, other = _starred(left), _starred(right)
+            return None if one is None or other is None else one | other
+        case ast.BinOp(left=left, op=ast.Mult(), right=right):
+            return _starred(left if isinstance(left, ast.Tuple | ast.List) else right)
+        case ast.Tuple(elts=parts) | ast.List(elts=parts):
+            values = [one.value if isinstance(one, ast.Constant) else ... for one in parts]
+            known = all(value is None or isinstance(value, str) for value in values)
+            return frozenset(value for value in values if isinstance(value, str)) if known else None
+    return None
 
 
 def spec_var(node: ast.expr, module: Module, resolver: Resolver, over: frozenset[str] | None = None) -> Var:
@@ -101,24 +122,36 @@ def spec_calls(
             yield value.module, value.node, axes
 
 
+def varies(value: Var) -> bool:
+    """Whether a value certainly differs between devices."""
+    return value.level == Level.YES
+
+
 def out_vars(
-    node: ast.expr, module: Module, value: Var, replicated: Callable[[ast.expr, Module], bool], resolver: Resolver
+    node: ast.expr,
+    module: Module,
+    value: Var,
+    replicated: Callable[[ast.expr, Module], bool],
+    resolver: Resolver,
+    wrong: Callable[[Var], bool] = varies,
 ) -> Iterator[tuple[Module, ast.expr, str]]:
-    """The output declarations that say replicated of a value that certainly varies, and which output each means."""
-    yield from _out_vars(node, module, value, replicated, resolver, "")
+    """The output declarations that say replicated of a value that is not, and which output each means."""
+    yield from _out_vars(
+        node, module, value, lambda one, where, held: wrong(held) and replicated(one, where), resolver, ""
+    )
 
 
 def _out_vars(
     node: ast.expr,
     module: Module,
     value: Var,
-    replicated: Callable[[ast.expr, Module], bool],
+    is_wrong: Callable[[ast.expr, Module, Var], bool],
     resolver: Resolver,
     which: str,
 ) -> Iterator[tuple[Module, ast.expr, str]]:
     listed = resolver.container(node, module)
     if listed is None:
-        if value.level == Level.YES and replicated(node, module):
+        if is_wrong(node, module, value):
             yield module, node, f"output {which}" if which else "the output"
         return
     display, home = listed
@@ -127,8 +160,8 @@ def _out_vars(
             name = key.value if isinstance(key, ast.Constant) else None
             if isinstance(name, str) and value.fields is not None and name in value.fields:
                 inner = f"{which}[{name!r}]" if which else repr(name)
-                yield from _out_vars(element, home, value.fields[name], replicated, resolver, inner)
+                yield from _out_vars(element, home, value.fields[name], is_wrong, resolver, inner)
     elif value.parts is not None and len(value.parts) == len(display.elts):
         for index, (element, part) in enumerate(zip(display.elts, value.parts, strict=True)):
             inner = f"{which}[{index}]" if which else str(index)
-            yield from _out_vars(element, home, part, replicated, resolver, inner)
+            yield from _out_vars(element, home, part, is_wrong, resolver, inner)

@@ -10,7 +10,13 @@ from collections.abc import Iterator
 from jaxmigrate.flow.axes import CALLBACKS, COLLECTIVES, calls_of
 from jaxmigrate.flow.axis_values import axis_names
 from jaxmigrate.flow.facts import Facts
-from jaxmigrate.flow.known_axes import all_run_on_meshes_of_project, known_axes
+from jaxmigrate.flow.known_axes import (
+    SPEC_NAMES,
+    all_run_on_meshes_of_project,
+    is_misspelt,
+    known_axes,
+    written_in_specs,
+)
 from jaxmigrate.program.collectives import AXIS_POSITIONS, SPECS, argument, axis_argument
 from jaxmigrate.program.library import last_names
 from jaxmigrate.program.modules import Module
@@ -18,6 +24,7 @@ from jaxmigrate.program.resolve import call_arguments
 from jaxmigrate.program.values import Constant, External, Function
 
 _OF_AXES = re.compile(r"ax[ie]s")
+_LOGICAL = re.compile(r"logical|axis_rules|sharding_rules|rules\b", re.IGNORECASE)
 LAST_CALLBACKS = last_names("callback")
 _SPECS = last_names("spec")
 
@@ -156,3 +163,54 @@ def _given_to_collectives(function: Function, facts: Facts) -> Iterator[ast.expr
                 axis = axis_argument(callee.name, call_arguments(node, function.module))
                 if axis is not None:
                     yield axis
+
+
+def lone_axes(facts: Facts) -> Iterator[tuple[Module, ast.Call, str, str, str]]:
+    """The collectives over an axis that is written there alone, among others of their function over one other axis.
+
+    With their names, the axis and the other one. Only of axes that no map and no mesh in sight binds.
+    """
+    known = known_axes(facts.resolver).names
+    for module, call, name, axis in _literals(facts):
+        slip = is_misspelt(axis, facts.resolver)
+        if axis in known or slip:
+            if slip:
+                yield module, call, name, axis, repr(slip)
+            continue
+        texts = [one.text for one in facts.resolver.project.program]
+        if sum(text.count(f"'{axis}'") + text.count(f'"{axis}"') for text in texts) > 1:
+            continue
+        function = module.table.function_of(call)
+        others = [] if function is None else [*_given_to_collectives(Function(module, function), facts)]
+        spelled = Counter(ast.unparse(one) for one in others if ast.unparse(one) != repr(axis))
+        if len(spelled) == 1 and sum(spelled.values()) > 1 and sum(spelled.values()) == len(others) - 1:
+            yield module, call, name, axis, next(iter(spelled))
+
+
+def stray_specs(facts: Facts) -> Iterator[tuple[Module, ast.Constant, str]]:
+    """The axes in PartitionSpecs that are slips of others, or that nothing in the program has, with what is meant.
+
+    What rules translate, as flax's logical axes, has names of its own.
+    """
+    known = known_axes(facts.resolver)
+    logical = any(_LOGICAL.search(one.text) for one in facts.resolver.project.program)
+    for module in facts.modules:
+        if not any(word in module.text for word in SPEC_NAMES):
+            continue
+        for _, node in written_in_specs(module, facts.resolver):
+            axis = str(node.value)
+            if axis in known.names:
+                continue
+            slip = is_misspelt(axis, facts.resolver)
+            alone = known.complete and not logical and _is_in_specs_alone(axis, facts)
+            if slip or (alone and all_run_on_meshes_of_project(facts.resolver)):
+                yield module, node, slip
+
+
+def _is_in_specs_alone(axis: str, facts: Facts) -> bool:
+    """Whether no other place of the program writes a name: what does may lead to a mesh that is out of sight."""
+    program = facts.resolver.project.program
+    texts = [one.text for one in program]
+    written = sum(text.count(f"'{axis}'") + text.count(f'"{axis}"') for text in texts)
+    found = (n for one in program for _, n in written_in_specs(one, facts.resolver) if n.value == axis)
+    return sum(1 for _ in found) == written

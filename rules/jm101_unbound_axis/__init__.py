@@ -12,7 +12,7 @@ from jaxmigrate.flow.facts import Facts
 from jaxmigrate.flow.guards import is_expected_to_fail, is_guarded, is_tried
 from jaxmigrate.flow.known_axes import is_misspelt, known_axes
 from jaxmigrate.flow.spelling import near_miss
-from jaxmigrate.flow.stray_axes import called_back, nowhere_bound, quoted_variables
+from jaxmigrate.flow.stray_axes import called_back, lone_axes, nowhere_bound, quoted_variables
 from jaxmigrate.program.modules import Module
 
 CODE = "JM101"
@@ -57,8 +57,15 @@ def _anywhere(facts: Facts, told: set[ast.AST]) -> Iterator[Finding]:
     for axis, ((module, call, name), *others) in strays.items():
         names = known_axes(facts.resolver).names
         message = f"{name}: {unbound(axis, names, 'the maps and meshes of the project bind only')}"
+        told.add(call)
         way = [Step(where, again, "here, too") for where, again, _ in others]
         yield from facts.finding(module, call, CODE, message, way)
+    for module, call, name, axis, other in lone_axes(facts):
+        if call not in told:
+            message = (
+                f"{name}: nothing else in the project names the axis {axis!r}; did you mean {other}, as beside it?"
+            )
+            yield from facts.finding(module, call, CODE, message)
 
 
 def is_unbound(use: AxisUse, facts: Facts) -> bool:

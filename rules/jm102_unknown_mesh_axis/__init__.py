@@ -7,22 +7,24 @@ import re
 from collections.abc import Iterator
 
 from jaxmigrate.findings import Finding, Note
-from jaxmigrate.flow.axes import shown
+from jaxmigrate.flow.axes import Step, shown
+from jaxmigrate.flow.axis_symbols import has_symbols
 from jaxmigrate.flow.axis_values import axis_names, mesh_axes
 from jaxmigrate.flow.context_meshes import mesh_in_context
 from jaxmigrate.flow.facts import Facts
 from jaxmigrate.flow.guards import is_within_raises
-from jaxmigrate.flow.known_axes import is_misspelt, is_of_project, known_axes
+from jaxmigrate.flow.known_axes import is_misspelt, is_of_project, known_axes, written_in_specs
 from jaxmigrate.flow.mapped_calls import JITS
 from jaxmigrate.flow.readings import DeviceMap
 from jaxmigrate.flow.specs import spec_calls
 from jaxmigrate.flow.spelling import near_miss
+from jaxmigrate.flow.stray_axes import stray_specs
 from jaxmigrate.program.collectives import SHARD_MAPS, argument
 from jaxmigrate.program.library import valued
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.once import once
 from jaxmigrate.program.resolve import Resolver, call_arguments
-from jaxmigrate.program.values import Argument, External
+from jaxmigrate.program.values import Application, Argument, External, Function
 from jaxmigrate.records import replace
 
 CODE = "JM102"
@@ -38,6 +40,20 @@ OF_PROJECT = "no map and no mesh of the project has an axis"
 
 def check(facts: Facts) -> Iterator[Finding]:
     """Specs with an axis that the mesh does not have on which they are used, or, if that is not in sight, none has."""
+    lines: set[tuple[str, int]] = set()
+    for finding in _in_sight(facts):
+        lines.add((finding.path, finding.line))
+        yield finding
+    known = known_axes(facts.resolver).names
+    for module, node, slip in stray_specs(facts):
+        hint = f"; did you mean {slip!r}?" if slip else f", only {shown(known)}"
+        for finding in facts.finding(module, node, CODE, f"PartitionSpec: {OF_PROJECT} {node.value!r}{hint}"):
+            if (finding.path, finding.line) not in lines:
+                yield finding
+
+
+def _in_sight(facts: Facts) -> Iterator[Finding]:
+    """Those of maps, shardings and constraints."""
     seen: set[ast.expr] = set()
     for found in facts.all_maps:
         known = found.axes is not None or found.mapped is found.function
@@ -120,7 +136,9 @@ def _in_map(found: DeviceMap, facts: Facts) -> Iterator[Finding]:
     own = is_of_project(found.keyword("mesh", 1), facts.resolver)
     for keyword, position in (("in_specs", 2), ("out_specs", 3)):
         given = found.keyword(keyword, position)
-        found_in = () if given is None else _in_spec(given, found.axes, keyword, facts, of_project=own)
+        found_in = [] if given is None else [*_in_spec(given, found.axes, keyword, facts, of_project=own)]
+        if given is not None and not found_in and found.axes:
+            found_in = [*_of_maker(given, found.axes, keyword, facts)]
         for one in found_in:
             what = one.message.partition(": ")[2]
             first = told.setdefault(what, one)
@@ -128,6 +146,21 @@ def _in_map(found: DeviceMap, facts: Facts) -> Iterator[Finding]:
                 again = Note(one.path, one.line, one.column, f"{keyword} here, too")
                 told[what] = replace(first, notes=(*first.notes, again))
     yield from told.values()
+
+
+def _of_maker(given: Argument, axes: frozenset[str], where: str, facts: Facts) -> Iterator[Finding]:
+    """Specs that a function of the project makes, if it writes none of the mesh's axes, but others."""
+    values = facts.resolver.argument_values(given)
+    value = values[0] if len(values) == 1 else None
+    if not isinstance(value, Application) or not isinstance(value.callee, Function):
+        return
+    maker = value.callee
+    inner = {id(node) for node in ast.walk(maker.node)}
+    written = [node for call, node in written_in_specs(maker.module, facts.resolver) if id(call) in inner]
+    if written and not any(node.value in axes for node in written) and not has_symbols(axes):
+        message = f"{where}: the mesh has no axis {written[0].value!r}, which has {shown(axes)}"
+        way = (Step(given.module, given.expression, "the specs of this map"),) if given.expression is not None else ()
+        yield from facts.finding(maker.module, written[0], CODE, message, way)
 
 
 def _in_context(facts: Facts) -> Iterator[Finding]:

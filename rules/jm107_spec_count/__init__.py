@@ -10,6 +10,7 @@ from jaxmigrate.flow.counts import entries, keys, parameters_without, results, t
 from jaxmigrate.flow.facts import Facts
 from jaxmigrate.flow.mapped_calls import JITS
 from jaxmigrate.flow.readings import DeviceMap, is_scan
+from jaxmigrate.flow.results_used import unlike_calls
 from jaxmigrate.program.collectives import ONE_AXIS_MAPS, PMAPS, argument
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import returned_by
@@ -23,6 +24,20 @@ RANGE = tuple[int, int]
 
 def check(facts: Facts) -> Iterator[Finding]:
     """Tuples that no call of the function can match, be they for its arguments or for its results."""
+    told: set[tuple[str, int]] = set()
+    for finding in _of_maps(facts):
+        told.add((finding.path, finding.line))
+        yield finding
+    for given, message in unlike_calls(facts):
+        for finding in facts.finding(given.module, given.expression, CODE, message) if given.expression else ():
+            if (finding.path, finding.line) not in told:
+                told.add((finding.path, finding.line))
+                yield finding
+    yield from _of_jits(facts)
+
+
+def _of_maps(facts: Facts) -> Iterator[Finding]:
+    """Those of maps of functions in sight."""
     arrays = {id(found): reading.returned.kind == "array" for found, reading in facts.readings}
     for found in facts.all_maps:
         by_axes = found.name in PMAPS or found.name in ONE_AXIS_MAPS
@@ -37,7 +52,6 @@ def check(facts: Facts) -> Iterator[Finding]:
         if given is not None and not is_scan(found.mapped):
             one = arrays.get(id(found), False)
             yield from _of_results(given, keyword, found.mapped, facts, one_array=one)
-    yield from _of_jits(facts)
 
 
 def _has_keywords(given: Argument, found: DeviceMap, facts: Facts) -> bool:

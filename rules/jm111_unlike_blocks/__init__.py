@@ -28,7 +28,7 @@ def check(facts: Facts) -> Iterator[Finding]:
             if clash.node not in told and not own:
                 told.add(clash.node)
                 spec = _spec(clash, body, given)
-                way = (Step(clash.module, clash.node, "summed over here"),) if spec is not None else ()
+                way = (Step(clash.module, clash.node, "they meet here"),) if spec is not None else ()
                 module, node = (spec.module, spec.spec) if spec is not None else (clash.module, clash.node)
                 yield from facts.finding(module, node, CODE, _message(clash), way)
 
@@ -43,6 +43,11 @@ def _spec(clash: Clash, body: Evaluator, given: list[Given]) -> Given | None:
 def _message(clash: Clash) -> str:
     one, other = (_short(node) for node in (clash.one, clash.other))
     split, others = clash.axes
+    if isinstance(clash.node, ast.BinOp) and not isinstance(clash.node.op, ast.MatMult):
+        return (
+            f"{other} is split over {shown(others)}, and the last dimension of {one}, which it is for, is whole: the "
+            f"blocks do not fit; write P() for {other}"
+        )
     if split and others:
         return (
             f"the dimension of {one} that is summed over is split over {shown(split)}, that of {other} over "

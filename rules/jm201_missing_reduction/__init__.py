@@ -8,9 +8,9 @@ from jaxmigrate.rules.jm101_unbound_axis import is_unbound
 
 from jaxmigrate.findings import Finding
 from jaxmigrate.flow.facts import AXES, Facts, Place
-from jaxmigrate.flow.readings import DeviceMap, is_unchecked, unreduced_outputs
+from jaxmigrate.flow.readings import DeviceMap, is_checked, is_unchecked, unreduced_outputs
 from jaxmigrate.flow.variance import Level, Reading, Var
-from jaxmigrate.flow.variance.lattice import mapped
+from jaxmigrate.flow.variance.lattice import GATHERED, mapped
 from jaxmigrate.flow.variance.lattice import replace as replace_var
 from jaxmigrate.program.collectives import VMAP
 from jaxmigrate.records import replace
@@ -34,7 +34,19 @@ def check(facts: Facts) -> Iterator[Finding]:
             message = f"{which} varies over {AXES} but is declared replicated; {what}"
             yield Place(module, node, message)
 
+        if is_checked(found, facts.resolver):
+            for module, node, which in unreduced_outputs(found, reading, facts.resolver, _is_gathered):
+                message = (
+                    f"{which} is made of an all_gather over {AXES} and declared replicated, which JAX refuses: it "
+                    "takes what is gathered for each device's own; write psum, or check_vma=False"
+                )
+                yield Place(module, node, message)
+
     return facts.along_axes(CODE, find)
+
+
+def _is_gathered(value: Var) -> bool:
+    return value.level == Level.NO and GATHERED in value.marks
 
 
 def _unless_updated(value: Var) -> Var:

@@ -78,7 +78,7 @@ def check(facts: Facts) -> Iterator[Finding]:
                 )
                 yield Place(same[0].module, node, message)
             elif (
-                all(map(_is_equal, same))
+                all(_is_equal(one.operand) for one in same)
                 and not any(map(_is_count, same))
                 and node not in along
                 and found.application.node not in misnamed

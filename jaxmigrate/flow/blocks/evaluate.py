@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
@@ -17,11 +18,12 @@ from jaxmigrate.program.resolve import Resolver, call_arguments, returned_by
 from jaxmigrate.program.scopes import Binding, FunctionNode, positional_names
 from jaxmigrate.program.values import Application, Argument, Constant, External, Function
 
+_VECTORS = re.compile(r"(^|_)(norm|scale|bias|gamma|beta|gain)\d*(_|$)")
 DEEPEST = 3  # functions that are followed one within the other
 
 
 class Clash(NamedTuple):
-    """An operation whose two operands cannot fit: a sum over a dimension that axes split of only one of them."""
+    """An operation whose two operands cannot fit: over dimensions that belong together and are not split alike."""
 
     module: Module
     node: ast.expr
@@ -110,6 +112,7 @@ class Evaluator:
             case ast.BinOp(left=left, op=ast.MatMult(), right=right):
                 return self.product(node, left, right)
             case ast.BinOp(left=left, right=right):
+                self._scaled(node, left, right)
                 return self._together([left, right])
             case ast.Subscript(value=held, slice=index):
                 return self._indexed(held, index)
@@ -154,6 +157,20 @@ class Evaluator:
         found = [self.block(one) for one in nodes]
         known = [one for one in found if one is not None]
         return broadcast(known) if len(known) == len(found) else None
+
+    def _scaled(self, node: ast.expr, left: ast.expr, right: ast.expr) -> None:
+        """Notes where a vector that is split, and that is for the last dimension by its name, meets one that is whole.
+
+        A vector with one number for each device has another name, and fits whatever it meets.
+        """
+        for one, vector in ((left, right), (right, left)):
+            block, whole = self.block(vector), self.block(one)
+            named = isinstance(vector, ast.Name) and _VECTORS.search(vector.id)
+            if not named or block is None or whole is None or len(block.dims) != 1 or len(whole.dims) < 2:
+                continue
+            axes, last = block.dims[0], whole.dims[-1]
+            if axes and last is not None and not last:
+                self.clashes.append(Clash(self.module, node, one, vector, (last, axes)))
 
     def product(self, node: ast.expr, left: ast.expr, right: ast.expr) -> Block | None:
         """A product of two matrices, which sums over the last dimension of one and the first of the other."""

@@ -10,6 +10,7 @@ from jaxmigrate.flow.variance import means
 from jaxmigrate.flow.variance.frames import Arguments, Frame
 from jaxmigrate.flow.variance.lattice import (
     EQUAL,
+    GATHERED,
     GIVEN,
     INDEXED,
     MEAN,
@@ -26,6 +27,8 @@ from jaxmigrate.flow.variance.run import Run
 from jaxmigrate.flow.variance.summary import Reduction
 from jaxmigrate.program.collectives import AXIS_POSITIONS, REDUCTIONS
 from jaxmigrate.program.values import Constant, Member, Parameter
+
+GATHERS = "jax.lax.all_gather"
 
 
 def call(run: Run, name: str, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> Var:
@@ -114,6 +117,8 @@ def _reduced(
     if name == "jax.lax.psum" and node is not None and run.lenient:
         marks = [means.sum_of_means(node, gradients=gradients) for gradients in (False, True)]
         return mapped(operand, lambda v: replace(_cleared(v), marks=_marks_of_sum(v, marks[v.gradient])))
+    if name == GATHERS and operand.level == Level.YES and run.lenient:
+        return mapped(operand, lambda v: replace(_cleared(v), marks=frozenset([GATHERED])))
     return mapped(operand, _cleared)
 
 

@@ -31,6 +31,7 @@ MEAN = "a mean, or the gradient of one"
 CLIPPING = "a factor that keeps a norm within bounds"
 SUMMED = "a sum of means"  # and where
 SHAPED = "the shape of a value that is equal everywhere"
+GATHERED = "all devices' values side by side, which JAX takes for a value of each device's own"
 STARTED = "an optimizer's state that the body itself starts from"
 OTHERS = "*"  # the entries of an object that are not listed by name
 EACH = "[]"  # what an iterator gives each time
