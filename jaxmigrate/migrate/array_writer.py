@@ -12,7 +12,7 @@ from jaxmigrate.flow.layout.choices import OpChoice
 from jaxmigrate.flow.layout.idioms import Idioms
 from jaxmigrate.flow.layout.model import Op
 from jaxmigrate.flow.layout.objects import REPLACES
-from jaxmigrate.flow.layout.operations import OBSERVED
+from jaxmigrate.flow.layout.operations import OBSERVED, PRESUMED
 from jaxmigrate.migrate import placing
 from jaxmigrate.migrate.names import FileNames
 from jaxmigrate.migrate.sharing import Shared
@@ -223,7 +223,7 @@ class ArrayWriter:
         op = choice.op
         split = "$P($axis)"
         match op.kind:
-            case "replicate" | "split" if op.form == OBSERVED:
+            case "replicate" | "split" if op.form in (OBSERVED, PRESUMED):
                 yield Replace(op.node, self._code(self._entered(choice)))
             case "replicate" if op.form == "wider":
                 yield from self._wider(choice)
@@ -264,7 +264,10 @@ class ArrayWriter:
         """The source of what comes stacked from out of sight, without its device axis."""
         if choice.layout == "replicated":
             return self.placed(f"{self._jax}.tree.map(lambda x: x[0], $itself)", "$P()", choice.axis)
-        joined = f"{self._jax}.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), $itself)"
+        first = (
+            "-1" if choice.op.form == OBSERVED else "x.shape[0] * x.shape[1]"
+        )  # which raises where there is no second
+        joined = f"{self._jax}.tree.map(lambda x: x.reshape({first}, *x.shape[2:]), $itself)"
         return self.placed(joined, "$P($axis)", choice.axis)
 
     def _put(self, op: Op) -> Replace:

@@ -27,7 +27,7 @@ class Making:
 
     Attributes:
         way: Each device got the same slice, or its part of a batch.
-        calls: How often mapped functions were called with what it made.
+        calls: How often mapped functions were called with what it made; 0 where no run showed it.
         of: What it made that of, bit for bit: its first argument, the object whose method it is, or nothing that
             was seen, so that what it made has to be taken apart again.
     """

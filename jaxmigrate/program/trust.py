@@ -15,7 +15,7 @@ from jaxmigrate.program.declarations import NOTHING_DECLARED, Declarations, Kind
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.observed import NOTHING_OBSERVED, Fact, Observed
 from jaxmigrate.program.values import Class, Function
-from jaxmigrate.records import made, record
+from jaxmigrate.records import made, record, replace
 
 Grade = Literal["proven", "declared", "likely", "observed"]
 GRADES: tuple[Grade, ...] = ("proven", "declared", "likely", "observed")  # from the strongest on
@@ -46,13 +46,21 @@ class Assumption:
 class Trust:
     """What may be taken for granted: declarations, and with `likely` what a reader would; `used` are those asked for.
 
-    What was `observed` at every call of a run stands in for what neither shows.
+    What was `observed` at every call of a run stands in for what neither shows, and what a reader `presumes` of arrays
+    that come from out of sight is told in the same way.
     """
 
     declarations: Declarations = NOTHING_DECLARED
     likely: bool = False
     used: set[tuple[Kind, str]] = made(factory=set)
     observed: Observed = NOTHING_OBSERVED
+    presumed: Observed = NOTHING_OBSERVED
+
+    def presuming(self, more: Observed) -> Trust:
+        """The same, where more is presumed."""
+        before = self.presumed
+        both = Observed({**before.made, **more.made}, {**before.given, **more.given})
+        return replace(self, presumed=both)
 
     def __bool__(self) -> bool:
         return self.likely or bool(self.declarations) or bool(self.observed)

@@ -15,6 +15,7 @@ from jaxmigrate.program.trust import Assumption, Grade
 from jaxmigrate.program.values import Function
 
 Name = Literal["replicated", "split", "stacked", "broadcast", "static"]
+GLOBAL = ("replicated", "split")
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +94,15 @@ class SiteChoice:
     tree: Outputs = field(default_factory=Outputs)
     leans: tuple[Assumption, ...] = ()
 
+    def is_at_least(self, other: SiteChoice) -> bool:
+        """Whether all its arrays have a global layout that have one in another choice for the same site."""
+        outputs = dict(zip(self.tree.places, self.outputs, strict=False))
+        pairs = [*zip(other.arguments, self.arguments, strict=False)]
+        pairs += [(one, outputs[p]) for p, one in zip(other.tree.places, other.outputs, strict=False) if p in outputs]
+        return other.blocked != "" or not any(
+            one.layout in GLOBAL and (self.blocked or now.layout not in GLOBAL) for one, now in pairs
+        )
+
     @property
     def may_have_trees(self) -> bool:
         """Whether the specs of its arguments and outputs can be trees like these."""
@@ -142,6 +152,10 @@ class Layouts:
     calls: list[SiteCall] = field(default_factory=list)
     ops: list[OpChoice] = field(default_factory=list)
     together: list[frozenset[Module]] = field(default_factory=list)
+
+    def is_at_least(self, other: Layouts) -> bool:
+        """Whether all arrays have a global layout here that have one in other layouts of the same program."""
+        return all(self.sites[node].is_at_least(choice) for node, choice in other.sites.items())
 
     def add(self, other: Layouts) -> None:
         """Takes in those of another program of the project."""

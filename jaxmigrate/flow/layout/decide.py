@@ -17,6 +17,7 @@ from jaxmigrate.flow.layout.grades import graded
 from jaxmigrate.flow.layout.idioms import Idioms
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.model import Loan
+from jaxmigrate.flow.layout.presuming import presumed
 from jaxmigrate.flow.layout.reachable_modules import ReachableModules
 from jaxmigrate.flow.layout.solve import Solver
 from jaxmigrate.flow.layout.values import Cell, Groups
@@ -25,6 +26,7 @@ from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.sites import MappedSite
 from jaxmigrate.program.trust import Trust
 
+MOST_ROUNDS = 3  # in each of which more is presumed of where arrays come from
 TOO_LARGE = "the program is too large to be followed as a whole; run fix on the part of it that belongs together"
 
 
@@ -47,12 +49,24 @@ def layouts(
     What is trusted counts where a proof is missing.
     """
 
-    def found(trust: Trust) -> tuple[Layouts, bool]:
+    def followed(trust: Trust) -> tuple[Layouts, Interpreter | None]:
         interpreter = Interpreter(TRANSFERS, resolver, modules, sites, Idioms(resolver, trust), editable, reachable)
         if not follow(interpreter):
-            return all_stacked(sites, TOO_LARGE), False
-        decided = _decided(interpreter, lambda: Solver(interpreter, axis, processes, guarded))
-        return decided, interpreter.leans
+            return all_stacked(sites, TOO_LARGE), None
+        return _decided(interpreter, lambda: Solver(interpreter, axis, processes, guarded)), interpreter
+
+    def found(trust: Trust) -> tuple[Layouts, bool]:
+        decided, interpreter = followed(trust)
+        for _ in range(MOST_ROUNDS if trust.likely and interpreter is not None else 0):
+            assert interpreter is not None
+            wider = trust.presuming(presumed(interpreter, decided))
+            if wider.presumed == trust.presumed:
+                break
+            again, other = followed(wider)
+            if other is None or not again.is_at_least(decided):
+                break
+            decided, interpreter, trust = again, other, wider
+        return decided, interpreter is not None and interpreter.leans
 
     try:
         return graded(found, trust)

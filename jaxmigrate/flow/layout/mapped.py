@@ -83,15 +83,17 @@ def call_site(it: Interpreter, site: ast.expr, given: Given, node: ast.expr, fra
     key = (site, node, len(given.positional))
     call = it.maps.calls.get(key)
     if call is None:
-        call = it.maps.calls[key] = SiteCall(site, frame.module, node, [NOTHING] * len(given.positional))
+        nothing: list[Abstract] = [NOTHING] * len(given.positional)
+        call = it.maps.calls[key] = SiteCall(site, frame.module, node, nothing, placed is not None)
         it.changed = True
-    own = len(node.args) == len(given.positional) and not any(isinstance(a, ast.Starred) for a in node.args)
+    places = call.places
+    own = len(places) == len(given.positional)
     for index, value in enumerate(given.positional):
         if own:
-            value = observing.given(it, site, index, value, node.args[index], frame)
+            value = observing.given(it, site, index, value, places[index], frame)
         call.arguments[index] = it.join(call.arguments[index], value, node, frame.module)
         is_array = isinstance(value, Ref) and value.is_array
-        is_array |= own and not is_tracked(value) and it.idioms.is_array(node.args[index], frame.module)
+        is_array |= own and not is_tracked(value) and it.idioms.is_array(places[index], frame.module)
         _give(it, site, index, value, is_array, node, frame)
     return results.outputs(it, site, len(given.positional))
 

@@ -44,12 +44,25 @@ class Op:
 
 @dataclass(slots=True, eq=False)
 class SiteCall:
-    """A call of a mapped function, with what it is given by position, and after it by keyword."""
+    """A call of a mapped function, with what it is given by position, and after it by keyword.
+
+    What is given by keyword stands in the order of the names, or `in_place`, in that of the call and the parameters.
+    """
 
     site: ast.expr
     module: Module
     node: ast.Call
     arguments: list[Abstract]
+    in_place: bool = False
+
+    @property
+    def places(self) -> list[ast.expr]:
+        """The expressions of the arguments in their order; none where a star hides some."""
+        node = self.node
+        if any(isinstance(one, ast.Starred) for one in node.args) or any(k.arg is None for k in node.keywords):
+            return []
+        by_name = sorted(node.keywords, key=lambda keyword: keyword.arg or "")
+        return [*node.args, *(keyword.value for keyword in (node.keywords if self.in_place else by_name))]
 
 
 @dataclass(frozen=True, slots=True)

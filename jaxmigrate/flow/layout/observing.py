@@ -1,4 +1,4 @@
-"""What a run showed of the arrays of host code, where nothing else is known of them.
+"""What a run showed of the arrays of host code, or a reader presumes, where nothing else is known of them.
 
 A call that made arrays with one slice for each device makes them from here on; what nothing in sight made is taken when
 a mapped function is given it. Both are followed as any other stacked array then, and so is all that speaks against it.
@@ -12,8 +12,8 @@ from jaxmigrate.flow.layout import operations
 from jaxmigrate.flow.layout.idioms import Idiom
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.model import Frame, Place
-from jaxmigrate.flow.layout.operations import OBSERVED
-from jaxmigrate.flow.layout.values import PLAIN, Abstract, Plain, Ref
+from jaxmigrate.flow.layout.operations import OBSERVED, PRESUMED
+from jaxmigrate.flow.layout.values import PLAIN, Abstract, Dct, Plain, Ref, Tup, is_empty, is_tracked
 from jaxmigrate.program.declarations import Kind as Declared
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.observed import FIRST_ARGUMENT, GIVEN, MADE, OUTPUT, Fact, Making, Site, Spot
@@ -37,27 +37,35 @@ def site_of(node: ast.expr, module: Module) -> Site:
 
 def made(it: Interpreter, value: Abstract, node: ast.Call, frame: Frame) -> Abstract:
     """The value of a call: of one that was seen to make arrays for mapped functions, these."""
-    if not it.trust.observed.made or not isinstance(value, Plain):
+    trust = it.trust
+    if not (trust.observed.made or trust.presumed.made) or not isinstance(value, Plain):
         return value
     spot = spot_of(node, frame.module)
-    making = it.trust.observed.made.get(spot)
+    making = trust.observed.made.get(spot) or trust.presumed.made.get(spot)
     return _entered(it, _idiom(it, making, node, frame), making, node, (MADE, spot), frame) if making else value
 
 
 def given(it: Interpreter, site: ast.expr, index: int, value: Abstract, node: ast.expr, frame: Frame) -> Abstract:
     """What a mapped function is given: where nothing in sight made it, what was seen of it."""
     key = (site_of(site, it.sites[site].module), index)
-    making = it.trust.observed.given.get(key)
+    making = it.trust.observed.given.get(key) or it.trust.presumed.given.get(key)
     if making is None:
         return value
     op = it.operations.ops.get(node)
-    if isinstance(value, Plain):
-        return _entered(it, Idiom(making.way, node, OBSERVED), making, node, (GIVEN, *key), frame)
-    if op is not None and op.form == OBSERVED:  # what it held at first was not all
+    if _is_unmade(it, value):
+        return _entered(it, Idiom(making.way, node, _form(making)), making, node, (GIVEN, *key), frame)
+    if op is not None and op.form in (OBSERVED, PRESUMED):  # what it held at first was not all
         it.pin_all(
             [value, Ref(op.cell)], "is made in sight in one place and out of sight in another", node, frame.module
         )
     return value
+
+
+def _is_unmade(it: Interpreter, value: Abstract) -> bool:
+    """Whether nothing in sight made arrays of a value for the devices; a container may still be filled with some."""
+    if isinstance(value, Dct | Tup):
+        return not is_tracked(value) and (it.final or not is_empty(value))
+    return isinstance(value, Plain)
 
 
 def output(it: Interpreter, site: ast.expr, place: Place, name: str) -> Assumption | None:
@@ -83,9 +91,14 @@ def _idiom(it: Interpreter, making: Making, node: ast.Call, frame: Frame) -> Idi
     if written is not None and written.kind == making.way:
         return written
     if not making.of:
-        return Idiom(making.way, node, OBSERVED)
+        return Idiom(making.way, node, _form(making))
     receiver = node.func.value if isinstance(node.func, ast.Attribute) else node
     return Idiom(making.way, node.args[0] if making.of == FIRST_ARGUMENT else receiver, "tree")
+
+
+def _form(making: Making) -> str:
+    """How what comes from out of sight is entered: with a check of its axes where no run has shown that it has them."""
+    return OBSERVED if making.calls else PRESUMED
 
 
 def _entered(it: Interpreter, idiom: Idiom, making: Making, node: ast.expr, fact: Fact, frame: Frame) -> Abstract:
@@ -93,11 +106,16 @@ def _entered(it: Interpreter, idiom: Idiom, making: Making, node: ast.expr, fact
     of = PLAIN if idiom.operand is node else it.evaluate(idiom.operand, frame)
     kind = making.way
     result = operations.make(it, kind, of, node, idiom.operand, idiom.form, frame)
-    if idiom.form == OBSERVED and isinstance(result, Ref):
+    if idiom.form in (OBSERVED, PRESUMED) and isinstance(result, Ref):
         it.changed |= result.cell.flatten()  # it is converted as a whole
     declared: Declared = "replicates" if kind == "replicate" else "splits"
     text = _short(node.func if isinstance(node, ast.Call) else node)
     name = _name_of(it, node, frame.module) if idiom.form == "tree" else ""
+    if not making.calls:
+        held = "the same slice for every device" if kind == "replicate" else "a batch split over all devices"
+        says = f"`{text}` {'gives' if isinstance(node, ast.Call) else 'holds'} {held}"
+        it.lean([result], Assumption("likely", declared, name, says, frame.module, node))
+        return result
     seen = f"at {_calls(making.calls)} on {it.trust.observed.devices} devices"
     says = f"`{text}` {DOES[kind]}, as seen {seen}"
     if idiom.operand is node:

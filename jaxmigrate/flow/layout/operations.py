@@ -34,6 +34,7 @@ from jaxmigrate.program.trees import ANY_TREE_MAPS
 from jaxmigrate.program.values import Class, External, Function
 
 OBSERVED = "observed"  # the form of what is made out of sight, so that its device axis has to be taken off again
+PRESUMED = "presumed"  # the same, where no run has shown that it has one
 SCALARS = named("scalar")
 FETCHES = named("scalar", "fetches", "host-number")
 NAMINGS = ("def", "class", "import", "from")  # what binds a name without a value
@@ -260,7 +261,7 @@ def slices_in(it: Interpreter, operand: ast.expr, module: Module) -> list[Op]:
 def keeps_place(it: Interpreter, op: Op) -> bool:
     """Whether a stacked array lies where that lies which it is made of, rather than with a slice on each device."""
     made = it.idioms.external(op.node.func, op.module) if isinstance(op.node, ast.Call) else ""
-    return op.kind in ("replicate", "split") and made not in REPLICATES and op.form != OBSERVED
+    return op.kind in ("replicate", "split") and made not in REPLICATES and op.form not in (OBSERVED, PRESUMED)
 
 
 def may_look_at_place(it: Interpreter, op: Op) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping, Sequence
 
-from jaxmigrate.flow.layout import classes, mapped_bodies
+from jaxmigrate.flow.layout import classes, initializers, mapped_bodies
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.model import Place
 from jaxmigrate.flow.layout.values import NOTHING, PLAIN, Abstract, Func, Nothing, Ref, Tup
@@ -61,6 +61,8 @@ def _tops(parts: tuple[Var, ...] | None) -> list[Place]:
 def parts_at(shape: Var | None, found: Sequence[Place], classes_at: Mapping[Place, Class]) -> list[Var | None]:
     """The parts of what a function returns; None for those that it is not known to have."""
     count = len({place[0] for place in found if place and isinstance(place[0], int)})
+    if count and shape is not None and shape.parts is None:  # it is unpacked into as many
+        shape = replace(shape, parts=(replace(shape, static=None, fields=None),) * count)
     if count and len((shape.parts if shape is not None else None) or ()) != count:
         return [None] * len(found)
     return [_part_at(shape, place, classes_at) for place in found]
@@ -120,7 +122,13 @@ def _structure(it: Interpreter, site: ast.expr, count: int) -> tuple[Var | None,
     shape = shape_of(it, site, count)
     function = only_value(it, site) if shape is not None and shape.parts is not None else None
     is_tuple = function is not None and mapped_bodies.returns_tuple(function, it.resolver)
-    return shape, shape.parts if shape is not None and is_tuple else None
+    if shape is not None and is_tuple:
+        return shape, shape.parts
+    unpacked = initializers.unpacked_into(it, site) if it.trust.likely else None
+    if unpacked is None:
+        return shape, None
+    known = shape is not None and shape.parts is not None and len(shape.parts) == unpacked
+    return shape, shape.parts if known and shape is not None else (replace(shape or Var(), parts=None),) * unpacked
 
 
 # What the function that a site maps returns

@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import cast
 
-from jaxmigrate.flow.layout import advice, mapped_bodies, observing, operations, results
+from jaxmigrate.flow.layout import advice, initializers, mapped_bodies, observing, operations, presuming, results
 from jaxmigrate.flow.layout.advice import NOT_ONE
 from jaxmigrate.flow.layout.aligned import aligned, marked
 from jaxmigrate.flow.layout.choices import Choice, Layouts, Name, OpChoice, Outputs, SiteChoice, Squeeze
@@ -197,7 +197,7 @@ class Solver(Groups):
                 continue  # with what is known without them
             for index, (part, cell) in enumerate(zip(parts, cells, strict=True)):
                 if part is None:
-                    seen = self._layout(cell) == "replicated" and self._is_observed(node, index, None)
+                    seen = self._layout(cell) == "replicated" and self._is_taken_for_equal(node, index)
                     changed |= not seen and self._drop(cell, "comes from a mapped function whose code fix cannot see")
                 elif part.level != Level.NO and self._layout(cell) == "replicated":
                     assumed, why = self._assumed(part, node, index)
@@ -223,6 +223,8 @@ class Solver(Groups):
             return part, ()
         if part.level != Level.YES and trusted.level == Level.NO:
             return EQUAL, (self._stored(part.cause, node, index),)
+        if self._is_initialized(node, index):
+            return EQUAL, (self._initialized(node, index),)
         doubts = {
             name: one
             for name, one in (part.fields or {}).items()
@@ -235,6 +237,46 @@ class Solver(Groups):
         return replace_var(part, level=level, fields=fields), tuple(
             dict.fromkeys(self._stored(one.cause, node, index) for one in doubts.values())
         )
+
+    def _is_taken_for_equal(self, node: ast.expr, index: int) -> bool:
+        """Whether an output of a function out of sight may be taken to be equal on all devices."""
+        if self._is_observed(node, index, None):
+            return True
+        if not self.it.trust.likely or not (self._are_equal(node) or self._is_initialized(node, index)):
+            self.assumed.pop((node, index), None)
+            return False
+        self.it.leans = True
+        self.assumed[node, index] = (self._initialized(node, index),)
+        return True
+
+    def _are_equal(self, node: ast.expr) -> bool:
+        """Whether a mapped function gets the same on all devices."""
+        given = self._given(node)
+        return bool(given) and all(one.level == Level.NO for one in given)
+
+    def _is_initialized(self, node: ast.expr, index: int) -> bool:
+        """Whether an output is initialized from what is equal on all devices, and from the shapes of batches."""
+        function = results.only_value(self.it, node)
+        if not initializers.initializes(self.it, node, function):
+            return False
+        given, batches = self._given(node), presuming.batches(self.it, node)
+        hoped = [replace_var(one, level=Level.NO) if i in batches else one for i, one in enumerate(given)]
+        if not any(one.level == Level.NO and i not in batches for i, one in enumerate(given)):
+            return False
+        if all(one.level == Level.NO for one in hoped):
+            return True
+        shape = results.returned(self.it, node, hoped, trusting=True)
+        part = results.parts_at(shape, self.places[node], self.named[node])[index]
+        return part is not None and part.level == Level.NO
+
+    def _initialized(self, node: ast.expr, index: int) -> Assumption:
+        """That what a map gives is the same on every device."""
+        site = self.it.sites[node]
+        mapped = site.mapped.expression if site.mapped is not None else None
+        text = ast.unparse(mapped) if mapped is not None else "the mapped function"
+        name = text if len(text) <= LONGEST_NAME else "the mapped function"
+        says = f"`{name}` gives the same on every device"
+        return Assumption("likely", "equal", self._result_name(node, index), says, site.module, node)
 
     def _is_observed(self, node: ast.expr, index: int, part: Var | None, field: str = "") -> bool:
         """Whether an output, or a field of it, was equal on all devices at every call of a run.

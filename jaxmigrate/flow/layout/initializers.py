@@ -1,0 +1,65 @@
+"""Mapped functions out of sight or that initialize: what an experienced reader takes their results to be.
+
+`params, state = jax.pmap(network.init)(keys, batch)`: what is unpacked is a tuple; a library's function gives the same
+on every device that it gets the same on; and what is initialized depends on its keys, and on a batch no more than for
+its shapes. Only `likely` takes any of this for granted, and lists what it took.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from jaxmigrate.flow.layout import mapped_bodies
+from jaxmigrate.flow.layout.interpreter import Interpreter
+from jaxmigrate.program.modules import Module
+from jaxmigrate.program.values import Function, Value
+
+INITIALIZES = re.compile(r"(?:^|_)init(?:_|$|ial|iali[sz]e)")
+
+
+def unpacked_into(it: Interpreter, site: ast.expr) -> int | None:
+    """How many names each call of a map is unpacked into; None where they are not all unpacked into as many."""
+    counts = {_targets(call.node, call.module) for call in it.maps.calls.values() if call.site is site}
+    return counts.pop() if len(counts) == 1 else None
+
+
+def _targets(call: ast.Call, module: Module) -> int | None:
+    statement = module.table.parents.get(call)
+    if not isinstance(statement, ast.Assign) or statement.value is not call:
+        return None
+    sizes = {
+        len(target.elts) if isinstance(target, ast.Tuple | ast.List) and not _has_star(target) else None
+        for target in statement.targets
+    }
+    return sizes.pop() if len(sizes) == 1 else None
+
+
+def _has_star(target: ast.Tuple | ast.List) -> bool:
+    return any(isinstance(one, ast.Starred) for one in target.elts)
+
+
+def initializes(it: Interpreter, site: ast.expr, value: Value | None) -> bool:
+    """Whether the function that a site maps makes parameters or a state, by its name or that of what it returns."""
+    mapped = it.sites[site].mapped
+    names = [_last(mapped.expression)] if mapped is not None and mapped.expression is not None else []
+    if value is not None and isinstance(found := mapped_bodies.unwrapped(value, it.resolver), Function):
+        if isinstance(found.node, ast.Lambda):
+            names.append(_last(found.node.body))
+        else:
+            names.append(found.node.name)
+    return any(INITIALIZES.search(name.lower()) for name in names)
+
+
+def _last(node: ast.expr) -> str:
+    """The last name of an expression; of a call that of what is called, or what a partial binds."""
+    match node:
+        case ast.Name(id=name) | ast.Attribute(attr=name):
+            return name
+        case ast.Call(func=ast.Name(id="partial") | ast.Attribute(attr="partial"), args=[first, *_]):
+            return _last(first)
+        case ast.Call(func=func):
+            return _last(func)
+        case ast.Lambda(body=body):
+            return _last(body)
+    return ""

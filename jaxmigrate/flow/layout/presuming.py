@@ -1,0 +1,149 @@
+"""What a reader presumes of arrays that come to mapped functions from out of sight: batches, and states.
+
+A mapped argument has a slice for each device, whatever made it. That a batch is cut up for them changes nothing in what
+each device gets: its slices are put one after the other, and split again. That a state is the same on all devices is
+what its name says; if it is not, the first device's is taken for all. So each is an assumption that the report lists,
+and nothing of it counts that costs another array its global layout.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from jaxmigrate.flow.layout import mapped_bodies
+from jaxmigrate.flow.layout.choices import Layouts
+from jaxmigrate.flow.layout.interpreter import Interpreter
+from jaxmigrate.flow.layout.model import SiteCall
+from jaxmigrate.flow.layout.observing import site_of, spot_of
+from jaxmigrate.flow.layout.site_facts import SiteFacts
+from jaxmigrate.program.modules import Module
+from jaxmigrate.program.observed import Making, Observed, Site, Spot
+from jaxmigrate.program.scopes import Binding
+from jaxmigrate.program.values import Function
+
+BATCH = re.compile(
+    r"(?:^|_)(?:batch|batches|batched|captions?|data|dataset|examples?|features?|frames?|games?|graphs?|images?|imgs?|"
+    r"inputs?|ids|labels?|masks?|obs|observations?|patches|pixels?|points|rays|samples?|seqs?|sequences?|targets?|"
+    r"texts?|tokens?|trajector(?:y|ies)|transitions?|videos?|xs?|ys?|src|dst)(?:_|\d*$)"
+)
+STATE = re.compile(
+    r"(?:^|_)(?:emas?|models?|opts?|optimizers?|params?|parameters|states?|variables|vars|weights|theta)(?:_|\d*$)"
+)
+OWN = re.compile(r"(?:^|_)(?:envs?|keys?|prng|rngs?|seeds?|timesteps?|buffers?|carry|carries)(?:_|\d*$)")
+DEEPEST = 4  # callers of callers
+
+
+def presumed(it: Interpreter, found: Layouts) -> Observed:
+    """What a reader presumes of the arguments that stay stacked because nothing in sight made them."""
+    facts = SiteFacts(it, "")
+    given: dict[tuple[Site, int], Making] = {}
+    made: dict[Spot, Making] = {}
+    for call in it.maps.calls.values():
+        choice = found.sites[call.site]
+        axes = facts.in_axes(call.site) or ()
+        for index, place in enumerate(call.places):
+            if index >= len(axes) or axes[index] is None or index >= len(choice.arguments):
+                continue
+            if choice.arguments[index].layout != "stacked":
+                continue
+            way = _way(it, call, index, place)
+            if way == "split" and ("plain", call.site, index) in it.variables:
+                given[site_of(call.site, it.sites[call.site].module), index] = Making("split", 0)
+            elif way == "replicate":
+                made |= {spot: Making("replicate", 0) for spot in _makers(it, place, call.module, DEEPEST)}
+    return Observed(made, given)
+
+
+def batches(it: Interpreter, site: ast.expr) -> set[int]:
+    """The arguments of a site that a reader takes for batches, by position."""
+    calls = [call for call in it.maps.calls.values() if call.site is site]
+    return {i for call in calls for i, place in enumerate(call.places) if _way(it, call, i, place) == "split"}
+
+
+def _way(it: Interpreter, call: SiteCall, index: int, place: ast.expr) -> str:
+    """Whether an argument's names say that it is a batch or a state; empty where they say neither."""
+    function = mapped_bodies.mapped_function(it, call.site)
+    count = len(call.arguments)
+    names = mapped_bodies.parameters(it, call.site, function, count) if function is not None else {}
+    for name in filter(None, (names.get(index, "").lower(), _name_of(place))):
+        if OWN.search(name):
+            return ""
+        if STATE.search(name):
+            return "replicate"
+        if BATCH.search(name):
+            return "split"
+    return ""
+
+
+def _name_of(node: ast.expr) -> str:
+    """The last name of an expression: of `batch['image']` the key, of `next(batches)` the iterator."""
+    match node:
+        case ast.Name(id=name) | ast.Attribute(attr=name):
+            return name.lower()
+        case ast.Subscript(slice=ast.Constant(value=str(key))):
+            return key.lower()
+        case ast.Subscript(value=value) | ast.Starred(value=value) | ast.Call(args=[value]):
+            return _name_of(value)
+        case ast.Call(func=func):
+            return _name_of(func)
+    return ""
+
+
+# What made a state
+
+
+def _makers(it: Interpreter, place: ast.expr, module: Module, depth: int) -> Iterator[Spot]:
+    """The calls that an argument's first value comes from."""
+    match place:
+        case ast.Call() if place not in it.sites:
+            yield spot_of(place, module)
+        case ast.Name():
+            binding = _first(it, place, module)
+            if binding is not None and binding.kind == "param" and depth:
+                for one, where in _passed(it, binding):
+                    yield from _makers(it, one, where, depth - 1)
+            elif binding is not None and binding.value is not None and not binding.path and depth:
+                yield from _makers(it, binding.value, module, depth - 1)
+        case ast.Attribute(attr=name) if depth:
+            for value, where in _assigned(it, name):
+                yield from _makers(it, value, where, depth - 1)
+
+
+def _first(it: Interpreter, place: ast.Name, module: Module) -> Binding | None:
+    """What gives a name its value before the maps do: the last binding above that is no map's result."""
+    calls = {call.node for call in it.maps.calls.values()}
+    bindings = [b for b in it.resolver.bindings_at(place, module) if b.value is None or b.value not in calls]
+    above = [b for b in bindings if getattr(b.node, "lineno", 0) <= place.lineno]
+    return max(above, key=lambda b: getattr(b.node, "lineno", 0), default=None)
+
+
+def _passed(it: Interpreter, binding: Binding) -> Iterator[tuple[ast.expr, Module]]:
+    """What calls give a parameter."""
+    node = binding.scope.node
+    name = getattr(node, "name", "")
+    for caller in it.modules if name else ():
+        for call in caller.table.calls:
+            called = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+            if called != name:
+                continue
+            for value in it.resolver.values(call.func, caller):
+                if isinstance(value, Function) and value.node is node:
+                    given = {k.arg: k.value for k in call.keywords}
+                    names = value.passed_names()
+                    if binding.name in given:
+                        yield given[binding.name], caller
+                    elif binding.name in names and names.index(binding.name) < len(call.args):
+                        yield call.args[names.index(binding.name)], caller
+
+
+def _assigned(it: Interpreter, name: str) -> Iterator[tuple[ast.expr, Module]]:
+    """What the program assigns to attributes of a name."""
+    for module in it.modules:
+        for one in module.table.attributes:
+            statement = one.node
+            if one.attr != name or not isinstance(statement, ast.Assign) or statement.value is not one.value:
+                continue
+            if any(isinstance(target, ast.Attribute) for target in statement.targets):
+                yield one.value, module

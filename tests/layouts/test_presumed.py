@@ -1,0 +1,171 @@
+"""What likely presumes of batches and states that come from out of sight, and what that must not change."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from jaxmigrate.migrate.plan import Plan
+from jaxmigrate.migrate.project import plan_sources
+from tests.layouts.running import Program, run
+
+MAIN = """\
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+import source
+
+
+def step(params, batch):
+    loss, grads = jax.value_and_grad(lambda p: jnp.mean((batch["x"] @ p - batch["y"]) ** 2))(params)
+    grads = jax.lax.pmean(grads, "d")
+    return params - 0.1 * grads, jax.lax.pmean(loss, "d")
+
+
+p_step = jax.pmap(step, axis_name="d")
+params = source.MAKERS["params"]()
+losses = []
+for batch in source.MAKERS["batches"](3):
+    params, loss = p_step(params, batch)
+    losses.append(float(loss[0]))
+RESULT = [losses, np.asarray(jax.tree.map(lambda x: x[0], params)).tolist()]
+"""
+SOURCE = """\
+import jax
+import numpy as np
+
+
+def make_params():
+    weights = np.arange(3, dtype=np.float32) / 7
+    return np.stack([weights for _ in range(8)])
+
+
+def make_batches(count):
+    rng = np.random.default_rng(0)
+    for _ in range(count):
+        yield {"x": rng.normal(size=(8, 2, 3)).astype("f4"), "y": rng.normal(size=(8, 2)).astype("f4")}
+
+
+MAKERS = {"params": make_params, "batches": make_batches}
+"""
+EXPERIMENT = """\
+import jax
+import jax.numpy as jnp
+import numpy as np
+from flax import jax_utils
+
+
+class Network:
+    def init(self, key, inputs):
+        return {"w": jax.random.normal(key, (inputs.shape[-1],))}, {"count": jnp.zeros(())}
+
+
+NETWORKS = {"one": Network()}
+
+
+def update(params, state, inputs):
+    grads = jax.grad(lambda p: jnp.mean((inputs @ p["w"]) ** 2))(params)
+    grads = jax.lax.pmean(grads, "i")
+    new = jax.tree.map(lambda p, g: p - g, params, grads)
+    return new, {"count": state["count"] + 1.0}
+
+
+init_net = jax.pmap(NETWORKS["one"].init)
+step = jax.pmap(update, axis_name="i")
+keys = jax_utils.replicate(jax.random.PRNGKey(1))
+inputs = np.arange(48, dtype=np.float32).reshape(8, 2, 3)
+params, state = init_net(keys, inputs)
+for i in range(2):
+    inputs = np.full((8, 2, 3), i, np.float32)
+    params, state = step(params, state, inputs)
+RESULT = [np.asarray(jax_utils.unreplicate(params)["w"]).tolist(), float(jax_utils.unreplicate(state)["count"])]
+"""
+
+
+def plan(files: dict[str, str], layout: str = "likely") -> Plan:
+    """The plan for some files of a project."""
+    found, errors = plan_sources([(n, Path("/project") / n, t) for n, t in files.items()], layout=layout, marks=False)
+    assert not errors
+    return found
+
+
+def layouts(found: Plan, site: int = 0) -> tuple[list[str], list[str]]:
+    """The layouts of a site's arguments and outputs."""
+    one = found.sites[site]
+    return [a.layout for a in one.arguments], [a.layout for a in one.outputs]
+
+
+def both(name: str, files: dict[str, str], after: Plan) -> tuple[dict[str, object], dict[str, object]]:
+    """What a program gives before and after."""
+    rewritten = {file.path: file.after for file in after.files}
+    out = run([Program(name, files), Program(f"rewritten {name}", rewritten)])
+    return out[name], out[f"rewritten {name}"]
+
+
+def test_a_batch_and_a_state_from_out_of_sight_are_presumed_and_named() -> None:
+    files = {"main.py": MAIN, "source.py": SOURCE}
+    assert layouts(plan(files, "auto"))[0] == ["stacked", "stacked"]
+    found = plan(files)
+    assert layouts(found) == (["replicated", "split"], ["replicated", "replicated"])
+    told = [one.says for site in found.sites for one in site.assumed]
+    assert any("holds a batch split over all devices" in one for one in told)
+    assert any("gives the same slice for every device" in one for one in told)
+    before, after = both("presumed", files, found)
+    assert (before["error"], after["error"]) == ("", "")
+    assert before["result"] == after["result"]
+
+
+def test_a_batch_without_a_second_axis_raises_rather_than_gives_another_number() -> None:
+    source = SOURCE.replace('rng.normal(size=(8, 2)).astype("f4")', 'rng.normal(size=(8,)).astype("f4")')
+    assert source != SOURCE
+    files = {"main.py": MAIN, "source.py": source}
+    before, after = both("one number a device", files, plan(files))
+    assert before["error"] == ""
+    assert "IndexError" in str(after["error"])
+
+
+def test_states_that_differ_show_only_in_what_the_assumption_names() -> None:
+    source = SOURCE.replace("np.stack([weights for _ in range(8)])", "np.stack([weights + i for i in range(8)])")
+    files = {"main.py": MAIN, "source.py": source}
+    found = plan(files)
+    before, after = both("unlike", files, found)
+    assert before["result"] != after["result"]
+    told = [one.says for site in found.sites for one in site.assumed]
+    assert any("gives the same slice for every device" in one for one in told)
+
+
+def test_keys_are_no_batch_and_no_state() -> None:
+    main = MAIN.replace("step(params, batch)", "step(keys, rng)")
+    main = main.replace("batch[", "rng[").replace("(params)\n    grads", "(keys)\n    grads")
+    main = main.replace("return params - 0.1", "return keys - 0.1").replace("for batch in", "for rng in")
+    main = main.replace("p_step(params, batch)", "p_step(params, rng)").replace("params", "keys")
+    main = main.replace('MAKERS["keys"]', 'MAKERS["params"]')
+    assert layouts(plan({"main.py": main, "source.py": SOURCE}))[0] == ["stacked", "stacked"]
+
+
+def test_what_init_unpacks_into_is_equal_for_equal_keys() -> None:
+    found = plan({"main.py": EXPERIMENT})
+    step = found.sites[1]
+    assert layouts(found, 0) == (["replicated", "split"], ["replicated", "replicated"])
+    assert [a.layout for a in step.arguments] == ["replicated", "replicated", "split"]
+    before, after = both("initialized", {"main.py": EXPERIMENT}, found)
+    assert (before["error"], after["error"]) == ("", "")
+    assert before["result"] == after["result"]
+
+
+def test_what_a_librarys_init_gives_is_equal_by_a_named_assumption() -> None:
+    text = EXPERIMENT.replace('NETWORKS["one"].init', "netlib.model.init").replace(
+        "import jax\n", "import jax\nimport netlib\n", 1
+    )
+    assert layouts(plan({"main.py": text}, "auto"), 0)[1] == ["stacked"]
+    found = plan({"main.py": text})
+    assert layouts(found, 0) == (["replicated", "split"], ["replicated", "replicated"])
+    says = [one.says for one in found.sites[0].assumed]
+    assert "`netlib.model.init` gives the same on every device" in says
+
+
+def test_a_librarys_function_of_what_differs_is_not_taken_for_equal() -> None:
+    text = EXPERIMENT.replace('NETWORKS["one"].init', "netlib.model.apply").replace(
+        "import jax\n", "import jax\nimport netlib\n", 1
+    )
+    assert set(layouts(plan({"main.py": text}), 0)[1]) == {"stacked"}
