@@ -33,6 +33,7 @@ STATE = re.compile(
 )
 OWN = re.compile(r"(?:^|_)(?:envs?|keys?|prng|rngs?|seeds?|timesteps?|buffers?|carry|carries)(?:_|\d*$)")
 DEEPEST = 4  # callers of callers
+LEAST_AXES = 2  # of a batch: the devices, and the rows of each
 
 
 def presumed(it: Interpreter, found: Layouts) -> Observed:
@@ -49,7 +50,7 @@ def presumed(it: Interpreter, found: Layouts) -> Observed:
             if choice.arguments[index].layout != "stacked":
                 continue
             way = _way(it, call, index, place)
-            if way == "split" and ("plain", call.site, index) in it.variables:
+            if way == "split" and ("plain", call.site, index) in it.variables and not _is_row(it, place, call.module):
                 given[site_of(call.site, it.sites[call.site].module), index] = Making("split", 0)
             elif way == "replicate":
                 made |= {spot: Making("replicate", 0) for spot in _makers(it, place, call.module, DEEPEST)}
@@ -75,6 +76,23 @@ def _way(it: Interpreter, call: SiteCall, index: int, place: ast.expr) -> str:
         if BATCH.search(name):
             return "split"
     return ""
+
+
+def _is_row(it: Interpreter, place: ast.expr, module: Module) -> bool:
+    """Whether an argument is evidently one number a device, as `jnp.ones(n)` or `jnp.arange(n)` is."""
+    values = [place]
+    if isinstance(place, ast.Name):
+        values = [b.value for b in it.resolver.bindings_at(place, module) if b.value is not None and not b.path]
+    return any(isinstance(one, ast.Call) and _makes_row(one) for one in values)
+
+
+def _makes_row(call: ast.Call) -> bool:
+    name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+    if name in ("arange", "linspace"):
+        return True
+    shape = next((k.value for k in call.keywords if k.arg == "shape"), call.args[0] if call.args else None)
+    sizes = shape.elts if isinstance(shape, ast.Tuple | ast.List) else None
+    return name in ("empty", "full", "ones", "zeros") and (sizes is None or len(sizes) < LEAST_AXES)
 
 
 def _name_of(node: ast.expr) -> str:
