@@ -28,7 +28,8 @@ class Needs:
     where none passes any. `list_axes` says that an `in_axes` may be a list. `processes` asks for host-local arrays in
     programs of several processes, `lower` and `wrapped` for the attributes of those names on the result. `inner` says
     that what is mapped may hold maps itself, which share the mesh. `alone` says that an argument whose axis is None may
-    lie on one device, where `jax.jit` takes no others beside it.
+    lie on one device, where `jax.jit` takes no others beside it. `again` says that one function may be mapped more than
+    once, `unhashable` that something else may be given that has no hash.
     """
 
     axis_name: Literal["given", "optional", "absent"] = "given"
@@ -45,6 +46,13 @@ class Needs:
     wrapped: bool = False
     inner: bool = False
     alone: bool = False
+    again: bool = False
+    unhashable: bool = False
+
+    @property
+    def keeps(self) -> bool:
+        """Whether it keeps the maps that it makes, by all that it is given."""
+        return self.again and not self.unhashable
 
     @property
     def axes(self) -> bool:
@@ -66,6 +74,7 @@ class Names:
     sharding: str = "NamedSharding"
     multihost: str = "multihost_utils"
     numpy: str = "np"
+    cache: str = "functools.lru_cache"
     default_axis: str = DEFAULT_AXIS
     imports: tuple[str, ...] = ()
 
@@ -78,6 +87,8 @@ def helper_lines(needs: Needs, names: Names) -> list[str]:
         list(_indent(_closing(needs))),
     ]
     lines: list[str] = []
+    if needs.keeps:  # as pmap does: jit knows a map by its identity
+        blocks[0].insert(0, f"@{names.cache}")
     for block in blocks:
         if lines and block:
             lines.append("")

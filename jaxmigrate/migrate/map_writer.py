@@ -7,12 +7,14 @@ starts no backend; what is mapped where the program runs is mapped in place.
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from textwrap import indent
 
 from jaxmigrate.flow.axes import last_name
 from jaxmigrate.migrate.bodies import Body, Words, body_function
+from jaxmigrate.migrate.kept_maps import FUN, TOLD, key_of, parameters, with_parameters
 from jaxmigrate.migrate.leading_axis import keeps_leading_axis
 from jaxmigrate.migrate.map_places import MapPlaces
 from jaxmigrate.migrate.maps import Array, MapPlan
@@ -27,6 +29,7 @@ from jaxmigrate.migrate.style import style_of
 from jaxmigrate.migrate.wrappers import wrapper
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.operations import (
+    After,
     Before,
     Code,
     Enclose,
@@ -68,6 +71,7 @@ class MapWriter:
     texts: Mapping[Path, str]
     operations: list[Operation] = field(default_factory=list)
     elsewhere: list[tuple[Module, Operation]] = field(default_factory=list)  # in bodies that other files have
+    makers: dict[Hashable, list[tuple[str, ast.stmt]]] = field(default_factory=dict)  # what maps what several sites do
     methods: set[str] = field(default_factory=set)  # what mapped methods are called from now on
 
     def write(self, plan: MapPlan) -> bool:
@@ -378,7 +382,7 @@ class MapWriter:
 
     def _placed(self, plan: MapPlan, mapped: ast.expr, *, wrapped: bool) -> bool:
         """Writes a map that is no decorator in the form that its place asks for."""
-        if self._hoist(plan, mapped, wrapped=wrapped):
+        if self._hoist(plan, mapped, wrapped=wrapped) or self._remembered(plan, mapped, wrapped=wrapped):
             return True
         if plan.mesh:
             plan = self._mesh_above(plan)
@@ -436,7 +440,7 @@ class MapWriter:
             if is_said
         )
 
-    def _own_wrapper(self, plan: MapPlan, mapped: str | ast.expr) -> tuple[str, Code] | None:
+    def _own_wrapper(self, plan: MapPlan, mapped: str | ast.expr, title: str = "") -> tuple[str, Code] | None:
         """A function beside the map around what it maps, with its name; None where per_device is to do the same."""
         style, words = style_of(self.module), Words(self.names.of("jax"), self.names.of("jax.numpy"))
         statement = self.module.table.statement_of(plan.site.node)
@@ -449,7 +453,7 @@ class MapWriter:
         plain = not self._wrapper_specs(plan, "")
         if not self.shared.wraps_beside(plan.site.node, plain=plain, can=made is not None) or made is None:
             return None
-        name = self._name_above(plan, f"{self.places.stem(plan)}_per_device")
+        name = title or self._name_above(plan, f"{self.places.stem(plan)}_per_device")
         text, parts = made
         return name, code(text, name=name, **parts)
 
@@ -549,12 +553,19 @@ class MapWriter:
         return True
 
     def _definition(
-        self, plan: MapPlan, mapped: str | ast.expr, name: str, *, wrapped: bool, bound: ast.expr | None = None
+        self,
+        plan: MapPlan,
+        mapped: str | ast.expr,
+        name: str,
+        *,
+        wrapped: bool,
+        bound: ast.expr | None = None,
+        is_marked: bool = True,
     ) -> Code:
         """A function with a name that maps what is mapped each time that it is traced; `bound` gets its name first."""
         if wrapped and (own := self._own_wrapper(plan, mapped)) is not None:
             first = "" if bound is None else f"{mapped} = $bound\n"
-            inner = self._definition(replace(plan, by_name=()), own[0], name, wrapped=False)
+            inner = self._definition(replace(plan, by_name=()), own[0], name, wrapped=False, is_marked=is_marked)
             every = {**own[1].parts, **inner.parts}
             return Code(f"{first}{inner.text}\n\n{own[1].text}", every if bound is None else {**every, "bound": bound})
         names = plan.names
@@ -563,7 +574,7 @@ class MapWriter:
         said, specs = ({}, "") if open_fields else self._named_specs(plan, wrapped=wrapped, local=True)
         made = self._whole(plan, mapped, self._rows_of(plan, names), specs, wrapped=wrapped)
         inside = "".join(f"    {line}\n" for line in open_fields)
-        decorators = self._jit_decorators(plan, self.ids[plan.site.node], specs)
+        decorators = self._jit_decorators(plan, self.ids[plan.site.node] if is_marked else None, specs)
         heads = "".join(f"@$decorator{i}\n" for i in range(len(decorators)))
         parts: dict[str, str | Part] = {f"decorator{i}": d for i, d in enumerate(decorators)}
         named_first = "".join(f"{one} = {text}\n" for one, text in said.items())
@@ -593,10 +604,59 @@ class MapWriter:
         place = self.again.place(plan, mapped)
         if place is None or _needs_names(plan) or not self.stable.is_stable(plan, [mapped]):
             return False
-        name = self.names.free(f"sharded_{last_name(mapped)}")
-        self.operations.append(Before(place, self._definition(plan, mapped, name, wrapped=wrapped)))
-        self.operations.append(Replace(plan.site.node, code(name)))
+        key = (ast.dump(mapped), key_of(plan, wrapped=wrapped))
+        beside = self.module.table.block_of(place)
+        name = next((one for one, at in self.makers.get(key, ()) if at in beside and at.lineno <= place.lineno), "")
+        if not name:
+            name = self.names.free(f"sharded_{last_name(mapped)}")
+            made = self._definition(plan, mapped, name, wrapped=wrapped, is_marked=False)
+            behind = isinstance(mapped, ast.Name) and getattr(place, "name", None) == mapped.id
+            self.operations.append(After(place, made) if behind else Before(place, made))
+            self.makers.setdefault(key, []).append((name, place))
+        self._put(plan, code(name), "")
         return True
+
+    def _remembered(self, plan: MapPlan, mapped: ast.expr, *, wrapped: bool) -> bool:
+        """A function above that makes a map once for each function that it is given, as pmap's cache does."""
+        place = self.again.outermost(replace(plan, mesh=""), mapped)
+        if place is None or _needs_names(plan) or any(a.is_open for a in plan.everything):
+            return False
+        cache = self.names.of("functools.lru_cache")
+        own = with_parameters(plan, self.module)
+        key = key_of(own, wrapped=wrapped)
+        name = next((one for one, above in self.makers.get(key, ()) if above.lineno <= place.lineno), "")
+        if not name:
+            made = self._maker(own, wrapped=wrapped)
+            if made is None:
+                return False
+            name = self.names.free("sharded", f"sharded_{last_name(mapped)}")
+            self.operations.append(Before(place, code(f"@$cache\ndef {name}{made.text}", cache=cache, **made.parts)))
+            self.makers.setdefault(key, []).append((name, place))
+        brought = {"axis_name": plan.axis, "mesh": self._mesh(replace(plan, mesh=""), "")}
+        parts = {one: brought[one] for one in parameters(own)}
+        called = code(f"{name}({', '.join(f'${one}' for one in ('fun', *parts))})", fun=mapped, **parts)
+        self._put(plan, called, "")
+        return True
+
+    def _maker(self, plan: MapPlan, *, wrapped: bool) -> Code | None:
+        """A function of what is mapped that gives its map, from its parameters on."""
+        fun, first, parts = FUN, "", dict[str, str | Part]()
+        if wrapped and (own := self._own_wrapper(plan, FUN, "block")) is not None:
+            fun, wrapped, plan = own[0], False, replace(plan, by_name=())
+            first, parts = f"\n{indent(own[1].text, '    ')}\n\n", {**own[1].parts}
+        named = plan.given_by_keyword or plan.by_keyword
+        names = plan.names if named else None
+        options, more = self._options(plan)
+        given = ", ".join(names) if names is not None else "*args"
+        mapped = self._whole(plan, fun, self._rows_of(plan, names), "", wrapped=wrapped)
+        call = f"lambda {given}: $mapped({given})" if self._asks(plan) else "$mapped"
+        made = code(f"$jit({call}{options})", jit=self.names.of("jax.jit"), mapped=mapped, **more)
+        local = self._local(plan, "$made")
+        if local is None:
+            return None
+        signature = ", ".join([FUN, *parameters(plan)])
+        text = f"({signature}):\n    {TOLD}\n{first}    return {local or '$made'}"
+        return code(text, made=made, axis=self._axis(plan), **parts)
 
 
 def _needs_names(plan: MapPlan) -> bool:

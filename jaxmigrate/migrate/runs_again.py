@@ -1,89 +1,240 @@
-"""Maps that are made anew at each call of a function, of something that stays the same.
+"""Maps that are made more than once of something that stays the same.
 
-`jax.pmap(f)` twice is compiled once, as long as `f` is the same object; `jax.jit(jax.shard_map(f, ...))` twice is
-compiled twice. What is mapped so has to be mapped once, where it is bound.
+`jax.pmap(f)` twice is traced once, as long as the functions are equal; `jax.jit(jax.shard_map(f, ...))` twice is traced
+and compiled twice. So what is mapped over and over is mapped once, where it is bound, or by a function that keeps the
+maps that it made.
 """
 
 from __future__ import annotations
 
 import ast
+import re
 from dataclasses import dataclass
 
 from jaxmigrate.migrate.maps import MapPlan
 from jaxmigrate.migrate.names import names_in
 from jaxmigrate.program.modules import Module, Project
-from jaxmigrate.program.scopes import FunctionNode, Scope
+from jaxmigrate.program.resolve import Resolver
+from jaxmigrate.program.scopes import FunctionNode, Scope, all_parameters
+from jaxmigrate.program.values import External, Function
 
 LOOPS = ast.For | ast.While | ast.AsyncFor | ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 DEEPEST = 4  # functions that are called in functions
+ONCE = ("main", "__init__", "__post_init__", "setup", "setUp")  # what runs once for a program or an object
+FRESH = ast.Call | ast.Lambda  # what is another object each time that it is evaluated
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RunsAgain:
-    """The maps of one file that run more than once, as far as calls by the names of their functions show."""
+    """The maps of one file that run more than once.
+
+    Calls tell, by the names of their functions. What no code in sight calls may be called often, if it maps something
+    right where it calls the map, and has no loop of its own.
+    """
 
     module: Module
     project: Project
+    resolver: Resolver
 
     def place(self, plan: MapPlan, mapped: ast.expr) -> ast.stmt | None:
-        """The statement above which a map can be made once; None where it is, or what it maps is new each time."""
-        if not isinstance(mapped, ast.Name | ast.Attribute) or plan.devices is not None or plan.mesh:
+        """The statement above which a map can be made once; None where it is, or what it maps may be another one."""
+        if not isinstance(mapped, ast.Name | ast.Attribute) or not _is_plain(plan) or plan.devices is not None:
             return None
-        if plan.donated is not None and not isinstance(plan.donated, str | ast.Constant | ast.Tuple):
+        if isinstance(mapped, ast.Attribute) and not self._is_of_module(mapped):
+            return None  # an object's attribute is read where it stands
+        home = self._home(plan, mapped)
+        if home is None or home.kind == "class":
             return None
-        table, node = self.module.table, plan.site.node
+        found = self._statement(plan.site.node, home)
+        if found is not None and self.module.cells:
+            found = self._in_cell(found, mapped, home)
+        return found if found is not None and self._fits(found) else None
+
+    def outermost(self, plan: MapPlan, mapped: ast.expr) -> ast.stmt | None:
+        """The statement above which a function can stand that keeps the maps it makes; None where none is needed."""
+        if not isinstance(mapped, ast.Name | ast.Attribute) or not _is_plain(plan):
+            return None
+        if not self.repeats(plan.site.node, mapped):
+            return None
+        found = self._outermost(plan.site.node)
+        return found if found is not None and self._fits(found) else None
+
+    def repeats(self, site: ast.expr, mapped: ast.expr | None) -> bool:
+        """Whether a map may be made more than once of one and the same function."""
+        if not isinstance(mapped, ast.Name | ast.Attribute):
+            return False
+        table, lifetime = self.module.table, self._lifetime(site, mapped)
+        kept = self._is_kept(site)
+        node: ast.AST = site
+        parent = table.parents.get(site)
+        while parent is not None and parent is not lifetime:
+            if isinstance(parent, LOOPS) and node is not getattr(parent, "iter", None):
+                return True
+            if isinstance(parent, FunctionNode) and _runs(parent, node):
+                name = mapped.id if isinstance(mapped, ast.Name) else None
+                if self._is_called_again(parent, set(), self.module, kept=kept, mapped=name):
+                    return True
+                kept = True  # an outer function's own loops tell of its calls, and not of this one's
+            node, parent = parent, table.parents.get(parent)
+        return False
+
+    def _home(self, plan: MapPlan, mapped: ast.expr) -> Scope | None:
+        """The innermost scope that binds what a map reads."""
+        table = self.module.table
         names = list(names_in([mapped, *([plan.axis] if isinstance(plan.axis, ast.expr) else [])]))
         scopes = [table.scope_of[name].lookup(name.id) for name in names if name in table.scope_of]
         if not names or len(scopes) < len(names) or None in scopes:
             return None
-        home = max((s for s in scopes if s is not None), key=_depth)
-        if home.kind == "class":
-            return None
-        found = self._statement(node, home, again=False)
-        return None if found is None or self.module.cells or _on_one_line(found, self.module) else found
+        return max((s for s in scopes if s is not None), key=_depth)
 
-    def _statement(self, node: ast.AST, home: Scope, *, again: bool) -> ast.stmt | None:
-        """The statement of a scope around a node that may run more than once within it."""
+    def _is_of_module(self, mapped: ast.Attribute) -> bool:
+        """Whether an attribute is a function that a module has."""
+        value = self.resolver.value(mapped, self.module)
+        return isinstance(value, Function | External) and _is_import(mapped, self.module)
+
+    def _statement(self, node: ast.expr, home: Scope) -> ast.stmt | None:
+        """The statement of a scope that a node stands in, where it may run more than once within it."""
         table = self.module.table
         found: ast.stmt | None = None
-        below, parent = node, table.parents.get(node)
+        again, kept = False, self._is_kept(node)
+        below: ast.AST = node
+        parent = table.parents.get(node)
         while parent is not None and parent is not home.node:
-            inside = not isinstance(parent, FunctionNode) or _runs(parent, below)
             again |= isinstance(parent, LOOPS) and below is not getattr(parent, "iter", None)
-            again |= inside and isinstance(parent, FunctionNode) and self._is_called_again(parent, set(), self.module)
+            if isinstance(parent, FunctionNode) and _runs(parent, below):
+                again |= self._is_called_again(parent, set(), self.module, kept=kept)
+                kept = True
             if isinstance(parent, ast.stmt) and not isinstance(parent, ast.If | ast.With | ast.Try):
                 found = parent
             below, parent = parent, table.parents.get(parent)
         return found if again and parent is home.node else None
 
-    def _is_called_again(self, function: FunctionNode, seen: set[str], module: Module) -> bool:
-        """Whether some code calls a function in a loop, or in a function that is called again."""
+    def _outermost(self, node: ast.AST) -> ast.stmt | None:
+        table = self.module.table
+        parent = table.parents.get(node)
+        while parent is not None and not isinstance(parent, ast.Module):
+            node, parent = parent, table.parents.get(parent)
+        return node if isinstance(node, ast.stmt) else None
+
+    def _fits(self, statement: ast.stmt) -> bool:
+        """Whether other statements can stand right above one."""
+        block = self.module.table.block_of(statement)
+        return all(s is statement or s.lineno != statement.lineno for s in block)
+
+    def _in_cell(self, statement: ast.stmt, mapped: ast.expr, home: Scope) -> ast.stmt | None:
+        """The place for a map in the cell that makes what it maps, so that both run anew together.
+
+        Where that is not the cell of the statement, it is the function itself, behind which the map can stand.
+        """
+        name = next(iter(names_in([mapped])))
+        bindings = home.bindings.get(name.id, ())
+        made = bindings[0].node if len(bindings) == 1 else None
+        if made is None or self._cell(made) == self._cell(statement):
+            return statement if made is not None else None
+        return made if isinstance(made, ast.FunctionDef) and made in self.module.tree.body else None
+
+    def _cell(self, node: ast.AST) -> int:
+        return sum(cell.header <= getattr(node, "lineno", 0) for cell in self.module.cells)
+
+    def _lifetime(self, site: ast.expr, mapped: ast.expr) -> ast.AST | None:
+        """The function that makes what is mapped, or the object that has it, anew at each of its calls."""
+        owner = mapped
+        while isinstance(owner, ast.Attribute):
+            owner = owner.value
+        scope = self.module.table.scope_of.get(owner)
+        holder = scope.lookup(owner.id) if isinstance(owner, ast.Name) and scope is not None else None
+        if not isinstance(owner, ast.Name) or holder is None or holder.kind != "function":
+            return None
+        for binding in holder.bindings[owner.id]:
+            if binding.value is site:
+                continue
+            if binding.kind in ("def", "class") or isinstance(binding.value, FRESH):
+                return holder.node
+        return None
+
+    def _is_kept(self, site: ast.expr) -> bool:
+        """Whether a map lives on where it is made: on an object, in a container, or as what a function gives back."""
+        table = self.module.table
+        called = table.parents.get(site)
+        if isinstance(called, ast.Call) and called.func is site:
+            return False
+        statement = table.statement_of(site)
+        if isinstance(statement, ast.Assign | ast.AnnAssign):
+            targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+            function = table.scope_of[site].function()
+            outer = function.outer_names if function is not None else set()
+            return statement.value is not site or not all(
+                isinstance(one, ast.Name) and one.id not in outer for one in targets
+            )
+        return True
+
+    def _is_called_again(
+        self, function: FunctionNode, seen: set[str], module: Module, *, kept: bool, mapped: str | None = None
+    ) -> bool:
+        """Whether a function may be called more than once, while what surrounds it stays the same."""
         if isinstance(function, ast.Lambda):
             return True
-        if function.name in seen or len(seen) >= DEEPEST:
+        if function.name in seen or len(seen) >= DEEPEST or _runs_once(function.name):
             return False
         seen = {*seen, function.name}
         nested = module.table.scope_of[function].kind == "function"
+        count = 0
         for other in (module,) if nested else self.project.program:
-            for node in other.table.named.get(function.name, ()):
+            for node in () if _is_test(other) else other.table.named.get(function.name, ()):
                 parent = other.table.parents.get(node)
                 if not (isinstance(parent, ast.Call) and parent.func is node):
                     if nested:
                         return True  # it is handed on
-                elif self._call_runs_again(parent, seen, other):
+                    continue
+                count += 1
+                if (count > 1 and not kept) or self._call_runs_again(parent, seen, other, kept=kept):
                     return True
-        return False
+        takes_functions = mapped is not None and mapped in _parameters(function)  # it drives nothing
+        return not (count or kept or nested or (_has_loop(function) and not takes_functions))
 
-    def _call_runs_again(self, call: ast.Call, seen: set[str], module: Module) -> bool:
+    def _call_runs_again(self, call: ast.Call, seen: set[str], module: Module, *, kept: bool) -> bool:
         below: ast.AST = call
         parent = module.table.parents.get(call)
         while parent is not None:
             if isinstance(parent, LOOPS) and below is not getattr(parent, "iter", None):
                 return True
             if isinstance(parent, FunctionNode) and _runs(parent, below):
-                return self._is_called_again(parent, seen, module)
+                return self._is_called_again(parent, seen, module, kept=kept)
             below, parent = parent, module.table.parents.get(parent)
         return False
+
+
+def _is_plain(plan: MapPlan) -> bool:
+    """Whether a function apart can say what a map needs."""
+    donated = plan.donated is None or isinstance(plan.donated, str | ast.Constant | ast.Tuple)
+    return donated and not plan.mesh
+
+
+def _is_import(mapped: ast.Attribute, module: Module) -> bool:
+    """Whether an attribute begins with a name that the module imports."""
+    owner: ast.expr = mapped
+    while isinstance(owner, ast.Attribute):
+        owner = owner.value
+    bindings = module.table.root.bindings.get(owner.id, ()) if isinstance(owner, ast.Name) else ()
+    return bool(bindings) and all(one.kind in ("import", "from") for one in bindings)
+
+
+def _runs_once(name: str) -> bool:
+    return name in ONCE or re.match("test[_A-Z]", name) is not None
+
+
+def _parameters(function: ast.FunctionDef | ast.AsyncFunctionDef) -> set[str]:
+    return {one.arg for one in all_parameters(function.args)}
+
+
+def _is_test(module: Module) -> bool:
+    stem = module.path.stem
+    return stem.startswith("test_") or stem.endswith("_test")
+
+
+def _has_loop(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    """Whether a function has a loop of its own, as what drives a program has."""
+    return any(isinstance(node, ast.For | ast.While | ast.AsyncFor) for node in ast.walk(function))
 
 
 def _runs(function: FunctionNode, below: ast.AST) -> bool:
@@ -96,8 +247,3 @@ def _depth(scope: Scope) -> int:
     while parent is not None:
         depth, parent = depth + 1, parent.parent
     return depth
-
-
-def _on_one_line(statement: ast.stmt, module: Module) -> bool:
-    """Whether a statement shares its first line with another one."""
-    return any(s is not statement and s.lineno == statement.lineno for s in module.table.block_of(statement))

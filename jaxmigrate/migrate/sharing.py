@@ -496,6 +496,7 @@ def _map_stacked(names: FileNames, wanted: Wanted) -> Iterator[str]:
         sharding=names.of("jax.sharding.NamedSharding") if needs.alone else "",
         multihost=names.of("jax.experimental.multihost_utils") if needs.processes else "",
         numpy=names.of("numpy") if needs.processes and needs.in_axes else "",
+        cache=names.of("functools.lru_cache") if needs.keeps else "",
         default_axis=wanted.default_axis,
     )
     yield from helper_lines(needs, found)

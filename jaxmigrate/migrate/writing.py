@@ -21,6 +21,7 @@ from jaxmigrate.migrate.decide import Decision, Surroundings, merged, needs_of
 from jaxmigrate.migrate.helper import Needs, helper_lines
 from jaxmigrate.migrate.import_style import asked_for
 from jaxmigrate.migrate.imports import plan_imports
+from jaxmigrate.migrate.kept_maps import is_hashable
 from jaxmigrate.migrate.layouts import Chosen
 from jaxmigrate.migrate.map_places import MapPlaces, runs_as_script
 from jaxmigrate.migrate.map_writer import MapWriter
@@ -249,7 +250,7 @@ class ProjectWriter:
             quote,
             map_places,
             StableNames(module, self.resolver, map_places),
-            RunsAgain(module, self.project),
+            RunsAgain(module, self.project, self.resolver),
             processes,
             self.program.own,
             self.around.lower,
@@ -462,7 +463,13 @@ class ProjectWriter:
         nested = [d for d in replaced if d.nested is not None]
         inside = [d for d in replaced if d.inside]
         if plain:
+            again = RunsAgain(work.module, self.project, self.resolver)
             needs = needs_of(plain, self.around, self.resolver, self._changed())
+            needs = replace(
+                needs,
+                again=any(again.repeats(s.node, s.mapped.expression) for d in plain for s in d.sites if s.mapped),
+                unhashable=not all(d.sites and all(map(is_hashable, d.sites)) for d in plain),
+            )
             self._map_stacked(work, plain, needs, names, shared)
         if nested or inside:
             self._nested(work, nested, inside, names)
@@ -471,6 +478,7 @@ class ProjectWriter:
         self, work: FileWork, plain: Sequence[Decision], needs: Needs, names: FileNames, shared: Shared
     ) -> None:
         if not names.can_import:
+            needs = replace(needs, again=False)
             found = plan_imports(work.module, needs, self.default_axis)
             name = found.names.helper
             text = "\n".join(helper_lines(needs, found.names))

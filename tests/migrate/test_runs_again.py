@@ -63,6 +63,8 @@ print(once(jnp.ones((8, 2))))
 """,
     "of a new function": "def evaluate(x):\n    return jax.pmap(lambda x: step(x), 'i')(x)\n",
     "of a function of its own": "def evaluate(x):\n    def own(x):\n        return x\n    return jax.pmap(own)(x)\n",
+}
+KEPT = {
     "of one that is set anew": """def evaluate(x):
     return jax.pmap(step, 'i')(x)
 
@@ -84,6 +86,16 @@ setattr(model, "apply", step)
 def evaluate(x):
     return jax.pmap(model.apply, 'i')(x)
 """,
+    "in a method": """class Trainer:
+    def __init__(self, model):
+        self.model = model
+
+    def run(self, x):
+        return jax.pmap(self.model.apply)(x)
+
+
+evaluate = Trainer(Model()).run
+""",
 }
 
 
@@ -100,7 +112,30 @@ def test_what_runs_again_is_mapped_once(name: str) -> None:
 
 @pytest.mark.parametrize("name", ONCE)
 def test_what_does_not_is_mapped_in_place(name: str) -> None:
-    assert "def sharded_" not in shown(ONCE[name])
+    assert "def sharded" not in shown(ONCE[name])
+
+
+@pytest.mark.parametrize("name", KEPT)
+def test_what_may_change_is_mapped_by_a_function_that_keeps_its_maps(name: str) -> None:
+    after = shown(KEPT[name])
+    assert "@functools.lru_cache\ndef sharded(fun):" in after
+    assert after.count("jax.shard_map(") == 1
+
+
+def test_equal_maps_share_the_function_that_makes_them() -> None:
+    after = fix_files({"main.py": HEAD + TWO}, layout="auto")["main.py"]
+    assert after.count("jax.shard_map(") == 1
+    assert "sharded(self.model.apply)(x)" in after
+    assert "sharded(self.model.other)(x, x)" in after
+
+
+TWO = """class Trainer:
+    def run(self, x):
+        return jax.pmap(self.model.apply)(x)
+
+    def other(self, x):
+        return jax.pmap(self.model.other)(x, x)
+"""
 
 
 SET_BETWEEN = """class Plain:
