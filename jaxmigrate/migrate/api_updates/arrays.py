@@ -31,13 +31,13 @@ PUT = {
         "_put_replicated",
         "x",
         "Puts a copy of each array on each device, along a new leading axis.",
-        "lambda leaf: {jax}.device_put({numpy}.stack([leaf] * len(devices)), sharding), x",
+        ("leaf", "", "device in devices", "x"),
     ),
     "jax.device_put_sharded": (
         "_put_sharded",
         "shards",
         "Puts one tree on each device, along a new leading axis.",
-        "lambda *leaves: {jax}.device_put({numpy}.stack(leaves), sharding), *shards",
+        ("*leaves", "each = zip(leaves, devices, strict=True)", "leaf, device in each", "*shards"),
     ),
 }
 
@@ -49,19 +49,29 @@ def called(use: OldReference) -> ast.Call | None:
 
 
 def put_name(desk: Desk, use: OldReference) -> str | None:
-    """The helper that takes the place of a function that put arrays on devices, written out for the file."""
-    jax, numpy = desk.name_of("jax", use.node), desk.imported_name("jax.numpy", use.node)
+    """The helper that takes the place of a function that put arrays on devices, written out for the file.
+
+    Each row is made on its own device: an array of all rows on one of them would take as many times its memory.
+    """
+    jax = desk.name_of("jax", use.node)
     mesh = desk.imported_name("jax.sharding.Mesh", use.node)
     spec = desk.imported_name("jax.sharding.PartitionSpec", use.node)
     sharding = desk.imported_name("jax.sharding.NamedSharding", use.node)
-    if jax is None or numpy is None or mesh is None or spec is None or sharding is None:
+    if jax is None or mesh is None or spec is None or sharding is None:
         return None
-    name, parameter, told, body = PUT[use.row.name]
+    name, parameter, told, (leaves, first, each, trees) = PUT[use.row.name]
+    made = f"{jax}.make_array_from_single_device_arrays"
     lines = [
         f"def {name}({parameter}, devices):",
         f'    """{told}"""',
         f'    sharding = {sharding}({mesh}(devices, ("devices",)), {spec}("devices"))',
-        f"    return {jax}.tree.map({body.format(jax=jax, numpy=numpy)})",
+        "",
+        f"    def put({leaves}):",
+        *([f"        {first}"] if first else []),
+        f"        rows = [{jax}.device_put(leaf, device)[None] for {each}]",
+        f"        return {made}((len(rows), *rows[0].shape[1:]), sharding, rows)",
+        "",
+        f"    return {jax}.tree.map(put, {trees})",
     ]
     return desk.helper(name, lines, use.node)
 

@@ -1,0 +1,86 @@
+"""What takes the place of device_put_replicated and device_put_sharded: the same rows, each made on its own device."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from jaxmigrate.migrate import fix_files
+from tests.migrate.forms.running import Program, run
+
+PRELUDE = """
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.sharding import NamedSharding
+
+KEY = jax.random.key(3)
+TREE = {"a": np.arange(6.0, dtype=np.float32), "b": [2, 1.5, jnp.ones((2, 3), jnp.bfloat16)], "c": jnp.int32(4)}
+
+def put(tree): return jax.device_put_replicated(tree, jax.local_devices())
+def put_each(trees): return jax.device_put_sharded(trees, jax.local_devices())
+"""
+CASES = {
+    "a tree": ("put(TREE)", "jax.tree.map(lambda x: jnp.stack([jnp.asarray(x)] * 8), TREE)"),
+    "an array on another device": (
+        "put(jax.device_put(jnp.arange(3), jax.devices()[5]))",
+        "jnp.stack([jnp.arange(3)] * 8)",
+    ),
+    "a typed key": ("jax.random.key_data(put(KEY))", "jnp.stack([jax.random.key_data(KEY)] * 8)"),
+    "a tree each": (
+        "put_each([{'a': np.full(3, i), 'b': i} for i in range(8)])",
+        "{'a': jnp.stack([jnp.full(3, i) for i in range(8)]), 'b': jnp.arange(8)}",
+    ),
+    "typed keys": (
+        "jax.random.key_data(put_each(list(jax.random.split(KEY, 8))))",
+        "jax.random.key_data(jax.random.split(KEY, 8))",
+    ),
+    "the share of a device": ("most(lambda: put(np.ones(1 << 20, np.uint8)), 1 << 20)", "np.array(True)"),
+    "unlike numbers": ("raises(lambda: put_each([1] * 9))", "np.array(True)"),
+}
+HELPERS = """
+def most(make, row):
+    # the most that one device holds while rows are put, in rows: one, and the one that it is a copy of
+    real, held = jax.device_put, []
+    def watched(*args):
+        found = real(*args)
+        shares = {}
+        for array in jax.live_arrays():
+            for shard in array.addressable_shards:
+                shares[shard.device] = shares.get(shard.device, 0) + shard.data.nbytes
+        held.append(max(shares.values()))
+        return found
+    jax.device_put = watched
+    try:
+        made = make()
+    finally:
+        jax.device_put = real
+    assert isinstance(made.sharding, NamedSharding) and len(made.devices()) == 8
+    return np.array(max(held) < 2.5 * row)
+
+def raises(make):
+    try:
+        make()
+    except ValueError:
+        return np.array(True)
+    return np.array(False)
+"""
+
+
+@pytest.fixture(scope="module")
+def found() -> dict[str, list[list[str]]]:
+    programs = []
+    for name, (made, meant) in CASES.items():
+        after = fix_files({"main.py": f"{PRELUDE}{HELPERS}\ndef main(): return {made}\n"})
+        assert "device_put_replicated" not in after["main.py"]
+        programs.append(Program(name, after, None))
+        programs.append(Program(f"{name}, meant", {"main.py": f"{PRELUDE}\ndef main(): return {meant}\n"}, None))
+    verdicts = list(run(programs))
+    assert all(v.verdict == "agrees" for v in verdicts), verdicts
+    return {v.name: json.loads(v.text) for v in verdicts}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_rows_are_those_of_the_removed_function(name: str, found: dict[str, list[list[str]]]) -> None:
+    assert [row[:4] for row in found[name]] == [row[:4] for row in found[f"{name}, meant"]]
