@@ -15,7 +15,8 @@ from jaxmigrate.flow.layout.reasons import CAUSES, cause_of
 
 LAYOUT = Path(__file__).parents[2] / "jaxmigrate" / "flow" / "layout"
 REASON = re.compile(
-    r"^(an|can|cannot|changes|comes|differs|fix|following|gets|has|holds|is|its?|may|might|pmap|reaches|shares|the) .* ."
+    r"^(an|can|cannot|changes|comes|differs|fix|following|gets|has|holds|is|its?|may|might|pmap|reaches|shares|the)"
+    r" .* ."
     r"|^is a base$"
 )
 PARTS = {  # of a longer reason, which its beginning sorts
