@@ -5,7 +5,8 @@ How large a difference is takes the arrays themselves, which `measure` reads; th
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+import math
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import zip_longest
@@ -394,3 +395,10 @@ def _weak_differences(original: Values | None, rewritten: Values | None) -> int:
         return 0
     pairs = zip(original.signature.leaves, rewritten.signature.leaves, strict=False)
     return sum(leaf.weak != other.weak for leaf, other in pairs if leaf.shape == other.shape)
+
+
+def first_other_result(comparisons: Iterable[SiteComparison]) -> float:
+    """When the first call was made that gives another result, by its order in the original; infinite if none does."""
+    pairs = [pair for comparison in comparisons for pair in comparison.pairs]
+    other = [pair for pair in pairs if pair.unrecorded or any(delta.where != "input" for delta in pair.deltas)]
+    return min((pair.original.order for pair in other), default=math.inf)

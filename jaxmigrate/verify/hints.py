@@ -72,6 +72,11 @@ def _number_hint(delta: Delta, error: LeafError, devices: int, coarse: bool) -> 
         return factor_hint("the argument" if delta.where == "input" else "the result", error.factor, devices)
     if error.update_factor == 0:
         return "the call adds nothing to the argument: what it computes is thrown away, or the argument is returned"
+    if error.bias == "shift":
+        return (
+            "all numbers are off by about the same, though all results before are bitwise equal: code outside the "
+            "mapped functions computes something else, as with another constant"
+        )
     if error.bias:
         what = "the step" if error.bias == "step" else "the argument"
         return f"together the numbers are off by a part of {what}, which rounding does not do: some constant differs"

@@ -44,6 +44,7 @@ class ArrayPair:
     call: str = ""
     series: str = ""
     inputs_equal: bool = False
+    of_equal: bool = False
     before: Path | None = None
     rewritten_before: Path | None = None
     before_layout: str = ""
@@ -188,6 +189,7 @@ def _as_json(pair: ArrayPair) -> dict[str, Any]:
         "call": pair.call,
         "series": pair.series,
         "inputs_equal": pair.inputs_equal,
+        "of_equal": pair.of_equal,
         "before": _path(pair.before),
         "rewritten_before": _path(pair.rewritten_before),
         "before_layout": pair.before_layout,

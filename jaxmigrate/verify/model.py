@@ -170,13 +170,14 @@ class LeafError:
     `index` is the position of what broke its bound farthest, else of the largest error; `original` and `rewritten` are
     the numbers there as text, `error` how far they are apart, and `bound` how far they may be, None where that is not
     said of one element. `used` is the largest part that an element takes of what rounding allows it. `bias` is `step`
-    or `argument` where all elements together are off by a part of that, and `over_calls` that they are so in all calls
-    together, each of which is near enough. `own` is how far the original itself moves by one rounding, as a part of its
-    result; `step` says that it was the step from an argument to the result in its place that was compared. `reduced` is
-    `mean` or `sum` where the original has that of the rewritten slices, or `unsure`, and `mean inside` or `sum inside`
-    where the rewritten one has that of the original's. `ulp` counts representable numbers between the two. `factor` is
-    the constant by which the rewritten leaf is larger, where there is one; `update_factor` is the same for what the
-    call added to the argument that the leaf replaces, as a step of training does to its parameters.
+    or `argument` where all elements together are off by a part of that, `shift` where an argument is by a constant, and
+    `over_calls` that they are so in all calls together, each of which is near enough. `own` is how far the original
+    itself moves by one rounding, as a part of its result; `step` says that it was the step from an argument to the
+    result in its place that was compared. `reduced` is `mean` or `sum` where the original has that of the rewritten
+    slices, or `unsure`, and `mean inside` or `sum inside` where the rewritten one has that of the original's. `ulp`
+    counts representable numbers between the two. `factor` is the constant by which the rewritten leaf is larger, where
+    there is one; `update_factor` is the same for what the call added to the argument that the leaf replaces, as a step
+    of training does to its parameters.
     """
 
     absolute: float

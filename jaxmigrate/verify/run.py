@@ -16,7 +16,16 @@ from pathlib import Path
 from typing import Self
 
 from jaxmigrate.verify import environment as env
-from jaxmigrate.verify.compare import ROWS, CallKey, CallPair, Delta, SiteComparison, compare, order_without
+from jaxmigrate.verify.compare import (
+    ROWS,
+    CallKey,
+    CallPair,
+    Delta,
+    SiteComparison,
+    compare,
+    first_other_result,
+    order_without,
+)
 from jaxmigrate.verify.enclosing import enclosing_sites, hides, match_enclosing, only, with_enclosing
 from jaxmigrate.verify.gpus import on_gpus
 from jaxmigrate.verify.judge import Case, Errors, Found, cause_of, gravest, judge
@@ -382,6 +391,7 @@ def _measure(session: _Session, comparison: Mapping[str, SiteComparison], known:
     found = dict(known)
     pairs: dict[tuple[CallKey, str, int], ArrayPair] = {}
     nudged = _calls_by_key(session.nudged)
+    equal_up_to = first_other_result(comparison.values())
     for pair in (pair for site in comparison.values() for pair in site.differing):
         for delta in pair.deltas:
             if delta.leaf is None or (pair.key, delta.where, delta.leaf) in found:
@@ -391,7 +401,8 @@ def _measure(session: _Session, comparison: Mapping[str, SiteComparison], known:
                 error = scalar_error(delta, _scalar_tolerance(request))
                 found |= {key: error} if error is not None else {}
             elif (arrays := array_pair(pair, delta, request.tolerances, nudged.get(pair.key))) is not None:
-                pairs[key] = arrays
+                of_equal = delta.where == "input" and pair.original.order <= equal_up_to
+                pairs[key] = replace(arrays, of_equal=of_equal)
     if pairs:
         session.workshop.progress(Progress("comparing"))
     python = session.of(REWRITTEN)[0].summary.versions.get("executable", "")

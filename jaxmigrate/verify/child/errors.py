@@ -81,7 +81,8 @@ def compare_files(pair: dict[str, Any], devices: int) -> dict[str, Any]:
         theirs = load(pair["rewritten_before"], pair["rewritten_dtype"], pair["rewritten_before_shape"])
         before_b = _wide(_laid_out(theirs, pair["before_layout"], a))
     same = before is not None and before_b is not None and bool(np.array_equal(before, before_b, equal_nan=True))
-    beside = Beside(before, before_b, nudged, nudged_before, inputs_equal=pair.get("inputs_equal", False) or same)
+    inputs_equal = pair.get("inputs_equal", False) or same
+    beside = Beside(before, before_b, nudged, nudged_before, inputs_equal, pair.get("of_equal", False))
     found = compare(a, b, pair["rtol"], pair["atol"], devices, Beside() if pair.get("given") else beside)
     if before is not None and before_b is not None and not found["within"]:
         step, step_b = _wide(a) - before, _wide(b) - before_b
@@ -141,6 +142,7 @@ class Beside(NamedTuple):
     nudged: Array | None = None
     nudged_before: Array | None = None
     inputs_equal: bool = False
+    of_equal: bool = False
 
 
 _NOTHING_BESIDE = Beside()
@@ -213,7 +215,7 @@ def _judged(pair: Pair, distance: Array, rtol: float, atol: float, beside: Besid
         return rounding.Answer(within=True, position=0, bound=0.0, bias="", own=0.0)
     if beside.nudged is not None:
         eps = 0.0 if _is_exact(pair.raw_a) else _eps(pair.raw_a.dtype)
-        known = rounding.Known(pair.a, pair.b, *beside[:4], eps, beside.inputs_equal)
+        known = rounding.Known(pair.a, pair.b, *beside[:4], eps, beside.inputs_equal, beside.of_equal)
         finite = np.isfinite(pair.a) & np.isfinite(pair.b)
         same = rounding.judge(known._replace(a=np.where(finite, pair.a, 0.0), b=np.where(finite, pair.b, 0.0)))
         infinite = np.isinf(distance)

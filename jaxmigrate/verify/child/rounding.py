@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .drift import Trend, trend
+from .shift import is_shifted
 
 Array = Any
 
@@ -35,6 +36,7 @@ class Known(NamedTuple):
     """The numbers of one result: `a` of the original, `b` rewritten, with the arguments in whose place they stand.
 
     `nudged` is the original's with moved arguments, and `nudged_before` what stood in its place; each may be missing.
+    `of_equal` says that it is an argument, and that all results before it were bitwise equal.
     """
 
     a: Array
@@ -45,6 +47,7 @@ class Known(NamedTuple):
     nudged_before: Array | None
     eps: float
     inputs_equal: bool
+    of_equal: bool = False
 
 
 _ARRAYS = ("a", "b", "before", "before_b", "nudged", "nudged_before")
@@ -90,7 +93,9 @@ def judge(known: Known) -> Answer:
     own = _own(known)
     if known.before is None or known.nudged_before is None:
         floor = (_LAST_PLACES_FEW if few else _LAST_PLACES) * eps * sizes
-        return _spread(np.abs(b - a), np.abs(known.nudged - a), floor, times)._replace(own=own)
+        answer = _spread(np.abs(b - a), np.abs(known.nudged - a), floor, times)._replace(own=own)
+        shifted = answer.within and known.of_equal and is_shifted(a, b, known.nudged, eps)
+        return answer._replace(within=False, bias="shift") if shifted else answer
     before_b = known.before if known.before_b is None else known.before_b
     floor = _LAST_PLACES_OF_STEP * eps * np.maximum(sizes, np.abs(known.before))
     step, step_b = a - known.before, b - before_b
