@@ -338,9 +338,22 @@ def _enclosed(
     return outer, inner.with_changes(decorators=below, leading_lines=[EMPTY] * blanks, lines_after_decorators=())
 
 
+_BUILT: dict[tuple[object, ...], tuple[cst.BaseStatement, ...]] = {}
+MOST_BUILT = 1000  # texts that are kept
+
+
 def built(command: Rewriting, code: Code, indent: str) -> Made:
-    """New statements at some indentation, broken into lines that fit."""
-    return [_fitted_statement(command, s, indent) for s in command.templates.statements(code)]
+    """New statements at some indentation, broken into lines that fit.
+
+    Functions that files share are the same in each: what has no parts is built once for all of one style.
+    """
+    key = (code.text, indent, *command.templates.settings)
+    if not code.parts and key in _BUILT:
+        return [*_BUILT[key]]
+    made = [_fitted_statement(command, s, indent) for s in command.templates.statements(code)]
+    if not code.parts and len(_BUILT) < MOST_BUILT:
+        _BUILT[key] = tuple(made)
+    return made
 
 
 def _fitted_statement(command: Rewriting, statement: cst.BaseStatement, indent: str) -> cst.BaseStatement:

@@ -6,10 +6,13 @@ that closes them. Only brackets that templates brought are broken; what a file's
 
 from __future__ import annotations
 
+import dataclasses
+import functools
 import itertools
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import libcst as cst
 
@@ -54,11 +57,32 @@ def source(node: cst.CSTNode) -> str:
 
 
 def comments_in(node: cst.CSTNode) -> Iterator[cst.Comment]:
-    """The comments in a node."""
+    """The comments in a node, in the order of its text."""
+    if _has_comments(node):
+        yield from _comments_in(node)
+
+
+def _comments_in(node: cst.CSTNode) -> Iterator[cst.Comment]:
     if isinstance(node, cst.Comment):
         yield node
     for child in node.children:
-        yield from comments_in(child)
+        yield from _comments_in(child)
+
+
+def _has_comments(node: cst.CSTNode) -> bool:
+    """Whether a comment stands in a node: most have none, and `children` builds a node anew to list them in order."""
+    waiting: list[Any] = [node]
+    while waiting:
+        one = waiting.pop()
+        if type(one) is cst.Comment:
+            return True
+        waiting += one if isinstance(one, list | tuple) else [getattr(one, name) for name in _fields(one.__class__)]
+    return False
+
+
+@functools.cache
+def _fields(kind: type) -> tuple[str, ...]:
+    return tuple(field.name for field in dataclasses.fields(kind)) if issubclass(kind, cst.CSTNode) else ()
 
 
 def lost_comments(old: cst.CSTNode, new: cst.CSTNode) -> list[cst.Comment]:

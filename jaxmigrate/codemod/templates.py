@@ -26,6 +26,7 @@ class Templates:
         self._indent = None if style.indent == module.default_indent else style.indent
         self._find = find
         self._marks = marks
+        self.settings = (module.default_newline, style, self._indent)  # what code without parts depends on
 
     def expression(self, code: Code, itself: cst.BaseExpression | None = None) -> cst.BaseExpression:
         """The expression that some code is."""
