@@ -96,9 +96,9 @@ class MapPlaces:
             return not (at_once or runs_as_script(plan.site.node, self.module) or self._has_asked(plan.site.node))
         if isinstance(holder, ast.Lambda):
             return True
-        return holder.name in self.run_at_import or (
-            self._is_in_class(holder) and self._class_of(holder) in self.run_at_import
-        )
+        owner = self._class_of(holder)
+        named = holder.name in self.run_at_import and not (owner and holder.name == "__init__")
+        return named or (bool(owner) and owner in self.run_at_import)
 
     def _has_asked(self, site: ast.expr) -> bool:
         """Whether importing the file has asked for the devices before it comes to a site: its backend runs by then."""
@@ -125,9 +125,6 @@ class MapPlaces:
                 holder = parent
             node = parent
         return holder
-
-    def _is_in_class(self, function: Named) -> bool:
-        return isinstance(self.module.table.parents.get(function), ast.ClassDef)
 
     def _class_of(self, function: Named) -> str:
         parent = self.module.table.parents.get(function)

@@ -20,6 +20,7 @@ from jaxmigrate.migrate.map_places import MapPlaces
 from jaxmigrate.migrate.maps import Array, MapPlan
 from jaxmigrate.migrate.names import FileNames, names_in
 from jaxmigrate.migrate.overriding import may_be_overridden
+from jaxmigrate.migrate.repeated_maps import Key, RepeatedMaps
 from jaxmigrate.migrate.runs_again import RunsAgain
 from jaxmigrate.migrate.sharing import NAMES as SHARED_NAMES
 from jaxmigrate.migrate.sharing import Shared
@@ -52,7 +53,7 @@ class MapWriter:
     """Writes the maps of one file.
 
     `places` says where they stand, `stable` which names keep what they stand for, `again` which maps are made over and
-    over. `lowered`: `.lower` of some may be called.
+    over, `repeated` which ones share a mesh and specs. `lowered`: `.lower` of some may be called.
     """
 
     module: Module
@@ -63,6 +64,7 @@ class MapWriter:
     places: MapPlaces
     stable: StableNames
     again: RunsAgain
+    repeated: RepeatedMaps
     processes: bool
     own: bool
     lowered: bool
@@ -73,6 +75,7 @@ class MapWriter:
     elsewhere: list[tuple[Module, Operation]] = field(default_factory=list)  # in bodies that other files have
     makers: dict[Hashable, list[tuple[str, ast.stmt]]] = field(default_factory=dict)  # what maps what several sites do
     methods: set[str] = field(default_factory=set)  # what mapped methods are called from now on
+    common: dict[Key, str] = field(default_factory=dict)  # what shard_map with mesh and specs is called
 
     def write(self, plan: MapPlan) -> bool:
         """Adds the operations of a site; False, and nothing is added, where it has no such form."""
@@ -284,14 +287,7 @@ class MapWriter:
         local = self._local(plan)
         if body is None or local is None:
             return False
-        specs = self._specs(plan)
-        mapped = code(
-            f"{self.names.of('functools.partial')}($jax.shard_map, mesh=$mesh, in_specs={specs.inputs()}, "
-            f"out_specs={specs.outputs()}, check_vma=False)",
-            jax=self.names.of("jax"),
-            mesh=self._mesh(plan, ""),
-            axis=self._axis(plan),
-        )
+        mapped = self._partial(plan)
         decorators = (*self._jit_decorators(plan, self.ids[plan.site.node]), mapped)
         self.operations += [*body, Redecorate(function, plan.site.node, decorators)]
         return True
@@ -448,14 +444,24 @@ class MapWriter:
         called = self.module.table.parents.get(plan.site.node)
         now = isinstance(called, ast.Call) and called.func is plan.site.node  # what is mapped is evaluated there, too
         stable = isinstance(mapped, str) or now or self.stable.is_stable(plan, [mapped])
-        room = style.width - column - len(style.indent)
-        made = wrapper(plan, mapped, words, room) if stable else None
         plain = not self._wrapper_specs(plan, "")
+        above = "" if stable or plain else self._bound_above(plan, mapped)
+        room = style.width - column - len(style.indent)
+        made = wrapper(plan, above or mapped, words, room) if stable or above else None
         if not self.shared.wraps_beside(plan.site.node, plain=plain, can=made is not None) or made is None:
             return None
         name = title or self._name_above(plan, f"{self.places.stem(plan)}_per_device")
         text, parts = made
+        if above:
+            text, parts = f"{above} = $bound\n\n{text}", {**parts, "bound": mapped}
         return name, code(text, name=name, **parts)
+
+    def _bound_above(self, plan: MapPlan, mapped: str | ast.expr) -> str:
+        """A name for what is mapped, which is evaluated once, above its statement; empty where it cannot be so."""
+        place = self.places.above(plan)
+        if isinstance(mapped, str | ast.Lambda) or place is None or not self.places.is_value(plan, place):
+            return ""
+        return self._name_above(plan, f"bound_{self.places.stem(plan)}")
 
     def _direct(self, plan: MapPlan, mapped: str | ast.expr, *, wrapped: bool) -> None:
         """`jax.jit(jax.shard_map(...))` in place; what is said more than once is said above the statement."""
@@ -467,11 +473,12 @@ class MapWriter:
         said, specs = self._named_specs(plan, wrapped=wrapped, local=True) if place is not None else ({}, "")
         above = [f"{name} = {text}" for name, text in said.items()]
         parts: dict[str, str | Part] = {}
-        made = self._whole(plan, mapped, "", specs, wrapped=wrapped)
+        common = self._common(plan, place) if place is not None and not said else ""
+        made = self._whole(plan, mapped, "", specs, wrapped=wrapped, common=common)
         local = self._local(plan, "$made", specs)
         for name, text in said.items():
             local = local and local.replace(text, name)
-        if local and place is not None and self.places.is_value(plan, place):
+        if local and not common and place is not None and self.places.is_value(plan, place):
             name = self._name_above(plan, f"sharded_{self.places.stem(plan)}")
             above.append(f"{name} = $mapped")
             parts["mapped"] = made
@@ -481,12 +488,43 @@ class MapWriter:
         options, more = self._options(plan)
         self._put(plan, code(f"$jit($mapped{options})", jit=self.names.of("jax.jit"), mapped=made, **more), local)
 
-    def _whole(self, plan: MapPlan, mapped: str | ast.expr, first: str, specs: str, *, wrapped: bool) -> Code:
-        """The shard_map of a function, with the one around it where it cannot be changed itself."""
-        if not wrapped:
-            return self._map(plan, mapped, first, specs)
-        fun = self._wrapped(plan, mapped, specs)
-        return self._map(replace(plan, by_name=()), fun, first, specs)  # what is wrapped takes all by position
+    def _common(self, plan: MapPlan, place: ast.stmt) -> str:
+        """What shard_map is called with a mesh and specs that several maps of a function share; empty without such."""
+        said = self._specs(plan)
+        key = self.repeated.key(plan, (said.inputs(), said.outputs()))
+        if key is None:
+            return ""
+        if not self.shared.is_final:
+            self.repeated.note(key, place)
+        first = self.repeated.first(key, place)
+        if first is not None and key not in self.common:
+            self.common[key] = self._name_above(plan, "local_shard_map" if plan.own_devices else "shard_map")
+            self.operations.append(Before(first, code(f"{self.common[key]} = $made", made=self._partial(plan))))
+        return self.common[key] if first is not None else ""
+
+    def _partial(self, plan: MapPlan) -> Code:
+        """shard_map with the mesh and the specs of a map."""
+        said = self._specs(plan)
+        return code(
+            f"{self.names.of('functools.partial')}($jax.shard_map, mesh=$mesh, in_specs={said.inputs()}, "
+            f"out_specs={said.outputs()}, check_vma=False)",
+            jax=self.names.of("jax"),
+            mesh=self._mesh(plan, ""),
+            axis=self._axis(plan),
+        )
+
+    def _whole(
+        self, plan: MapPlan, mapped: str | ast.expr, first: str, specs: str, *, wrapped: bool, common: str = ""
+    ) -> Code:
+        """The shard_map of a function, with the one around it where it cannot be changed itself.
+
+        `common` is what shard_map is called with its mesh and specs.
+        """
+        fun: str | Part = mapped
+        if wrapped:
+            fun = self._wrapped(plan, mapped, specs)
+            plan = replace(plan, by_name=())  # what is wrapped takes all by position
+        return code(f"{common}($fun)", fun=_by_name(plan, fun)) if common else self._map(plan, fun, first, specs)
 
     def _mesh_above(self, plan: MapPlan) -> MapPlan:
         """A map whose mesh has its name, by a statement above its own."""

@@ -151,6 +151,11 @@ class Shared:
         return self._wanted.one_axis is not None
 
     @property
+    def is_final(self) -> bool:
+        """Whether the file is written for good: a first writing only finds what it needs."""
+        return self._final
+
+    @property
     def has_get_mesh(self) -> bool:
         """Whether meshes are made by a function of the project."""
         return self._wanted.get_mesh

@@ -29,6 +29,7 @@ from jaxmigrate.migrate.maps import MapPlan, arguments_of, of_choice, of_site
 from jaxmigrate.migrate.names import FileNames
 from jaxmigrate.migrate.nested_code import inner_axis_lines, inside_lines, inside_names, nested_lines
 from jaxmigrate.migrate.one_device import Alone, arguments_alone
+from jaxmigrate.migrate.repeated_maps import RepeatedMaps
 from jaxmigrate.migrate.runs_again import RunsAgain
 from jaxmigrate.migrate.shared_module import Location, locations
 from jaxmigrate.migrate.sharing import (
@@ -118,6 +119,7 @@ class ProjectWriter:
         self._plans: dict[ast.expr, MapPlan | None] = {}
         self._alone: dict[Module, list[tuple[MappedSite, Alone]]] | None = None
         self._counted: dict[Module, bool] = {}
+        self._repeated = {work.module: RepeatedMaps(work.module) for work in works}
         self._unused: dict[Decision, list[tuple[Module, Operation]]] = {}  # aliases, and what drops them
 
     def write(self) -> dict[Path, NewFile]:
@@ -251,6 +253,7 @@ class ProjectWriter:
             map_places,
             StableNames(module, self.resolver, map_places),
             RunsAgain(module, self.project, self.resolver),
+            self._repeated[module],
             processes,
             self.program.own,
             self.around.lower,
@@ -534,8 +537,11 @@ def _run_at_import(project: Project) -> frozenset[str]:
     called: dict[str, set[str]] = {}
     waiting: set[str] = set()
     for module in project.named:
+        for node in module.nodes:
+            for name, other in _stands_for(node):
+                called.setdefault(name, set()).add(other)
         for call in module.table.calls:
-            name = last_name(call.func)
+            name = _called(call)
             holder = _holder(call, module)
             if holder is None:
                 if not runs_as_script(call, module):
@@ -549,6 +555,26 @@ def _run_at_import(project: Project) -> frozenset[str]:
             found.add(name)
             waiting |= called.get(name, set())
     return frozenset(found)
+
+
+def _stands_for(node: ast.AST) -> Iterator[tuple[str, str]]:
+    """Names of functions and classes with what calling them may call besides: what they are called elsewhere, bases."""
+    match node:
+        case ast.ClassDef(name=name, bases=bases):  # its constructor may be that of a base, and may call it
+            for base in bases:
+                yield name, last_name(base.value if isinstance(base, ast.Subscript) else base)
+        case ast.Assign(targets=[ast.Name(id=name)], value=ast.Name() | ast.Attribute() as value):
+            yield name, last_name(value)
+        case ast.alias(name=other, asname=str(name)):
+            yield name, other.rpartition(".")[2]
+
+
+def _called(call: ast.Call) -> str:
+    """The last name of what a call runs; of a constructor that is called by its name, the class."""
+    match call.func:
+        case ast.Attribute(value=ast.Name(id=owner) | ast.Attribute(attr=owner), attr="__init__"):
+            return owner
+    return last_name(call.func)
 
 
 def _holder(node: ast.AST, module: Module) -> str | None:

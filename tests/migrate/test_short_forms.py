@@ -338,3 +338,107 @@ def test_the_standard_library_is_no_package_of_the_project() -> None:
     step = "import math\nimport jax\n\np = jax.pmap(lambda x: math.pi * x.sum(), 'i')\nn = jax.device_count()\n"
     after = fix_files({"pkg/math/__init__.py": "", "pkg/sub/a.py": step, "pkg/sub/b.py": step, "pkg/__init__.py": ""})
     assert not any("math.sharding" in text for text in after.values())
+
+
+CONSTRUCTOR = """
+import jax
+
+def move(x):
+    return x + 1
+
+class Base:
+    def __init__(self, scale):
+        self.scale = scale
+
+class Model(Base):
+    def __init__(self, scale):
+        super().__init__(scale)
+
+class Trainer(OTHER):
+    def __init__(self, model):
+        super().__init__(1.0)
+        self.step = jax.pmap(move)
+
+    def run(self, x):
+        return self.step(x.reshape(jax.device_count(), -1))
+
+CLASS = Base
+model = MADE
+"""
+
+
+@pytest.mark.parametrize(
+    ("other", "made", "is_direct"),
+    [
+        ("Base", "Model(2.0)", True),  # whose constructor calls super().__init__, and no other class does there
+        ("CLASS", "Model(2.0)", True),
+        ("Base", "Trainer(jax)", False),
+        ("Base", "type('Late', (Trainer,), {})", True),
+    ],
+)
+def test_a_map_in_a_constructor_is_direct_unless_an_import_makes_its_object(
+    other: str, made: str, is_direct: bool
+) -> None:
+    text = CONSTRUCTOR.replace("OTHER", other.replace("CLASS", "Base")).replace("MADE", made)
+    after = fix_files({"main.py": text})["main.py"]
+    assert ("lambda *args" not in after) == is_direct
+    assert "jax.shard_map(" in after
+
+
+def test_a_base_that_has_another_name_runs_at_import_too() -> None:
+    text = CONSTRUCTOR.replace("OTHER", "Base").replace("MADE", "Late()")
+    text = text.replace("CLASS = Base", "CLASS = Trainer\n\nclass Late(CLASS):\n    pass\n")
+    assert "lambda *args" in fix_files({"main.py": text})["main.py"]
+
+
+NOT_STABLE = """
+def scaled(by):
+    return lambda x, y: x * by + lax.psum(y, 'i')
+def main():
+    add = jax.pmap(scaled(2.0), 'i', in_axes=(0, None))
+    return add(X, Y[0])
+RESULT = main()
+"""
+
+
+def test_what_is_mapped_has_one_pair_of_specs() -> None:
+    after = fix_files({"main.py": HEAD + NOT_STABLE})["main.py"]
+    assert after.count("in_specs=") == after.count("out_specs=") == 1
+    assert after.count("scaled(2.0)") == 1
+    agree(HEAD + NOT_STABLE, after)
+
+
+ALIKE = """
+def main(late):
+    scale = jax.pmap(lambda x, y: x * y, 'i')
+    if late:
+        total = jax.pmap(lambda x, y: lax.psum(x, 'i') + y, 'i')
+    else:
+        total = scale
+    one = jax.pmap(lambda x: lax.psum(x, 'i'), 'j')
+    both = [jax.pmap(lambda x, y: x - y, 'i'), jax.pmap(lambda x, y: y - x, 'i', in_axes=(0, None))]
+    return scale(X, Y), total(X, Y), both[0](X, Y), both[1](X, Y[0])
+N = jax.device_count()
+RESULT = globals()['main'](N > 1)
+"""
+
+
+def test_maps_of_one_function_say_the_same_mesh_and_specs_once() -> None:
+    text = HEAD + ALIKE.replace("lax.psum(x, 'i'), 'j'", "lax.psum(x, 'j'), 'j'")
+    after = fix_files({"main.py": text})["main.py"]
+    assert after.count("    shard_map = functools.partial(") == 1
+    assert after.count("jax.jit(shard_map(") == 3
+    assert after.count("jax.shard_map(") == 2  # with another axis and other specs
+    assert fix_files({"main.py": after})["main.py"] == after
+    agree(text, after)
+
+
+def test_what_one_of_two_branches_makes_is_not_used_in_the_other() -> None:
+    text = HEAD + (
+        "def main(late):\n    if late:\n        p = jax.pmap(lambda x: lax.psum(x, 'i'), 'i')\n"
+        "    else:\n        p = jax.pmap(lambda x: lax.pmean(x, 'i'), 'i')\n    return p(X)\n"
+        "N = jax.device_count()\nRESULT = globals()['main'](N > 9), globals()['main'](N > 1)\n"
+    )
+    after = fix_files({"main.py": text})["main.py"]
+    assert "functools.partial(" not in after
+    agree(text, after)
