@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from jaxmigrate.cli import main
+from jaxmigrate.reports.fix_result import FixedFile, FixResult
 from tests.layouts.running import OBSERVER, Program, run
 
 STEP = """\
@@ -331,3 +332,9 @@ def test_standard_input_is_no_whole_program(
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(STEP.encode())))
     assert main(["fix", "-"]) == 0
     assert "note: standard input was taken for the whole program" in capsys.readouterr().err
+
+
+def test_a_file_that_did_not_verify_was_given_all_the_same() -> None:
+    written = FixedFile("lib.py", "written", (), b"a diff", callers=("main.py", "other.py"))
+    result = FixResult([written, FixedFile("./main.py", "withheld", ())])
+    assert result.callers == ("other.py",)

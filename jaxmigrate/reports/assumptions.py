@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from jaxmigrate.reports.fix_result import CAUTION
+from jaxmigrate.reports.fix_result import CAUTION, callers_of
 from jaxmigrate.reports.limits import limits, listed
 from jaxmigrate.reports.report import Report
 from jaxmigrate.reports.site_layouts import is_global
@@ -27,8 +27,7 @@ def _of_the_rewrite(report: Report) -> Iterator[str]:
     yield from (f"{one[0].upper()}{one[1:]}." for one in assumed)
     if any(one.grade == "observed" for row in report.rows if row.status == "rewritten" for one in row.assumed):
         yield f"{CAUTION[0].upper()}{CAUTION[1:]}."
-    callers = sorted({caller for file in report.files for caller in file.callers})
-    if callers:
+    if callers := callers_of(report.files):
         yield f"{listed(callers)} use what is rewritten, were not given, and stay as they are."
     if report.errors:
         yield f"{plural(len(report.errors), 'file')} could not be read or handled; see below."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -53,6 +54,13 @@ class FixedFile:
     def diff_text(self) -> str:
         """The diff as text, for reports."""
         return self.diff.decode(self.encoding, "replace")
+
+
+def callers_of(files: Sequence[FixedFile]) -> tuple[str, ...]:
+    """The files beside some that import what changes in them; one that did not verify was given all the same."""
+    given = {os.path.normpath(file.path) for file in files}
+    changed = [file for file in files if file.outcome in ("written", "shown")]
+    return tuple(sorted({caller for file in changed for caller in file.callers} - given))
 
 
 @dataclass(frozen=True)
@@ -134,7 +142,7 @@ class FixResult:
     @property
     def callers(self) -> tuple[str, ...]:
         """The files that import what is rewritten, were not among the paths given, and stay as they are."""
-        return tuple(sorted({caller for file in self.changed for caller in file.callers}))
+        return callers_of(self.files)
 
     def summary(self) -> str:
         """One line such as `12 sites in 4 files: 11 rewritten, 1 left`, or `11 would be rewritten`."""
