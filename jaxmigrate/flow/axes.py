@@ -25,7 +25,7 @@ from jaxmigrate.flow.axis_values import (
 )
 from jaxmigrate.flow.dispatch import entries
 from jaxmigrate.flow.known_axes import is_of_project, known_axes
-from jaxmigrate.flow.map_prefilter import Leads
+from jaxmigrate.flow.map_prefilter import MapPrefilter
 from jaxmigrate.flow.receivers import Bindings
 from jaxmigrate.flow.wrappers import passes_on, unwrapped
 from jaxmigrate.program.collectives import (
@@ -139,7 +139,7 @@ class AxisWalk:
     """The walk's state: what it found, and what it need not walk again."""
 
     resolver: Resolver
-    leads: Leads
+    leads: MapPrefilter
     uses: list[AxisUse] = made(factory=list)
     rebindings: list[Rebinding] = made(factory=list)
     constraints: list[Constraint] = made(factory=list)
@@ -148,7 +148,7 @@ class AxisWalk:
     calls: dict[FunctionNode, list[ast.Call]] = made(factory=dict)
 
 
-def walk_axes(modules: Iterable[Module], resolver: Resolver, leads: Leads) -> AxisWalk:
+def walk_axes(modules: Iterable[Module], resolver: Resolver, leads: MapPrefilter) -> AxisWalk:
     """Every use of an axis by a collective inside a map, once for each environment in which it can run."""
     walk = AxisWalk(resolver, leads)
     for module in modules:
@@ -300,7 +300,7 @@ def by_last_name(calls: Iterable[ast.Call]) -> dict[str, list[ast.Call]]:
     return found
 
 
-def may_be_mapped(node: ast.FunctionDef | ast.AsyncFunctionDef, module: Module, leads: Leads) -> bool:
+def may_be_mapped(node: ast.FunctionDef | ast.AsyncFunctionDef, module: Module, leads: MapPrefilter) -> bool:
     """Whether a decorator of a function may lead to a map."""
     return any(leads.mentions(decorator, module) for decorator in node.decorator_list)
 

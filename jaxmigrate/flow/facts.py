@@ -23,7 +23,7 @@ from jaxmigrate.flow.axes import (
 from jaxmigrate.flow.axis_values import map_axes
 from jaxmigrate.flow.first_devices import Taken, taken_from
 from jaxmigrate.flow.guards import is_within_raises
-from jaxmigrate.flow.map_prefilter import Leads
+from jaxmigrate.flow.map_prefilter import MapPrefilter
 from jaxmigrate.flow.mapped_calls import JITS
 from jaxmigrate.flow.mapped_methods import MappedMethods
 from jaxmigrate.flow.meshes import MeshCall, mesh_call
@@ -89,9 +89,9 @@ class Facts:
         self._by_name: dict[Module, dict[str, list[ast.Call]]] = {}
 
     @cached_property
-    def leads(self) -> Leads:
+    def leads(self) -> MapPrefilter:
         """Which calls may lead to a map."""
-        return Leads(self.resolver.project)
+        return MapPrefilter(self.resolver.project)
 
     @cached_property
     def axes(self) -> AxisWalk:

@@ -27,7 +27,7 @@ class Names(NamedTuple):
     dotted: frozenset[str]
 
 
-class Leads:
+class MapPrefilter:
     """Answers which calls may lead to a map; remembers each module's names."""
 
     def __init__(self, project: Project) -> None:

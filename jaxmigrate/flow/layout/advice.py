@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from jaxmigrate.flow.layout.interpreter import Interpreter
-from jaxmigrate.flow.layout.values import Cell, Pin, describe
+from jaxmigrate.flow.layout.values import Blocker, Group, describe
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.values import Application, External, Function
 
@@ -34,12 +34,12 @@ DOES = {
 }
 
 
-def of_plain(it: Interpreter, site: ast.expr, index: int) -> Pin | None:
+def of_plain(it: Interpreter, site: ast.expr, index: int) -> Blocker | None:
     """Where an argument comes from that is not known to be stacked."""
     for call in it.maps.calls.values():
         if call.site is site and index < len(call.node.args):
             given = call.node.args[index]
-            return Pin(NOT_ONE, call.module, given, _origin(it, given, call.module))
+            return Blocker(NOT_ONE, call.module, given, _origin(it, given, call.module))
     return None
 
 
@@ -62,7 +62,7 @@ def _short(node: ast.expr) -> str:
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..."
 
 
-def advice(it: Interpreter, pin: str | Pin, result: str = "") -> str:
+def advice(it: Interpreter, pin: str | Blocker, result: str = "") -> str:
     """What to do about one reason; empty where its cause says all that there is. `result` is what to declare equal."""
     if isinstance(pin, str):
         return by_text(pin)
@@ -93,7 +93,7 @@ def by_text(reason: str) -> str:
     return ""
 
 
-def _others(it: Interpreter, pin: Pin) -> Iterator[tuple[str, Pin, ast.expr]]:
+def _others(it: Interpreter, pin: Blocker) -> Iterator[tuple[str, Blocker, ast.expr]]:
     """What else the names hold that a call is given, but for maps' results: by name, with its place and its value."""
     calls = {call.node for call in it.maps.calls.values()}
     for given in pin.node.args if isinstance(pin.node, ast.Call) else ():
@@ -102,7 +102,7 @@ def _others(it: Interpreter, pin: Pin) -> Iterator[tuple[str, Pin, ast.expr]]:
         for binding in it.resolver.bindings_at(given, pin.module):
             value = binding.value
             if value is not None and not binding.path and value not in it.operations.ops and value not in calls:
-                yield given.id, Pin(f"`{given.id}` is `{_short(value)}` too", pin.module, binding.node), value
+                yield given.id, Blocker(f"`{given.id}` is `{_short(value)}` too", pin.module, binding.node), value
 
 
 def _of_maker(it: Interpreter, node: ast.AST, module: Module) -> str:
@@ -116,10 +116,12 @@ def _of_maker(it: Interpreter, node: ast.AST, module: Module) -> str:
     return "make it in sight by `jax_utils.replicate` or `common_utils.shard`"
 
 
-def story(it: Interpreter, cell: Cell | None, why: str | Pin, family: Sequence[Cell], module: Module) -> Iterator[str]:
+def story(
+    it: Interpreter, cell: Group | None, why: str | Blocker, family: Sequence[Group], module: Module
+) -> Iterator[str]:
     """What else is known of an array that stays stacked: what keeps it so, too, what makes it and what uses it."""
     pins = [pin for one in family for pin in one.pins.values()]
-    first = describe(why, module) if isinstance(why, Pin) else why
+    first = describe(why, module) if isinstance(why, Blocker) else why
     told = [one for one in dict.fromkeys(describe(pin, module) for pin in pins) if one != first]
     yield from (f"also: {one}" for one in told[:MOST])
     if told[MOST:]:
@@ -130,4 +132,4 @@ def story(it: Interpreter, cell: Cell | None, why: str | Pin, family: Sequence[C
         ops = [op for op in it.operations.ops.values() if op.cell.find() in family]
         for op in sorted(ops, key=lambda op: (op.module.path, op.node.lineno)):
             if op.kind in DOES:
-                yield describe(Pin(DOES[op.kind], op.module, op.node), module)
+                yield describe(Blocker(DOES[op.kind], op.module, op.node), module)

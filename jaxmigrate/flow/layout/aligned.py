@@ -14,21 +14,21 @@ from typing import cast
 from jaxmigrate.flow.layout.choices import Choice, SiteChoice
 from jaxmigrate.flow.layout.groups import Groups
 from jaxmigrate.flow.layout.model import Op
-from jaxmigrate.flow.layout.values import Cell
+from jaxmigrate.flow.layout.values import Group
 
 ALIGNED = frozenset({"rows", "replicate", "first", "argument", "output", "identity"})
 
 
 def aligned(
-    groups: Groups, choices: Mapping[ast.expr, SiteChoice], stacked: Collection[Cell], guarded: bool
-) -> set[Cell]:
+    groups: Groups, choices: Mapping[ast.expr, SiteChoice], stacked: Collection[Group], guarded: bool
+) -> set[Group]:
     """The groups among `stacked` that lie over all processes; of objects with fields all of them, or single fields.
 
     Sites that have global arrays anyway take and give them, and those others of which all arrays do so. `guarded`: the
     program asks which process it is, so that all slices that the host takes lie on its first device.
     """
-    arrays: dict[ast.expr, set[Cell | None]] = {}  # with a device axis, of the sites that run on all devices
-    whole: set[Cell] = set()  # what maps take or give without one
+    arrays: dict[ast.expr, set[Group | None]] = {}  # with a device axis, of the sites that run on all devices
+    whole: set[Group] = set()  # what maps take or give without one
     for node, choice in choices.items():
         pairs = [(one.layout in ("broadcast", "static"), cell) for one, cell in groups.with_cells(choice)]
         whole.update(cell for is_whole, cell in pairs if is_whole and cell is not None)
@@ -36,7 +36,7 @@ def aligned(
             arrays[node] = {cell for is_whole, cell in pairs if not is_whole}
     over_all = {node for node in arrays if choices[node].is_global}
     sites = {root: {cast("ast.expr", key[1]) for key in groups.keys_of(root)} for root in stacked}
-    ops: dict[Cell, list[Op]] = {}
+    ops: dict[Group, list[Op]] = {}
     for op in groups.it.operations.ops.values():
         ops.setdefault(op.cell.find(), []).append(op)
     fitting = {root for root in stacked if sites[root] <= {*arrays} and _fits(groups, root, ops, guarded)}
@@ -49,21 +49,21 @@ def aligned(
         fitting = kept
 
 
-def marked(groups: Groups, choice: SiteChoice, over_all: Collection[Cell]) -> SiteChoice:
+def marked(groups: Groups, choice: SiteChoice, over_all: Collection[Group]) -> SiteChoice:
     """A site with those of its arrays that lie over all processes."""
     every = [_marked(one, cell, over_all) for one, cell in groups.with_cells(choice)]
     count = len(choice.arguments)
     return replace(choice, arguments=tuple(every[:count]), outputs=tuple(every[count:]))
 
 
-def _marked(choice: Choice, root: Cell | None, over_all: Collection[Cell]) -> Choice:
+def _marked(choice: Choice, root: Group | None, over_all: Collection[Group]) -> Choice:
     if root is None:
         return choice
     own = frozenset(name for name, _ in choice.fields if root.fields[name].find() in over_all)
     return replace(choice, aligned=choice.layout == "stacked" and root in over_all, aligned_fields=own)
 
 
-def _fits(groups: Groups, root: Cell, ops: Mapping[Cell, Sequence[Op]], guarded: bool) -> bool:
+def _fits(groups: Groups, root: Group, ops: Mapping[Group, Sequence[Op]], guarded: bool) -> bool:
     """Whether nothing but mapped functions looks at a group, but for what makes it and takes one slice of it."""
     family = groups.family_of(root)
     given = [key for key in groups.keys_of(root) if key[0] == "argument"]
@@ -75,17 +75,17 @@ def _fits(groups: Groups, root: Cell, ops: Mapping[Cell, Sequence[Op]], guarded:
     return groups.kinds_of(root) <= ALIGNED and (guarded or all(op.fetched or op.form == "fetched" for op in firsts))
 
 
-def _is_whole(groups: Groups, root: Cell, stacked: Collection[Cell], fitting: Collection[Cell]) -> bool:
+def _is_whole(groups: Groups, root: Group, stacked: Collection[Group], fitting: Collection[Group]) -> bool:
     """Whether the fields of stacked objects, and the objects that stacked fields are of, fit as well."""
     owners = [one for one in groups.owners.get(root, ()) if one in stacked]
     return all(one in fitting for one in (*owners, *(cell.find() for cell in root.fields.values())))
 
 
 def _reached(
-    sites: Mapping[Cell, Collection[ast.expr]], fitting: Collection[Cell], over_all: Collection[ast.expr]
-) -> set[Cell]:
+    sites: Mapping[Group, Collection[ast.expr]], fitting: Collection[Group], over_all: Collection[ast.expr]
+) -> set[Group]:
     """The groups that share sites with global arrays, at once or by way of others."""
-    found, reached = set[Cell](), {*over_all}
+    found, reached = set[Group](), {*over_all}
     while more := {root for root in fitting if root not in found and not reached.isdisjoint(sites[root])}:
         found |= more
         reached = reached.union(*(sites[root] for root in more))

@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from jaxmigrate.flow.layout.alias_flow import VIEWS, Variable, given_back, held, home_of, named, same
 from jaxmigrate.flow.layout.interpreter import Interpreter
-from jaxmigrate.flow.layout.values import Pin
+from jaxmigrate.flow.layout.values import Blocker
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.scopes import Scope
@@ -48,7 +48,7 @@ def pin_views(it: Interpreter) -> None:
     for node, cell in it.operations.views.items():
         module = it.operations.ops[node].module
         if not _is_spent(it, node, module, mapped):
-            cell.pin(Pin("is a view of a buffer that the program writes into", module, node))
+            cell.pin(Blocker("is a view of a buffer that the program writes into", module, node))
 
 
 def _is_spent(it: Interpreter, node: ast.expr, module: Module, mapped: Container[ast.AST]) -> bool:

@@ -35,6 +35,7 @@ from jaxmigrate.flow.layout.values import (
     NOTHING,
     PLAIN,
     Abstract,
+    Blocker,
     Bound,
     Dct,
     Ext,
@@ -44,7 +45,6 @@ from jaxmigrate.flow.layout.values import (
     Nothing,
     Obj,
     Padded,
-    Pin,
     Plain,
     Ref,
     Seq,
@@ -304,7 +304,7 @@ def _bind_some(
     given: Given,
     names: Sequence[str],
     give: Callable[[str, Abstract], None],
-    why: Pin,
+    why: Blocker,
 ) -> None:
     """A call in which a star hides arguments: those before it and those by name are where they belong."""
     spec = function.node.args
@@ -436,7 +436,7 @@ def _pin_sites(it: Interpreter, value: Abstract, reason: str, node: ast.AST, fra
     """Mapped functions in a value are called where nobody sees it."""
     for item in value.in_order() if isinstance(value, Func) else ():
         if not isinstance(item, Function):
-            it.escape(item, Pin(reason, frame.module, node))
+            it.escape(item, Blocker(reason, frame.module, node))
 
 
 def _bind_partial(it: Interpreter, given: Given, node: ast.Call, frame: Frame) -> Abstract:

@@ -20,7 +20,7 @@ from jaxmigrate.flow.layout.model import Loan
 from jaxmigrate.flow.layout.presuming import presumed
 from jaxmigrate.flow.layout.reachable_modules import ReachableModules
 from jaxmigrate.flow.layout.solve import Solver
-from jaxmigrate.flow.layout.values import Cell, Groups
+from jaxmigrate.flow.layout.values import Group, Groups
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.sites import MappedSite
@@ -81,7 +81,7 @@ def _decided(it: Interpreter, solve: Callable[[], Solver]) -> Layouts:
     before, ops = Groups(_cells(it)), dict(it.operations.ops)
     readers = {loan: loan.lent.find() for loan in undecided}
 
-    def solved(apart: Collection[Cell]) -> Solver:
+    def solved(apart: Collection[Group]) -> Solver:
         before.restore()
         it.operations.ops.clear()
         it.operations.ops.update(ops)
@@ -92,7 +92,7 @@ def _decided(it: Interpreter, solve: Callable[[], Solver]) -> Layouts:
                 read_only_copies.close(loan)
         return solve()
 
-    def freed(apart: Collection[Cell]) -> set[Loan]:
+    def freed(apart: Collection[Group]) -> set[Loan]:
         """The loans whose arrays are global where some readers are apart."""
         solver = solved(apart)
         return {loan for loan in undecided if solver.is_global(loan.owner)}
@@ -106,7 +106,7 @@ def _decided(it: Interpreter, solve: Callable[[], Solver]) -> Layouts:
     return solved(apart).solution()
 
 
-def _cells(it: Interpreter) -> list[Cell]:
+def _cells(it: Interpreter) -> list[Group]:
     return [
         *it.cells.values(),
         *(op.cell for op in it.operations.ops.values()),

@@ -12,7 +12,7 @@ from jaxmigrate.flow.layout.choices import Choice, Name, NamedTuple, SiteChoice
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.model import Key, Op, Place
 from jaxmigrate.flow.layout.site_facts import SiteFacts
-from jaxmigrate.flow.layout.values import Cell, Pin, describe
+from jaxmigrate.flow.layout.values import Blocker, Group, describe
 from jaxmigrate.flow.variance import Level, Var
 from jaxmigrate.flow.variance.lattice import OTHERS, Fields
 from jaxmigrate.program.modules import Module
@@ -36,7 +36,7 @@ class Groups:
         self.processes = processes
         self.facts = SiteFacts(it, axis)
         self.splittable = {"split", "argument", "prefetch", "identity"} | (set() if processes else {"merge", "output"})
-        self.dropped: dict[Cell, str | Pin] = {}
+        self.dropped: dict[Group, str | Blocker] = {}
         self.copied: dict[tuple[ast.expr, int], set[str]] = {}  # the methods that copy an argument, as far as asked
         self.kinds = self._kinds()
         self.makers = self._makers()
@@ -48,9 +48,9 @@ class Groups:
         self.named: dict[ast.expr, dict[Place, Class]] = {}  # the named tuples among what it gives
         for node in it.sites:
             self.places[node], self.named[node] = results.places(it, node, self.facts.counts.get(node, 0))
-        self.touching: dict[Cell, list[Key]] = {}
-        self.of_site: dict[object, list[Cell]] = {}
-        self.owners: dict[Cell, dict[Cell, None]] = {}
+        self.touching: dict[Group, list[Key]] = {}
+        self.of_site: dict[object, list[Group]] = {}
+        self.owners: dict[Group, dict[Group, None]] = {}
         roots = (cell.find() for cell in (*it.cells.values(), *(op.cell for op in it.operations.ops.values())))
         for root in dict.fromkeys(roots):  # in the order of the program, so that reasons are the same in each run
             for cell in root.fields.values():
@@ -64,9 +64,9 @@ class Groups:
 
     # Facts
 
-    def _kinds(self) -> dict[Cell, set[str]]:
+    def _kinds(self) -> dict[Group, set[str]]:
         """By group, what makes and takes apart its arrays."""
-        found: dict[Cell, set[str]] = {}
+        found: dict[Group, set[str]] = {}
         for op in self.it.operations.ops.values():
             found.setdefault(op.cell.find(), set()).add(op.kind)
             if op.is_numpys:
@@ -78,9 +78,9 @@ class Groups:
                 found.setdefault(cell.find(), set()).add(str(key[0]))
         return found
 
-    def _makers(self) -> dict[Cell, list[Op]]:
+    def _makers(self) -> dict[Group, list[Op]]:
         """By group, the operations that make its arrays and leave them where that lies which they are made of."""
-        found: dict[Cell, list[Op]] = {}
+        found: dict[Group, list[Op]] = {}
         for op in self.it.operations.ops.values():
             if operations.keeps_place(self.it, op):
                 found.setdefault(op.cell.find(), []).append(op)
@@ -91,9 +91,9 @@ class Groups:
         ops = (op for op in self.it.operations.ops.values() if op.cell.find() in self.makers)
         return [op for op in ops if operations.may_look_at_place(self.it, op)]
 
-    def _made_by(self) -> dict[Cell, Class]:
+    def _made_by(self) -> dict[Group, Class]:
         """By group, the class that all its objects are of, if mapped functions give back the same."""
-        found: dict[Cell, set[Class | None]] = {}
+        found: dict[Group, set[Class | None]] = {}
         for key, cell in self.it.cells.items():
             if key[0] not in ("argument", "output", "lent"):
                 found.setdefault(cell.find(), set()).add(self.it.maps.records.get(key[1]))
@@ -102,14 +102,14 @@ class Groups:
 
     # Cells
 
-    def _layout(self, cell: Cell | None) -> Name | None:
+    def _layout(self, cell: Group | None) -> Name | None:
         """The global layout of a group, None where it stays stacked."""
         if cell is None:
             return None
         layouts = [self._own(one) for one in self.family_of(cell.find())]
         return None if None in layouts else layouts[0]
 
-    def _own(self, root: Cell) -> Name | None:
+    def _own(self, root: Group) -> Name | None:
         """The global layout of a group for all that is said about it alone."""
         if root.pins or root in self.dropped:
             return None
@@ -120,13 +120,13 @@ class Groups:
             return None
         return "replicated" if kinds <= REPLICABLE else None
 
-    def _reason(self, cell: Cell | None, module: Module) -> str:
+    def _reason(self, cell: Group | None, module: Module) -> str:
         if cell is None:
             return NOT_ONE
         root = cell.find()
         for one in self.family_of(root):
             if why := self._held_by(one):
-                return describe(why, module) if isinstance(why, Pin) else why
+                return describe(why, module) if isinstance(why, Blocker) else why
         kinds = self.kinds_of(root)
         if "rows" in kinds:
             return "holds one random key per device"
@@ -136,17 +136,17 @@ class Groups:
             return "is split over the devices in one place and used otherwise in another"
         return "is used as stacked in one place and as replicated in another"
 
-    def _held_by(self, root: Cell) -> str | Pin:
+    def _held_by(self, root: Group) -> str | Blocker:
         """What a group was dropped for, or is pinned by; empty where nothing is."""
         return self.dropped.get(root) or next(iter(root.pins.values()), "")
 
-    def _argument(self, node: ast.expr, index: int) -> Cell | None:
+    def _argument(self, node: ast.expr, index: int) -> Group | None:
         return self.it.cells.get(("argument", node, index))
 
-    def _outputs(self, node: ast.expr) -> list[Cell | None]:
+    def _outputs(self, node: ast.expr) -> list[Group | None]:
         return [self.it.cells.get(("output", node, i)) for i in self.places[node]]
 
-    def with_cells(self, choice: SiteChoice) -> list[tuple[Choice, Cell | None]]:
+    def with_cells(self, choice: SiteChoice) -> list[tuple[Choice, Group | None]]:
         """The arguments and outputs of a site, each with its group."""
         node = choice.site.node
         cells = [*(self._argument(node, i) for i in range(len(choice.arguments))), *self._outputs(node)]
@@ -183,25 +183,25 @@ class Groups:
 
     # Objects with fields
 
-    def family_of(self, root: Cell) -> list[Cell]:
+    def family_of(self, root: Group) -> list[Group]:
         """A group and the objects whose field it is."""
         return [root, *self.owners.get(root, ())]
 
-    def keys_of(self, root: Cell) -> list[Key]:
+    def keys_of(self, root: Group) -> list[Key]:
         """The arguments and outputs that a group's arrays are, or are in."""
         return [key for one in self.family_of(root) for key in self.touching.get(one, ())]
 
-    def kinds_of(self, root: Cell) -> set[str]:
+    def kinds_of(self, root: Group) -> set[str]:
         """What makes and takes apart a group's arrays, and the objects that they are in."""
         return set().union(*(self.kinds.get(one, set()) for one in self.family_of(root)))
 
-    def _field(self, root: Cell, name: str) -> Cell:
+    def _field(self, root: Group, name: str) -> Group:
         """The cell of a field, of which the program may not have asked yet."""
         field = root.field(name)
         self.owners.setdefault(field.find(), {})[root] = None
         return field
 
-    def _is_mixable(self, root: Cell) -> bool:
+    def _is_mixable(self, root: Group) -> bool:
         """Whether some fields of an object may stay stacked: what gives it takes one, and it can be copied."""
         if parts_of(root):
             return self._own(root) == "replicated"
@@ -218,7 +218,7 @@ class Groups:
         given = all(key[1] in mapped_by for key in keys if key[0] == "output")
         return given and not any(objects.may_be_static(self.it, name) for name in pinned)
 
-    def _method(self, root: Cell) -> str:
+    def _method(self, root: Group) -> str:
         """The method that copies an object with other fields; empty where that is not known."""
         found = {*root.methods}
         if root in self.classes:
@@ -234,12 +234,12 @@ class Groups:
             self.copied[site, index] = objects.copied_by(self.it, site, index, self.facts.counts.get(site, 0))
         return self.copied[site, index]
 
-    def _module_of(self, root: Cell) -> Module:
+    def _module_of(self, root: Group) -> Module:
         keys = self.touching.get(root, ())
         ops = (op.module for op in self.it.operations.ops.values() if op.cell.find() is root)
         return next((self.it.sites[key[1]].module for key in keys), None) or next(ops)  # type: ignore[index]
 
-    def _stacked_fields(self, cell: Cell | None, module: Module) -> tuple[tuple[str, str], ...]:
+    def _stacked_fields(self, cell: Group | None, module: Module) -> tuple[tuple[str, str], ...]:
         """The fields of an object that stay stacked while the others are replicated."""
         if cell is None or self._layout(cell) != "replicated":
             return ()
@@ -250,11 +250,11 @@ class Groups:
         name = classes.name_at(self.it, cls, node, self.it.sites[node].module) if cls is not None else ""
         return NamedTuple(name, tuple(self.it.resolver.declared_fields(cls))) if cls is not None and name else None
 
-    def _of(self, cell: Cell | None, node: ast.expr) -> NamedTuple | None:
+    def _of(self, cell: Group | None, node: ast.expr) -> NamedTuple | None:
         """What the class of a group's objects is called where a site stands."""
         return self._named_tuple(self.classes.get(cell.find()), node) if cell is not None else None
 
 
-def parts_of(root: Cell) -> list[Cell]:
+def parts_of(root: Group) -> list[Group]:
     """The parts of a tuple that is made by one operation."""
     return [cell.find() for name, cell in root.fields.items() if name.isdigit()]

@@ -11,7 +11,7 @@ import ast
 from jaxmigrate.flow.layout import identities, operations
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.model import Frame, Given
-from jaxmigrate.flow.layout.values import NOTHING, PLAIN, Abstract, Nothing, Pin, is_empty, is_tracked, leaves_plain
+from jaxmigrate.flow.layout.values import NOTHING, PLAIN, Abstract, Blocker, Nothing, is_empty, is_tracked, leaves_plain
 
 
 def call(it: Interpreter, site: ast.expr, given: Given, node: ast.expr, frame: Frame) -> Abstract | None:
@@ -28,7 +28,9 @@ def call(it: Interpreter, site: ast.expr, given: Given, node: ast.expr, frame: F
     if not is_tracked(value):
         it.operations.plain_ops.add(node)
         if known is not None:
-            it.changed |= known.cell.pin(Pin("is put on the devices together with other values", frame.module, node))
+            it.changed |= known.cell.pin(
+                Blocker("is put on the devices together with other values", frame.module, node)
+            )
         return PLAIN
     if leaves_plain(value) or node in it.operations.plain_ops:
         it.pin_all([value], "is put on the devices together with values that are not stacked here", node, frame.module)

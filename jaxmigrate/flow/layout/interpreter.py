@@ -16,10 +16,10 @@ from jaxmigrate.flow.layout.values import (
     NOTHING,
     PLAIN,
     Abstract,
+    Blocker,
     Dct,
     Nothing,
     Obj,
-    Pin,
     Seq,
     Tup,
     boxes_in,
@@ -128,7 +128,7 @@ class Interpreter(State):
         key = ("return", node, frame.context)
         self.store(key, value, where, frame.module)
         if ("returns pinned", node) in self.variables and not isinstance(value, Nothing):
-            self.pin(self.load(key), Pin("is returned to callers that fix cannot see", frame.module, where))
+            self.pin(self.load(key), Blocker("is returned to callers that fix cannot see", frame.module, where))
         if node in self.assumed.uncalled:
             self.lean([self.load(key)], self.assumed.uncalled[node])
 

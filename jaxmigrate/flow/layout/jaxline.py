@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from jaxmigrate.flow.layout import class_index, operations
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.model import Frame, Given
-from jaxmigrate.flow.layout.values import Abstract, Cell, Func, Pin, Ref
+from jaxmigrate.flow.layout.values import Abstract, Blocker, Func, Group, Ref
 from jaxmigrate.program.library import named, the
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.once import once
@@ -62,7 +62,9 @@ def define(it: Interpreter, cls: Class, frame: Frame) -> None:
     for one in family:
         for name, table in _tables(one):
             if table is None:
-                it.pin_class(cls, Pin(f"may be named in {name}, which is not a plain dictionary", one.module, one.node))
+                it.pin_class(
+                    cls, Blocker(f"may be named in {name}, which is not a plain dictionary", one.module, one.node)
+                )
                 continue
             for key in table.keys:
                 assert isinstance(key, ast.Constant)
@@ -79,17 +81,17 @@ def _call(it: Interpreter, cls: Class, frame: Frame) -> None:
             for binding in bindings:
                 if name in CALLED and isinstance(binding.node, ast.FunctionDef):
                     method = Function(one.module, binding.node, Instance(cls))
-                    pin = Pin("is returned to jaxline", one.module, binding.node)
+                    pin = Blocker("is returned to jaxline", one.module, binding.node)
                     it.call_unseen(method, pin, handed if name in STEPS else {})
 
 
 def _handed_over(it: Interpreter, cls: Class, name: str, frame: Frame) -> Abstract:
     cell = it.cell("handed over", it.root(cls), name)
-    it.changed |= cell.pin(Pin("is passed by jaxline with one slice per device", frame.module, cls.node))
+    it.changed |= cell.pin(Blocker("is passed by jaxline with one slice per device", frame.module, cls.node))
     return Ref(cell, leaf=True)
 
 
-def alike(it: Interpreter) -> set[Cell]:
+def alike(it: Interpreter) -> set[Group]:
     """The cells of stacked arrays whose slices are equal: the number of the step, where nothing else flows into it."""
     roots = {cell.find() for key, cell in it.cells.items() if key[0] == "handed over" and key[2] == "global_step"}
     for key, cell in it.cells.items():
@@ -131,7 +133,7 @@ def _name(it: Interpreter, cls: Class, table: str, key: ast.Constant, holder: Cl
     name = str(key.value)
     if table == WHOLES:  # whatever the attribute ever holds: this runs again when that changes
         reason = f"is saved and restored by jaxline as it is, as {WHOLES} says"
-        it.pin(it.load(("attribute", it.root(cls), name)), Pin(reason, holder.module, key))
+        it.pin(it.load(("attribute", it.root(cls), name)), Blocker(reason, holder.module, key))
         return
     cell = it.cell("checkpoint", key)
     it.changed |= cell.flatten()
@@ -141,28 +143,28 @@ def _name(it: Interpreter, cls: Class, table: str, key: ast.Constant, holder: Cl
     it.set_attribute(cls, name, Ref(cell), key, holder.module)
 
 
-def _speaks_against(it: Interpreter, cls: Class) -> Pin | None:
+def _speaks_against(it: Interpreter, cls: Class) -> Blocker | None:
     """Why no attribute can move from one table to the other."""
     family = class_index.family(it, it.root(cls))
     tables = [one for one in family if SLICES in one.module.table.own_scope[one.node].bindings]
     if len(tables) > 1:
-        return Pin(f"is named in {SLICES}, which more than one class defines", tables[-1].module, tables[-1].node)
+        return Blocker(f"is named in {SLICES}, which more than one class defines", tables[-1].module, tables[-1].node)
     for one in family:
         scope = one.module.table.own_scope[one.node]
         if own := sorted(CHECKPOINTS & scope.bindings.keys()):
-            return Pin(f"may be read by `{own[0]}`, which {one.node.name} defines itself", one.module, one.node)
+            return Blocker(f"may be read by `{own[0]}`, which {one.node.name} defines itself", one.module, one.node)
         if tables and one is not tables[0] and WHOLES in scope.bindings:
-            return Pin(f"is named in the {SLICES} of one class, but another defines {WHOLES}", one.module, one.node)
+            return Blocker(f"is named in the {SLICES} of one class, but another defines {WHOLES}", one.module, one.node)
     return None
 
 
-def _looked_at(it: Interpreter, cls: Class) -> Pin | None:
+def _looked_at(it: Interpreter, cls: Class) -> Blocker | None:
     """A place where the program gets at the object that jaxline made, or at a table of what jaxline reads."""
     for module, node, word in _mentions(it, cls.module):
         if word in HOLDERS or word == UNREAD:
-            return Pin(f"is an attribute of an experiment that `{word}` may reach", module, node)
+            return Blocker(f"is an attribute of an experiment that `{word}` may reach", module, node)
         if not _is_table(it, module, node):
-            return Pin(f"may be read by code that uses the names in {word}", module, node)
+            return Blocker(f"may be read by code that uses the names in {word}", module, node)
     return None
 
 

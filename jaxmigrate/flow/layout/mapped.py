@@ -14,10 +14,10 @@ from jaxmigrate.flow.layout.values import (
     NOTHING,
     PLAIN,
     Abstract,
+    Blocker,
     Func,
     Nothing,
     Obj,
-    Pin,
     Ref,
     Site,
     Stage,
@@ -56,7 +56,7 @@ def _bound_on_device(it: Interpreter, value: Abstract, node: ast.AST, frame: Fra
             _bound_on_device(it, callee, node, frame)
             it.pin_all(given.everything(), "is given to the mapped function by a partial", node, frame.module)
         elif isinstance(item, Site):
-            it.escape(item, Pin("is mapped once more", frame.module, node))
+            it.escape(item, Blocker("is mapped once more", frame.module, node))
 
 
 def call_site(it: Interpreter, site: ast.expr, given: Given, node: ast.expr, frame: Frame) -> Abstract:
@@ -76,7 +76,7 @@ def call_site(it: Interpreter, site: ast.expr, given: Given, node: ast.expr, fra
         reason = "is called with other keyword arguments in one place than in another"
         if hides:
             reason = "is called with a number of arguments that fix cannot tell"
-        it.escape(Site(site), Pin(reason, frame.module, node))
+        it.escape(Site(site), Blocker(reason, frame.module, node))
         it.pin_all(given.everything(), "is passed to a mapped function by keyword or with a star", node, frame.module)
         return PLAIN
     given = Given((*given.positional, *(given.named[name] for name in names)), {})
@@ -181,4 +181,4 @@ def _give(
         it.cell("argument", site, index).unify(cell)
     if ("plain", site, index) in it.variables and ("argument", site, index) in it.cells:
         reason = "is an argument for which another call passes arrays that might not be stacked"
-        it.changed |= it.cells["argument", site, index].pin(Pin(reason, frame.module, node))
+        it.changed |= it.cells["argument", site, index].pin(Blocker(reason, frame.module, node))

@@ -14,7 +14,7 @@ from dataclasses import replace
 from jaxmigrate.flow.layout import class_index, classes, devices, mapped
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.model import Frame, Given
-from jaxmigrate.flow.layout.values import Abstract, Func, MethodSite, Obj, Pin, Site, func
+from jaxmigrate.flow.layout.values import Abstract, Blocker, Func, MethodSite, Obj, Site, func
 from jaxmigrate.program.library import named
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import is_static
@@ -44,7 +44,7 @@ def define(it: Interpreter, node: Def, frame: Frame) -> None:
         it.maps.methods[site] = Class(frame.module, frame.scope.node)
         reason = _speaks_against(it, site, node, frame)
         if reason:
-            it.escape(Site(site), Pin(reason, frame.module, site))
+            it.escape(Site(site), Blocker(reason, frame.module, site))
 
 
 def _speaks_against(it: Interpreter, site: ast.expr, node: Def, frame: Frame) -> str:
@@ -108,11 +108,11 @@ def sweep(it: Interpreter) -> None:
         for name in names.keys() & module.table.named.keys():
             for read in module.table.named[name]:
                 if isinstance(read, ast.Attribute) and read not in it.looks.loads and not _is_data(it, read, module):
-                    _escape(it, names[name], Pin("is read from an object that fix cannot identify", module, read))
+                    _escape(it, names[name], Blocker("is read from an object that fix cannot identify", module, read))
         for name in (n for n in names if n in module.text):
             for node in module.nodes:
                 if isinstance(node, ast.Attribute) and node.attr == name and _is_set_unseen(it, node):
-                    _escape(it, names[name], Pin("is replaced in an object that fix cannot identify", module, node))
+                    _escape(it, names[name], Blocker("is replaced in an object that fix cannot identify", module, node))
 
 
 def _is_data(it: Interpreter, node: ast.Attribute, module: Module) -> bool:
@@ -133,7 +133,7 @@ def _is_set_unseen(it: Interpreter, node: ast.Attribute) -> bool:
     return not isinstance(node.ctx, ast.Load) and node not in it.looks.known_targets
 
 
-def _escape(it: Interpreter, sites: list[ast.expr], pin: Pin) -> None:
+def _escape(it: Interpreter, sites: list[ast.expr], pin: Blocker) -> None:
     for site in sites:
         it.escape(Site(site), pin)
 
@@ -144,7 +144,7 @@ def _name(it: Interpreter, site: ast.expr) -> str:
     return node.name
 
 
-def _let_go(it: Interpreter, cls: Class) -> Pin | None:
+def _let_go(it: Interpreter, cls: Class) -> Blocker | None:
     """What lets the objects of a class, or of one that derives from it, out of sight."""
     for one in (cls, *class_index.descendants(it, cls)):
         pin = it.blockers.pinned_classes.get(it.root(one))
@@ -153,11 +153,11 @@ def _let_go(it: Interpreter, cls: Class) -> Pin | None:
         for base in it.resolver.lineage(one):
             reason = _changes_lookup(it, base)
             if reason:
-                return Pin(f"is a method of a class that {reason}", base.module, base.node)
+                return Blocker(f"is a method of a class that {reason}", base.module, base.node)
     return None
 
 
-def _traces_anew(it: Interpreter, cls: Class) -> Pin | None:
+def _traces_anew(it: Interpreter, cls: Class) -> Blocker | None:
     """What a mapped method reads while it is traced and the program sets again: when JAX traces, layouts decide."""
     family = {base.node for one in (cls, *class_index.descendants(it, cls)) for base in it.resolver.lineage(one)}
     methods = [f for f in it.bodies.device if isinstance(f, Def) and f.args.args]
@@ -181,7 +181,7 @@ def _named_below(node: Def, name: str) -> Iterator[str]:
             yield from names
 
 
-def _set_again(module: Module, names: set[str]) -> Iterator[Pin]:
+def _set_again(module: Module, names: set[str]) -> Iterator[Blocker]:
     """Where attributes of some names are set but in constructors."""
     if not any(name in module.text for name in names):
         return
@@ -195,7 +195,7 @@ def _set_again(module: Module, names: set[str]) -> Iterator[Pin]:
             function = holder.function() if holder is not None else None
             if getattr(getattr(function, "node", None), "name", "") not in CONSTRUCTORS:
                 reason = f"is a method whose traced code reads self.{inner.attr}, which is assigned again"
-                yield Pin(reason, module, node)
+                yield Blocker(reason, module, node)
 
 
 def _changes_lookup(it: Interpreter, cls: Class) -> str:
@@ -219,7 +219,7 @@ def _sweep_objects(it: Interpreter) -> None:
             holder = module.table.scope_of[name].lookup(name.id)
             value = held.get((holder.node, name.id)) if holder is not None else None
             if value is not None and not _is_read_by_name(it, name, module):
-                it.pin(value, Pin("is used by code that runs on devices", module, name))
+                it.pin(value, Blocker("is used by code that runs on devices", module, name))
         for node, scope in module.table.own_scope.items():
             if node not in it.bodies.device or not isinstance(node, Def) or scope.parent is None:
                 continue
@@ -228,7 +228,7 @@ def _sweep_objects(it: Interpreter) -> None:
                 handed = next(_handed_on(it, node, node.args.args[0].arg, module), None)
                 if handed is not None:
                     cls = Class(module, owner)
-                    it.pin_class(cls, Pin("is passed on by code that runs on devices", module, handed))
+                    it.pin_class(cls, Blocker("is passed on by code that runs on devices", module, handed))
 
 
 def _handed_on(it: Interpreter, node: Def, name: str, module: Module) -> Iterator[ast.Name]:

@@ -9,7 +9,7 @@ from enum import IntEnum
 from typing import NamedTuple, TypeAlias
 
 from jaxmigrate.flow.layout.idioms import Kind
-from jaxmigrate.flow.layout.values import Abstract, Cell, Pin, same
+from jaxmigrate.flow.layout.values import Abstract, Blocker, Group, same
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.scopes import Scope
 from jaxmigrate.program.values import Function
@@ -31,7 +31,7 @@ class Op:
     module: Module
     node: ast.expr
     operand: ast.expr
-    cell: Cell
+    cell: Group
     form: str = ""
     fetched: bool = False
     sorts: bool = False
@@ -115,9 +115,9 @@ class Frame:
     reached: list[Env] = field(default_factory=list)
 
 
-def pin(reason: str, node: ast.AST, frame: Frame) -> Pin:
+def pin(reason: str, node: ast.AST, frame: Frame) -> Blocker:
     """A pin at a place in a frame's module."""
-    return Pin(reason, frame.module, node)
+    return Blocker(reason, frame.module, node)
 
 
 def given_of(values: Sequence[Abstract]) -> Given:
@@ -151,8 +151,8 @@ class Loan:
 
     place: ast.expr
     module: Module
-    owner: Cell
-    lent: Cell
+    owner: Group
+    lent: Group
 
     @property
     def is_open(self) -> bool:

@@ -15,6 +15,7 @@ from jaxmigrate.flow.layout.model import Frame, Given
 from jaxmigrate.flow.layout.values import (
     PLAIN,
     Abstract,
+    Blocker,
     Bound,
     Ext,
     Func,
@@ -24,7 +25,6 @@ from jaxmigrate.flow.layout.values import (
     Mod,
     Obj,
     Padded,
-    Pin,
     Site,
     Stage,
 )
@@ -147,10 +147,12 @@ def _in_library(it: Interpreter, item: object, name: str, node: ast.AST, frame: 
     if isinstance(item, Ext) and item.name.partition(".")[0] not in INTERPRETED:
         change(it.resolver, f"{item.name}.{name}")
     else:
-        it.blockers.beyond.setdefault(node, Pin("may depend on a library that the program patches", frame.module, node))
+        it.blockers.beyond.setdefault(
+            node, Blocker("may depend on a library that the program patches", frame.module, node)
+        )
 
 
 def _note(it: Interpreter, name: str, node: ast.AST, module: Module) -> None:
     it.blockers.replaced.setdefault(
-        node, (name, Pin(f"may depend on `{name}`, which the program replaces", module, node))
+        node, (name, Blocker(f"may depend on `{name}`, which the program replaces", module, node))
     )

@@ -14,10 +14,10 @@ from jaxmigrate.flow.layout.values import (
     NOTHING,
     PLAIN,
     Abstract,
-    Cell,
+    Blocker,
+    Group,
     Nothing,
     Obj,
-    Pin,
     Plain,
     Ref,
     Tup,
@@ -106,7 +106,9 @@ def is_fetched(resolver: Resolver, node: ast.expr, module: Module) -> bool:
     return False
 
 
-def record(it: Interpreter, kind: Kind, node: ast.expr, operand: ast.expr, cell: Cell, form: str, frame: Frame) -> None:
+def record(
+    it: Interpreter, kind: Kind, node: ast.expr, operand: ast.expr, cell: Group, form: str, frame: Frame
+) -> None:
     """Notes an operation; one that stands in code which also runs on devices keeps its arrays stacked."""
     known = it.operations.ops.get(node)
     if known is not None:
@@ -118,9 +120,9 @@ def record(it: Interpreter, kind: Kind, node: ast.expr, operand: ast.expr, cell:
         it.changed = True
     if frame.function is not None and frame.function.node in it.bodies.device:
         reason = "is stacked or unstacked in a function that a mapped function also calls"
-        it.changed |= cell.pin(Pin(reason, frame.module, node))
+        it.changed |= cell.pin(Blocker(reason, frame.module, node))
     if not it.editable(frame.module):
-        cell.pin(Pin("is stacked or unstacked in a file that was not among the paths given", frame.module, node))
+        cell.pin(Blocker("is stacked or unstacked in a file that was not among the paths given", frame.module, node))
 
 
 def make(
@@ -129,7 +131,7 @@ def make(
     """A stacked array made from one that is not."""
     if isinstance(value, Nothing) and not isinstance(operand, ast.Constant):
         return NOTHING
-    beside = Pin("is stacked by code that also stacks arrays which already have a device axis", frame.module, node)
+    beside = Blocker("is stacked by code that also stacks arrays which already have a device axis", frame.module, node)
     if is_tracked(value):
         it.operations.twice.add(node)
         it.pin_all([value], "gets a second device axis", node, frame.module)
@@ -209,10 +211,10 @@ def _apart(
     if not is_tracked(value):
         it.operations.plain_ops.add(node)
         for inner in _taken_apart_in(it, operand, frame.module):
-            it.changed |= inner.cell.pin(Pin("is unstacked twice", frame.module, node))
+            it.changed |= inner.cell.pin(Blocker("is unstacked twice", frame.module, node))
         known = it.operations.ops.get(node)
         if known is not None:
-            known.cell.pin(Pin("is unstacked by code that also gets other values", frame.module, node))
+            known.cell.pin(Blocker("is unstacked by code that also gets other values", frame.module, node))
         return PLAIN
     if leaves_plain(value) or node in it.operations.plain_ops:
         it.pin_all([value], "is unstacked by code that also gets values that are not stacked", node, frame.module)

@@ -11,7 +11,7 @@ import ast
 
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.model import Frame, Given, given_of
-from jaxmigrate.flow.layout.values import NOTHING, PLAIN, Abstract, Func, Nothing, Padded, Pin, Ref, func, same
+from jaxmigrate.flow.layout.values import NOTHING, PLAIN, Abstract, Blocker, Func, Nothing, Padded, Ref, func, same
 from jaxmigrate.program.library import the
 
 PADS = the("pads")
@@ -70,7 +70,7 @@ def _sliced(it: Interpreter, value: Abstract, made: ast.Call, index: int, node: 
         return value
     it.pin_all([value], WHY, node, frame.module)
     cell = it.cell("padded", made, index)
-    it.changed |= cell.pin(Pin(WHY, frame.module, node))
+    it.changed |= cell.pin(Blocker(WHY, frame.module, node))
     return Ref(cell, leaf=it.idioms.is_array(node.args[index], frame.module))
 
 

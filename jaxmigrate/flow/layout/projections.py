@@ -13,12 +13,12 @@ from jaxmigrate.flow.layout.values import (
     NOTHING,
     PLAIN,
     Abstract,
-    Cell,
+    Blocker,
     Dct,
     Func,
+    Group,
     Nothing,
     Obj,
-    Pin,
     Plain,
     Ref,
     Seq,
@@ -142,14 +142,14 @@ def merged(it: Interpreter, tree: Abstract, more: Abstract, node: ast.AST, frame
     return one_cell(it, [tree, more], node, frame)
 
 
-def with_fields(it: Interpreter, cell: Cell, fields: Mapping[str, Abstract], node: ast.AST, frame: Frame) -> Abstract:
+def with_fields(it: Interpreter, cell: Group, fields: Mapping[str, Abstract], node: ast.AST, frame: Frame) -> Abstract:
     """An object in which some fields hold these values."""
     for name, value in fields.items():
         field = cell.field(name)
         if not is_tracked(value) or leaves_plain(value):
             it.pin_all([value], MIXED_TREE, node, frame.module)
             if not isinstance(value, Nothing):
-                it.changed |= field.pin(Pin("might not hold one slice per device", frame.module, node))
+                it.changed |= field.pin(Blocker("might not hold one slice per device", frame.module, node))
         elif (group := it.cell_of(value)) is not None:
             it.changed |= field.unify(group)
     return Ref(cell)

@@ -13,7 +13,7 @@ import ast
 from jaxmigrate.flow.layout import objects
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.model import Frame, Loan, Op, Reading
-from jaxmigrate.flow.layout.values import Abstract, Cell, Nothing, Pin, Ref
+from jaxmigrate.flow.layout.values import Abstract, Blocker, Group, Nothing, Ref
 
 
 def lend_to(it: Interpreter, value: Abstract, place: ast.expr | None, when: Reading, frame: Frame) -> Abstract:
@@ -81,12 +81,12 @@ def settle(it: Interpreter) -> list[Loan]:
     return undecided
 
 
-def _mapped(it: Interpreter) -> set[Cell]:
+def _mapped(it: Interpreter) -> set[Group]:
     """What mapped functions take and give."""
     return {cell.find() for key, cell in it.cells.items() if key[0] in ("argument", "output")}
 
 
-def _parts(loan: Loan) -> list[Cell]:
+def _parts(loan: Loan) -> list[Group]:
     """What is lent, and its fields."""
     lent = loan.lent.find()
     return [lent, *(field.find() for field in lent.fields.values())]
@@ -102,7 +102,7 @@ def _is_kept(it: Interpreter, loan: Loan) -> bool:
 def part(it: Interpreter, loan: Loan) -> None:
     """Gives a reader that maps what it is lent stacked arrays of its own, which stay so."""
     _stack(it, loan)
-    loan.lent.pin(Pin("is stacked in some of the code that shares it", loan.module, loan.place))
+    loan.lent.pin(Blocker("is stacked in some of the code that shares it", loan.module, loan.place))
 
 
 def _stack(it: Interpreter, loan: Loan) -> None:

@@ -6,7 +6,7 @@ import ast
 
 from jaxmigrate.flow.layout import identities, results
 from jaxmigrate.flow.layout.interpreter import Interpreter
-from jaxmigrate.flow.layout.values import Pin, describe
+from jaxmigrate.flow.layout.values import Blocker, describe
 from jaxmigrate.flow.variance import loaded_beside
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.sites import axis_of, listed, literal_of
@@ -67,7 +67,7 @@ class SiteFacts:
         known = literal_of(self.it.sites[node], keyword, 0, self.it.resolver) is not ...
         return f"its {keyword} are {'not all 0 or None' if known else 'only known at run time'}"
 
-    def _replaced_beside(self, node: ast.expr, module: Module) -> Pin | None:
+    def _replaced_beside(self, node: ast.expr, module: Module) -> Blocker | None:
         """Where a process that runs the functions of a module replaces functions of the project that may matter."""
         if not self.it.blockers.replaced:
             return None

@@ -15,7 +15,7 @@ from jaxmigrate.flow.layout.groups import REPLICABLE, SLICED, SPLIT_FIELD, Group
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.model import Op, Place
 from jaxmigrate.flow.layout.numbers import gives_number
-from jaxmigrate.flow.layout.values import Cell, Pin, describe
+from jaxmigrate.flow.layout.values import Blocker, Group, describe
 from jaxmigrate.flow.variance import Level, Var
 from jaxmigrate.flow.variance.lattice import EQUAL, OTHERS, Cause, Fields, field_of
 from jaxmigrate.flow.variance.lattice import replace as replace_var
@@ -36,7 +36,7 @@ class Solver(Groups):
         self.blocked = {site: self.facts.blocked(site) for site in it.sites}
         self.assumed: dict[tuple[ast.expr, int], tuple[Assumption, ...]] = {}  # why outputs are taken for equal
         self.observed: dict[tuple[ast.expr, int], dict[str, Assumption]] = {}  # the same of a run, and of their fields
-        self.result_of: dict[str | Pin, str] = {}  # what a declaration calls the output that a reason is about
+        self.result_of: dict[str | Blocker, str] = {}  # what a declaration calls the output that a reason is about
         self.by_rows: set[ast.expr] = set()  # sites that may be called with slices for fewer devices than there are
         tests = (
             self._block,
@@ -49,7 +49,7 @@ class Solver(Groups):
         while any(test() for test in tests):
             pass
 
-    def is_global(self, cell: Cell) -> bool:
+    def is_global(self, cell: Group) -> bool:
         """Whether the arrays of a group lose their leading axis."""
         return self._layout(cell) is not None
 
@@ -57,7 +57,7 @@ class Solver(Groups):
         """The layouts of all sites, and of what makes and takes apart their arrays."""
         choices = {node: self._choice(node) for node in self.it.sites}
         stacked = [root for root in {**self.kinds, **self.owners} if not self.is_global(root)]
-        over_all = aligned(self, choices, stacked, self.guarded) if self.processes else set[Cell]()
+        over_all = aligned(self, choices, stacked, self.guarded) if self.processes else set[Group]()
         result = Layouts({node: marked(self, choice, over_all) for node, choice in choices.items()})
         for call in self.it.maps.calls.values():
             by_keyword = call.node.keywords and call.node not in self.it.wrappers.padded_calls
@@ -70,7 +70,7 @@ class Solver(Groups):
         result.together = self._together(result, over_all)
         return result
 
-    def _op_choice(self, op: Op, layout: Name, over_all: Collection[Cell]) -> OpChoice:
+    def _op_choice(self, op: Op, layout: Name, over_all: Collection[Group]) -> OpChoice:
         root = op.cell.find()
         fields = tuple(name for name, _ in self._stacked_fields(root, op.module))
         method = self._method(root) if fields else ""
@@ -80,7 +80,7 @@ class Solver(Groups):
         own = frozenset(name for name in fields if self._field(root, name).find() in over_all)
         return OpChoice(op, layout, self._axis_for(root), self._is_donated(root), fields, method, rest, own)
 
-    def _together(self, result: Layouts, over_all: Collection[Cell]) -> list[frozenset[Module]]:
+    def _together(self, result: Layouts, over_all: Collection[Group]) -> list[frozenset[Module]]:
         """The modules whose texts change for the same arrays, for each group of arrays and each mapped function."""
         found: dict[object, set[Module]] = {}
         for node, choice in result.sites.items():
@@ -100,7 +100,7 @@ class Solver(Groups):
 
     # What speaks against
 
-    def _drop(self, cell: Cell | None, reason: str | Pin) -> bool:
+    def _drop(self, cell: Group | None, reason: str | Blocker) -> bool:
         if cell is None or self._layout(cell) is None:
             return False
         self.dropped[cell.find()] = reason
@@ -145,7 +145,7 @@ class Solver(Groups):
         outputs = [cell.find() for cell in self._outputs(node) if cell is not None and self._layout(cell) is not None]
         return any(map(self._is_result, outputs))
 
-    def _is_result(self, root: Cell) -> bool:
+    def _is_result(self, root: Group) -> bool:
         """Whether only one device's slice is taken of what a site gives, which no mapped function is given."""
         return self.kinds_of(root) <= RESULTS and not root.fields
 
@@ -156,7 +156,7 @@ class Solver(Groups):
         cells = [self._argument(node, i) for i in known]
         return any(c is not None and self._is_full(c) for c in cells)
 
-    def _is_full(self, cell: Cell) -> bool:
+    def _is_full(self, cell: Group) -> bool:
         kinds = self.kinds_of(cell.find())
         makers = [key[1] for key in self.keys_of(cell.find()) if key[0] == "output"]
         made = bool(kinds & {"replicate", "split", "rows", "checkpoint", *SLICED}) or bool(makers)
@@ -326,7 +326,7 @@ class Solver(Groups):
         says = f"`{name}` gives the same on every device"
         return Assumption("likely", "equal", self._result_name(node, index), says, module, cause.node or node)
 
-    def _forget_classes(self, cells: Sequence[Cell | None], parts: Sequence[Var | None]) -> bool:
+    def _forget_classes(self, cells: Sequence[Group | None], parts: Sequence[Var | None]) -> bool:
         """Forgets the classes of groups of which an output may be of another; says whether there are such."""
         pairs = zip(cells, parts, strict=True)
         wrong = [one.find() for one, part in pairs if one is not None and not self._is_of_its_class(one.find(), part)]
@@ -335,7 +335,7 @@ class Solver(Groups):
             self.states.pop(root, None)
         return bool(wrong)
 
-    def _is_of_its_class(self, root: Cell, part: Var | None) -> bool:
+    def _is_of_its_class(self, root: Group, part: Var | None) -> bool:
         """Whether an output is of the class that the objects of its group are taken to be of."""
         cls = self.classes.get(root) or self.states.get(root)
         return cls is None or results.made_by(part) == cls
@@ -348,7 +348,7 @@ class Solver(Groups):
             return "an output under out_axes=None cannot be proven replicated"
         return ""
 
-    def _is_mixed(self, root: Cell) -> bool:
+    def _is_mixed(self, root: Group) -> bool:
         """Whether some fields of the objects of a group stay stacked while the others are replicated."""
         return self._layout(root) == "replicated" and any(self._layout(one) is None for one in root.fields.values())
 
@@ -357,7 +357,7 @@ class Solver(Groups):
         pairs = zip(parts, self.places[node], strict=True)
         return [part for part, place in pairs if results.axis_of_output(self.it, node, place) is None]
 
-    def _drop_parts(self, cell: Cell | None, part: Var, node: ast.expr, index: int) -> bool:
+    def _drop_parts(self, cell: Group | None, part: Var, node: ast.expr, index: int) -> bool:
         """The fields of an output that may differ between devices, all of it where they cannot be told apart."""
         assert cell is not None
         fields, root = part.fields or {}, cell.find()
@@ -373,20 +373,20 @@ class Solver(Groups):
         news = [self._drop(field, self._varies(one, node, index, name)) for field, name, one in varying]
         return any(news)
 
-    def _varies(self, part: Var, node: ast.expr, index: int, name: str = "") -> str | Pin:
+    def _varies(self, part: Var, node: ast.expr, index: int, name: str = "") -> str | Blocker:
         """Why an output, or a field of it, stays stacked: of which mapped function matters, where several share it."""
         behind = self._behind(node, index, name)
         if behind:
             return behind
         module = self.it.sites[node].module
         if part.level == Level.YES:
-            return Pin("differs between devices when the mapped function returns it", module, node)
+            return Blocker("differs between devices when the mapped function returns it", module, node)
         said = "cannot be proven replicated when the mapped function returns it"
-        pin = Pin(said, module, node, _depends(part.cause, module))
+        pin = Blocker(said, module, node, _depends(part.cause, module))
         self.result_of[pin] = self._result_name(node, index)
         return pin
 
-    def _behind(self, node: ast.expr, index: int, name: str) -> str | Pin:
+    def _behind(self, node: ast.expr, index: int, name: str) -> str | Blocker:
         """Why an argument stays stacked without which an output would not: it would be replicated for all else."""
         given = self._given(node)
         reasons = [self._spoils(self._argument(node, i)) for i in range(len(given))]
@@ -399,7 +399,7 @@ class Solver(Groups):
             return ""
         return next(why for why in reasons if why)
 
-    def _spoils(self, cell: Cell | None) -> str | Pin:
+    def _spoils(self, cell: Group | None) -> str | Blocker:
         """Why arrays that nothing but that keeps from being replicated stay stacked, all or some fields of them."""
         root = cell.find() if cell is not None else None
         if root is None or not self.kinds_of(root) <= REPLICABLE:
@@ -453,11 +453,11 @@ class Solver(Groups):
 
     # Results
 
-    def _is_donated(self, cell: Cell) -> bool:
+    def _is_donated(self, cell: Group) -> bool:
         given = [key for key in self.keys_of(cell.find()) if key[0] == "argument"]
         return any(key[2] in (self.facts.positions(cast("ast.expr", key[1]), "donate_argnums") or ()) for key in given)
 
-    def _axis_for(self, cell: Cell) -> str:
+    def _axis_for(self, cell: Group) -> str:
         root = cell.find()
         for key in (*self.keys_of(root), *(k for one in root.fields.values() for k in self.keys_of(one.find()))):
             return self.facts.axis(key[1]) or self.axis  # type: ignore[arg-type]
@@ -516,15 +516,15 @@ class Solver(Groups):
         return Choice(layout, fields=fields, like=next(alike, 0), of=of, leans=leans, ops=ops)
 
     @staticmethod
-    def _is_one(one: Cell | None, other: Cell | None) -> bool:
+    def _is_one(one: Group | None, other: Group | None) -> bool:
         return one is not None and other is not None and one.find() is other.find()
 
-    def _ops_of(self, cell: Cell | None) -> frozenset[tuple[ast.expr, str]]:
+    def _ops_of(self, cell: Group | None) -> frozenset[tuple[ast.expr, str]]:
         """The operations on the arrays of a group, and on the objects that these are in."""
         family = self.family_of(cell.find()) if cell is not None else []
         return frozenset((op.node, op.kind) for op in self.it.operations.ops.values() if op.cell.find() in family)
 
-    def _leans_of(self, cell: Cell | None) -> tuple[Assumption, ...]:
+    def _leans_of(self, cell: Group | None) -> tuple[Assumption, ...]:
         """What the layout of a group, its fields and the objects that it is in rest on beside proof."""
         if cell is None:
             return ()
@@ -536,10 +536,10 @@ class Solver(Groups):
         own += [why for whys in seen for why in whys.values()]
         return tuple(dict.fromkeys((*(why for one in every for why in one.leans), *own)))
 
-    def _stacked(self, cell: Cell | None, module: Module, plain: Pin | None) -> Choice:
+    def _stacked(self, cell: Group | None, module: Module, plain: Blocker | None) -> Choice:
         """An array that stays stacked, with what to do about that."""
         family = self.family_of(cell.find()) if cell is not None else []
-        why: str | Pin = plain or next((w for one in family if (w := self._held_by(one))), "")
+        why: str | Blocker = plain or next((w for one in family if (w := self._held_by(one))), "")
         story = tuple(advice.story(self.it, cell, why, family, module))
         reason = describe(plain, module) if plain is not None else self._reason(cell, module)
         return Choice("stacked", reason, advice=advice.advice(self.it, why, self.result_of.get(why, "")), story=story)
@@ -565,4 +565,4 @@ def _depends(cause: Cause, module: Module) -> str:
     what = f"{name}, which may differ between processes" if cause.host else f"the result of {name}"
     if cause.node is None:
         return f": it may depend on {what}"
-    return f": it may depend on {describe(Pin(what, cause.module or module, cause.node), module)}"
+    return f": it may depend on {describe(Blocker(what, cause.module or module, cause.node), module)}"

@@ -14,11 +14,12 @@ from jaxmigrate.flow.layout.values import (
     PLAIN,
     UNKNOWN,
     Abstract,
+    Blocker,
     Bound,
     Box,
-    Cell,
     Dct,
     Func,
+    Group,
     Item,
     Method,
     MethodSite,
@@ -26,7 +27,6 @@ from jaxmigrate.flow.layout.values import (
     Nothing,
     Obj,
     Padded,
-    Pin,
     Plain,
     Ref,
     Seq,
@@ -68,7 +68,7 @@ class State:
         self.kept: dict[object, object] = {}  # by `once`, which alone looks into it
         self.variables: dict[Key, Abstract] = {}
         self.attributes: dict[object, set[Key]] = {}  # of these, the attributes of a family of classes
-        self.cells: dict[Key, Cell] = {}
+        self.cells: dict[Key, Group] = {}
         self.boxes: dict[Key, Box] = {}
         self.leans = False  # whether anything was taken for granted
         self.changed = False
@@ -84,10 +84,10 @@ class State:
 
     # Cells and boxes
 
-    def cell(self, *key: object) -> Cell:
+    def cell(self, *key: object) -> Group:
         """The cell that a place in the program makes, the same one in every pass."""
         if key not in self.cells:
-            self.cells[key] = Cell(key)
+            self.cells[key] = Group(key)
             self.changed = True
         return self.cells[key]
 
@@ -136,7 +136,7 @@ class State:
 
     # Pins
 
-    def pin(self, value: Abstract, pin: Pin, seen: set[int] | None = None) -> None:
+    def pin(self, value: Abstract, pin: Blocker, seen: set[int] | None = None) -> None:
         """Keeps everything in a value as it is in the original program."""
         seen = set() if seen is None else seen
         match value:
@@ -160,7 +160,7 @@ class State:
                 for one in values:
                     self.pin(one, pin, seen)
 
-    def pin_class(self, cls: Class, pin: Pin) -> None:
+    def pin_class(self, cls: Class, pin: Blocker) -> None:
         """Keeps the attributes of all objects of a class as they are."""
         root = self.root(cls)
         if root not in self.blockers.pinned_classes:
@@ -199,7 +199,7 @@ class State:
         if pin is not None:
             self.pin_class(cls, pin)
 
-    def escape(self, item: object, pin: Pin) -> None:
+    def escape(self, item: object, pin: Blocker) -> None:
         """Something callable goes where its calls cannot be seen."""
         if item in self.blockers.gone:
             return
@@ -252,7 +252,9 @@ class State:
                 self.maps.bound_sites.add(item.node)
                 self.touch(("site", item.node))
 
-    def call_unseen(self, function: Function, pin: Pin | None, handed: Mapping[str, Abstract] | None = None) -> None:
+    def call_unseen(
+        self, function: Function, pin: Blocker | None, handed: Mapping[str, Abstract] | None = None
+    ) -> None:
         """A function that anything may call with anything that is the same in both programs.
 
         `pin` is for what it returns, if anybody may get that; `handed` are parameters of which more is known.
@@ -326,13 +328,13 @@ class State:
         both = (one, other)
         cell = self.group(both)
         if cell is None or any(map(leaves_plain, both)):
-            pin = Pin("is mixed with a value that might not be stacked", module, node)
+            pin = Blocker("is mixed with a value that might not be stacked", module, node)
             called = [value.items for value in both if isinstance(value, Func)]
             for value in both:
                 if not isinstance(value, Func):
                     self.pin(value, pin)
             return Func(called[0] | {UNKNOWN}) if called else PLAIN
-        pin = Pin("is a container in one place and something else in another", module, node)
+        pin = Blocker("is a container in one place and something else in another", module, node)
         for value in both:
             if isinstance(value, Seq | Dct):
                 self.pin(value, pin)
@@ -352,14 +354,14 @@ class State:
                 self.pin(Seq(target), source.pinned)
         return one
 
-    def group(self, values: Iterable[Abstract]) -> Cell | None:
+    def group(self, values: Iterable[Abstract]) -> Group | None:
         """The cell of all arrays in some values, which share one representation from here on."""
         cell = unify_all(c for value in values for c in cells_in(value))
         if cell is not None:
             self.changed |= cell.flatten()
         return cell
 
-    def cell_of(self, value: Abstract) -> Cell | None:
+    def cell_of(self, value: Abstract) -> Group | None:
         """The same of one value, but that an object keeps a representation for each of its fields."""
         return value.cell if isinstance(value, Ref) else self.group([value])
 
@@ -398,7 +400,7 @@ class State:
 
     def pin_all(self, values: Iterable[Abstract], reason: str, node: ast.AST, module: Module) -> None:
         """Pins several values for one reason."""
-        pin = Pin(reason, module, node)
+        pin = Blocker(reason, module, node)
         for value in values:
             self.pin(value, pin)
 

@@ -21,7 +21,7 @@ from jaxmigrate.flow.layout import (
 )
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.model import Env, Frame
-from jaxmigrate.flow.layout.values import NONE, NOTHING, PLAIN, Abstract, Func, Nothing, Pin, Ref, Seq, func, same
+from jaxmigrate.flow.layout.values import NONE, NOTHING, PLAIN, Abstract, Blocker, Func, Nothing, Ref, Seq, func, same
 from jaxmigrate.program.library import named, starting
 from jaxmigrate.program.values import Class, External, Member
 
@@ -289,7 +289,7 @@ def _define_class(it: Interpreter, node: ast.ClassDef, frame: Frame) -> None:
     outside = classes.foreign_base(it, cls)
     if outside:
         it.pin_class(
-            cls, Pin(f"is an attribute of {node.name}, whose base class {outside} may read it", frame.module, node)
+            cls, Blocker(f"is an attribute of {node.name}, whose base class {outside} may read it", frame.module, node)
         )
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from jaxmigrate.flow.layout import module_names
 from jaxmigrate.flow.layout.model import Given, Loan, Op, SiteCall
-from jaxmigrate.flow.layout.values import Abstract, Cell, Method, Pin
+from jaxmigrate.flow.layout.values import Abstract, Blocker, Group, Method
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.scopes import FunctionNode
 from jaxmigrate.program.trust import Assumption
@@ -20,7 +20,7 @@ class Operations:
     """The expressions that make stacked arrays or take them apart."""
 
     ops: dict[ast.expr, Op] = field(default_factory=dict)
-    views: dict[ast.expr, Cell] = field(default_factory=dict)  # by what makes them, of buffers that are written into
+    views: dict[ast.expr, Group] = field(default_factory=dict)  # by what makes them, of buffers that are written into
     twice: set[ast.expr] = field(default_factory=set)
     made_whole: set[ast.expr] = field(default_factory=set)  # that make more than tuples, whose parts may differ
     plain_ops: set[ast.expr] = field(default_factory=set)
@@ -56,7 +56,7 @@ class Lending:
     loans: dict[ast.expr, Loan] = field(default_factory=dict)
     unlent: set[ast.expr] = field(default_factory=set)
     read_later: set[ast.expr] = field(default_factory=set)
-    on_host: set[Cell] = field(default_factory=set)
+    on_host: set[Group] = field(default_factory=set)
 
 
 @dataclass(slots=True)
@@ -65,11 +65,13 @@ class Blockers:
 
     gone: set[object] = field(default_factory=set)  # what can be called
     let_go: dict[Method, Abstract] = field(default_factory=dict)
-    escaped: dict[ast.expr, Pin] = field(default_factory=dict)  # sites
-    pinned_classes: dict[ast.ClassDef, Pin] = field(default_factory=dict)
-    replaced: dict[ast.AST, tuple[str, Pin]] = field(default_factory=dict)  # functions of the project, by their names
-    reflections: dict[ast.expr, Pin] = field(default_factory=dict)  # what reaches variables by name
-    beyond: dict[ast.AST, Pin] = field(default_factory=dict)  # what looks at how the program runs
+    escaped: dict[ast.expr, Blocker] = field(default_factory=dict)  # sites
+    pinned_classes: dict[ast.ClassDef, Blocker] = field(default_factory=dict)
+    replaced: dict[ast.AST, tuple[str, Blocker]] = field(
+        default_factory=dict
+    )  # functions of the project, by their names
+    reflections: dict[ast.expr, Blocker] = field(default_factory=dict)  # what reaches variables by name
+    beyond: dict[ast.AST, Blocker] = field(default_factory=dict)  # what looks at how the program runs
     of_modules: set[ast.expr] = field(default_factory=set)  # the reflections that reach variables of modules alone
 
 
@@ -77,7 +79,7 @@ class Blockers:
 class Assumed:
     """What is taken for granted, and of what."""
 
-    equal: dict[Cell, Assumption] = field(default_factory=dict)  # outputs that are declared equal on all devices
+    equal: dict[Group, Assumption] = field(default_factory=dict)  # outputs that are declared equal on all devices
     apart: dict[Module, dict[Assumption, None]] = field(default_factory=dict)  # of those who could use modules
     guessed: set[ast.expr] = field(default_factory=set)  # sites whose functions call or hold what is not in sight
     uncalled: dict[FunctionNode, Assumption] = field(default_factory=dict)  # why nobody gets what functions return

@@ -17,7 +17,7 @@ from jaxmigrate.flow.layout import methods
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.model import Key
 from jaxmigrate.flow.layout.reachable_modules import ROUND_NAMES
-from jaxmigrate.flow.layout.values import Abstract, Pin, is_tracked
+from jaxmigrate.flow.layout.values import Abstract, Blocker, is_tracked
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.once import once_each
 from jaxmigrate.program.scopes import FunctionNode
@@ -57,7 +57,7 @@ def _call_unseen(it: Interpreter, function: Function, reason: str) -> None:
     says = f"no code out of sight calls `{_name_of(function)}`"
     apart = None if _is_hook(function) else it.trust.leaves_apart(module.path, says, module, node)
     if apart is None:
-        it.call_unseen(function, Pin(reason, module, node))
+        it.call_unseen(function, Blocker(reason, module, node))
         return
     it.call_unseen(function, None)
     it.assumed.uncalled[node] = apart
@@ -105,7 +105,7 @@ def _held(it: Interpreter) -> _Held:
 
 def _use_names(it: Interpreter, module: Module, names: frozenset[str], reason: str, held: _Held) -> None:
     """Pins what a module has under some names, attributes of its objects included, as code out of sight may use it."""
-    pin = Pin(reason, module, module.tree)
+    pin = Blocker(reason, module, module.tree)
     own = _definitions(module, it)
     for _, node in sorted((one for name in names for one in own.get(name, ())), key=itemgetter(0)):
         if isinstance(node, ast.ClassDef):
@@ -174,7 +174,7 @@ def sweep(it: Interpreter) -> None:
     for module in it.modules:
         for node in module.table.references:
             if isinstance(node, ast.Attribute) and node.attr in FRAME_ATTRIBUTES:
-                it.blockers.beyond.setdefault(node, Pin(f"can be reached through {node.attr}", module, node))
+                it.blockers.beyond.setdefault(node, Blocker(f"can be reached through {node.attr}", module, node))
     for pin in it.blockers.beyond.values():
         for cell in list(it.cells.values()):
             it.changed |= cell.pin(pin)
@@ -201,11 +201,11 @@ def _sweep_unrun(it: Interpreter) -> None:
     for module, node in unrun if names or attributes else ():
         if isinstance(node, ast.Attribute):
             for value in attributes.get(node.attr, ()):
-                it.pin(value, Pin(f".{node.attr} is read from an object that fix cannot identify", module, node))
+                it.pin(value, Blocker(f".{node.attr} is read from an object that fix cannot identify", module, node))
             continue
         holder = module.table.scope_of[node].lookup(node.id)
         if holder is not None and (holder.node, node.id) in names:
-            pin = Pin(f"{node.id} is read by code that runs on devices", module, node)
+            pin = Blocker(f"{node.id} is read by code that runs on devices", module, node)
             it.pin(names[holder.node, node.id], pin)
 
 

@@ -1,6 +1,6 @@
 """What host code holds, as far as stacked arrays are concerned.
 
-Values that flow into one another share a `Cell`: one representation for all of them. A value without a cell is `PLAIN`:
+Values that flow into one another share a `Group`: one representation for all of them. A value without a cell is `PLAIN`:
 it is the same in the original program and in the migrated one, whatever it is. The one thing that must never happen is
 that a value with a cell reaches a place that nobody looked at, so what the interpreter does not understand *pins* the
 cells that it touches: their arrays stay stacked.
@@ -20,7 +20,7 @@ from jaxmigrate.program.values import Class, Function
 
 
 @dataclass(frozen=True, slots=True)
-class Pin:
+class Blocker:
     """Why arrays stay stacked, where that shows, and what may be behind it."""
 
     reason: str
@@ -29,10 +29,10 @@ class Pin:
     behind: str = ""
 
 
-Pins: TypeAlias = dict[tuple[str, ast.AST], Pin]
+Pins: TypeAlias = dict[tuple[str, ast.AST], Blocker]
 
 
-def describe(pin: Pin, module: Module) -> str:
+def describe(pin: Blocker, module: Module) -> str:
     """A pin in words, with its line where it has one, and its file where that is another one."""
     if isinstance(pin.node, ast.Module):
         return pin.reason
@@ -41,7 +41,7 @@ def describe(pin: Pin, module: Module) -> str:
     return f"{pin.reason} ({where}){pin.behind}"
 
 
-class Cell:
+class Group:
     """One representation, shared by all values that flow into one another (a union-find node).
 
     Where the values are objects with fields, as a training state is, each field that the program names has a cell of
@@ -54,13 +54,13 @@ class Cell:
     def __init__(self, key: object, flat: bool = False) -> None:
         self.key = key
         self.flat = flat
-        self._parent: Cell | None = None
+        self._parent: Group | None = None
         self.pins: Pins = {}
         self.leans: dict[Assumption, None] = {}  # what its layout leans on, if it is a global one
-        self.fields: dict[str, Cell] = {}
+        self.fields: dict[str, Group] = {}
         self.methods: set[str] = set()
 
-    def find(self) -> Cell:
+    def find(self) -> Group:
         """The cell that stands for its whole group."""
         root = self
         while root._parent is not None:
@@ -69,7 +69,7 @@ class Cell:
             self._parent, self = root, self._parent  # noqa: PLW0642 - path compression
         return root
 
-    def unify(self, other: Cell) -> bool:
+    def unify(self, other: Group) -> bool:
         """Makes one group of two, field by field; says whether they were two."""
         one, two = self.find(), other.find()
         if one is two:
@@ -85,13 +85,13 @@ class Cell:
             one.flatten()
         return True
 
-    def field(self, name: str) -> Cell:
+    def field(self, name: str) -> Group:
         """The cell of a field of the objects in the group."""
         root = self.find()
         if root.flat:
             return root
         if name not in root.fields:
-            root.fields[name] = Cell(("field", root.key, name), flat=True)
+            root.fields[name] = Group(("field", root.key, name), flat=True)
         return root.fields[name]
 
     def flatten(self) -> bool:
@@ -102,7 +102,7 @@ class Cell:
             root.find().unify(cell)
         return bool(cells)
 
-    def pin(self, pin: Pin) -> bool:
+    def pin(self, pin: Blocker) -> bool:
         """Keeps the group stacked; says whether that is news."""
         pins = self.find().pins
         if (pin.reason, pin.node) in pins:
@@ -114,9 +114,9 @@ class Cell:
 class _Known(NamedTuple):
     """What has been said of a cell by a certain time; its parent is the cell that it was joined to."""
 
-    parent: Cell | None
+    parent: Group | None
     flat: bool
-    fields: dict[str, Cell]
+    fields: dict[str, Group]
     pins: Pins
     methods: set[str]
     leans: dict[Assumption, None]
@@ -125,8 +125,8 @@ class _Known(NamedTuple):
 class Groups:
     """How cells were grouped, so that several ways to go on can be tried."""
 
-    def __init__(self, cells: Iterable[Cell]) -> None:
-        self._known: dict[Cell, _Known] = {}
+    def __init__(self, cells: Iterable[Group]) -> None:
+        self._known: dict[Group, _Known] = {}
         pending = [*cells]
         while pending:
             cell = pending.pop()
@@ -150,7 +150,7 @@ class Box:
 
     element: Abstract
     fields: dict[str, Abstract] = field(default_factory=dict)
-    pinned: Pin | None = None
+    pinned: Blocker | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +174,7 @@ class Ref:
     `leaf` says that it is one array for certain.
     """
 
-    cell: Cell
+    cell: Group
     shape: Var | None = None
     leaf: bool = False
 
@@ -326,7 +326,7 @@ def func(item: Item) -> Func:
     return Func(frozenset({item}))
 
 
-def cells_in(value: Abstract, seen: set[int] | None = None) -> Iterator[Cell]:
+def cells_in(value: Abstract, seen: set[int] | None = None) -> Iterator[Group]:
     """The cells of every array that a value holds, without those of objects' attributes."""
     seen = set() if seen is None else seen
     match value:
@@ -420,9 +420,9 @@ def same(one: Abstract, other: Abstract) -> bool:
     return one == other
 
 
-def unify_all(cells: Iterable[Cell]) -> Cell | None:
+def unify_all(cells: Iterable[Group]) -> Group | None:
     """One group of all cells; None where there are none."""
-    first: Cell | None = None
+    first: Group | None = None
     for cell in cells:
         if first is None:
             first = cell

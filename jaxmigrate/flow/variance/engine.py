@@ -10,9 +10,9 @@ from jaxmigrate.flow.variance import calls, expressions
 from jaxmigrate.flow.variance.frames import Arguments
 from jaxmigrate.flow.variance.lattice import GIVEN, Fields, Level, Var, mapped, replace, union, unsure
 from jaxmigrate.flow.variance.library import HOST_IDENTITIES
-from jaxmigrate.flow.variance.name_call_graph import Hidden
+from jaxmigrate.flow.variance.name_call_graph import NameCallGraph
 from jaxmigrate.flow.variance.process_modules import ProcessModules
-from jaxmigrate.flow.variance.process_taint import Hosts
+from jaxmigrate.flow.variance.process_taint import ProcessTaint
 from jaxmigrate.flow.variance.run import Run, Shared, Transfers
 from jaxmigrate.flow.variance.summary import Reading
 from jaxmigrate.program.callers import callers_of
@@ -75,8 +75,8 @@ def loaded_beside(resolver: Resolver, module: Module) -> frozenset[Module]:
 @once
 def _share(resolver: Resolver) -> Shared:
     loaded = ProcessModules(resolver)
-    identities = Hosts(resolver, loaded, HOST_IDENTITIES)
-    return Shared(Hidden(resolver, loaded), Hosts(resolver, loaded), callers_of(resolver), identities)
+    identities = ProcessTaint(resolver, loaded, HOST_IDENTITIES)
+    return Shared(NameCallGraph(resolver, loaded), ProcessTaint(resolver, loaded), callers_of(resolver), identities)
 
 
 def _read(

@@ -110,7 +110,7 @@ class _Mention:
     owner: Unit
 
 
-class Hidden:
+class NameCallGraph:
     """The index over a project's modules, made when first asked for; its answers are kept."""
 
     def __init__(self, resolver: Resolver, loaded: ProcessModules) -> None:

@@ -28,7 +28,7 @@ STORED = frozenset({"apply", "init", "tx", "shape", "dtype", "ndim"})
 MOST_STEPS = 3000
 
 
-class Hosts:
+class ProcessTaint:
     """Answers by following bindings backwards, callers in the same process included; answers are kept.
 
     `sources` begin the names of what processes may not agree on.

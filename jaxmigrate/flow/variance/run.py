@@ -31,8 +31,8 @@ from jaxmigrate.flow.variance.lattice import (
 )
 from jaxmigrate.flow.variance.library import is_host_source
 from jaxmigrate.flow.variance.mutation_summary import STARRED
-from jaxmigrate.flow.variance.name_call_graph import Hidden
-from jaxmigrate.flow.variance.process_taint import Hosts
+from jaxmigrate.flow.variance.name_call_graph import NameCallGraph
+from jaxmigrate.flow.variance.process_taint import ProcessTaint
 from jaxmigrate.flow.variance.summary import Reading
 from jaxmigrate.program.callers import Callers
 from jaxmigrate.program.modules import Module
@@ -71,10 +71,10 @@ OUTSIDE = "outside"
 class Shared:
     """What all readings of one project share."""
 
-    hidden: Hidden
-    hosts: Hosts
+    hidden: NameCallGraph
+    hosts: ProcessTaint
     callers: Callers
-    identities: Hosts  # of hosts' sources those alone that tell which process it is
+    identities: ProcessTaint  # of hosts' sources those alone that tell which process it is
     storing: dict[ast.AST, bool] = made(factory=dict)  # whether a function changes what is not its own
     free: dict[ast.AST, tuple[tuple[str, bool], ...]] = made(factory=dict)  # names that functions capture
 
@@ -149,7 +149,7 @@ class Run:
         return self.lenient or self.local
 
     @property
-    def hosts(self) -> Hosts:
+    def hosts(self) -> ProcessTaint:
         """What says whether a value that is captured may differ between the devices that are asked about."""
         return self.shared.identities if self.local else self.shared.hosts
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from jaxmigrate.migrate.api_updates import arrays, callbacks, equinox, pjits, positional, shard_maps, xmaps
 from jaxmigrate.migrate.api_updates.meshes import contexts_left
-from jaxmigrate.migrate.api_updates.rewrite_context import Desk
+from jaxmigrate.migrate.api_updates.rewrite_context import RewriteContext
 from jaxmigrate.migrate.api_updates.texts import Texts
 from jaxmigrate.migrate.wanted import Wanted
 from jaxmigrate.program.modules import Module
@@ -19,7 +19,7 @@ from jaxmigrate.program.sites import MappedSite, Reference, ReferenceNode, mappe
 from jaxmigrate.program.values import External, Partial
 
 
-def by_its_row(desk: Desk, use: OldReference) -> str | None:
+def by_its_row(desk: RewriteContext, use: OldReference) -> str | None:
     """Source for the replacement that the table names."""
     return desk.name_of(use.row.replacement, use.node, use.node)
 
@@ -36,8 +36,8 @@ class Subject:
     """
 
     reason: Callable[[OldReference], str]
-    apply: Callable[[Desk, OldReference], None]
-    name: Callable[[Desk, OldReference], str | None] = by_its_row
+    apply: Callable[[RewriteContext, OldReference], None]
+    name: Callable[[RewriteContext, OldReference], str | None] = by_its_row
     keeps_name: bool = False
 
 
@@ -71,12 +71,12 @@ def subjects(
     }
 
 
-def jit_name(desk: Desk, use: OldReference) -> str | None:
+def jit_name(desk: RewriteContext, use: OldReference) -> str | None:
     """The `jit` that stands around what is mapped, as a map always ran compiled."""
     return desk.name_of("jax.jit", use.node)
 
 
-def sharding_name(desk: Desk, use: OldReference) -> str | None:
+def sharding_name(desk: RewriteContext, use: OldReference) -> str | None:
     """`NamedSharding` by its own name, as it stands beside `Mesh` and `PartitionSpec`."""
     return desk.imported_name("jax.sharding.NamedSharding", use.node)
 
@@ -85,7 +85,7 @@ def _always(_: OldReference) -> str:
     return ""
 
 
-def _nothing_more(_desk: Desk, _use: OldReference) -> None:
+def _nothing_more(_desk: RewriteContext, _use: OldReference) -> None:
     """The name is all that changes."""
 
 
@@ -106,7 +106,7 @@ def _shard_map(modules: Sequence[Module], resolver: Resolver, era: Era, texts: T
         known = found.get(use.node)
         return known[2].reason if known is not None else "is reached in a way that fix cannot follow"
 
-    def apply(desk: Desk, use: OldReference) -> None:
+    def apply(desk: RewriteContext, use: OldReference) -> None:
         shard_maps.apply(desk, *found[use.node])
 
     return Subject(reason, apply, keeps_name=all(not plan.reason for _, _, plan in found.values()))

@@ -15,7 +15,7 @@ from jaxmigrate.migrate.api_updates.calls import (
     rename_keyword,
     set_keyword,
 )
-from jaxmigrate.migrate.api_updates.rewrite_context import Desk
+from jaxmigrate.migrate.api_updates.rewrite_context import RewriteContext
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.old_names import old_names
 from jaxmigrate.program.old_uses import OldReference, is_guarded
@@ -48,7 +48,7 @@ def called(use: OldReference) -> ast.Call | None:
     return parent if isinstance(parent, ast.Call) and parent.func is use.node else None
 
 
-def put_name(desk: Desk, use: OldReference) -> str | None:
+def put_name(desk: RewriteContext, use: OldReference) -> str | None:
     """The helper that takes the place of a function that put arrays on devices, written out for the file.
 
     Each row is made on its own device: an array of all rows on one of them would take as many times its memory.
@@ -84,7 +84,7 @@ def size_reason(use: OldReference) -> str:
     return "" if reads and call is not None and len(call.args) == 1 and not call.keywords else use.row.told
 
 
-def read_size(desk: Desk, use: OldReference) -> None:
+def read_size(desk: RewriteContext, use: OldReference) -> None:
     """Drops the `.size` behind `axis_frame(name)`, which `axis_size(name)` is itself."""
     call = called(use)
     assert call is not None
@@ -99,7 +99,7 @@ def varying_reason(use: OldReference) -> str:
     return "" if call is not None and not is_open(call) else use.row.told
 
 
-def make_varying(desk: Desk, use: OldReference) -> None:
+def make_varying(desk: RewriteContext, use: OldReference) -> None:
     """Says what `pcast` casts to."""
     call = called(use)
     assert call is not None
@@ -120,7 +120,7 @@ def sums_of_ones(module: Module, resolver: Resolver) -> Iterator[ast.Call]:
             yield call
 
 
-def name_sizes(desk: Desk) -> None:
+def name_sizes(desk: RewriteContext) -> None:
     """Asks for the size of an axis by its name, where ones are summed over it."""
     row = old_names()[SUM_OF_ONES]
     for call in sums_of_ones(desk.module, desk.resolver):
@@ -148,7 +148,7 @@ def old_bounds(module: Module, resolver: Resolver) -> Iterator[ast.Call]:
             yield call
 
 
-def name_bounds(desk: Desk) -> None:
+def name_bounds(desk: RewriteContext) -> None:
     """Gives the bounds of `jnp.clip` their names of today; what is clipped has none any more, and comes first."""
     row = old_names()[CLIP]
     for call in old_bounds(desk.module, desk.resolver):

@@ -10,7 +10,7 @@ import ast
 
 from jaxmigrate.migrate.api_updates.arrays import called
 from jaxmigrate.migrate.api_updates.calls import drop_argument, is_open, ordered, rename_keyword
-from jaxmigrate.migrate.api_updates.rewrite_context import Desk
+from jaxmigrate.migrate.api_updates.rewrite_context import RewriteContext
 from jaxmigrate.migrate.api_updates.texts import Texts
 from jaxmigrate.program.old_uses import OldReference
 
@@ -43,7 +43,7 @@ def _is_constant_number(shape: ast.expr | None) -> bool:
     return isinstance(shape, ast.Constant) and isinstance(shape.value, int | float)
 
 
-def apply(desk: Desk, use: OldReference) -> None:
+def apply(desk: RewriteContext, use: OldReference) -> None:
     """Names the arguments as the helper that takes the place does."""
     call = called(use)
     assert call is not None
@@ -51,7 +51,7 @@ def apply(desk: Desk, use: OldReference) -> None:
         rename_keyword(desk, call, old, "function")
 
 
-def name(desk: Desk, use: OldReference) -> str | None:
+def name(desk: RewriteContext, use: OldReference) -> str | None:
     """The helper that takes the place of a function, written out for the file."""
     jax, numpy = desk.name_of("jax", use.node), desk.imported_name("numpy", use.node)
     if jax is None or numpy is None:
@@ -90,7 +90,7 @@ def _print(jax: str, numpy: str) -> list[str]:
     ]
 
 
-def wait(desk: Desk, use: OldReference) -> None:
+def wait(desk: RewriteContext, use: OldReference) -> None:
     """Drops the name that a barrier was logged under."""
     call = called(use)
     if call is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-from jaxmigrate.migrate.api_updates.rewrite_context import Desk
+from jaxmigrate.migrate.api_updates.rewrite_context import RewriteContext
 from jaxmigrate.program.operations import Code, DropArgument, NameArgument, SetKeyword, code
 
 
@@ -28,30 +28,30 @@ def ordered(call: ast.Call) -> list[ast.expr | ast.keyword]:
     return sorted(arguments, key=lambda a: (a.lineno, a.col_offset))
 
 
-def name_positions(desk: Desk, call: ast.Call, names: Sequence[str], first: int) -> None:
+def name_positions(desk: RewriteContext, call: ast.Call, names: Sequence[str], first: int) -> None:
     """Gives positional arguments, those from `first` on, by keyword; an empty name leaves one alone."""
     for argument, name in zip(call.args[first:], names, strict=False):
         if name:
             desk.operations.append(NameArgument(call, argument, name))
 
 
-def rename_keyword(desk: Desk, call: ast.Call, old: str, new: str) -> None:
+def rename_keyword(desk: RewriteContext, call: ast.Call, old: str, new: str) -> None:
     """Gives an argument under another keyword, or by its place where that is empty."""
     for keyword in call.keywords:
         if keyword.arg == old:
             desk.operations.append(NameArgument(call, keyword, new))
 
 
-def drop_name(desk: Desk, call: ast.Call, keyword: str) -> None:
+def drop_name(desk: RewriteContext, call: ast.Call, keyword: str) -> None:
     """Makes an argument given by a keyword one given by its place."""
     rename_keyword(desk, call, keyword, "")
 
 
-def set_keyword(desk: Desk, call: ast.Call, name: str, value: str | Code) -> None:
+def set_keyword(desk: RewriteContext, call: ast.Call, name: str, value: str | Code) -> None:
     """Gives an argument by keyword, in the place of the one that has that name by then."""
     desk.operations.append(SetKeyword(call, name, code(value) if isinstance(value, str) else value))
 
 
-def drop_argument(desk: Desk, call: ast.Call, argument: ast.expr | ast.keyword) -> None:
+def drop_argument(desk: RewriteContext, call: ast.Call, argument: ast.expr | ast.keyword) -> None:
     """Takes an argument out."""
     desk.operations.append(DropArgument(call, argument))

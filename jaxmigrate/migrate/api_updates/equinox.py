@@ -10,7 +10,7 @@ import ast
 
 from jaxmigrate.migrate.api_updates.calls import is_open
 from jaxmigrate.migrate.api_updates.pjits import call_of
-from jaxmigrate.migrate.api_updates.rewrite_context import Desk
+from jaxmigrate.migrate.api_updates.rewrite_context import RewriteContext
 from jaxmigrate.migrate.api_updates.texts import Texts
 from jaxmigrate.program.old_uses import OldReference
 from jaxmigrate.program.resolve import Resolver
@@ -54,7 +54,7 @@ def _is_plain(axes: ast.expr, use: OldReference, resolver: Resolver) -> bool:
     return of_arrays and len(axes.args) == 1 and isinstance(axes.args[0], ast.Constant) and axes.args[0].value == 0
 
 
-def name(desk: Desk, use: OldReference) -> str | None:
+def name(desk: RewriteContext, use: OldReference) -> str | None:
     """The helper that takes the place of `filter_pmap`, written out for the file."""
     jax, equinox = desk.name_of("jax", use.node), desk.imported_name("equinox", use.node)
     new = [desk.imported_name(f"jax.sharding.{one}", use.node) for one in ("Mesh", "NamedSharding", "PartitionSpec")]

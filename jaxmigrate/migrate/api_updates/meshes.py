@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from jaxmigrate.flow.meshes import mesh_call
 from jaxmigrate.migrate.api_updates.calls import given, set_keyword
-from jaxmigrate.migrate.api_updates.rewrite_context import KEPT_HERE, Desk, is_kept
+from jaxmigrate.migrate.api_updates.rewrite_context import KEPT_HERE, RewriteContext, is_kept
 from jaxmigrate.migrate.api_updates.texts import Texts
 from jaxmigrate.migrate.wanted import Wanted
 from jaxmigrate.program.mesh_contexts import (
@@ -28,7 +28,7 @@ from jaxmigrate.program.resolve import Resolver
 EXPLICIT = (0, 9, 0)
 
 
-def enter_meshes(desk: Desk) -> None:
+def enter_meshes(desk: RewriteContext) -> None:
     """Puts `jax.set_mesh` around the meshes that a module enters."""
     row = old_names()[CONTEXT]
     for context in mesh_contexts(desk.module, desk.resolver):
@@ -74,7 +74,7 @@ def contexts_left(modules: Iterable[Module], resolver: Resolver, target: Release
     )
 
 
-def keep_axes_auto(desk: Desk, texts: Texts) -> None:
+def keep_axes_auto(desk: RewriteContext, texts: Texts) -> None:
     """Says that the axes of meshes are Auto, which they no longer are by default, in code that knows no others."""
     if (desk.target or ()) >= EXPLICIT or any(texts.mention(word) for word in WRITTEN_FOR_EXPLICIT):
         return
@@ -92,7 +92,7 @@ def keep_axes_auto(desk: Desk, texts: Texts) -> None:
         desk.done(call, row)
 
 
-def _axis_count(call: ast.Call, desk: Desk) -> str:
+def _axis_count(call: ast.Call, desk: RewriteContext) -> str:
     """How many axes a mesh has: a number, or an expression for it; empty where neither is at hand."""
     made = mesh_call(call, desk.module, desk.resolver)
     if made is not None and made.axes is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from jaxmigrate.migrate.api_updates.calls import drop_name, is_open, name_positions, ordered, rename_keyword
-from jaxmigrate.migrate.api_updates.rewrite_context import Desk
+from jaxmigrate.migrate.api_updates.rewrite_context import RewriteContext
 from jaxmigrate.migrate.api_updates.texts import Texts
 from jaxmigrate.program.old_uses import OldReference
 from jaxmigrate.program.resolve import PARTIALS, Resolver
@@ -40,7 +40,7 @@ def reason(use: OldReference, resolver: Resolver, texts: Texts, stays: bool) -> 
     return ""
 
 
-def apply(desk: Desk, use: OldReference) -> None:
+def apply(desk: RewriteContext, use: OldReference) -> None:
     """Edits the call that a use stands in."""
     call, first = call_of(use, desk.resolver)
     if call is None:

@@ -21,7 +21,7 @@ from jaxmigrate.migrate.api_updates.device_arrays import (
     spec_of,
     transposed,
 )
-from jaxmigrate.migrate.api_updates.rewrite_context import Desk
+from jaxmigrate.migrate.api_updates.rewrite_context import RewriteContext
 from jaxmigrate.migrate.api_updates.texts import Texts
 from jaxmigrate.program.modules import Module, import_name
 from jaxmigrate.program.old_uses import OldReference
@@ -87,7 +87,7 @@ def reason(use: OldReference, resolver: Resolver, texts: Texts) -> str:
     return f"{use.row.told}; this one {told}" if told else ""
 
 
-def apply(desk: Desk, use: OldReference, texts: Texts) -> None:
+def apply(desk: RewriteContext, use: OldReference, texts: Texts) -> None:
     """Writes a sharding by names, and what is made of it where it is used."""
     family, call = family_of(use, desk.resolver, texts), called(use)
     spec, mesh = (desk.imported_name(f"jax.sharding.{name}", use.node) for name in ("PartitionSpec", "Mesh"))
@@ -102,7 +102,7 @@ def apply(desk: Desk, use: OldReference, texts: Texts) -> None:
             desk.operations.append(Replace(chain.whole, _derived(desk, node, chain.layout, str(spec))))
 
 
-def _devices(desk: Desk, node: ast.expr, layout: Layout) -> Code:
+def _devices(desk: RewriteContext, node: ast.expr, layout: Layout) -> Code:
     """The devices of a mesh, in the shape of its axes."""
     if layout.reshaped:
         numpy = desk.imported_name("numpy", node)
@@ -112,7 +112,7 @@ def _devices(desk: Desk, node: ast.expr, layout: Layout) -> Code:
     return code("$devices", devices=node)
 
 
-def _derived(desk: Desk, node: ast.Name, layout: Layout, spec: str) -> Code:
+def _derived(desk: RewriteContext, node: ast.Name, layout: Layout, spec: str) -> Code:
     """A sharding over the mesh of another one, or over its devices in another shape."""
     sharding = desk.imported_name("jax.sharding.NamedSharding", node)
     mesh = f"{node.id}.mesh"

@@ -21,7 +21,7 @@ from jaxmigrate.migrate.api_updates.kept import Parted, parted
 from jaxmigrate.migrate.api_updates.meshes import EXPLICIT, enter_meshes, keep_axes_auto
 from jaxmigrate.migrate.api_updates.quoted import quoted_names, rename_quoted
 from jaxmigrate.migrate.api_updates.renames import NO_PLACE, rename
-from jaxmigrate.migrate.api_updates.rewrite_context import KEPT_ALONG, KEPT_HERE, Desk, Seen
+from jaxmigrate.migrate.api_updates.rewrite_context import KEPT_ALONG, KEPT_HERE, RewriteContext, Seen
 from jaxmigrate.migrate.api_updates.source_version import era_of
 from jaxmigrate.migrate.api_updates.texts import Texts
 from jaxmigrate.migrate.cleanup import without_leftovers
@@ -81,7 +81,7 @@ def renew(
     by_row = subjects({m: one.changing for m, one in uses.items()}, resolver, era, target, words, wanted)
     imported = imported_names(tuple(modules.values()), resolver)
     leaning = {m: imported.get(m, frozenset()) | leaned_on.get(m.path, frozenset()) for m in found}
-    desks = [Desk(module, resolver, target, leaning[module], wanted) for module in found]
+    desks = [RewriteContext(module, resolver, target, leaning[module], wanted) for module in found]
     return {desk.module.path: _blamed(desk, uses[desk.module], by_row, words) for desk in desks}
 
 
@@ -115,12 +115,12 @@ def _has_others(module: Module, resolver: Resolver, older: bool) -> bool:
     return older and any(untyped_meshes(module, resolver))
 
 
-def _blamed(desk: Desk, uses: Parted, by_row: Mapping[str, Subject], texts: Texts) -> Renewed:
+def _blamed(desk: RewriteContext, uses: Parted, by_row: Mapping[str, Subject], texts: Texts) -> Renewed:
     with blamed(desk.module.path):
         return _renewed(desk, uses, by_row, texts)
 
 
-def _renewed(desk: Desk, uses: Parted, by_row: Mapping[str, Subject], texts: Texts) -> Renewed:
+def _renewed(desk: RewriteContext, uses: Parted, by_row: Mapping[str, Subject], texts: Texts) -> Renewed:
     _keep(desk, uses)
     imports, references = _due(desk, uses.changing.imports), _due(desk, uses.changing.references)
     rename_quoted(desk)
@@ -151,7 +151,7 @@ def _renewed(desk: Desk, uses: Parted, by_row: Mapping[str, Subject], texts: Tex
     return Renewed(_text_of(desk), desk.told())
 
 
-def _keep(desk: Desk, uses: Parted) -> None:
+def _keep(desk: RewriteContext, uses: Parted) -> None:
     """Notes what a comment keeps, and what stays with it."""
     for kept, reason in ((uses.asked, KEPT_HERE), (uses.along, KEPT_ALONG)):
         for one in kept.imports:
@@ -160,7 +160,7 @@ def _keep(desk: Desk, uses: Parted) -> None:
             desk.leave(use.node, use.row, reason)
 
 
-def _due(desk: Desk, uses: Sequence[OldImport] | Sequence[OldReference]) -> list:  # type: ignore[type-arg]
+def _due(desk: RewriteContext, uses: Sequence[OldImport] | Sequence[OldReference]) -> list:  # type: ignore[type-arg]
     """The uses whose replacement the oldest release to run on has; the others are noted as left."""
     due = []
     for use in uses:
@@ -177,7 +177,7 @@ def _of_kind(uses: Iterable, how: str) -> list:  # type: ignore[type-arg]
     return [use for use in uses if use.row.how == how]
 
 
-def _rewrite(desk: Desk, use: OldReference, subject: Subject | None) -> None:
+def _rewrite(desk: RewriteContext, use: OldReference, subject: Subject | None) -> None:
     reason = subject.reason(use) if subject is not None else use.row.told
     if reason or subject is None:
         desk.leave(use.node, use.row, reason)
@@ -201,7 +201,7 @@ def _under_its_name(use: OldImport) -> Import:
     return Import(parent, last, "" if local == last else local)
 
 
-def _rewrite_import(desk: Desk, use: OldImport, new: Import | None) -> None:
+def _rewrite_import(desk: RewriteContext, use: OldImport, new: Import | None) -> None:
     if new is None:
         desk.operations.append(DropAlias(use.statement, use.alias))
     elif new.name:
@@ -210,7 +210,7 @@ def _rewrite_import(desk: Desk, use: OldImport, new: Import | None) -> None:
         desk.operations.append(ReplaceAlias(use.statement, use.alias, new.module, new.asname))
 
 
-def _text_of(desk: Desk) -> str:
+def _text_of(desk: RewriteContext) -> str:
     module, operations = desk.module, desk.planned()
     if not operations:
         return module.text

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from jaxmigrate.migrate.api_updates.renames import keeps_its_name
-from jaxmigrate.migrate.api_updates.rewrite_context import Desk
+from jaxmigrate.migrate.api_updates.rewrite_context import RewriteContext
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.old_names import OldName, row_of
 from jaxmigrate.program.old_uses import is_guarded
@@ -84,7 +84,7 @@ def _row(written: str, module: Module) -> OldName | None:
     return found[0] if found is not None and not found[1] else None
 
 
-def rename_quoted(desk: Desk) -> None:
+def rename_quoted(desk: RewriteContext) -> None:
     """Renames what is old in the quoted annotations of a file; what stays keeps its import."""
     by_string: dict[ast.Constant, list[QuotedName]] = {}
     for found in quoted_names(desk.module):

@@ -6,7 +6,7 @@ import ast
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
 
-from jaxmigrate.migrate.api_updates.rewrite_context import Desk
+from jaxmigrate.migrate.api_updates.rewrite_context import RewriteContext
 from jaxmigrate.program.old_names import row_of
 from jaxmigrate.program.old_uses import OldImport, OldReference
 from jaxmigrate.program.operations import Import
@@ -14,7 +14,7 @@ from jaxmigrate.program.operations import Import
 NO_PLACE = " (the file imports nothing at its top to put an import beside)"
 
 
-def rename_reference(desk: Desk, use: OldReference) -> bool:
+def rename_reference(desk: RewriteContext, use: OldReference) -> bool:
     """Replaces an expression by one that denotes the new name; False where a new import has no place."""
     if isinstance(use.node, ast.Name) and keeps_its_name(use.node.id, desk):
         return True
@@ -25,14 +25,14 @@ def rename_reference(desk: Desk, use: OldReference) -> bool:
     return True
 
 
-def keeps_its_name(name: str, desk: Desk) -> bool:
+def keeps_its_name(name: str, desk: RewriteContext) -> bool:
     """Whether the import that binds a name will bind it to the new thing, so that its uses stay as they are."""
     bindings = desk.module.table.root.bindings.get(name, [])
     found = [b.node for b in bindings if b.kind == "from" and isinstance(b.node, ast.alias)]
     return not bindings or len(found) < len(bindings) or any(_stays(alias, desk) for alias in found)
 
 
-def _stays(alias: ast.alias, desk: Desk) -> bool:
+def _stays(alias: ast.alias, desk: RewriteContext) -> bool:
     statement = desk.module.table.parents.get(alias)
     if not isinstance(statement, ast.ImportFrom) or statement.level:
         return True  # of another module of the project, which imports the new thing under the old name
@@ -40,7 +40,7 @@ def _stays(alias: ast.alias, desk: Desk) -> bool:
     return found is None or new_import(alias, found[0].replacement + found[1], desk) is not None
 
 
-def new_import(alias: ast.alias, dotted: str, desk: Desk) -> Import | None:
+def new_import(alias: ast.alias, dotted: str, desk: RewriteContext) -> Import | None:
     """The import that binds what an old from-import bound to the new name; None where uses are better rewritten."""
     parent, _, last = dotted.rpartition(".")
     local = alias.asname or alias.name
@@ -49,7 +49,7 @@ def new_import(alias: ast.alias, dotted: str, desk: Desk) -> Import | None:
     return Import(parent, last, "" if local == last else local)
 
 
-def new_imports(desk: Desk, imports: Iterable[OldImport]) -> Mapping[ast.alias, Import | None]:
+def new_imports(desk: RewriteContext, imports: Iterable[OldImport]) -> Mapping[ast.alias, Import | None]:
     """By alias, what is imported in the place of a renamed import; None where the name is no longer needed."""
     found: dict[ast.alias, Import | None] = {}
     for use in imports:
@@ -67,7 +67,7 @@ def new_imports(desk: Desk, imports: Iterable[OldImport]) -> Mapping[ast.alias, 
     return found
 
 
-def _is_bound_again(use: OldImport, desk: Desk) -> bool:
+def _is_bound_again(use: OldImport, desk: RewriteContext) -> bool:
     """Whether a further import binds the name that an import binds, before anything else runs."""
     body = desk.module.tree.body
     if use.statement not in body:
@@ -87,7 +87,7 @@ def _bound_by(statement: ast.stmt) -> set[str]:
 
 
 def rename(
-    desk: Desk, imports: Sequence[OldImport], references: Sequence[OldReference]
+    desk: RewriteContext, imports: Sequence[OldImport], references: Sequence[OldReference]
 ) -> Mapping[ast.alias, Import | None]:
     """Renames all that rows of the kind `rename` name in a module; gives what its import statements become."""
     plain = [u for u in imports if isinstance(u.statement, ast.Import) and u.alias.asname is None]

@@ -89,7 +89,7 @@ def is_kept(node: ast.expr | ast.alias, row: OldName, module: Module, wanted: Wa
 
 
 @dataclass(slots=True, eq=False)
-class Desk:
+class RewriteContext:
     """The rewrite of one module in the making."""
 
     module: Module

@@ -23,7 +23,7 @@ from jaxmigrate.migrate.api_updates.calls import (
     rename_keyword,
     set_keyword,
 )
-from jaxmigrate.migrate.api_updates.rewrite_context import Desk
+from jaxmigrate.migrate.api_updates.rewrite_context import RewriteContext
 from jaxmigrate.migrate.api_updates.texts import Texts
 from jaxmigrate.program.old_names import Era
 from jaxmigrate.program.operations import Code, NameArgument, code
@@ -134,14 +134,14 @@ def _is_empty(node: ast.expr) -> bool:
     return ast.unparse(node) in ("frozenset()", "set()", "frozenset({})", "frozenset([])", "frozenset(())")
 
 
-def apply(desk: Desk, reference: Reference, sites: Sequence[MappedSite], decided: Plan) -> None:
+def apply(desk: RewriteContext, reference: Reference, sites: Sequence[MappedSite], decided: Plan) -> None:
     """Edits the calls that a reference stands in or leads to; the reference itself is replaced elsewhere."""
     for call in _calls(reference, sites):
         if call in desk.module.table.parents:
             _edit(desk, call, _first(call, reference, desk.resolver), decided.check, call is reference.call)
 
 
-def _edit(desk: Desk, call: ast.Call, first: int, check: Check, own: bool) -> None:
+def _edit(desk: RewriteContext, call: ast.Call, first: int, check: Check, own: bool) -> None:
     positional: list[ast.expr | None] = [*[None] * -first, *call.args[max(first, 0) :], *[None] * len(PARAMETERS)]
     _, mesh, *_, check_rep, auto = positional[: len(PARAMETERS)]
     name_positions(desk, call, ("", *PARAMETERS[1 : PARAMETERS.index("check_rep")])[max(-first, 0) :], max(first, 0))
@@ -150,7 +150,7 @@ def _edit(desk: Desk, call: ast.Call, first: int, check: Check, own: bool) -> No
     _edit_auto(desk, call, auto, mesh)
 
 
-def _edit_check(desk: Desk, call: ast.Call, positional: ast.expr | None, check: Check, own: bool) -> None:
+def _edit_check(desk: RewriteContext, call: ast.Call, positional: ast.expr | None, check: Check, own: bool) -> None:
     value = positional or given(call, "check_rep")
     if value is None:
         if own and check == "off":
@@ -163,7 +163,7 @@ def _edit_check(desk: Desk, call: ast.Call, positional: ast.expr | None, check: 
         set_keyword(desk, call, "check_vma", "False")
 
 
-def _edit_auto(desk: Desk, call: ast.Call, positional: ast.expr | None, at_mesh: ast.expr | None) -> None:
+def _edit_auto(desk: RewriteContext, call: ast.Call, positional: ast.expr | None, at_mesh: ast.expr | None) -> None:
     auto = positional or given(call, "auto")
     if auto is None:
         return
@@ -177,7 +177,7 @@ def _edit_auto(desk: Desk, call: ast.Call, positional: ast.expr | None, at_mesh:
     set_keyword(desk, call, "axis_names", _manual_axes(desk, mesh, auto))
 
 
-def _manual_axes(desk: Desk, mesh: ast.expr, auto: ast.expr) -> Code:
+def _manual_axes(desk: RewriteContext, mesh: ast.expr, auto: ast.expr) -> Code:
     """The axes of a mesh without those that are left to the compiler: by name where both are in sight."""
     axes = _axes_of(mesh, desk)
     left = _names_in(auto)
@@ -186,7 +186,7 @@ def _manual_axes(desk: Desk, mesh: ast.expr, auto: ast.expr) -> Code:
     return code(f"frozenset({ast.unparse(mesh)}.axis_names) - $auto", auto=auto)
 
 
-def _axes_of(mesh: ast.expr, desk: Desk) -> tuple[str, ...] | None:
+def _axes_of(mesh: ast.expr, desk: RewriteContext) -> tuple[str, ...] | None:
     value = desk.resolver.value(mesh, desk.module)
     if isinstance(value, Application) and isinstance(value.node, ast.Call):
         made = mesh_call(value.node, value.module, desk.resolver)

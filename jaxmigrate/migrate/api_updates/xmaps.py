@@ -13,7 +13,7 @@ import ast
 from jaxmigrate.flow.operations import function_operations
 from jaxmigrate.migrate.api_updates.arrays import called
 from jaxmigrate.migrate.api_updates.calls import given
-from jaxmigrate.migrate.api_updates.rewrite_context import Desk
+from jaxmigrate.migrate.api_updates.rewrite_context import RewriteContext
 from jaxmigrate.migrate.api_updates.xmap_axes import Axes, Branches, Tree, axes_of, positions
 from jaxmigrate.program.old_uses import OldReference
 from jaxmigrate.program.operations import Code, Replace
@@ -29,7 +29,7 @@ def reason(use: OldReference, stays: bool) -> str:
     return use.row.told if axes is None or (stays and any(axes.resources.values())) else ""
 
 
-def apply(desk: Desk, use: OldReference) -> None:
+def apply(desk: RewriteContext, use: OldReference) -> None:
     """Writes the call anew around the function that it maps."""
     call = called(use)
     axes = axes_of(call) if call is not None else None
@@ -44,7 +44,7 @@ def apply(desk: Desk, use: OldReference) -> None:
     desk.operations.append(Replace(call, Code(f"$callee({text})", parts)))
 
 
-def _split(desk: Desk, use: OldReference, call: ast.Call, axes: Axes) -> str:
+def _split(desk: RewriteContext, use: OldReference, call: ast.Call, axes: Axes) -> str:
     """The arguments of the `jit` of a function whose rows are split over the mesh."""
     spec = desk.imported_name("jax.sharding.PartitionSpec", call) or "jax.sharding.PartitionSpec"
     ins, outs = (_specs(tree, axes, spec, desk) for tree in (axes.ins, axes.outs))
@@ -80,7 +80,7 @@ def _words_outside(use: OldReference) -> set[object]:
     return {n.value for n in ast.walk(use.module.tree) if isinstance(n, ast.Constant) and n not in own}
 
 
-def _mapped(desk: Desk, call: ast.Call, axes: Axes, named: bool) -> str:
+def _mapped(desk: RewriteContext, call: ast.Call, axes: Axes, named: bool) -> str:
     """The function under a `vmap` for each named axis, the first outermost; `named`: it may use their names."""
     vmap = desk.name_of("jax.vmap", call) or "jax.vmap"
     text = "$function"
@@ -100,7 +100,7 @@ def _mapped(desk: Desk, call: ast.Call, axes: Axes, named: bool) -> str:
     return text
 
 
-def _source(places: object, desk: Desk) -> str:
+def _source(places: object, desk: RewriteContext) -> str:
     """The source of a tree of places."""
     if isinstance(places, dict):
         return "{" + ", ".join(f"{desk.quoted(key)}: {_source(below, desk)}" for key, below in places.items()) + "}"
@@ -110,7 +110,7 @@ def _source(places: object, desk: Desk) -> str:
     return repr(places)
 
 
-def _specs(tree: Tree, axes: Axes, spec: str, desk: Desk) -> str:
+def _specs(tree: Tree, axes: Axes, spec: str, desk: RewriteContext) -> str:
     if isinstance(tree, Branches):
         inner = [f"{desk.quoted(key)}: {_specs(below, axes, spec, desk)}" for key, below in tree.trees.items()]
         return f"{{{', '.join(inner)}}}"
@@ -120,7 +120,7 @@ def _specs(tree: Tree, axes: Axes, spec: str, desk: Desk) -> str:
     return f"{spec}({', '.join(_quoted(split, desk) if split else 'None' for split in axes.spec_axes(tree))})"
 
 
-def _quoted(axes: tuple[str, ...], desk: Desk) -> str:
+def _quoted(axes: tuple[str, ...], desk: RewriteContext) -> str:
     if len(axes) == 1:
         return desk.quoted(axes[0])
     return f"({', '.join(map(desk.quoted, axes))})"
