@@ -1,9 +1,9 @@
 """What host code holds, as far as stacked arrays are concerned.
 
-Values that flow into one another share a `Group`: one representation for all of them. A value without a cell is `PLAIN`:
-it is the same in the original program and in the migrated one, whatever it is. The one thing that must never happen is
-that a value with a cell reaches a place that nobody looked at, so what the interpreter does not understand *pins* the
-cells that it touches: their arrays stay stacked.
+Values that flow into one another share a `Group` (a `cell` in names): one representation for all of them. A value
+without one is `PLAIN`: it is the same in the original program and in the migrated one, whatever it is. The one thing
+that must never happen is that a value with a group reaches a place that nobody looked at, so what the interpreter does
+not understand *pins* the groups that it touches, by a `Blocker`: their arrays stay stacked.
 """
 
 from __future__ import annotations
