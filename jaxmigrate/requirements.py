@@ -17,6 +17,10 @@ _REQUIREMENT = re.compile(
     re.MULTILINE,
 )
 _BOUND = re.compile(r"(>=|==|~=|<=|>|<|!=)\s*(\d+(?:\.\d+)*)")
+_PIN = re.compile(
+    r"""(?:^|["'\s,=])(?P<name>jax(?:lib)?)\s*(?:\[[^\]]*\])?\s*\(?(?:[^"'\n;#]*?,)?\s*"""
+    r"""(?P<how>==|~=|<=|<)\s*(?P<version>\d+(?:\.\d+)*)(?P<any>\.\*)?"""
+)
 _COMMENT = re.compile(r"(?m)(?:^|\s)#.*$")
 
 
@@ -58,6 +62,30 @@ def written_for(root: Path) -> Era:
     if lower and min(lower) >= TURN:
         return "new"
     return "old" if upper and max(upper) <= TURN else ""
+
+
+def pins(root: Path) -> Iterator[str]:
+    """Each requirement of a project that no release with `jax.shard_map` meets, in words."""
+    oldest = ".".join(map(str, OLDEST))
+    for name in FILES:
+        try:
+            lines = (root / name).read_text(encoding="utf-8", errors="replace").splitlines()
+        except OSError:
+            continue
+        for number, line in enumerate(lines, 1):
+            for pin in _PIN.finditer(_COMMENT.sub("", line)):
+                if _is_too_old(pin["how"], tuple(map(int, pin["version"].split("."))), pin["any"] is not None):
+                    asked = f"{pin['name']}{pin['how']}{pin['version']}{pin['any'] or ''}"
+                    yield f"{name}:{number} asks for {asked}, but rewritten code needs jax {oldest} or newer"
+
+
+def _is_too_old(how: str, version: Release, any_patch: bool) -> bool:
+    """Whether an upper bound, or a pin, leaves out the oldest release that rewritten code runs on, and all after it."""
+    if how == "~=":
+        how, version, any_patch = "==", version[:-1], True
+    if how == "==" and any_patch:
+        return version < OLDEST[: len(version)]
+    return version <= OLDEST if how == "<" else version < OLDEST
 
 
 def _bounds(root: Path) -> Iterator[tuple[str, Release]]:

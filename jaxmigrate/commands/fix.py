@@ -29,7 +29,7 @@ from jaxmigrate.reports import fix_html, fix_json, fix_junit, fix_markdown
 from jaxmigrate.reports.diff import shown_diff
 from jaxmigrate.reports.fix_result import FixedFile, FixResult
 from jaxmigrate.reports.site_layouts import is_global, reasons, summary
-from jaxmigrate.requirements import project_of, target_jax, written_for
+from jaxmigrate.requirements import pins, project_of, target_jax, written_for
 from jaxmigrate.sources import SourceError, create_source, is_writable, may_be_created, write_source
 from jaxmigrate.terminal import is_quiet, is_terminal, note, plural, printable, say, wants_colour, wrapped
 from jaxmigrate.verify.model import Evidence
@@ -74,6 +74,9 @@ def run(options: argparse.Namespace) -> int:
         return 0
     write_reports(result, options.report, _REPORTS)
     _tell(result, options, from_stdin)
+    for plan, one in zip(plans, results, strict=True):
+        for pin in pins(plan.group.root) if one.rewritten else ():
+            note(f"note: {pin}")
     return _status(result, options)
 
 
@@ -135,7 +138,7 @@ def _plan(group: Inputs, options: argparse.Namespace) -> _Planned:
         StoppedError: The user wants nothing to be written.
     """
     layout = options.layout or group.config.layout
-    root = project_of(group.config, (source.path for source in group.sources if source.path is not None))
+    root = group.root
     declared, used = declared_in(group.config), set[tuple[Kind, str]]()
     target, era = target_jax(group.config, root, options.target_jax), written_for(root)
     with under_way("reading the project"):

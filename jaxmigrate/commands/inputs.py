@@ -9,6 +9,7 @@ from pathlib import Path
 from jaxmigrate.config import Config, find_config
 from jaxmigrate.program.newer import described
 from jaxmigrate.records import record
+from jaxmigrate.requirements import project_of
 from jaxmigrate.sources import (
     STDIN,
     Discovery,
@@ -45,6 +46,11 @@ class Inputs:
     def looked_at(self) -> int:
         """How many files there are, notebooks in other languages included."""
         return len(self.sources) + len(self.skipped)
+
+    @property
+    def root(self) -> Path:
+        """The folder of the project that the files are of."""
+        return project_of(self.config, (source.path for source in self.sources if source.path is not None))
 
 
 @record

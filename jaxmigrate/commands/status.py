@@ -23,7 +23,7 @@ from jaxmigrate.program.sites import references
 from jaxmigrate.reports import status_html, status_json, status_markdown, status_text
 from jaxmigrate.reports.fix_result import FixedFile, FixResult
 from jaxmigrate.reports.status import status_of
-from jaxmigrate.requirements import project_of, target_jax, written_for
+from jaxmigrate.requirements import pins, target_jax, written_for
 from jaxmigrate.sources import SourceFile
 from jaxmigrate.terminal import plural, wants_colour
 
@@ -50,7 +50,8 @@ def run(options: argparse.Namespace) -> int:
     files = sum(group.looked_at for group in groups)
     done = sum(_migrated(group.sources) for group in groups)
     config = groups[0].config if groups else Config()
-    status = status_of(result, options.paths, files, done, config)
+    raised = [pin for group in groups for pin in pins(group.root)]
+    status = status_of(result, options.paths, files, done, config, raised)
     write_reports(status, options.report, _WRITERS)
     if options.format == "text":
         width = shutil.get_terminal_size((100, 24)).columns
@@ -63,7 +64,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _planned(group: Inputs) -> FixResult:
     """What `fix` would make of the files of a project, without the diffs."""
-    root = project_of(group.config, (source.path for source in group.sources if source.path is not None))
+    root = group.root
     target, era = target_jax(group.config, root), written_for(root)
     with under_way(f"planning {plural(len(group.sources), 'file')}"):
         beside = texts_beside(group.sources, group.config)

@@ -126,8 +126,13 @@ class Status:
         return {"version": 1, "headline": self.headline, "maps": self.maps, **plain}
 
 
-def status_of(result: FixResult, paths: Sequence[str], files: int, done: int, config: Config) -> Status:
-    """The status that a plan for a project shows; `done` maps of its `files` are migrated."""
+def status_of(
+    result: FixResult, paths: Sequence[str], files: int, done: int, config: Config, pins: Sequence[str] = ()
+) -> Status:
+    """The status that a plan for a project shows; `done` maps of its `files` are migrated.
+
+    `pins` are requirements that rewritten code does not meet, in words.
+    """
     states = Counter(_state(site) for site in result.sites)
     stays = tuple(_causes(result.sites))
     left = tuple(_left(result.sites))
@@ -144,7 +149,7 @@ def status_of(result: FixResult, paths: Sequence[str], files: int, done: int, co
         stays=stays,
         left=left,
         names=names,
-        next=tuple(_next(states, stays, left, names, paths, config)),
+        next=(*_next(states, stays, left, names, paths, config), *(("", pin) for pin in pins)),
         errors=tuple(str(error) for error in result.errors),
     )
 
