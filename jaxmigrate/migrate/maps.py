@@ -198,6 +198,22 @@ def _donated(choice: SiteChoice, resolver: Resolver, module: Module) -> str | as
     return _expression(argument, resolver, module)
 
 
+def _but_for_keywords(donated: str | ast.expr | None, site: MappedSite, resolver: Resolver) -> str | ast.expr | None:
+    """What a map donates without what some call gives by keyword: pmap keeps such arrays, and jit would donate them."""
+    named = [call for call, _ in _calls(site, resolver) if call.keywords]
+    places = listed(site, "donate_argnums", resolver) if donated is not None and named else None
+    if places is None:
+        return donated
+    kept = [i for i in places if all(_is_by_position(i, call, site) for call in named)]
+    return donated if len(kept) == len(places) else numbers(kept) if kept else None
+
+
+def _is_by_position(place: int, call: ast.Call, site: MappedSite) -> bool:
+    if any(isinstance(one, ast.Starred) for one in call.args):
+        return False
+    return 0 <= place < len(call.args) + _has_receiver(site, call)
+
+
 def _expression(argument: Argument, resolver: Resolver, module: Module) -> str | ast.expr | None:
     """An argument of pmap as the file can say it: its own node, or what it is."""
     if argument.expression is None:
@@ -231,6 +247,7 @@ def of_site(site: MappedSite, resolver: Resolver, default_axis: str, *, all_devi
     by_rows = devices is None and not all_devices
     if isinstance(devices, bool) or (devices is not None and not all_devices) or (donate is None) != (donated is None):
         return None  # some devices may be more than a call has rows
+    donated = _but_for_keywords(donated, site, resolver)
     calls = _near_calls(site, resolver)
     counts = {len(call.args) + len(call.keywords) + _has_receiver(site, call) for call in calls if not _is_open(call)}
     whole_in = len(inputs) == 1 and not isinstance(literal_of(site, "in_axes", 0, resolver), tuple)

@@ -73,6 +73,7 @@ def test_what_becomes_of_a_call(call: str, after: str) -> None:
         "xmap(f, in_axes=(['a', ...], ['b', ...]), out_axes=[...], axis_resources={'a': 'i', 'b': 'i'})",
         "xmap(f, in_axes=['b', ...], out_axes=['c', ...])",
         "xmap(f, in_axes=[...], out_axes=[...])",
+        "xmap(lambda: psum(x, 'b'), in_axes=(), out_axes={}, axis_sizes={'b': 8}, axis_resources={'b': 'i'})",
         "xmap(f, in_axes={-1: 'b'}, out_axes=['b', ...])",
         "xmap(f, in_axes=['b', 'b'], out_axes=['b', ...])",
         "xmap(*given)",

@@ -60,7 +60,10 @@ def axes_of(call: ast.Call) -> Axes | None:
     sizes = _sizes(given(call, "axis_sizes"))
     if sizes is None:
         return None
-    names += tuple(name for name in sizes if name not in names)
+    added = tuple(name for name in sizes if name not in names)
+    if any(resources.get(name) for name in added):
+        return None  # a value out of the arguments may be another one on each process: vmap would not exchange it
+    names += added
     used = [axis for name in names for axis in resources.get(name, ())]
     known = {name for leaf in _leaves(trees[1]) for name in leaf.values()} | set(resources)
     if not names or len(set(used)) < len(used) or not known <= set(names):
