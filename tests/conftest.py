@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import gc
 import signal
-import sys
-from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -35,10 +33,3 @@ def pytest_collection_finish() -> None:
 def plain_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("NO_COLOR", "FORCE_COLOR", "JAXMIGRATE_DEBUG"):
         monkeypatch.delenv(name, raising=False)
-
-
-@pytest.fixture(autouse=True)
-def no_jax() -> Iterator[None]:
-    """JAX runs in child processes only: its threads do not go with lint's forks, and it is dear to each worker."""
-    yield
-    assert "jax" not in sys.modules

@@ -104,7 +104,7 @@ def test_a_rewrite_that_does_not_parse_is_not_written(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (folder / "a.py").write_text(PLAIN)
-    monkeypatch.setattr("jaxmigrate.codemod.apply.rewritten", lambda text, operations, style, marks=False: text + "(\n")
+    monkeypatch.setattr("jaxmigrate.codemod.apply.rewritten", lambda text, *_, **__: text + "(\n")
     assert main(["fix", "a.py"]) == 2
     assert (folder / "a.py").read_text() == PLAIN
     assert "jaxmigrate failed at this file (SyntaxError" in capsys.readouterr().err

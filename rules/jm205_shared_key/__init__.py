@@ -107,6 +107,8 @@ def _in_each_part(facts: Facts) -> Iterator[Finding]:
             if not _gives_copies(found, reading, facts):
                 continue
             for draw in facts.confirmed(found, reading).draws:
+                if INDEX in draw.module.text:
+                    continue  # keys are made for each device there, perhaps along another axis
                 if is_shared(draw) and draw.node not in reported and not draw.module.is_test:
                     reported.add(draw.node)
                     message = (

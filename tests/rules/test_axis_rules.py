@@ -42,7 +42,7 @@ def f(g):
         ("def f():\n    m = Mesh(jax.devices(), 'i')\n    return NamedSharding(m, P(None, 'i'))", []),
         ("def f():\n    m = Mesh(jax.devices(), 'i')\n    return NamedSharding(m, P(None, 'j'))", ["JM102"]),
         ("def f():\n    m = Mesh(jax.devices(), 'i')\n    return NamedSharding(spec=P(('i', 'j')), mesh=m)", ["JM102"]),
-        ("def f(c):\n    m = Mesh(jax.devices(), 'i')\n    return NamedSharding(m, P('j' if c else 'i'))", []),
+        ("def f(c):\n    m = Mesh(jax.devices(), 'i')\n    return NamedSharding(m, P('j' if c else 'i'))", ["JM102"]),
         (SPECS_IN_A_TABLE, ["JM102"]),
     ],
 )
@@ -223,7 +223,7 @@ jax.set_mesh(mesh)
         ("f = jax.jit(g, in_shardings=(P('modle'), P('data')))", ["JM102"]),
         ("f = jax.jit(g, in_shardings=P('data'), out_shardings=P('modle'))", ["JM102"]),
         ("y = jnp.einsum('ab,bc->ac', a, b, out_sharding=P('modle'))", ["JM102"]),
-        ("y = other(a, b, out_sharding=P('modle'))", []),
+        ("y = other(a, b, out_sharding=P('modle'))", ["JM102"]),
         ("with pytest.raises(ValueError):\n    x = lax.with_sharding_constraint(x, P('modle'))", []),
     ],
 )
