@@ -14,17 +14,16 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from jaxmigrate.program.operations import (
-    Code,
     Define,
     DropArgument,
     DropIndex,
     Import,
     Mark,
-    Marked,
     NameArgument,
     Operation,
     Replace,
     SetKeyword,
+    new_parts,
     texts_of,
 )
 from jaxmigrate.program.scopes import inner_statements
@@ -322,12 +321,4 @@ def _nodes(operation: Operation) -> Iterator[ast.AST]:
     item = getattr(operation, "item", None)
     if isinstance(item, ast.withitem):
         yield item.context_expr
-    waiting: list[object] = [getattr(operation, "code", None), *getattr(operation, "decorators", ())]
-    while waiting:
-        one = waiting.pop()
-        if isinstance(one, Marked):
-            waiting.append(one.part)
-        elif isinstance(one, Code):
-            waiting += one.parts.values()
-        elif isinstance(one, ast.AST):
-            yield one
+    yield from (one for one in new_parts(operation) if isinstance(one, ast.AST))

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import copy
 import re
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
 
 from jaxmigrate.program.imports import imported_files, packages
@@ -53,9 +53,15 @@ class ImportGraph:
 
     def of(self, given: Collection[Path]) -> ImportGraph:
         """The same graph, where other files are sure to be of one program."""
-        self.importers_of(Path())
+        self._note_importers()
         found = copy.copy(self)  # what was read is shared
         found.given = given
+        return found
+
+    def over(self, files: Iterable[Path], given: Collection[Path]) -> ImportGraph:
+        """The graph of other files of the project; what their statements run is not worked out again."""
+        found = ImportGraph(self.project, files, given, self._matters)
+        found._imported = self._imported
         return found
 
     def text(self, path: Path) -> str:
@@ -76,6 +82,10 @@ class ImportGraph:
 
     def importers_of(self, path: Path) -> list[Path]:
         """The files whose import statements run one."""
+        return self._note_importers().get(path, [])
+
+    def _note_importers(self) -> Mapping[Path, list[Path]]:
+        """Reads, once, who imports whom, and who imports by a string."""
         if self._importers is None:
             self._importers = {}
             for file in self.files:
@@ -83,14 +93,13 @@ class ImportGraph:
                     self._importers.setdefault(one, []).append(file)
                 if loads_by_name(self.text(file)):
                     self._by_name.append(file)
-        return self._importers.get(path, [])
+        return self._importers
 
     def loaders_of(self, path: Path) -> list[Path]:
         """The files that may load one by a string that says its name, or by a flag that names a configuration."""
-        self.importers_of(path)
         if path not in self._loaders:
             name = import_name(path)
-            by_name = (one for one in self._by_name if one != path and name in self.text(one))
+            by_name = (one for one in self.loading_by_name() if one != path and name in self.text(one))
             found = [one for one in by_name if may_load(self.text(one), path)]
             if path in self._configured():
                 found += [one for one in self.files if "config_flags" in self.text(one)]
@@ -99,7 +108,7 @@ class ImportGraph:
 
     def loading_by_name(self) -> list[Path]:
         """The files that load some other one by a string."""
-        self.importers_of(Path())
+        self._note_importers()
         return self._by_name
 
     def loaded_by(self, path: Path) -> list[Path]:

@@ -254,11 +254,16 @@ def texts_of(operation: Operation) -> Iterator[str]:
     """The new source of an operation, the parts of it too."""
     if isinstance(operation, Define):
         yield operation.text
+    yield from (one.text for one in new_parts(operation) if isinstance(one, Code))
+
+
+def new_parts(operation: Operation) -> Iterator[Code | ast.AST]:
+    """The new code of an operation, the code within it, and the nodes of the file that it has."""
     waiting: list[object] = [getattr(operation, "code", None), *getattr(operation, "decorators", ())]
     while waiting:
         one = waiting.pop()
         if isinstance(one, Marked):
             waiting.append(one.part)
-        elif isinstance(one, Code):
-            yield one.text
-            waiting += one.parts.values()
+        elif isinstance(one, Code | ast.AST):
+            yield one
+            waiting += one.parts.values() if isinstance(one, Code) else ()

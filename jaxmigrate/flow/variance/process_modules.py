@@ -22,9 +22,9 @@ class ProcessModules:
 
     @cached_property
     def _graph(self) -> ImportGraph:
-        files = sorted(ImportGraph(self._project, ()).beneath(module.path for module in self._project.program))
-        given = [path for path in files if loads_anything(self._project.text(path) or "")]
-        return ImportGraph(self._project, files, given)
+        start = ImportGraph(self._project, ())
+        files = sorted(start.beneath(module.path for module in self._project.program))
+        return start.over(files, [path for path in files if loads_anything(start.text(path))])
 
     @cached_property
     def modules(self) -> tuple[Module, ...]:
