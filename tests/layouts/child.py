@@ -24,6 +24,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax._src import literals
+from jax._src.interpreters import pxla
 from jax.sharding import Mesh, PartitionSpec
 
 sys.path.insert(0, str(Path(__file__).parent / "libraries"))  # in place of those that the newest JAX does not run
@@ -33,6 +35,18 @@ from tests.sparing import be_brief, share_contexts, share_executables
 
 LIBRARIES = str(Path(__file__).parent / "libraries")
 PROGRAMS_A_CACHE = 600
+
+
+def read_at_the_call() -> None:
+    """Has maps copy their NumPy arguments.
+
+    On a CPU a map may read an aligned NumPy array in place after its call has returned, so that a program which then
+    writes into the array has a race: with `pmap` and with `shard_map` alike, as the load of the machine has it.
+    """
+    put = pxla.shard_arg_handlers[literals.TypedNdArray]
+    pxla.shard_arg_handlers[literals.TypedNdArray] = lambda arrays, *rest: put(
+        [array.copy() for array in arrays], *rest
+    )
 
 
 def sharded(f: Callable[..., Any], in_specs: Any, out_specs: Any, **jit: Any) -> Any:
@@ -104,6 +118,7 @@ def outcome(program: dict[str, Any]) -> dict[str, object]:
 
 if __name__ == "__main__":
     be_brief()
+    read_at_the_call()
     renew_context, forget_executables = share_contexts(), share_executables()
     out = os.fdopen(os.dup(1), "w", encoding="utf-8")
     for count, each in enumerate(json.load(sys.stdin), 1):
