@@ -79,13 +79,15 @@ def is_within_raises(node: ast.AST, module: Module) -> bool:
     """Whether a test says that what stands here raises."""
     parent = module.table.parents.get(node)
     while parent is not None:
-        if isinstance(parent, ast.With) and any(_names_of_raises(item.context_expr) for item in parent.items):
+        if isinstance(parent, ast.With) and any(_names_raises(item.context_expr) for item in parent.items):
             return True
+        if isinstance(parent, ast.Call) and len(parent.args) > 1 and _names_raises(parent):
+            return True  # `assertRaises(ValueError, f, x)`
         parent = module.table.parents.get(parent)
     return False
 
 
-def _names_of_raises(context: ast.expr) -> bool:
+def _names_raises(context: ast.expr) -> bool:
     return isinstance(context, ast.Call) and last_name(context.func) in ("assertRaises", "assertRaisesRegex", "raises")
 
 

@@ -106,10 +106,11 @@ def _in_each_part(facts: Facts) -> Iterator[Finding]:
         for found, reading in ways:
             if not _gives_copies(found, reading, facts):
                 continue
+            others = [facts.confirmed(*way) for way in ways if way[0] is not found]
+            apart = {one.node for other in others for one in other.draws if one.key.level != Level.NO}
             for draw in facts.confirmed(found, reading).draws:
-                if INDEX in draw.module.text:
-                    continue  # keys are made for each device there, perhaps along another axis
-                if is_shared(draw) and draw.node not in reported and not draw.module.is_test:
+                own = draw.node in apart  # along another axis, perhaps of all that there is one device of along this
+                if is_shared(draw) and not own and draw.node not in reported and not draw.module.is_test:
                     reported.add(draw.node)
                     message = (
                         f"every device draws the same random bits for its own part of the result, which repeats them "

@@ -154,3 +154,45 @@ def test_groups_for_each_host(groups: str, codes: list[tuple[str, int]]) -> None
     """Hold all devices of the axis, of eight as of sixteen."""
     text = f"def mean(x):\n    n = jax.device_count()\n    groups = {groups}\n"
     assert found(text + "    return lax.pmean(x, 'i', axis_index_groups=groups)\n") == codes
+
+
+EXPECTING = """\
+mesh = Mesh(jax.devices(), ("data",))
+
+
+def place(x, spec):
+    return lax.with_sharding_constraint(x, spec)
+
+
+{text}
+"""
+RAISES = "    with pytest.raises(ValueError):\n        place(1, {})\n"
+SET_UP = """\
+class Test:
+    def setUp(self):
+        self.spec = P("dtaa")
+
+    def test_a(self):
+        self.assertRaises(ValueError, place, 1, self.spec)
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "codes"),
+    [
+        ("def test_a(x):\n    place(x, P('dtaa'))\n", [("JM102", 9)]),
+        ("def test_a(x):\n    place(x, P('dtaa'))\n" + RAISES.format("2"), [("JM102", 9)]),
+        ("def test_a():\n" + RAISES.format("P('dtaa')"), []),
+        ("def test_a():\n    spec = P('dtaa')\n" + RAISES.format("spec"), []),
+        ("def test_a():\n    a, b = P('dtaa'), 1\n" + RAISES.format("a"), []),
+        ("def test_a():\n    spec = P('dtaa')\n    print(spec)\n" + RAISES.format("2"), [("JM102", 9)]),
+        ("def made():\n    return P('dtaa')\ndef test_a():\n" + RAISES.format("made()"), []),
+        ("def made():\n    return P('dtaa')\ndef test_a():\n" + RAISES.format("2"), [("JM102", 9)]),
+        (SET_UP, []),
+        ("@pytest.mark.parametrize('spec', [P('dtaa')])\ndef test_a(spec):\n" + RAISES.format("spec"), []),
+        ("@pytest.mark.parametrize('spec', [P('dtaa')])\ndef test_a(spec):\n    place(1, spec)\n", [("JM102", 8)]),
+    ],
+)  # fmt: skip
+def test_a_slip_that_a_test_expects_to_raise(text: str, codes: list[tuple[str, int]]) -> None:
+    """Is one where that very spec comes to be used under `raises`; others in the module are told."""
+    assert found(EXPECTING.format(text=text)) == codes
