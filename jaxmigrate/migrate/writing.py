@@ -212,15 +212,11 @@ class ProjectWriter:
         for name in NAMES.values():
             bindings = module.table.root.bindings.get(name, [])
             alias = bindings[0].node if len(bindings) == 1 and bindings[0].kind == "from" else None
+            if not isinstance(alias, ast.alias) or name in others:
+                continue
             uses = [n for n in module.nodes if isinstance(n, ast.Name) and n.id == name]
             quoted = any(isinstance(n, ast.Constant) and n.value == name for n in module.nodes)
-            if (
-                isinstance(alias, ast.alias)
-                and uses
-                and not quoted
-                and name not in others
-                and all(n in gone for n in uses)
-            ):
+            if uses and not quoted and all(n in gone for n in uses):
                 found[name] = alias
         return found
 
