@@ -261,13 +261,17 @@ class ArrayWriter:
                 yield from self._first(choice)
 
     def _entered(self, choice: OpChoice) -> str:
-        """The source of what comes stacked from out of sight, without its device axis."""
+        """The source of what comes stacked from out of sight, without its device axis.
+
+        What no run has shown is presumed to have a row for each device, and a batch a second axis: else reshape raises.
+        """
+        rows = f"{self._jax}.local_device_count()"
+        seen = choice.op.form == OBSERVED
         if choice.layout == "replicated":
-            return self.placed(f"{self._jax}.tree.map(lambda x: x[0], $itself)", "$P()", choice.axis)
-        first = (
-            "-1" if choice.op.form == OBSERVED else "x.shape[0] * x.shape[1]"
-        )  # which raises where there is no second
-        joined = f"{self._jax}.tree.map(lambda x: x.reshape({first}, *x.shape[2:]), $itself)"
+            first = "x[0]" if seen else f"x.reshape({rows}, *x.shape[1:])[0]"
+            return self.placed(f"{self._jax}.tree.map(lambda x: {first}, $itself)", "$P()", choice.axis)
+        size = "-1" if seen else f"{rows} * x.shape[1]"
+        joined = f"{self._jax}.tree.map(lambda x: x.reshape({size}, *x.shape[2:]), $itself)"
         return self.placed(joined, "$P($axis)", choice.axis)
 
     def _put(self, op: Op) -> Replace:

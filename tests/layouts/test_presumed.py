@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from jaxmigrate.migrate.plan import Plan
 from jaxmigrate.migrate.project import plan_sources
 from tests.layouts.running import Program, run
@@ -122,6 +124,66 @@ def test_a_batch_without_a_second_axis_raises_rather_than_gives_another_number()
     before, after = both("one number a device", files, plan(files))
     assert before["error"] == ""
     assert "IndexError" in str(after["error"])
+
+
+FEWER = """\
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+import source
+
+
+def step(params, batch):
+    total = jax.lax.psum(jnp.sum(batch["x"] @ params), "d")
+    return params + total, total
+
+
+p_step = jax.pmap(step, axis_name="d")
+params = source.MAKERS["params"]()
+for batch in source.MAKERS["batches"](2):
+    params, total = p_step(params, batch)
+RESULT = np.asarray(total[0]).tolist()
+"""
+OF_STATE = """\
+import jax
+import numpy as np
+
+import source
+
+count = jax.pmap(lambda params: jax.lax.psum(params, "d"), axis_name="d")
+RESULT = np.asarray(count(source.MAKERS["params"]())[0]).tolist()
+"""
+OF_BATCH = """\
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+import source
+
+norm = jax.pmap(lambda batch: jax.lax.psum(1 + jnp.max(batch["x"]), "d"), axis_name="d")
+RESULT = [float(norm(batch)[0]) for batch in source.MAKERS["batches"](2)]
+"""
+
+
+@pytest.mark.parametrize("rows", [1, 2, 4])
+@pytest.mark.parametrize("main", [FEWER, OF_STATE, OF_BATCH], ids=["both", "state", "batch"])
+def test_fewer_rows_than_devices_raise_rather_than_give_another_number(main: str, rows: int) -> None:
+    source = SOURCE.replace("range(8)", f"range({rows})").replace("size=(8, 2", f"size=({rows}, {16 // rows}")
+    files = {"main.py": main, "source.py": source}
+    found = plan(files)
+    assert set(layouts(found)[0]) <= {"replicated", "split"}
+    before, after = both("fewer", files, found)
+    assert before["error"] == ""
+    assert "reshape" in str(after["error"])
+
+
+@pytest.mark.parametrize("main", [FEWER, OF_STATE, OF_BATCH], ids=["both", "state", "batch"])
+def test_a_row_for_each_device_gives_the_same(main: str) -> None:
+    files = {"main.py": main, "source.py": SOURCE}
+    before, after = both("as many", files, plan(files))
+    assert (before["error"], after["error"]) == ("", "")
+    assert before["result"] == after["result"]
 
 
 def test_states_that_differ_show_only_in_what_the_assumption_names() -> None:
