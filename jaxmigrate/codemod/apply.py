@@ -266,6 +266,11 @@ class ApplyOperations(VisitorBasedCodemodCommand):
         key = self.places.of_cst(node) if self.places.knows(node) else ()
         return key in self._statements or key in self._emptied
 
+    def drops_comments(self, node: cst.CSTNode) -> bool:
+        """Whether a statement is to be dropped with the comments that are about it alone."""
+        found = self._statements.get(self.places.of_cst(node), ()) if self.places.knows(node) else ()
+        return any(isinstance(one, DropStatement) and one.commented for one in found)
+
     def comments_of(self, node: cst.CSTNode) -> list[cst.Comment]:
         """Comments that stood in a statement where new code stands now."""
         return self._comments.pop(id(node), [])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TypeAlias, TypeVar
@@ -31,6 +32,11 @@ from jaxmigrate.sources.notebooks.joining import HEADER_MARK
 Made: TypeAlias = list[cst.BaseStatement]
 Noted = TypeVar("Noted", cst.SimpleStatementLine, cst.BaseCompoundStatement)
 EMPTY = cst.EmptyLine(indent=False)
+# Comments that tell a tool something, ask for work, or hold no words
+NO_PROSE = re.compile(
+    r"#\s*(%%|@|jaxmigrate|pylint|pyright|mypy|pytype|noqa|type:|fmt:|yapf|isort|ruff|flake8|pragma|TODO|FIXME|\W*$)",
+    re.IGNORECASE,
+)
 
 
 def module(body: Body) -> cst.Module:
@@ -85,11 +91,14 @@ def _body(
     made: Made = []
     waiting: list[cst.EmptyLine] = []
     below_new = False  # a function stands above in the place of another statement
-    for original, updated in zip(old, new, strict=True):
+    follows: list[cst.BaseStatement | None] = [*new, None]
+    for original, updated, below in zip(old, new, follows[1:], strict=True):
         assert isinstance(updated, cst.SimpleStatementLine | cst.BaseCompoundStatement)
+        commented = _drops_comments(command, original) and _is_apart(below)
         after = [updated] if original is None else list(_one(command, original, updated))
         if not after:
-            waiting += [line for line in updated.leading_lines if line.comment or not waiting]
+            left = _without_last(updated.leading_lines) if commented else updated.leading_lines
+            waiting += [line for line in left if line.comment or not waiting]
             continue
         if waiting:
             first = after[0]
@@ -101,6 +110,28 @@ def _body(
         _set_apart(made, after, blanks, (simple and isinstance(after[0], cst.FunctionDef)) or below_new)
         below_new = simple and isinstance(after[-1], cst.FunctionDef)
     return made, [line for line in waiting if line.comment]
+
+
+def _drops_comments(command: Rewriting, statement: cst.BaseStatement | None) -> bool:
+    """Whether a statement is to be dropped with the comments that are about it alone."""
+    if isinstance(statement, cst.SimpleStatementLine):
+        return len(statement.body) == 1 and command.drops_comments(statement.body[0])
+    return statement is not None and command.drops_comments(statement)
+
+
+def _is_apart(statement: cst.BaseStatement | None) -> bool:
+    """Whether a statement, if there is one, does not follow right below the one before it."""
+    lines: Sequence[cst.EmptyLine] = getattr(statement, "leading_lines", ())
+    return statement is None or (bool(lines) and lines[0].comment is None)
+
+
+def _without_last(lines: Sequence[cst.EmptyLine]) -> Sequence[cst.EmptyLine]:
+    """Leading lines without the last run of comments, unless one of these tells a tool something or draws a line."""
+    first = len(lines)
+    while first and lines[first - 1].comment is not None:
+        first -= 1
+    last = [line.comment.value for line in lines[first:] if line.comment is not None]
+    return lines if any(map(NO_PROSE.match, last)) else lines[:first]
 
 
 def _set_apart(made: Made, after: Sequence[cst.BaseStatement], blanks: int, is_new: bool) -> None:

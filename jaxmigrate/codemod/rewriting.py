@@ -47,6 +47,10 @@ class Rewriting(Protocol):
         """Whether some operation is on a statement."""
         ...
 
+    def drops_comments(self, node: cst.CSTNode) -> bool:
+        """Whether a statement is to be dropped with the comments that are about it alone."""
+        ...
+
     def comments_of(self, node: cst.CSTNode) -> list[cst.Comment]:
         """Comments that stood in a statement where new code stands now."""
         ...

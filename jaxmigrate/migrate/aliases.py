@@ -53,7 +53,7 @@ def unused_aliases(
     """By what an alias stands for, the operations that drop it and its imports, where nothing needs it any more.
 
     `direct` are the sites that show maps of their own, `references` all nodes that stand for pmap without an alias. An
-    alias stays where any text of the project has its name otherwise: as a name, a string or in a file that is not read.
+    alias stays where any code of the project has its name otherwise, as a name or a string, or in what does not parse.
     """
     found = {}
     for root in {id(one.root): one.root for one in aliased}.values():
@@ -63,11 +63,18 @@ def unused_aliases(
             continue
         target = statement.targets[0]
         assert isinstance(target, ast.Name)
-        gone = {*(site.callee for site in own), *references, root.reference.node}
+        gone = {*(_alias_in(site.callee) for site in own), *references, root.reference.node}
         dropped = _imports(root.reference.module, target.id, gone, project, texts)
         if dropped is not None:
-            found[root] = [(root.reference.module, DropStatement(statement)), *dropped]
+            found[root] = [(root.reference.module, DropStatement(statement, commented=True)), *dropped]
     return found
+
+
+def _alias_in(callee: ast.expr) -> ast.expr:
+    """The alias itself, in `functools.partial(pmap, donate_argnums=0)` too."""
+    while isinstance(callee, ast.Call) and callee.args:
+        callee = callee.args[0]
+    return callee
 
 
 def _definition(root: Decision) -> ast.Assign | None:
@@ -90,12 +97,14 @@ def _imports(
     home: Module, name: str, gone: Collection[ast.AST], project: Project, texts: Mapping[Path, str]
 ) -> list[tuple[Module, Operation]] | None:
     """The operations that drop the imports of a name from its module; None where something else mentions it."""
-    read = {module.path: module for module in project.program}
+    read = {module.path for module in project.program}
     word = re.compile(rf"\b{re.escape(name)}\b")
-    if any(path not in read and name in text and word.search(text) for path, text in texts.items()):
+    others = [p for p, text in texts.items() if p not in read and name in text and word.search(text)]
+    parsed = [module for path in others if (module := project.module(path)) is not None]
+    if len(parsed) < len(others):
         return None
     found: list[tuple[Module, Operation]] = []
-    for module in read.values():
+    for module in (*project.program, *parsed):
         if name not in module.text:
             continue
         if module.table.star_imports or any(node not in gone for node in module.table.named.get(name, ())):

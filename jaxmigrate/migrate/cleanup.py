@@ -65,7 +65,7 @@ def _dropped(node: ast.AST, scope: Scope, name: str, module: Module) -> Iterator
     helper = isinstance(node, ast.FunctionDef) and (inside or name.startswith("_")) and not node.decorator_list
     count = isinstance(node, ast.Assign) and inside and _counts(node)
     if isinstance(node, ast.stmt) and (helper or count) and len(module.table.block_of(node)) > 1:
-        yield DropStatement(node)
+        yield DropStatement(node, commented=helper)
 
 
 def _counts(node: ast.Assign) -> bool:

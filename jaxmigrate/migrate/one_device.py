@@ -14,12 +14,13 @@ from dataclasses import dataclass
 from typing import NamedTuple, cast
 
 from jaxmigrate.flow.axes import last_name
+from jaxmigrate.migrate.reads import Attribute, Key, Own, read_from, read_under
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.once import once, once_each
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.scopes import FunctionNode, positional_names
 from jaxmigrate.program.sites import MappedSite, Reference
-from jaxmigrate.program.values import Argument
+from jaxmigrate.program.values import Argument, External
 
 TAKES_ONE = frozenset({"unreplicate", "get_first", "device_put"})
 DISPLAYS = ast.Tuple | ast.List | ast.Dict | ast.IfExp | ast.BoolOp | ast.Starred | ast.keyword | ast.NamedExpr
@@ -134,7 +135,7 @@ class _Step(NamedTuple):
     `given` and `call`: what it is given there, if it is a map, and by which call; `hidden`: it is not seen by whom.
     """
 
-    following: Sequence[tuple[ast.expr | str, Module, int]]
+    following: Sequence[tuple[ast.expr | Key, Module, int]]
     given: _Given | None = None
     call: ast.Call | None = None
     hidden: bool = False
@@ -164,7 +165,7 @@ class _Uses:
         self.given: list[_Given] = []
         self.calls: list[tuple[ast.Call, Module]] = []
         self.hidden = False
-        self._seen: set[tuple[ast.AST | str, int]] = set()
+        self._seen: set[tuple[ast.AST | Key, int]] = set()
         self._idle = 0  # mentions that lead nowhere, which count as seen
         self._steps = _steps(resolver)
 
@@ -186,7 +187,7 @@ class _Uses:
                 step = steps[key] = self._step(node, module, level)
             self._take(step, module)
             for following, where, depth in step.following:
-                if isinstance(following, str):
+                if isinstance(following, Key):
                     waiting += self._mentions(following, depth)
                 else:
                     waiting.append((following, where, depth))
@@ -221,9 +222,10 @@ class _Uses:
                 return _Step([(cast("ast.expr", parent), module, level), (parent.arg or "", module, level)])
             case ast.Assign() | ast.AnnAssign() | ast.NamedExpr():
                 targets = parent.targets if isinstance(parent, ast.Assign) else [parent.target]
-                return _Step([(name, module, level) for name in _names_in(targets)])
+                found = (one for target in targets for one in read_from(target, module, parent))
+                return _Step([(one, module, level) for one in found])
             case ast.FunctionDef() | ast.AsyncFunctionDef():
-                return _Step([(parent.name, module, level)])
+                return _Step([(read_under(parent.name, parent, module), module, level)])
             case ast.Return() | ast.Lambda():
                 return _Step(list(_made_by(parent, module, level + 1)))
             case _ if isinstance(parent, DISPLAYS):
@@ -237,10 +239,13 @@ class _Uses:
             is_partial = last_name(call.func) == "partial" and call.args[:1] == [node]
             given = _Given(_unpacked(call.args[1:]), module, is_partial)
         taken = self._parameter(call, node)
-        hidden = not level and not taken and last_name(call.func) not in KEEPS_ARGUMENTS
-        return _Step([(call, module, level), *((name, module, level) for name in taken)], given, hidden=hidden)
+        keeps = not taken and last_name(call.func) not in KEEPS_ARGUMENTS
+        reads: list[tuple[ast.expr | Key, Module, int]] = [(one, module, level) for one in taken]
+        if keeps and isinstance(node, ast.Name) and not isinstance(self.resolver.value(call.func, module), External):
+            reads.append((node.id, module, level))  # an object may have it as an attribute of that name
+        return _Step([(call, module, level), *reads], given, hidden=keeps and not level)
 
-    def _mentions(self, name: str, level: int) -> Sequence[tuple[ast.expr, Module, int]]:
+    def _mentions(self, name: Key, level: int) -> Sequence[tuple[ast.expr, Module, int]]:
         """Where a name stands that was not looked for yet; where its value goes nowhere, it is only counted."""
         if not name or level > DEEPEST or (name, level) in self._seen:
             return ()
@@ -249,7 +254,7 @@ class _Uses:
         self._idle += idle
         return active
 
-    def _found_mentions(self, name: str, level: int) -> _Mentions:
+    def _found_mentions(self, name: Key, level: int) -> _Mentions:
         """The mentions of a name from which its value goes on, and how many others there are: found once for a program.
 
         Most mentions read an attribute of a value or compute with it, and each map leads to most of a program's names.
@@ -258,7 +263,7 @@ class _Uses:
         found = known.get((name, level))
         if found is None:
             active = []
-            places = _nodes_by_name(self.resolver).get(name, ())
+            places = _places(name, self.resolver)
             for node, module in places:
                 step = self._steps.get((node, level))
                 if step is None:
@@ -269,7 +274,7 @@ class _Uses:
             found = known[name, level] = _Mentions(active, len(places) - len(active))
         return found
 
-    def _parameter(self, call: ast.Call, node: ast.expr) -> Sequence[str]:
+    def _parameter(self, call: ast.Call, node: ast.expr) -> Sequence[Own]:
         """The parameter that an argument is for, in functions of the project with the name that is called."""
         if node not in call.args:
             return ()
@@ -354,14 +359,24 @@ def _nodes_by_name(resolver: Resolver) -> dict[str, list[Place]]:
     return known
 
 
+def _places(name: Key, resolver: Resolver) -> Sequence[Place]:
+    """Where a value with a name may be read."""
+    match name:
+        case Own():
+            return [(node, name.module) for node in name.reads()]
+        case Attribute(name=last):
+            return [place for place in _nodes_by_name(resolver).get(last, ()) if isinstance(place[0], ast.Attribute)]
+    return _nodes_by_name(resolver).get(name, ())
+
+
 @once
-def _functions_by_name(resolver: Resolver) -> dict[str, list[Named]]:
+def _functions_by_name(resolver: Resolver) -> dict[str, list[tuple[Named, Module]]]:
     """The functions of a project by name."""
-    known: dict[str, list[Named]] = {}
+    known: dict[str, list[tuple[Named, Module]]] = {}
     for module in resolver.project.program:
         for node in module.nodes:
             if isinstance(node, Named):
-                known.setdefault(node.name, []).append(node)
+                known.setdefault(node.name, []).append((node, module))
     return known
 
 
@@ -372,7 +387,7 @@ def _uses_by_name(_resolver: Resolver) -> dict[str, _Uses]:
 
 
 @once
-def _mentions_by_name(_resolver: Resolver) -> dict[tuple[str, int], _Mentions]:
+def _mentions_by_name(_resolver: Resolver) -> dict[tuple[Key, int], _Mentions]:
     """Where names stand, by name and level, as far as it has been asked for."""
     return {}
 
@@ -394,29 +409,30 @@ def _followed(start: tuple[ast.expr, Module, int, int], resolver: Resolver) -> _
 
 
 @once_each
-def _parameters_at(key: tuple[str, int, bool], resolver: Resolver) -> Sequence[str]:
-    """The parameters at a place of functions with a name, each name once; those of methods without their object."""
+def _parameters_at(key: tuple[str, int, bool], resolver: Resolver) -> Sequence[Own]:
+    """The parameters at a place of functions with a name; those of methods without their object."""
     name, place, bound = key
-    found: dict[str, None] = {}
-    for function in _functions_by_name(resolver).get(name, ()):
+    found = []
+    for function, module in _functions_by_name(resolver).get(name, ()):
         names = _passed_names(function) if bound else positional_names(function.args)
-        found |= dict.fromkeys(names[place : place + 1])
-    return list(found)
+        holder = module.table.own_scope[function]
+        found += [Own(one, holder, module) for one in names[place : place + 1]]
+    return found
 
 
 @once_each
 def _takes_one_slice(name: str, resolver: Resolver) -> bool:
     """Whether a function of the project with a name takes one slice of its argument."""
-    return any(map(_returns_one, _functions_by_name(resolver).get(name, [])))
+    return any(_returns_one(function) for function, _ in _functions_by_name(resolver).get(name, ()))
 
 
-def _made_by(node: ast.AST, module: Module, level: int) -> Iterator[tuple[ast.expr | str, Module, int]]:
+def _made_by(node: ast.AST, module: Module, level: int) -> Iterator[tuple[ast.expr | Key, Module, int]]:
     """The function that returns something: a lambda, or the name of another one."""
     owner: ast.AST | None = node
     while owner is not None and not isinstance(owner, FunctionNode):
         owner = module.table.parents.get(owner)
     if owner is not None:
-        yield owner if isinstance(owner, ast.Lambda) else owner.name, module, level
+        yield owner if isinstance(owner, ast.Lambda) else read_under(owner.name, owner, module), module, level
 
 
 def _returns_one(function: Named) -> bool:

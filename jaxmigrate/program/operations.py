@@ -136,9 +136,10 @@ class ReplaceStatement:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DropStatement:
-    """Takes a statement out; comments above it stay."""
+    """Takes a statement out; comments above it stay, but with `commented` those right above that are about it alone."""
 
     statement: ast.stmt
+    commented: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)

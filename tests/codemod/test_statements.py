@@ -47,6 +47,11 @@ STATEMENTS: list[tuple[str, Plan, str]] = [
     ("if x: a  # y\nb\n", lambda n: [After(n.statement("a"), code("c"))], "if x:\n    a  # y\n    c\nb\n"),
     ("def f():\n    a\n", lambda n: [DropStatement(n.statement("a"))], "def f():\n    pass\n"),
     ("def f():\n    # of a\n    a\n    b\n", lambda n: [DropStatement(n.statement("a"))], "def f():\n    # of a\n    b\n"),
+    ("a\n\n# of b\nb\n\nc\n", lambda n: [DropStatement(n.statement("b"), commented=True)], "a\n\nc\n"),
+    ("c\n# x\n\n# of a\n# too\na\n\n# b\nb\n", lambda n: [DropStatement(n.statement("a"), commented=True)], "c\n# x\n\n# b\nb\n"),
+    ("c\n# of both\na\nb\n", lambda n: [DropStatement(n.statement("a"), commented=True)], "c\n# of both\nb\n"),
+    ("c\n# noqa\na\n\nb\n", lambda n: [DropStatement(n.statement("a"), commented=True)], "c\n# noqa\n\nb\n"),
+    ("def f():\n    b\n    # c\n    a\n", lambda n: [DropStatement(n.statement("a"), commented=True)], "def f():\n    b\n"),
     ("a  # x\nb\n", lambda n: [ReplaceStatement(n.statement("a"), code("c"))], "c  # x\nb\n"),
     ("# y\na\nb\n", lambda n: [ReplaceStatement(n.statement("a"), code("c\nd"))], "# y\nc\nd\nb\n"),
     (

@@ -57,3 +57,26 @@ def test_it_stays_where_something_else_may_need_it(more: dict[str, str]) -> None
     after = fix_files({"constants.py": CONSTANTS, "main.py": MAIN, **more})
     assert "pmap = functools.partial(shard_map_stacked, axis_name=AXIS)\n" in after["constants.py"]
     assert "jax.shard_map(" in after["main.py"]
+
+
+DECORATED = """import functools
+
+import jax.numpy as jnp
+
+import constants
+
+
+@functools.partial(constants.pmap, donate_argnums=0)
+def step(w, x):
+    return w + x
+
+
+print(step(jnp.ones((8, 2)), jnp.ones((8, 2))))
+"""
+
+
+def test_a_decorator_by_a_partial_of_it_and_prose_need_it_no_more() -> None:
+    prose = '"""What runs inside a pmap."""\n\n\ndef twice(x):\n    return 2 * x  # pmap has split x\n'
+    after = fix_files({"constants.py": CONSTANTS, "main.py": DECORATED, "prose.py": prose})
+    assert after["constants.py"] == 'AXIS = "i"\n'
+    assert "jax.shard_map(" in after["main.py"]

@@ -76,6 +76,76 @@ RESULT = f(X, Y)
 """,
     "keyword": "def y(x, y):\n    return x + lax.pmean(y, 'i')\n\n\np_y = jax.pmap(y, 'i')\nRESULT = p_y(X, y=Y)\n",
 }
+OWN_NAMES = {
+    "a local name": """
+def step(x, y):
+    return x + lax.pmean(y, 'i')
+def make(step):
+    step = jax.pmap(step, 'i', donate_argnums=0)
+    def run(x, y):
+        return step(x, y)
+    return run
+def call(step, **more):
+    return step(x=1.0, **more)
+RESULT = make(step)(X + 0, Y)
+assert call(lambda x, y: x + y, y=1.0) == 2.0
+""",
+    "an attribute": """
+def step(x, y):
+    return x + lax.pmean(y, 'i')
+def call(step, **more):
+    return step(x=1.0, **more)
+class Trainer:
+    def __init__(self):
+        self.step = jax.pmap(jax.vmap(step), 'i')
+trainer = Trainer()
+RESULT = trainer.step(X, Y)
+assert call(lambda x, y: x + y, y=1.0) == 2.0
+def host(x):
+    return call(step, x=x)
+""",
+    "a parameter": """
+def run(mapped, x, y):
+    return mapped(x, y)
+def main():
+    def step(x, y):
+        return x + lax.pmean(y, 'i')
+    return run(jax.pmap(step, 'i'), X, Y)
+def call(mapped, **more):
+    return mapped(x=1.0, **more)
+RESULT = main()
+assert call(lambda x, y: x + y, y=1.0) == 2.0
+""",
+}
+LEADS_ON = {
+    "a field": """
+from typing import Any, NamedTuple
+class Fns(NamedTuple):
+    step: Any
+def make():
+    step = jax.pmap(lambda x, y: x + lax.pmean(y, 'i'), 'i')
+    return Fns(step)
+fns = make()
+RESULT = fns.step(X, y=Y)
+""",
+    "a loop": """
+def main(step):
+    for _ in range(2):
+        step = jax.pmap(step, 'i') if _ else (lambda x, y: x + lax.pmean(y, 'i'))
+    return step(X, y=Y)
+RESULT = main(None)
+""",
+    "a closure": """
+def make():
+    def step(x, y):
+        return x + lax.pmean(y, 'i')
+    mapped = jax.pmap(step, 'i')
+    def run():
+        return mapped(X, y=Y)
+    return run
+RESULT = make()()
+""",
+}
 RETURNS = {
     "names": "return state, loss, key",
     "some": "return state, lax.pmean(loss, 'i'), key",
@@ -124,6 +194,20 @@ def test_arguments_by_keyword_keep_their_names(name: str) -> None:
     after = fix_files({"main.py": text})["main.py"]
     assert "shard_map_stacked" not in after
     agree(text, after)
+
+
+@pytest.mark.parametrize("name", OWN_NAMES)
+def test_what_others_call_by_a_name_is_nothing_to_a_map(name: str) -> None:
+    text = HEAD + OWN_NAMES[name]
+    after = fix_files({"main.py": text})["main.py"]
+    assert "shard_map_stacked" not in after
+    agree(text, after)
+
+
+@pytest.mark.parametrize("name", LEADS_ON)
+def test_calls_by_keyword_are_found_wherever_a_map_goes(name: str) -> None:
+    text = HEAD + LEADS_ON[name]
+    agree(text, fix_files({"main.py": text})["main.py"])
 
 
 @pytest.mark.parametrize("name", HIDDEN)
