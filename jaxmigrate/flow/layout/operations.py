@@ -31,7 +31,7 @@ from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.scopes import Binding
 from jaxmigrate.program.trees import ANY_TREE_MAPS
-from jaxmigrate.program.values import Class, External, Function
+from jaxmigrate.program.values import Class, External, Function, Partial, Value
 
 OBSERVED = "observed"  # the form of what is made out of sight, so that its device axis has to be taken off again
 PRESUMED = "presumed"  # the same, where no run has shown that it has one
@@ -274,19 +274,22 @@ def may_look_at_place(it: Interpreter, op: Op) -> bool:
 def _may_be_flaxs(it: Interpreter, call: ast.Call, module: Module, seen: set[ast.AST]) -> bool:
     """Whether a call may be one of flax's unreplicate, or of a function of the project that calls it."""
     given = call.args[:1] if it.idioms.external(call.func, module) in ANY_TREE_MAPS else []
-    for called in (call.func, *given):
-        for value in it.resolver.values(called, module):
-            if isinstance(value, External):
-                if value.name == UNREPLICATE:
-                    return True
-            elif not isinstance(value, Function):
-                return True
-            elif value.node not in seen:
-                seen.add(value.node)
-                inner = [n for n in ast.walk(value.node) if isinstance(n, ast.Call)]
-                if any(_may_be_flaxs(it, one, value.module, seen) for one in inner):
-                    return True
-    return False
+    every = (value for called in (call.func, *given) for value in it.resolver.values(called, module))
+    return any(_may_run_flaxs(it, value, seen) for value in every)
+
+
+def _may_run_flaxs(it: Interpreter, value: Value, seen: set[ast.AST]) -> bool:
+    """Whether a call of a value may be one of flax's unreplicate, or call it; a partial runs what it is given, too."""
+    match value:
+        case External(name=name):
+            return name == UNREPLICATE
+        case Partial(callee=callee, arguments=arguments):
+            given = (one for argument in arguments for one in it.resolver.argument_values(argument))
+            return any(_may_run_flaxs(it, one, seen) for one in (callee, *given))
+        case Function(node=node, module=module) if node not in seen:
+            seen.add(node)
+            return any(_may_be_flaxs(it, n, module, seen) for n in ast.walk(node) if isinstance(n, ast.Call))
+    return not isinstance(value, Function)
 
 
 def is_on_one_device(it: Interpreter, op: Op) -> bool:
