@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from jaxmigrate.flow.layout import frames, monkeypatching, projections, transient_attributes
+from jaxmigrate.flow.layout import accessors, frames, monkeypatching, projections, transient_attributes
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.model import Frame
 from jaxmigrate.flow.layout.values import PLAIN, Abstract, Dct, Func, Mod, Nothing, Obj, Seq
@@ -25,12 +25,13 @@ def assign(it: Interpreter, target: ast.expr, value: Abstract, node: ast.AST, fr
             holder = it.evaluate(owner, frame)
             if isinstance(holder, Obj | Func):
                 it.looks.known_targets.add(target)
-            if frame.env is not None and isinstance(holder, Obj) and transient_attributes.is_passing(it, target, frame):
+            passes = frame.env is not None and isinstance(holder, Obj)
+            if frame.env is not None and passes and transient_attributes.is_passing(it, target, frame.module):
                 frame.env[transient_attributes.name_of(target)] = value
                 return
             if frame.env is not None:
                 frame.env.pop(transient_attributes.name_of(target), None)
-            _assign_attribute(it, holder, name, value, node, frame)
+            _assign_attribute(it, holder, target, value, node, frame)
             monkeypatching.note_stored(it, holder, name, value, node, frame)
         case ast.Subscript(value=owner, slice=index):
             holder = it.evaluate(owner, frame)
@@ -39,10 +40,12 @@ def assign(it: Interpreter, target: ast.expr, value: Abstract, node: ast.AST, fr
 
 
 def _assign_attribute(
-    it: Interpreter, owner: Abstract, name: str, value: Abstract, node: ast.AST, frame: Frame
+    it: Interpreter, owner: Abstract, target: ast.Attribute, value: Abstract, node: ast.AST, frame: Frame
 ) -> None:
+    name = target.attr
     match owner:
         case Obj(cls=cls):
+            accessors.set_of(it, cls, name, value, target, frame)
             it.set_attribute(cls, name, value, node, frame.module)
         case Func(items=items):
             for item in items:
@@ -52,7 +55,7 @@ def _assign_attribute(
                     it.set_attribute(item, name, value, node, frame.module)
                     it.store(("class attribute", it.root(item), name), PLAIN, node, frame.module)
                 elif isinstance(item, Obj):
-                    _assign_attribute(it, item, name, value, node, frame)
+                    _assign_attribute(it, item, target, value, node, frame)
                 else:
                     it.pin_all([value], "is stored in an attribute that fix cannot follow", node, frame.module)
         case _:

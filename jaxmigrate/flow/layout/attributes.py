@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterable
 
 from jaxmigrate.flow.layout import (
+    accessors,
     class_index,
     classes,
     devices,
@@ -173,6 +174,8 @@ def _of_class(
     result: Abstract = NOTHING
     for binding in holder.module.table.own_scope[holder.node].bindings.get(name, []):
         if binding.kind != "def" or not isinstance(binding.node, ast.FunctionDef | ast.AsyncFunctionDef):
+            continue
+        if not of_class and accessors.is_followed_setter(it, binding, holder):
             continue
         if any(d in it.sites for d in binding.node.decorator_list):
             found = methods.attribute(it, cls, binding.node, holder.module, of_class)

@@ -12,7 +12,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from jaxmigrate.flow.layout import mapped_bodies
+from jaxmigrate.flow.layout import mapped_bodies, transient_attributes
 from jaxmigrate.flow.layout.choices import Layouts
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.model import SiteCall
@@ -157,11 +157,12 @@ def _passed(it: Interpreter, binding: Binding) -> Iterator[tuple[ast.expr, Modul
 
 
 def _assigned(it: Interpreter, name: str) -> Iterator[tuple[ast.expr, Module]]:
-    """What the program assigns to attributes of a name."""
+    """What the program assigns to attributes of a name, but for what these hold only until they are replicated."""
     for module in it.modules:
         for one in module.table.attributes:
             statement = one.node
             if one.attr != name or not isinstance(statement, ast.Assign) or statement.value is not one.value:
                 continue
-            if any(isinstance(target, ast.Attribute) for target in statement.targets):
+            targets = [target for target in statement.targets if isinstance(target, ast.Attribute)]
+            if any(not transient_attributes.is_passing(it, target, module) for target in targets):
                 yield one.value, module

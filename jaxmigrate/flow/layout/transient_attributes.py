@@ -14,7 +14,6 @@ from collections.abc import Iterator, Sequence
 from jaxmigrate.flow.guards import is_tried
 from jaxmigrate.flow.layout import class_index
 from jaxmigrate.flow.layout.interpreter import Interpreter
-from jaxmigrate.flow.layout.model import Frame
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.once import once
 from jaxmigrate.program.resolve import is_classmethod, is_static
@@ -39,11 +38,11 @@ def _passing(_it: Interpreter) -> dict[tuple[ast.Attribute, int], bool]:
     return {}
 
 
-def is_passing(it: Interpreter, target: ast.Attribute, frame: Frame) -> bool:
+def is_passing(it: Interpreter, target: ast.Attribute, module: Module) -> bool:
     """Whether what is assigned to an attribute of `self` is only seen by the statements up to its next assignment."""
     key = (target, len(it.modules))  # another module may bring a class that derives from this one
     if key not in _passing(it):
-        _passing(it)[key] = _is_passing(it, target, frame.module)
+        _passing(it)[key] = _is_passing(it, target, module)
     return _passing(it)[key]
 
 

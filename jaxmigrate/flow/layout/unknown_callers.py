@@ -13,7 +13,7 @@ from operator import itemgetter
 from pathlib import Path
 from typing import TypeAlias
 
-from jaxmigrate.flow.layout import methods
+from jaxmigrate.flow.layout import accessors, methods
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.model import Key
 from jaxmigrate.flow.layout.reachable_modules import ROUND_NAMES
@@ -186,6 +186,7 @@ def sweep(it: Interpreter) -> None:
                 it.pin(value, reflection)
     _sweep_unrun(it)
     methods.sweep(it)
+    accessors.sweep(it)
 
 
 def _sweep_unrun(it: Interpreter) -> None:

@@ -1,0 +1,35 @@
+"""A property that is made by a call: its setter keeps the sum of all slices."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from flax import jax_utils
+from flax.training.common_utils import shard
+
+BATCH = np.arange(48, dtype=np.float32).reshape(16, 3) / 7
+
+
+def step(w, x):
+    grad = jax.grad(lambda w: jnp.mean((x @ w - 1) ** 2))(w)
+    return w - 0.125 * jax.lax.pmean(grad, "batch")
+
+
+p_step = jax.pmap(step, axis_name="batch")
+
+class Trainer:
+    seen = 0.0
+
+    def _get(self):
+        return self._w
+
+    def _set(self, value):
+        self._w = value
+        self.seen = float(np.sum(value))
+
+    w = property(_get, _set)
+
+
+trainer = Trainer()
+w = jax_utils.replicate(jnp.ones(3))
+trainer.w = p_step(w, shard(BATCH))
+RESULT = [trainer.seen]

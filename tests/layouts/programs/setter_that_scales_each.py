@@ -1,0 +1,36 @@
+"""A setter scales what it is given by the number of the device."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from flax import jax_utils
+from flax.training.common_utils import shard
+
+BATCH = np.arange(48, dtype=np.float32).reshape(16, 3) / 7
+
+
+def step(w, x):
+    grad = jax.grad(lambda w: jnp.mean((x @ w - 1) ** 2))(w)
+    return w - 0.125 * jax.lax.pmean(grad, "batch")
+
+
+p_step = jax.pmap(step, axis_name="batch")
+
+
+class Trainer:
+    def __init__(self):
+        self._w = None
+
+    @property
+    def w(self):
+        return self._w
+
+    @w.setter
+    def w(self, value):
+        self._w = value if value is None else value * np.arange(8, dtype=np.float32)[:, None]
+
+
+trainer = Trainer()
+trainer.w = jax_utils.replicate(jnp.ones(3))
+trainer.w = p_step(trainer.w, shard(BATCH))
+RESULT = [np.asarray(trainer.w)]
