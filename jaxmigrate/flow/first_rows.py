@@ -13,18 +13,23 @@ from jaxmigrate.flow.readings import DeviceMap, broadcast, is_data
 from jaxmigrate.program.collectives import PMAP
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import returned_by
+from jaxmigrate.program.scopes import FunctionNode, all_parameters
 from jaxmigrate.program.values import Function
 
+ARRAYS = re.compile(r"^(\w+\.)*(Array|ndarray|DeviceArray|ArrayLike)$|^(Float|Int|Num|Shaped|Inexact)\w*\[")
+KEYS = re.compile(r"key|rng|seed")
+STATES = re.compile(r"^((train|opt|model|optimizer)_)?(state|params|parameters|variables)$")
+TRAINS = re.compile(r"train|update|step")
 NOT_TRAINING = re.compile(r"init|sample|log|plot|vis|render|preview|debug|shape")
 
 
 def first_rows_in_pmaps(facts: Facts) -> Iterator[tuple[Module, ast.expr, str]]:
     """The first rows that bodies of pmaps take of what they are given, with the parameter's name.
 
-    Of a tuple `batch[0]` is its first part: only `tree.map(lambda a: a[0], batch)`, an entry's `batch["image"][0]`, and
-    `x[0]` in a body that gives back `y[None]` are told.
+    Of a tuple `batch[0]` is its first part: only `tree.map(lambda a: a[0], batch)`, an entry's `batch["image"][0]`,
+    `x[0]` in a body that gives back `y[None]`, and `x = x[0]` of what is annotated as an array are told.
     """
-    for found in facts.device_maps:
+    for found in facts.all_maps:
         if found.name != PMAP or NOT_TRAINING.search(getattr(found.function.node, "name", "")):
             continue
         shared = broadcast(found, facts.resolver)
@@ -42,14 +47,30 @@ def _rows(found: DeviceMap, name: str) -> Iterator[ast.expr]:
         held = node.value
         if adds and isinstance(held, ast.Name) and is_parameter(held, name, found.function):
             yield node
+        if _is_own_row(node, name, function, module) and is_parameter(held, name, found.function):
+            yield node
         assigned = isinstance(module.table.parents.get(node), ast.Assign) and is_data(name)
         entry = isinstance(held, ast.Subscript) and isinstance(held.slice, ast.Constant) and _is_only(node, function)
         if assigned and entry and isinstance(held, ast.Subscript) and is_parameter(held.value, name, found.function):
             yield node
+    trained = STATES.search(name) and TRAINS.search(getattr(function, "name", "")) is not None
     for call in calls_of(function):
         tree = leaves_taken(call)
-        if tree is not None and is_data(name) and is_parameter(tree, name, found.function):
+        if tree is not None and (is_data(name) or trained) and is_parameter(tree, name, found.function):
             yield call
+
+
+def _is_own_row(node: ast.Subscript, name: str, function: FunctionNode, module: Module) -> bool:
+    """Whether `x = x[0]` takes the place of an array, by its annotation, that may have been the only one of its kind.
+
+    A device may be given several keys, and use the first.
+    """
+    statement = module.table.parents.get(node)
+    targets = statement.targets if isinstance(statement, ast.Assign) else []
+    if not any(isinstance(one, ast.Name) and one.id == name for one in targets) or KEYS.search(name.lower()):
+        return False
+    annotation = next((one.annotation for one in all_parameters(function.args) if one.arg == name), None)
+    return annotation is not None and ARRAYS.search(ast.unparse(annotation)) is not None
 
 
 def leaves_taken(call: ast.Call) -> ast.Name | None:

@@ -15,7 +15,8 @@ from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.values import Constant, External, Partial
 
 LIBRARIES = starting("layers")
-KEYWORDS = ("axis_name", "cross_replica_axis")
+HAIKU = "cross_replica_axis"  # which means the same wherever it is written, as in a configuration of layers
+KEYWORDS = ("axis_name", HAIKU)
 
 
 class Layer(NamedTuple):
@@ -33,7 +34,7 @@ def layers_of(module: Module, resolver: Resolver) -> Iterator[Layer]:
         if _has_keyword(path, resolver):
             source = module if path == module.path else resolver.project.module(path)
             if source is not None:
-                yield from _layers_in(source, resolver)
+                yield from layers_in(source, resolver)
 
 
 @once_each
@@ -43,14 +44,29 @@ def _has_keyword(path: Path, resolver: Resolver) -> bool:
     return text is not None and any(keyword in text for keyword in KEYWORDS)
 
 
-def _layers_in(module: Module, resolver: Resolver) -> Iterator[Layer]:
+def layers_in(module: Module, resolver: Resolver) -> Iterator[Layer]:
+    """The layers with a constant axis name in a module."""
+    if not any(keyword in module.text for keyword in KEYWORDS):
+        return
+    for name, node in _named_axes(module, resolver):
+        axis = resolver.value(node, module)
+        if isinstance(axis, Constant) and isinstance(axis.value, str):
+            yield Layer(module, node, name, axis.value)
+
+
+def _named_axes(module: Module, resolver: Resolver) -> Iterator[tuple[str, ast.expr]]:
+    """What a layer, or the arguments that one will be given, have for an axis."""
     for call in module.table.calls:
         for keyword in call.keywords:
             if keyword.arg in KEYWORDS:
-                axis = resolver.value(keyword.value, module)
-                name = _layer(call, module, resolver)
-                if name and isinstance(axis, Constant) and isinstance(axis.value, str):
-                    yield Layer(module, keyword.value, name, axis.value)
+                name = _layer(call, module, resolver) or ("BatchNorm" if keyword.arg == HAIKU else "")
+                if name:
+                    yield name, keyword.value
+    if f"'{HAIKU}'" in module.text or f'"{HAIKU}"' in module.text:
+        for node in module.table.parents:
+            if isinstance(node, ast.Dict):
+                pairs = zip(node.keys, node.values, strict=True)
+                yield from (("BatchNorm", v) for k, v in pairs if isinstance(k, ast.Constant) and k.value == HAIKU)
 
 
 def _layer(call: ast.Call, module: Module, resolver: Resolver) -> str:

@@ -204,6 +204,8 @@ def _can_matter(source: SourceFile, project: Project) -> bool:
         return True
     if any(word in source.text for word in WITHIN_MAPS if word != "axis_name"):
         return True  # which may be wrong wherever it runs
+    if "axis_name" in source.text and "BatchNorm" in source.text:
+        return True  # which reduces by itself
     from jaxmigrate.program.imports import imported_files
 
     path = source.path or Path()

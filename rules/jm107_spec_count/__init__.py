@@ -6,16 +6,15 @@ import ast
 from collections.abc import Iterator, Sequence
 
 from jaxmigrate.findings import Finding
-from jaxmigrate.flow.counts import entries, keys, parameters_without, results, taken
+from jaxmigrate.flow.counts import entries, keys, results, taken
 from jaxmigrate.flow.facts import Facts
-from jaxmigrate.flow.mapped_calls import JITS
+from jaxmigrate.flow.jits import sharded_jits
 from jaxmigrate.flow.readings import DeviceMap, is_scan
 from jaxmigrate.flow.results_used import unlike_calls
-from jaxmigrate.program.collectives import ONE_AXIS_MAPS, PMAPS, argument
-from jaxmigrate.program.modules import Module
+from jaxmigrate.program.collectives import ONE_AXIS_MAPS, PMAPS
 from jaxmigrate.program.resolve import returned_by
 from jaxmigrate.program.scopes import defaults_of
-from jaxmigrate.program.values import Application, Argument, External, Function, Partial, Value
+from jaxmigrate.program.values import Argument, Function, Partial, Value
 from jaxmigrate.terminal import plural
 
 CODE = "JM107"
@@ -78,54 +77,15 @@ def _of_call(given: Argument, keyword: str, found: DeviceMap, facts: Facts) -> I
 
 
 def _of_jits(facts: Facts) -> Iterator[Finding]:
-    for module in facts.modules:
-        if "in_shardings" in module.text or "out_shardings" in module.text:
-            for made in _jitted(module, facts):
-                yield from _of_jit(made, facts)
-
-
-def _jitted(module: Module, facts: Facts) -> Iterator[Application]:
-    """What some jit makes of a function."""
-    for call in module.table.calls:
-        if any(k.arg in ("in_shardings", "out_shardings") for k in call.keywords):
-            value = facts.resolver.value(call, module)
-            if isinstance(value, Application) and value.node is call:
-                yield value
-    for node in module.table.own_scope:
-        if isinstance(node, ast.FunctionDef) and node.decorator_list:
-            value = facts.resolver.decorated(node, module)
-            if isinstance(value, Application):
-                yield value
-
-
-def _of_jit(made: Application, facts: Facts) -> Iterator[Finding]:
-    if not isinstance(made.callee, External) or made.callee.name not in JITS:
-        return
-    mapped = argument(made.arguments, 0, "fun")
-    values = facts.resolver.argument_values(mapped) if mapped is not None else ()
-    value = values[0] if len(values) == 1 else None
-    inner = value.callee if isinstance(value, Partial) else value
-    if value is None or not isinstance(inner, Function):
-        return
-    counts = taken(value)
-    given = argument(made.arguments, None, "in_shardings")
-    if given is not None and counts is not None:
-        static = _static(made, inner, value is inner, facts)
-        if static is not None:
+    for found in sharded_jits(facts):
+        counts, static = taken(found.value), found.static(facts.resolver)
+        given = found.keyword("in_shardings")
+        if given is not None and counts is not None and static is not None:
             counts = (counts[0] - static, counts[1] - static)
-            yield from _of_arguments(given, "in_shardings", inner, counts, facts)
-    given = argument(made.arguments, None, "out_shardings")
-    if given is not None:
-        yield from _of_results(given, "out_shardings", value, facts)
-
-
-def _static(made: Application, function: Function, whole: bool, facts: Facts) -> int | None:
-    """How many parameters a jit takes for static, which have no shardings; None where that is not known."""
-    numbers, names = argument(made.arguments, None, "static_argnums"), argument(made.arguments, None, "static_argnames")
-    if numbers is None and names is None:
-        return 0
-    read = [() if one is None else facts.resolver.literal(one) for one in (numbers, names)]
-    return parameters_without(function, *read) if whole and ... not in read else None
+            yield from _of_arguments(given, "in_shardings", found.function, counts, facts)
+        given = found.keyword("out_shardings")
+        if given is not None:
+            yield from _of_results(given, "out_shardings", found.value, facts)
 
 
 def _of_arguments(

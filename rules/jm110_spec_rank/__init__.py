@@ -3,26 +3,29 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from jaxmigrate.findings import Finding
 from jaxmigrate.flow.axes import shown
-from jaxmigrate.flow.blocks import Block, Evaluator, rank_of, spec_block
+from jaxmigrate.flow.blocks import Block, Evaluator, leaves, rank_of, spec_block
 from jaxmigrate.flow.counts import entries
 from jaxmigrate.flow.facts import Facts
+from jaxmigrate.flow.jits import Jitted, sharded_jits, spec_in
 from jaxmigrate.flow.mapped_blocks import Given, array_rank, body_of, passed_ranks, shard_maps
 from jaxmigrate.flow.readings import DeviceMap
 from jaxmigrate.program.collectives import argument
 from jaxmigrate.program.library import valued
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import call_arguments, returned_by
-from jaxmigrate.program.values import Application, External
+from jaxmigrate.program.scopes import all_parameters
+from jaxmigrate.program.values import External, Function
 from jaxmigrate.terminal import plural
 
 CODE = "JM110"
 SHARDED = {name: int(position) for name, position in valued("shards").items()}
 FROM_CALLBACK = "jax.make_array_from_callback"
-NAMED_SHARDING = External("jax.sharding.NamedSharding")
+KEY_TYPES = re.compile("PRNGKey|KeyArray")
 KEYED = "jax.random."
 MAKES_KEYS = frozenset({"jax.random.PRNGKey", "jax.random.key", "jax.random.wrap_key_data", "jax.random.key_data"})
 
@@ -40,6 +43,11 @@ def check(facts: Facts) -> Iterator[Finding]:
                 yield finding
         yield from _of_keys(found, given, facts)
     yield from _of_placements(facts)
+    for jitted in sharded_jits(facts):
+        for finding, spec in (*_of_jit_arguments(jitted, facts), *_of_jit_results(jitted, facts)):
+            if spec not in told:
+                told.add(spec)
+                yield finding
 
 
 def _of_arguments(
@@ -99,19 +107,82 @@ def _of_keys(found: DeviceMap, given: list[Given], facts: Facts) -> Iterator[Fin
     for one in given:
         if one.block is None or not one.block.dims or not one.block.dims[0]:
             continue
-        for call in ast.walk(function.node):
-            first = call.args[0] if isinstance(call, ast.Call) and call.args else None
-            if not isinstance(call, ast.Call) or not isinstance(first, ast.Name) or first.id != one.name:
-                continue
-            callee = facts.resolver.value(call.func, function.module)
-            drawing = isinstance(callee, External) and callee.name.startswith(KEYED) and callee.name not in MAKES_KEYS
-            if isinstance(callee, External) and drawing and own.is_parameter(first):
-                message = (
-                    f"{one.name} is split over {shown(one.block.dims[0])}, so that this device's block is an array of "
-                    f"keys, and {callee.name.rpartition('.')[2]} takes one; write {one.name}[0]"
-                )
-                yield from facts.finding(function.module, first, CODE, message)
-                break
+        for first, callee in _used_as_key(one.name, function, own, facts):
+            message = (
+                f"{one.name} is split over {shown(one.block.dims[0])}, so that this device's block is an array of "
+                f"keys, and {callee.name.rpartition('.')[2]} takes one; write {one.name}[0]"
+            )
+            yield from facts.finding(function.module, first, CODE, message)
+            break
+
+
+def _used_as_key(name: str, function: Function, own: Evaluator, facts: Facts) -> Iterator[tuple[ast.Name, External]]:
+    """Where a function of `jax.random` takes a parameter for one key."""
+    for call in ast.walk(function.node):
+        first = call.args[0] if isinstance(call, ast.Call) and call.args else None
+        if not isinstance(call, ast.Call) or not isinstance(first, ast.Name) or first.id != name:
+            continue
+        callee = facts.resolver.value(call.func, function.module)
+        drawing = isinstance(callee, External) and callee.name.startswith(KEYED) and callee.name not in MAKES_KEYS
+        if isinstance(callee, External) and drawing and own.is_parameter(first):
+            yield first, callee
+
+
+def _of_jit_arguments(found: Jitted, facts: Facts) -> Iterator[tuple[Finding, ast.expr]]:
+    """What jit takes: arrays with more dimensions than are named, and single keys, which have none to split."""
+    names, given = found.parameters(facts.resolver), found.keyword("in_shardings")
+    listed = (
+        None if given is None or given.expression is None else facts.resolver.container(given.expression, given.module)
+    )
+    if names is None or listed is None or isinstance(listed[0], ast.Dict):
+        return
+    function, home = found.function, listed[1]
+    own = Evaluator(function.node, function.module, facts.resolver)
+    for name, sharding in zip(names, listed[0].elts, strict=False):
+        if isinstance(sharding, ast.Starred):
+            return
+        block = spec_block(*spec_in(sharding, home, facts.resolver), facts.resolver)
+        read = [n for n in ast.walk(function.node) if isinstance(n, ast.Name) and n.id == name]
+        ranks = {rank_of(own.of_parameter(one)) for one in read} - {None}
+        rank = next(iter(ranks)) if len(ranks) == 1 else None
+        if rank is not None:
+            yield from _too_long(block, rank, sharding, home, f"in_shardings: {name}", facts)
+        elif block is not None and block.dims and block.dims[0] and _is_key(name, found, own, facts):
+            message = f"in_shardings: {name} is one key, which cannot be split over {shown(block.dims[0])}; write P()"
+            yield from ((finding, sharding) for finding in facts.finding(home, sharding, CODE, message))
+
+
+def _is_key(name: str, found: Jitted, own: Evaluator, facts: Facts) -> bool:
+    """Whether a parameter is one random key, by its annotation or by what it is given to."""
+    function = found.function
+    annotation = next((one.annotation for one in all_parameters(function.node.args) if one.arg == name), None)
+    if annotation is not None:
+        return KEY_TYPES.search(ast.unparse(annotation)) is not None
+    return any(True for _ in _used_as_key(name, function, own, facts))
+
+
+def _of_jit_results(found: Jitted, facts: Facts) -> Iterator[tuple[Finding, ast.expr]]:
+    """What jit gives back: losses and other single numbers, alone or in dictionaries, that are to be split."""
+    given, returned = found.keyword("out_shardings"), returned_by(found.function.node)
+    one = returned[0] if len(returned) == 1 else None
+    if given is None or given.expression is None or one is None:
+        return
+    listed = facts.resolver.container(given.expression, given.module)
+    if listed is None:
+        pairs, home = [(one, given.expression)], given.module
+    elif isinstance(listed[0], ast.Dict) or not isinstance(one, ast.Tuple) or len(one.elts) != len(listed[0].elts):
+        return
+    else:
+        pairs, home = [*zip(one.elts, listed[0].elts, strict=True)], listed[1]
+    function = found.function
+    own = Evaluator(function.node, function.module, facts.resolver)
+    for result, sharding in pairs:
+        block = spec_block(*spec_in(sharding, home, facts.resolver), facts.resolver)
+        for leaf in leaves(result, function.node, function.module) if block is not None and block.dims else ():
+            rank = rank_of(own.block(leaf))
+            if rank is not None:
+                what = f"out_shardings: {ast.unparse(leaf) if isinstance(leaf, ast.Name) else 'a result'}"
+                yield from _too_long(block, rank, sharding, home, what, facts)
 
 
 def _of_placements(facts: Facts) -> Iterator[Finding]:
@@ -130,14 +201,7 @@ def _of_placements(facts: Facts) -> Iterator[Finding]:
             rank = entries(array.expression, module, facts.resolver)
         else:
             rank = array_rank(array, facts.resolver)
-        values = facts.resolver.argument_values(spec)
-        value = values[0] if len(values) == 1 else None
-        node, home = spec.expression, module
-        if isinstance(value, Application) and value.callee == NAMED_SHARDING:
-            inner = argument(value.arguments, 1, "spec")
-            if inner is None or inner.expression is None:
-                continue
-            node, home = inner.expression, inner.module
+        node, home = spec_in(spec.expression, module, facts.resolver)
         if rank is not None:
             what = f"{callee.name.rpartition('.')[2]}: the array"
             found = _too_long(spec_block(node, home, facts.resolver), rank, spec.expression, module, what, facts)

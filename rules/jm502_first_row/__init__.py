@@ -31,7 +31,7 @@ TO_SCALARS = frozenset({"mean", "sum", "max", "min", "all", "any"})
 
 def check(facts: Facts) -> Iterator[Finding]:
     """`x[0]` of a block that a shard_map splits, and `y[0]` of a scalar that one gives back."""
-    for found in facts.device_maps:
+    for found in facts.all_maps:
         if found.name in SHARD_MAPS and not any(_is_stacked(node) for node in returned_by(found.function.node)):
             yield from _of_blocks(found, facts)
     for module, node, name in first_rows_in_pmaps(facts):

@@ -115,6 +115,26 @@ def test_layers(layer: str, more: str, expected: list[str]) -> None:
     assert codes(LAYER.format(layer=layer, more=more)) == expected
 
 
+@pytest.mark.parametrize(
+    ("net", "expected"),
+    [
+        ("import flax.linen as nn\ndef norm(): return nn.BatchNorm(axis_name='batch')\n", ["JM105"]),
+        ("import flax.linen as nn\ndef norm(): return nn.BatchNorm(axis_name='d')\n", []),
+        ("import haiku as hk\ndef norm(c): return hk.BatchNorm(**{**c, 'cross_replica_axis': 'batch'})\n", ["JM105"]),
+        ("def config(): return dict(decay=0.9, cross_replica_axis='batch')\n", ["JM105"]),
+        ("config = {'decay': 0.9, 'cross_replica_axis': 'd'}\n", []),
+        ("config = {'decay': 0.9, 'cross_replica_axis': 'batch'}\ndef f(b): return b['batch']\n", ["JM105"]),
+        ("config = {'decay': 0.9, 'cross_replica_axis': 'batch'}\ndef f(m): return m.shape['batch']\n", []),
+        ("config = {'decay': 0.9, 'cross_replica_axis': 'batch'}\nAXIS = 'batch'\n", []),
+        ("config = {'cross_replica_axis': 'batch'}\ndef f(n): return jax.pmap(g, axis_name=n)\n", []),
+    ],
+)
+def test_layers_of_a_module_that_maps_nothing(net: str, expected: list[str]) -> None:
+    files = {"net.py": net, "train.py": "import jax\np = jax.pmap(lambda x: x, axis_name='d')\n"}
+    sources = [decode(text.encode(), name, Path("/project") / name) for name, text in files.items()]
+    assert [one.code for one in lint(sources, Config()) if one.code == "JM105"] == expected
+
+
 def test_layers_of_another_module() -> None:
     files = {
         "models.py": "import flax.linen as nn\ndef norm(): return nn.BatchNorm(axis_name='batch ')\n",

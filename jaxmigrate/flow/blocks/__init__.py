@@ -4,5 +4,6 @@ from __future__ import annotations
 
 from jaxmigrate.flow.blocks.block import WHOLE, Block, rank_of
 from jaxmigrate.flow.blocks.evaluate import Clash, Evaluator, spec_block
+from jaxmigrate.flow.blocks.leaves import leaves
 
-__all__ = ["WHOLE", "Block", "Clash", "Evaluator", "rank_of", "spec_block"]
+__all__ = ["WHOLE", "Block", "Clash", "Evaluator", "leaves", "rank_of", "spec_block"]

@@ -137,7 +137,20 @@ class Evaluator:
             return found if found is not None and found.sure else self._with_rank(found, binding)
         if binding.path and isinstance(binding.value, ast.Attribute) and binding.value.attr == "shape":
             return Block((), True)
+        if binding.path and binding.path in self._losses(binding.value):
+            return Block((), True)
         return self._evidence(binding)
+
+    def _losses(self, node: ast.expr | None) -> tuple[tuple[int, ...], ...]:
+        """Where the loss, one number, is in what a call of `value_and_grad(f)` gives."""
+        made = self.resolver.value(node.func, self.module) if isinstance(node, ast.Call) else None
+        if not isinstance(made, Application) or not isinstance(made.callee, External):
+            return ()
+        if made.callee.name not in GRADIENTS or not made.callee.name.endswith("value_and_grad"):
+            return ()
+        beside = argument(made.arguments, None, "has_aux")
+        told = self.resolver.literal(beside) if beside is not None else False
+        return ((0, 0),) if told is True else ((0,),) if told is False else ()
 
     def _evidence(self, binding: Binding) -> Block | None:
         function = binding.scope.node

@@ -16,6 +16,7 @@ from jaxmigrate.program.values import External
 
 EINSUMS = frozenset({"jax.numpy.einsum", "numpy.einsum"})
 _TYPED = re.compile(r"^(Float\d*|BFloat16|Int\d*|UInt\d*|Bool|Num|Shaped|Inexact|Real|Complex\d*|Key|PRNGKeyArray)$")
+_LETTERS = re.compile(r"_([A-Z](?:x[A-Z])+)$")  # `tokens_BxL`, a letter for each dimension
 Where = tuple[FunctionNode, Module]
 
 
@@ -23,7 +24,8 @@ def ranks_in(function: FunctionNode, module: Module, resolver: Resolver) -> dict
     """The number of dimensions of what each binding of a function's names holds, where its body says so.
 
     Such as `batch, length, width = x.shape`, `assert x.ndim == 3`, an einsum without an ellipsis, `x.transpose(1, 0)`,
-    and annotations of jaxtyping. What only some branch says counts for nothing: that may ask for the rank first.
+    and annotations of jaxtyping. What only some branch says counts for nothing: that may ask for the rank first. A
+    name with a letter for each dimension, `tokens_BxL`, says it anywhere.
     """
     return _ranks((function, module), resolver)
 
@@ -37,6 +39,10 @@ def _ranks(where: Where, resolver: Resolver) -> dict[Binding, int]:
             binding = _binding(name, module)
             if binding is not None and not _is_conditional(node, function, module):
                 found.setdefault(binding, set()).add(rank)
+        lettered = _LETTERS.search(node.id) if isinstance(node, ast.Name) else None
+        binding = _binding(node, module) if lettered else None
+        if lettered and binding is not None:
+            found.setdefault(binding, set()).add(lettered[1].count("x") + 1)
     return {binding: ranks.pop() for binding, ranks in found.items() if len(ranks) == 1}
 
 

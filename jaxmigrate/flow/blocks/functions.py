@@ -32,7 +32,13 @@ TOGETHER = frozenset(_of(_ARRAYS, _OF_TWO))
 REDUCING = frozenset([*_of(_ARRAYS, _SUMS), "jax.nn.logsumexp", "jax.scipy.special.logsumexp"])
 PRODUCTS = frozenset(_of(_ARRAYS, "matmul dot"))
 GATHERS = frozenset({"jax.lax.all_gather"})
-RANKS = {**dict.fromkeys(_of(_ARRAYS, "arange linspace"), 1), **dict.fromkeys(_of(_ARRAYS, "eye identity"), 2)}
+RANKS = {
+    **dict.fromkeys(_of(_ARRAYS, "arange linspace"), 1),
+    **dict.fromkeys(_of(_ARRAYS, "eye identity"), 2),
+    "optax.global_norm": 0,
+    "jax.lax.axis_index": 0,
+    "jax.lax.axis_size": 0,
+}
 SHAPED = {
     **dict.fromkeys(_of(_ARRAYS, "zeros ones empty full"), 0),
     **{name: int(position) for name, position in valued("shape").items() if name.startswith("jax.random.")},
