@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from jaxmigrate.flow.axes import calls_of, last_name
 from jaxmigrate.flow.blocks.evidence import only_binding
 from jaxmigrate.flow.facts import Facts
-from jaxmigrate.flow.readings import DeviceMap, broadcast, is_data
+from jaxmigrate.flow.readings import DeviceMap, broadcast, is_data, takes_blocks
 from jaxmigrate.program.collectives import PMAP
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import returned_by
@@ -31,6 +31,8 @@ def first_rows_in_pmaps(facts: Facts) -> Iterator[tuple[Module, ast.expr, str]]:
     """
     for found in facts.all_maps:
         if found.name != PMAP or NOT_TRAINING.search(getattr(found.function.node, "name", "")):
+            continue
+        if not takes_blocks(found, facts.resolver):
             continue
         shared = broadcast(found, facts.resolver)
         for number, name in enumerate(found.parameters()):

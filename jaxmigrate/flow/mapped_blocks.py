@@ -9,7 +9,7 @@ from typing import NamedTuple
 from jaxmigrate.flow.blocks import Block, Evaluator, rank_of, spec_block
 from jaxmigrate.flow.facts import Facts
 from jaxmigrate.flow.mapped_calls import shard_calls
-from jaxmigrate.flow.readings import DeviceMap
+from jaxmigrate.flow.readings import DeviceMap, takes_blocks
 from jaxmigrate.program.collectives import SHARD_MAPS
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver
@@ -26,9 +26,9 @@ class Given(NamedTuple):
 
 
 def shard_maps(facts: Facts) -> Iterator[tuple[DeviceMap, list[Given]]]:
-    """Every shard_map of a function in sight, with its parameters."""
-    for found in facts.device_maps:
-        if found.name in SHARD_MAPS:
+    """Every shard_map of a function in sight, or of a partial of one, with its parameters."""
+    for found in facts.all_maps:
+        if found.name in SHARD_MAPS and takes_blocks(found, facts.resolver):
             yield found, [*_given(found, facts.resolver)]
 
 

@@ -39,6 +39,7 @@ NO_DATA = re.compile(
 )
 
 CHECKING = named("checking")
+LAYERS = 8  # of partials and the like around a function
 
 
 @record(eq=False)
@@ -90,6 +91,26 @@ def innermost(value: Value, resolver: Resolver) -> Function | None:
             returned = resolver.returned(factory)
             return returned[0] if len(returned) == 1 and isinstance(returned[0], Function) else None
     return None
+
+
+def takes_blocks(found: DeviceMap, resolver: Resolver) -> bool:
+    """Whether what a map gives reaches the function itself: through partials, `jit` and factories, but no vmap."""
+    value: Value = found.mapped
+    for _ in range(LAYERS):
+        match value:
+            case Application(callee=External(name=name)) if name in TRANSPARENT:
+                wrapped = argument(value.arguments, 0, "fun", "f")
+                operands = resolver.argument_values(wrapped) if wrapped is not None else ()
+                if len(operands) != 1:
+                    return False
+                value = operands[0]
+            case Application(callee=Function()):
+                return True
+            case Partial():
+                value = value.callee
+            case _:
+                return value is found.function or value == found.function
+    return False
 
 
 def method_of_made(value: Value, resolver: Resolver) -> Value:

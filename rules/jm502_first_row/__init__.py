@@ -12,7 +12,7 @@ from jaxmigrate.flow.axis_values import axis_names
 from jaxmigrate.flow.facts import Facts
 from jaxmigrate.flow.first_rows import first_rows_in_pmaps, is_parameter, leaves_taken
 from jaxmigrate.flow.mapped_calls import first_dimension, shard_mapped
-from jaxmigrate.flow.readings import DeviceMap
+from jaxmigrate.flow.readings import DeviceMap, takes_blocks
 from jaxmigrate.flow.specs import spec_axes
 from jaxmigrate.program.collectives import REDUCTIONS, SHARD_MAPS, argument
 from jaxmigrate.program.modules import Module
@@ -32,7 +32,8 @@ TO_SCALARS = frozenset({"mean", "sum", "max", "min", "all", "any"})
 def check(facts: Facts) -> Iterator[Finding]:
     """`x[0]` of a block that a shard_map splits, and `y[0]` of a scalar that one gives back."""
     for found in facts.all_maps:
-        if found.name in SHARD_MAPS and not any(_is_stacked(node) for node in returned_by(found.function.node)):
+        stacked = any(_is_stacked(node) for node in returned_by(found.function.node))
+        if found.name in SHARD_MAPS and not stacked and takes_blocks(found, facts.resolver):
             yield from _of_blocks(found, facts)
     for module, node, name in first_rows_in_pmaps(facts):
         message = f"pmap has taken the device axis of {name} away: this is the first row of the device's slice"
