@@ -54,10 +54,13 @@ def copied(text: str, array: Array, change: object, words: Words) -> str:
 class Body:
     """The function that a site maps, where it is the program's own and serves no other end."""
 
-    def __init__(self, plan: MapPlan, function: Function, words: Words, arrays: Collection[str]) -> None:
+    def __init__(
+        self, plan: MapPlan, function: Function, words: Words, arrays: Collection[str], keys: Collection[str]
+    ) -> None:
         self.plan = plan
         self.words = words
-        self.arrays = arrays  # the parameters that are one array each
+        self.arrays = {*arrays, *keys}  # the parameters that are one array each
+        self.keys = {*keys}.difference(arrays)  # of these, what goes along with others that lose an axis by a statement
         self.function = function
 
     def operations(self) -> list[Operation] | None:
@@ -89,9 +92,10 @@ class Body:
     def _is_clear(self) -> bool:
         """Whether a lambda stays readable: of what it is given, only single arrays lose their mapped axis."""
         names = self.plan.names or self.function.passed_names()
-        if any(array.fields for array in self.plan.inputs):
+        inputs = self.plan.inputs * len(names) if self.plan.whole_in else self.plan.inputs
+        if any(array.fields for array in inputs):
             return False
-        return all(n in self.arrays for n, array in zip(names, self.plan.inputs, strict=False) if array.drops)
+        return all(n in self.arrays for n, array in zip(names, inputs, strict=False) if array.drops)
 
     def _inputs(self, function: Function, inputs: Sequence[tuple[str, Array]]) -> Iterator[Operation]:
         if isinstance(function.node, ast.Lambda):
@@ -99,6 +103,7 @@ class Body:
             return
         lines: list[str] = []
         trees: dict[int, list[str]] = {}
+        with_trees = {a.axis for n, a in inputs if a.drops and not a.fields and n not in self.arrays}
         for name, array in inputs:
             if array.fields:
                 lines.append(f"{name} = {copied(name, array, squeezed, self.words)}")
@@ -108,6 +113,8 @@ class Body:
                 read = _only_read(function.node, name)
                 if read is not None:
                     yield Replace(read, code(f"$itself.squeeze({array.axis})"))
+                elif name in self.keys and array.axis in with_trees:
+                    trees.setdefault(array.axis, []).append(name)
                 else:
                     lines.append(f"{name} = {name}.squeeze({array.axis})")
             else:

@@ -15,6 +15,7 @@ from textwrap import indent
 from jaxmigrate.flow.axes import last_name
 from jaxmigrate.migrate.bodies import Body, Words, body_function
 from jaxmigrate.migrate.kept_maps import FUN, TOLD, key_of, parameters, with_parameters
+from jaxmigrate.migrate.keys import key_parameters
 from jaxmigrate.migrate.leading_axis import keeps_leading_axis
 from jaxmigrate.migrate.map_places import MapPlaces
 from jaxmigrate.migrate.maps import Array, MapPlan
@@ -354,7 +355,8 @@ class MapWriter:
         if not names.can_import:
             return None
         words = Words(names.of("jax"), names.of("jax.numpy"))
-        found = Body(plan, function, words, {s.name for s in squeezes}).operations()
+        keys = key_parameters(function, self.resolver)
+        found = Body(plan, function, words, {s.name for s in squeezes}, keys).operations()
         if found is None or function.module is self.module:
             return found
         self.elsewhere += [(function.module, one) for one in found]

@@ -76,6 +76,55 @@ RESULT = f(X, Y)
 """,
     "keyword": "def y(x, y):\n    return x + lax.pmean(y, 'i')\n\n\np_y = jax.pmap(y, 'i')\nRESULT = p_y(X, y=Y)\n",
 }
+KEYS = {
+    "a lambda": "RESULT = jax.pmap(lambda key: tuple(jax.random.split(key)))(K)\n",
+    "read once": """
+def step(state, batch, rng):
+    rng, own = jax.random.split(rng)
+    return state + lax.pmean(batch, 'i') * jax.random.normal(own, batch.shape), rng
+RESULT = jax.pmap(step, 'i')(X, Y, K)
+""",
+    "read often": """
+def step(batch, rng):
+    noise = jax.random.normal(rng, batch.shape)
+    return batch * noise + lax.pmean(jax.random.uniform(jax.random.fold_in(rng, 1)), 'i')
+RESULT = jax.pmap(step, 'i')({'a': X}['a'], K)
+""",
+}
+TREES = {  # of keys, or None
+    "a tuple": """
+def step(x, key):
+    key, other = key
+    return x + jax.random.normal(key, x.shape) * jax.random.uniform(other)
+RESULT = jax.pmap(step, 'i')(X, (K, K))
+""",
+    "none at all": """
+def step(x, key):
+    if key is not None:
+        x = x + jax.random.normal(key, x.shape)
+    return x
+RESULT = jax.pmap(step, 'i')(X, None)
+""",
+    "one or another": """
+def step(x, key):
+    return x if key is None else x + jax.random.normal(key, x.shape)
+RESULT = jax.pmap(step, 'i')(X, None)
+""",
+    "left before": """
+def step(x, key):
+    if key_is_none:
+        return x
+    return x + jax.random.normal(key, x.shape)
+key_is_none = True
+RESULT = jax.pmap(step, 'i')(X, None)
+""",
+    "bound anew": """
+def step(x, key):
+    key = jax.random.PRNGKey(3)
+    return x + jax.random.normal(key, x.shape)
+RESULT = jax.pmap(step, 'i')(X, {'a': Y})
+""",
+}
 OWN_NAMES = {
     "a local name": """
 def step(x, y):
@@ -194,6 +243,21 @@ def test_arguments_by_keyword_keep_their_names(name: str) -> None:
     after = fix_files({"main.py": text})["main.py"]
     assert "shard_map_stacked" not in after
     agree(text, after)
+
+
+@pytest.mark.parametrize("name", KEYS)
+def test_keys_lose_their_axis_as_arrays(name: str) -> None:
+    text = f"{HEAD}K = jax.random.split(jax.random.PRNGKey(0), 8)\n{KEYS[name]}"
+    after = fix_files({"main.py": text})["main.py"]
+    assert "(rng.squeeze(0)" in after or "(key.squeeze(0)" in after or name == "read often"
+    assert "def split_per_device" not in after
+    agree(text, after)
+
+
+@pytest.mark.parametrize("name", TREES)
+def test_what_may_be_no_key_is_a_tree(name: str) -> None:
+    text = f"{HEAD}K = jax.random.split(jax.random.PRNGKey(0), 8)\n{TREES[name]}"
+    agree(text, fix_files({"main.py": text})["main.py"])
 
 
 @pytest.mark.parametrize("name", OWN_NAMES)

@@ -1,0 +1,64 @@
+"""Parameters that are one array each for certain, since `jax.random` is given them: it takes no tree for a key."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from jaxmigrate.program.resolve import Resolver
+from jaxmigrate.program.scopes import FunctionNode
+from jaxmigrate.program.sites import denotes
+from jaxmigrate.program.values import Function
+
+SEEDED = frozenset({"jax.random.PRNGKey", "jax.random.key"})  # which take no key
+ONE_BY_ONE = ast.Lambda | ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
+SOMETIMES = ONE_BY_ONE | ast.IfExp | ast.BoolOp
+PLAIN = ast.Assign | ast.AnnAssign | ast.Return | ast.Expr
+
+
+def key_parameters(function: Function, resolver: Resolver) -> frozenset[str]:
+    """The parameters that the first code to mention them gives `jax.random` for a key, whatever path a call takes."""
+    found = set()
+    for name in function.passed_names():
+        first = _first_mention(function.node, name)
+        calls = _always_called(first) if first is not None else ()
+        if any(_takes_key(call, name, function, resolver) for call in calls):
+            found.add(name)
+    return frozenset(found)
+
+
+def _first_mention(function: FunctionNode, name: str) -> ast.expr | None:
+    """What the first statement to mention a name evaluates; None where that statement is no plain one."""
+    if isinstance(function, ast.Lambda):
+        return function.body
+    for statement in function.body:
+        if _mentions(statement, name):
+            return statement.value if isinstance(statement, PLAIN) else None
+        if _may_leave(statement):
+            return None
+    return None
+
+
+def _mentions(statement: ast.AST, name: str) -> bool:
+    return any(isinstance(one, ast.Name) and one.id == name for one in ast.walk(statement))
+
+
+def _may_leave(statement: ast.stmt) -> bool:
+    """Whether a function may return in a statement, before it comes to the next one."""
+    return any(isinstance(node, ast.Return | ast.Raise) for node in ast.walk(statement))
+
+
+def _always_called(node: ast.AST) -> Iterator[ast.Call]:
+    """The calls that evaluating an expression always makes."""
+    if isinstance(node, ast.Call):
+        yield node
+    for child in () if isinstance(node, SOMETIMES) else ast.iter_child_nodes(node):
+        yield from _always_called(child)
+
+
+def _takes_key(call: ast.Call, name: str, function: Function, resolver: Resolver) -> bool:
+    first = call.args[0] if call.args else None
+    if not (isinstance(first, ast.Name) and first.id == name) or not isinstance(call.func, ast.Name | ast.Attribute):
+        return False
+    dotted = denotes(call.func, resolver, function.module) or ""
+    return dotted.startswith("jax.random.") and dotted not in SEEDED
