@@ -30,6 +30,7 @@ TOTAL = "a sum of all that a device has"
 MEAN = "a mean, or the gradient of one"
 CLIPPING = "a factor that keeps a norm within bounds"
 SUMMED = "a sum of means"  # and where
+OWN_LENGTH = "the lengths of a device's own block, or their product"
 SHAPED = "the shape of a value that is equal everywhere"
 GATHERED = "all devices' values side by side, which JAX takes for a value of each device's own"
 STARTED = "an optimizer's state that the body itself starts from"

@@ -9,7 +9,18 @@ from __future__ import annotations
 import ast
 import re
 
-from jaxmigrate.flow.variance.lattice import CLIPPING, INDEXED, MEAN, SUMMED, TOTAL, Level, Var, mapped, replace
+from jaxmigrate.flow.variance.lattice import (
+    CLIPPING,
+    INDEXED,
+    MEAN,
+    OWN_LENGTH,
+    SUMMED,
+    TOTAL,
+    Level,
+    Var,
+    mapped,
+    replace,
+)
 from jaxmigrate.flow.variance.run import Run
 from jaxmigrate.program.values import Constant
 
@@ -34,6 +45,8 @@ def sum_of_means(node: ast.AST, *, gradients: bool = False) -> str:
 
 def of_function(run: Run, name: str, result: Var, is_whole: bool) -> Var:
     """What a function of JAX gives, by its last name; `is_whole`: of all axes of an array."""
+    if OWN_LENGTH in result.marks:
+        result = replace(result, marks=result.marks - {OWN_LENGTH})
     if TOTAL in result.marks and name not in KEEPING:
         result = replace(result, marks=result.marks - {TOTAL})
     if name in ("sum", "nansum") and is_whole and result.level != Level.NO and INDEXED not in result.marks:
@@ -56,9 +69,10 @@ def of_function(run: Run, name: str, result: Var, is_whole: bool) -> Var:
 
 def of_operation(run: Run, op: ast.operator, node: ast.expr, left: Var, right: Var, result: Var) -> Var:
     """What an operator makes of means and their sums."""
+    result = _without_length(op, left, right, result)
     if TOTAL in result.marks and not isinstance(op, ast.Add | ast.Sub):
         result = replace(result, marks=result.marks - {TOTAL})
-        if isinstance(op, ast.Div) and TOTAL in left.marks and TOTAL in right.marks:
+        if isinstance(op, ast.Div) and TOTAL in left.marks and (TOTAL in right.marks or _is_own_length(right)):
             note(run, left)
             return replace(result, marks=_without(result) | {MEAN})
     if isinstance(op, ast.Add | ast.Sub) and MEAN in left.marks | right.marks:  # a loss with a penalty is one, too
@@ -81,6 +95,17 @@ def of_operation(run: Run, op: ast.operator, node: ast.expr, left: Var, right: V
     if isinstance(op, ast.Div | ast.Mult):
         note(run, result)
     return replace(result, marks=_without(result))
+
+
+def _without_length(op: ast.operator, left: Var, right: Var, result: Var) -> Var:
+    """A result that is the length of a device's own block only as a product of such."""
+    if OWN_LENGTH not in result.marks or (isinstance(op, ast.Mult) and _is_own_length(left) and _is_own_length(right)):
+        return result
+    return replace(result, marks=result.marks - {OWN_LENGTH})
+
+
+def _is_own_length(value: Var) -> bool:
+    return OWN_LENGTH in value.marks and value.level == Level.NO and not value.host
 
 
 def _has_marks(value: Var) -> bool:

@@ -11,9 +11,11 @@ from jaxmigrate.flow.variance import escaping_callbacks
 from jaxmigrate.flow.variance.callees import Closure, Method
 from jaxmigrate.flow.variance.frames import Arguments, Frame
 from jaxmigrate.flow.variance.lattice import (
+    DATA,
     EQUAL,
     GIVEN,
     OTHERS,
+    OWN_LENGTH,
     SHAPED,
     Kind,
     Level,
@@ -96,7 +98,8 @@ def attribute(run: Run, value: Var, name: str) -> Var:
     if name in SHAPES and not _is_instance(value):
         kind: Kind = "array" if name == "ndim" else "unknown"
         shared = name == "shape" and value.level == Level.NO and GIVEN in value.marks
-        marks = frozenset([SHAPED]) if shared else frozenset()
+        own = name == "shape" and (value.level == Level.YES or DATA in value.marks)
+        marks = frozenset([SHAPED] if shared else [OWN_LENGTH] if own else [])
         return replace(EQUAL if not value.host else unsure(EQUAL), kind=kind, marks=marks)
     if name == "__class__":
         return run.kept(EQUAL, name)
