@@ -169,7 +169,8 @@ class Body:
     ) -> list[Operation] | None:
         """The mapped axis put into several outputs, or into one of several lines, by a statement above the return."""
         statement = self._own_statement(function, value)
-        trees = [(e, a) for e, a in pairs if a.drops and not _is_key(function, e)]
+        alone = [e for e, a in pairs if _is_key(function, e) and (isinstance(e, ast.Name) or len(pairs) == 1)]
+        trees = [(e, a) for e, a in pairs if a.drops and e not in alone]
         if statement is None or not trees or len({array.axis for _, array in trees}) > 1:
             return None
         axis = trees[0][1].axis
@@ -375,7 +376,9 @@ def _is_deferred(value: ast.expr, read: ast.Name) -> bool:
 
 
 def _is_key(function: FunctionNode, value: ast.expr) -> bool:
-    """Whether a returned value is surely one array: a key that `jax.random.split` gave."""
+    """Whether a returned value is surely one array: what `jax.random` gives, or a key that its `split` gave."""
+    if isinstance(value, ast.Call):
+        return ast.unparse(value.func).startswith("jax.random.") and not ast.unparse(value.func).endswith("impl")
     if not isinstance(value, ast.Name) or isinstance(function, ast.Lambda):
         return False
     bound = [

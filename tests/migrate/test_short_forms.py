@@ -77,6 +77,7 @@ RESULT = f(X, Y)
     "keyword": "def y(x, y):\n    return x + lax.pmean(y, 'i')\n\n\np_y = jax.pmap(y, 'i')\nRESULT = p_y(X, y=Y)\n",
 }
 KEYS = {
+    "its numbers": "RESULT = jax.pmap(lambda key: jax.random.normal(key, (3,)))(K)\n",
     "a lambda": "RESULT = jax.pmap(lambda key: tuple(jax.random.split(key)))(K)\n",
     "read once": """
 def step(state, batch, rng):
@@ -251,6 +252,7 @@ def test_keys_lose_their_axis_as_arrays(name: str) -> None:
     after = fix_files({"main.py": text})["main.py"]
     assert "(rng.squeeze(0)" in after or "(key.squeeze(0)" in after or name == "read often"
     assert "def split_per_device" not in after
+    assert name != "its numbers" or "lambda key: jax.random.normal(key.squeeze(0), (3,))[None]" in after
     agree(text, after)
 
 
