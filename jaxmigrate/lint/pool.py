@@ -118,7 +118,7 @@ def _ended(child: Child) -> tuple[int, Examined]:
     os.waitpid(child.process, 0)
     content = b"".join(child.parts)
     if not content:
-        raise RuntimeError("a process ended before its work did")
+        raise RuntimeError("a lint process died before it was done")
     found = pickle.loads(content)
     if isinstance(found, Exception):
         raise found

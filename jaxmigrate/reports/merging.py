@@ -57,13 +57,13 @@ def _kind(text: str, name: str) -> str:
         document = _loaded(text, name)
         known = [kind for kind, keys in _KEYS.items() if keys <= set(document)]
         if not known:
-            raise NotMergeable(f"{name}: is nothing that jaxmigrate lint writes")
+            raise NotMergeable(f"{name}: is not output of jaxmigrate lint")
         return known[0]
     first = text.splitlines()[0]
     for kind, pattern in (("GitHub commands", _COMMAND), ("statistics", _COUNT), ("text", _FINDING)):
         if pattern.match(first):
             return kind
-    raise NotMergeable(f"{name}: is nothing that jaxmigrate lint writes")
+    raise NotMergeable(f"{name}: is not output of jaxmigrate lint")
 
 
 _KEYS = {"SARIF": {"runs"}, "JSON": {"files", "findings", "errors"}, "a baseline": {"version", "findings"}}
@@ -74,7 +74,7 @@ def _loaded(text: str, name: str) -> dict[str, Any]:
     try:
         document: dict[str, Any] = json.loads(text)
     except ValueError as error:
-        raise NotMergeable(f"{name}: is no JSON: {error}") from error
+        raise NotMergeable(f"{name}: is not valid JSON: {error}") from error
     return document
 
 
@@ -179,9 +179,9 @@ def _suite(text: str, name: str) -> ET.Element:
     try:
         suite = ET.fromstring(text).find("testsuite")
     except ET.ParseError as error:
-        raise NotMergeable(f"{name}: is no XML: {error}") from error
+        raise NotMergeable(f"{name}: is not valid XML: {error}") from error
     if suite is None:
-        raise NotMergeable(f"{name}: is nothing that jaxmigrate lint writes")
+        raise NotMergeable(f"{name}: is not output of jaxmigrate lint")
     return suite
 
 

@@ -227,7 +227,7 @@ def _findings(found: SiteEvidence) -> Iterator[str]:
 
 def _errors(found: SiteEvidence) -> str:
     absolute, relative, ulp = largest_errors(found)
-    share = f", at most {used} of what rounding allows" if (used := share_of_bound(found)) else ""
+    share = f", at most {used} of the rounding bound" if (used := share_of_bound(found)) else ""
     return f"{absolute} absolute, {relative} relative, {ulp} ulp{share}" if absolute else ""
 
 

@@ -12,8 +12,8 @@ from jaxmigrate.verify.model import Evidence, RunSummary, SiteEvidence, Verdict
 
 ADVICE = {
     Verdict.DIFFERENT: "The first call that differs is where to look: earlier ones agree, later ones follow from it.",
-    Verdict.NOT_EXERCISED: "Verify a command that calls it, such as its tests: a run that does not proves nothing.",
-    Verdict.NONDETERMINISTIC: "The original differs from itself: fix its seeds, or compare where it does not.",
+    Verdict.NOT_EXERCISED: "Verify a command that calls it, such as its tests; other runs say nothing about it.",
+    Verdict.NONDETERMINISTIC: "The runs of the original differ: fix its seeds, or verify a part that repeats.",
 }
 
 

@@ -53,7 +53,7 @@ def _measured(found: SiteEvidence | None) -> str:
     if not found.differing or found.worst is None:
         return calls
     relative, ulp = short(found.max_relative), short(found.max_ulp)
-    share = f", at most {used} of what rounding allows" if (used := share_of_bound(found)) else ""
+    share = f", at most {used} of the rounding bound" if (used := share_of_bound(found)) else ""
     return f"{calls}, {found.differing} not bitwise, relative error {relative}, {ulp} ulp{share}"
 
 

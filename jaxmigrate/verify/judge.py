@@ -469,7 +469,7 @@ def _one_sided(comparison: SiteComparison) -> str:
 
 def _sampling(unmeasured: Sequence[Found]) -> str:
     calls = len({one.pair.key for one in unmeasured})
-    return f"; {_count(calls)} more that differ in bits were not measured, for want of room" if calls else ""
+    return f"; {_count(calls)} more that differ in bits did not fit in the log to be measured" if calls else ""
 
 
 def _count(calls: int) -> str:

@@ -117,7 +117,7 @@ def test_a_process_that_dies_is_told(
     monkeypatch.setattr(pool, "workers", lambda files: 2)
     monkeypatch.setattr(pool, "examine", lambda *_: os._exit(9))
     assert main(["lint", "--no-cache", str(tmp_path)]) == 2
-    assert "a process ended before its work did" in capsys.readouterr().err
+    assert "a lint process died before it was done" in capsys.readouterr().err
 
 
 def test_few_files_start_no_process() -> None:

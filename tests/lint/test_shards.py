@@ -216,11 +216,11 @@ def test_a_merge_misses_a_shard(project: Path, form: str, capsys: pytest.Capture
 @pytest.mark.parametrize(
     ("first", "second", "said"),
     [
-        ("{}", "", "is nothing that jaxmigrate lint writes"),
-        ("{", "", "is no JSON"),
-        ("<?xml version='1.0'?><a", "", "is no XML"),
-        ("<?xml version='1.0'?><a/>", "", "is nothing that jaxmigrate lint writes"),
-        ("hello\n", "", "is nothing that jaxmigrate lint writes"),
+        ("{}", "", "is not output of jaxmigrate lint"),
+        ("{", "", "is not valid JSON"),
+        ("<?xml version='1.0'?><a", "", "is not valid XML"),
+        ("<?xml version='1.0'?><a/>", "", "is not output of jaxmigrate lint"),
+        ("hello\n", "", "is not output of jaxmigrate lint"),
         ("a.py:1:1 JM101 x\nhello\n", "", "first:2: is not a line"),
         ("a.py:1:1 JM101 x\n", '{"version": 1, "findings": []}', "only files of one format can be merged"),
     ],

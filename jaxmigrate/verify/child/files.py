@@ -77,10 +77,10 @@ def _leaves(path: str, value: Any) -> Iterator[tuple[str, Any]]:
 def _difference(one: dict[str, Any], two: dict[str, Any], third: dict[str, Any] | None) -> str:
     for path in one:
         if path not in two:
-            return f"{path} is in the original's only"
+            return f"{path} is only in the original's file"
     for path in two:
         if path not in one:
-            return f"{path} is in the rewritten one only"
+            return f"{path} is only in the rewritten program's file"
     for path, value in one.items():
         told = _leaf_difference(value, two[path], third.get(path) if third is not None else None)
         if told:
