@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
+import functools
 import importlib.util
 from collections import defaultdict
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 
@@ -25,13 +27,18 @@ def _tool() -> ModuleType:
 
 arrows = _tool()
 MODULES = arrows.modules()
-IMPORTS = list(arrows.imports(MODULES))
+
+
+@functools.cache
+def imports() -> list[Any]:
+    """Every import of one module by another: read once, by the tests and not by each process that collects them."""
+    return list(arrows.imports(MODULES))
 
 
 def test_no_module_imports_itself_by_way_of_others() -> None:
     """Not even in a function, or for its types."""
     graph: defaultdict[str, list[str]] = defaultdict(list)
-    for one in IMPORTS:
+    for one in imports():
         graph[one.source].append(one.target)
     assert len(MODULES) > 300
     assert arrows.cycle(graph) == []
@@ -45,15 +52,15 @@ def test_a_cycle_would_be_found() -> None:
 
 def test_rooms_import_from_those_below() -> None:
     height = {room: level for level, rooms in enumerate(arrows.LAYERS) for room in rooms}
-    between = arrows.between_rooms(IMPORTS)
+    between = arrows.between_rooms(imports())
     upward = {ends: [f"{one.source} -> {one.target}" for one in found] for ends, found in between.items()}
     assert {ends: found for ends, found in upward.items() if height[ends[0]] <= height[ends[1]]} == {}
 
 
 def test_what_is_imported_for_its_type_alone_is_loaded_only_when_it_is_needed() -> None:
     """Else it is imported like anything else: there is no cycle that would forbid it."""
-    deferred = {(one.source, one.target) for one in IMPORTS if one.deferred}
-    typed = {(one.source, one.target) for one in IMPORTS if one.typed}
+    deferred = {(one.source, one.target) for one in imports() if one.deferred}
+    typed = {(one.source, one.target) for one in imports() if one.typed}
     of_rules = {("rules", "findings"), ("rules", "flow.facts")}  # rules are imported by their folders' names
     assert typed - deferred - of_rules == {("codemod", "codemod.commands")} - deferred
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 import random
@@ -67,16 +68,27 @@ def completed(
     """A combination with these values that can be run, found by chance and backtracking; None where there is none."""
     if excluded(part, rules) is not None:
         return None
-    chance = chance or random.Random(0)
+    return _completed(part, chance or random.Random(0), tuple(rules))
+
+
+def _completed(part: dict[str, str], chance: random.Random, rules: tuple[Excluded, ...]) -> dict[str, str] | None:
+    """The same of a part that no rule excludes: one that excludes more of it names the value that is added."""
     missing = [d for d in DIMENSIONS if d not in part]
     if not missing:
         return {d: part[d] for d in DIMENSIONS}
     dimension = chance.choice(missing)
     for value in chance.sample(DIMENSIONS[dimension], len(DIMENSIONS[dimension])):
-        whole = completed({**part, dimension: value}, chance, rules)
-        if whole is not None:
-            return whole
+        more = {**part, dimension: value}
+        if excluded(more, _naming(dimension, value, rules)) is None:
+            whole = _completed(more, chance, rules)
+            if whole is not None:
+                return whole
     return None
+
+
+@functools.cache
+def _naming(dimension: str, value: str, rules: tuple[Excluded, ...]) -> list[Excluded]:
+    return [rule for rule in rules if value in rule.where.get(dimension, ())]
 
 
 def violating(rule: Excluded, seed: int) -> dict[str, str]:
