@@ -15,7 +15,7 @@ from jaxmigrate.flow.layout.groups import REPLICABLE, SLICED, SPLIT_FIELD, Group
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.model import Op, Place
 from jaxmigrate.flow.layout.numbers import gives_number
-from jaxmigrate.flow.layout.values import Blocker, Group, describe
+from jaxmigrate.flow.layout.values import Blocker, Group, Nothing, describe
 from jaxmigrate.flow.variance import Level, Var
 from jaxmigrate.flow.variance.lattice import EQUAL, OTHERS, Cause, Fields, field_of
 from jaxmigrate.flow.variance.lattice import replace as replace_var
@@ -494,6 +494,8 @@ class Solver(Groups):
             return Choice("static" if index in static else "broadcast")
         cell = self._argument(node, index)
         layout = self._layout(cell)
+        if cell is None and self._is_none(node, index):
+            return Choice("broadcast")
         if layout is None:
             return self._stacked(cell, module, advice.of_plain(self.it, node, index) if cell is None else None)
         fields = self._stacked_fields(cell, module)
@@ -501,6 +503,14 @@ class Solver(Groups):
         if cell is None or not fields:
             return choice
         return replace(choice, fields=fields, method=self._method(cell.find()), of=self._of(cell, node))
+
+    def _is_none(self, node: ast.expr, index: int) -> bool:
+        """Whether every call of a map gives None in one place: a tree without arrays, for which any spec will do."""
+        if node in self.it.blockers.escaped or ("plain", node, index) in self.it.variables:
+            return False
+        given = [call.arguments for call in self.it.maps.calls.values() if call.site is node]
+        values = [one[index] for one in given if index < len(one)]
+        return bool(values) and all(isinstance(value, Nothing) and value.none for value in values)
 
     def _output_choice(self, node: ast.expr, place: Place, module: Module) -> Choice:
         if results.axis_of_output(self.it, node, place) is None:

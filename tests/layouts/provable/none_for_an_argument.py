@@ -1,0 +1,26 @@
+"""None is given for an array, by position and by a default, and no array at all is there to be laid out."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from flax import jax_utils
+from flax.training.common_utils import shard
+
+BATCH = np.arange(48, dtype=np.float32).reshape(16, 3) / 7
+UNLIKE = np.arange(1, 9, dtype=np.float32)
+
+
+def step(w, scale, x):
+    grad = jax.grad(lambda w: jnp.mean((x @ w - 1) ** 2))(w)
+    grad = grad if scale is None else grad * scale
+    return w - 0.125 * jax.lax.pmean(grad, "batch")
+
+
+p_step = jax.pmap(step, axis_name="batch")  # expect: replicated, broadcast, split -> replicated
+w = jax_utils.replicate(jnp.ones(3))
+def run(w, x, scale=None):
+    return p_step(w, scale, x)
+
+
+w = p_step(w, None, shard(BATCH))
+RESULT = [np.asarray(jax_utils.unreplicate(run(w, shard(BATCH + 1))))]
