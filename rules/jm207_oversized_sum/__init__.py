@@ -165,12 +165,12 @@ def _is_of_averaged_loss(reduction: Reduction, reading: Reading) -> bool:
     """Whether gradients are summed of a loss that, with what comes with it, is averaged over the devices.
 
     Only where the loss is out of sight: one in sight is a mean or none. What counts examples, to divide by their
-    number, would be summed as well, or tell by a name that it counts devices.
+    number, would be summed as well under such a name, or tell by a name that it counts devices.
     """
     seen = any(leaf.gradient and leaf.level == Level.YES for leaf in _leaves(reduction.operand))
     if seen or not _is_of_gradients(reduction.operand) or COUNTED.search(text_around(reduction.node, reduction.module)):
         return False
-    if not all(_is_of_gradients(one.operand) for one in _sums(reading)):
+    if any(_is_count(one) and not _is_of_gradients(one.operand) for one in _sums(reading)):
         return False
     means = (one.operand for one in reading.reductions if one.name == "jax.lax.pmean")
     leaves = (leaf for one in means for leaf in _leaves(one))

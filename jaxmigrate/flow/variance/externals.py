@@ -23,6 +23,7 @@ from jaxmigrate.flow.variance.frames import Arguments, Frame, fresh, reachable
 from jaxmigrate.flow.variance.lattice import (
     EQUAL,
     GIVEN,
+    INDEXED,
     OTHERS,
     SHAPED,
     STARTED,
@@ -172,7 +173,8 @@ def _pure(run: Run, name: str, arguments: Arguments, node: ast.Call | None, fram
         key = arguments.find(0, "key") if name == "jax.random.fold_in" else None
         if run.lenient and key is not None and node is not None and _is_of_time(node):
             return replace(key, static=None)
-        result = replace(result, host=key is not None and key.host)  # a key has one shape, whatever number is in it
+        # A key has one shape, whatever number is in it, and what is drawn by it is no choice among the devices.
+        result = replace(result, host=key is not None and key.host, marks=result.marks - {INDEXED})
     if name.startswith(library.ARRAYS) and name not in library.NOT_ARRAYS:
         reduced = name in library.NUMBERS and not is_first_axis(arguments.find(1, "axis"))
         if name in SQUEEZES and is_first_axis(arguments.find(1, "axis", "dimensions")):
