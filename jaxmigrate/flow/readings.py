@@ -39,6 +39,7 @@ NO_DATA = re.compile(
 )
 
 CHECKING = named("checking")
+REFUSING = named("refusing")
 LAYERS = 8  # of partials and the like around a function
 
 
@@ -161,7 +162,7 @@ def read_map(
     """
     values = [EQUAL if n in equal else value for n, value in enumerate(arguments(found, resolver))]
     given = {k: v for k, v in zip(found.parameters(), values, strict=True) if k not in omitted}
-    checked = is_checked(found, resolver)
+    checked = refuses_varying(found, resolver)
     modes = {"trusting": trusting, "checked": checked, "local": local}
     return read(found.mapped, [], found.axes or frozenset(), resolver, given, lenient=True, **modes)
 
@@ -246,8 +247,20 @@ def is_unchecked(found: DeviceMap, resolver: Resolver) -> bool:
 
 def is_checked(found: DeviceMap, resolver: Resolver) -> bool:
     """Whether JAX checks what varies, for certain: a public shard_map that nothing turns that off for."""
+    return found.name in CHECKING and _is_on(found, resolver)
+
+
+def refuses_varying(found: DeviceMap, resolver: Resolver) -> bool:
+    """Whether JAX refuses an output that varies but is declared replicated: the older shard_map does so, too.
+
+    Its check_rep sums gradients by replicated arguments, as check_vma does, but mends what a loop carries by itself.
+    """
+    return found.name in REFUSING and _is_on(found, resolver)
+
+
+def _is_on(found: DeviceMap, resolver: Resolver) -> bool:
     on = found.keyword("check_vma") or found.keyword("check_rep")
-    if found.name not in CHECKING or any(a.keyword in ("*", "**") for a in found.application.arguments):
+    if any(a.keyword in ("*", "**") for a in found.application.arguments):
         return False
     return on is None or resolver.argument_values(on) == (Constant(True),)
 
@@ -301,7 +314,11 @@ def unreduced_outputs(
     given, test = found.keyword("out_specs", 3), is_replicated
     if found.name in PMAPS:
         given, test = found.keyword("out_axes"), is_none
-    elif found.name == VMAP or found.axes is None or not (is_unchecked(found, resolver) or is_checked(found, resolver)):
+    elif (
+        found.name == VMAP
+        or found.axes is None
+        or not (is_unchecked(found, resolver) or refuses_varying(found, resolver))
+    ):
         return
     if given is not None and given.expression is not None:
         yield from out_vars(given.expression, given.module, reading.returned, test, resolver, wrong)
