@@ -294,7 +294,7 @@ def _with_an_original_that_runs(
     evidence = run(replace(request, original={**request.original, **renewal}))
     note = (
         f"{_RENEWED}{why}, so it ran with its old names replaced as `fix` replaces them: "
-        "what they became was not compared; --original-python EXE runs the original as it is on an older JAX"
+        "that replacement itself is not verified; --original-python EXE runs the original as it is on an older JAX"
     )
     return replace(evidence, renewed=True, notes=(*evidence.notes, note))
 

@@ -119,7 +119,7 @@ def _reason_around(
     use = _Use(site, around, {m.node for m in maps}, resolver)
     if any(isinstance(node, ast.Try) for function in use.between for node in ast.walk(function)):
         return (
-            " in a function with a try, which may catch the exception by which the inner map asks for its axis; "
+            " in a function with a try, which may catch an exception that the rewritten inner map relies on; "
             "remove the try"
         )
     if not all(use.stays(inner) for inner in sites):

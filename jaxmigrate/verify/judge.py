@@ -191,8 +191,8 @@ def _told_of_longer(longer: Sequence[Found]) -> str:
     more = f", and so on in {_count(len(longer) - 1)} more" if len(longer) > 1 else ""
     name = f"`{first.delta.path}`" if first.delta.path else "the result"
     return (
-        f"{name} of call {first.pair.key.number} has {first.delta.detail}{more}: those of both are equal, and what the "
-        "program prints is the same"
+        f"{name} of call {first.pair.key.number} has {first.delta.detail}{more}: the rows that both have are "
+        "equal, and the program prints the same"
     )
 
 
@@ -338,7 +338,7 @@ def _what(delta: Delta, kind: str, error: LeafError | None) -> str:
 
 def _numbers(delta: Delta, kind: str, error: LeafError | None) -> str:
     if kind == ROWS and error is not None and error.within:
-        return "those of both are equal; no equal numbers are printed by which to tell that the others are not read"
+        return "the rows that both have are equal, but nothing printed shows that the others are not read"
     if error is None:
         both = f"{delta.original} in the original, {delta.rewritten} rewritten"
         return "not bitwise equal" if kind == "value" else both
@@ -394,8 +394,8 @@ def _verdict(info: SiteInfo, comparison: SiteComparison, found: Sequence[Found],
         names = ", ".join(_site_name(taker, case) for taker in case.takers.get(info.id, ()))
         if names:
             return Verdict.EQUAL, (
-                f"{_count(comparison.calls_original)} in the original, for which nothing stands; "
-                f"{names} takes the results, and was given the same"
+                f"{_count(comparison.calls_original)} in the original, none in the rewritten program; "
+                f"{names}, which takes the results, was given equal arguments"
             )
         return Verdict.DIFFERENT, (
             f"{_count(comparison.calls_original)} in the original; nothing that the migrated program maps or compiles, "
@@ -469,7 +469,7 @@ def _one_sided(comparison: SiteComparison) -> str:
 
 def _sampling(unmeasured: Sequence[Found]) -> str:
     calls = len({one.pair.key for one in unmeasured})
-    return f"; {_count(calls)} more that differ in bits did not fit in the log to be measured" if calls else ""
+    return f"; {_count(calls)} more that differ in bits were not measured" if calls else ""
 
 
 def _count(calls: int) -> str:

@@ -67,10 +67,10 @@ def advice(it: Interpreter, pin: str | Blocker, result: str = "") -> str:
     if isinstance(pin, str):
         return by_text(pin)
     if found := _PASSED.match(pin.reason):
-        return f'if it only reads, declare `readers = ["{found[1]}"]`, {LIKELY}'
+        return f'if `{found[1]}` only reads its arguments, declare `readers = ["{found[1]}"]`, {LIKELY}'
     if pin.reason.startswith(("is passed to a function", "is passed to an object")) and isinstance(pin.node, ast.Call):
         name = it.trust.names_of(pin.module, ast.unparse(pin.node.func))[-1]
-        return f'if it only reads, declare `readers = ["{name}"]`'
+        return f'if `{name}` only reads its arguments, declare `readers = ["{name}"]`'
     if pin.reason.startswith(("is returned by a function without", "is returned to callers", "comes from a function")):
         return f"give `fix` the file that calls it, {LIKELY}"
     if pin.reason.startswith("cannot be proven replicated") and result:
@@ -87,9 +87,9 @@ def advice(it: Interpreter, pin: str | Blocker, result: str = "") -> str:
 def by_text(reason: str) -> str:
     """The same of a reason of which the words say all that matters."""
     if found := _REPLACED.search(reason):
-        return f'if that does not matter here, declare `never-replaced = ["{found[1]}"]`, {LIKELY}'
+        return f'if nothing replaces it while your program runs, declare `never-replaced = ["{found[1]}"]`, {LIKELY}'
     if found := _UNREAD.search(reason):
-        return f'if that file takes no part, declare `apart = ["{found[1]}"]`, {LIKELY}'
+        return f'if that file is not part of your program, declare `apart = ["{found[1]}"]`, {LIKELY}'
     return ""
 
 
@@ -112,7 +112,7 @@ def _of_maker(it: Interpreter, node: ast.AST, module: Module) -> str:
         callee = value.callee if isinstance(value, Application) else None
         name = it.trust.names_of(callee)[0] if isinstance(callee, Function) else getattr(callee, "name", "")
         if isinstance(callee, Function | External) and name:
-            return f'if it does so, declare `replicates = ["{name}"]` or `splits = ["{name}"]`'
+            return f'if `{name}` replicates or shards it, declare `replicates = ["{name}"]` or `splits = ["{name}"]`'
     return "make it in sight by `jax_utils.replicate` or `common_utils.shard`"
 
 

@@ -42,7 +42,7 @@ class SiteFacts:
             return "it is called with a different number of arguments in different places"
         if node not in self.counts:
             only = identities.site_gives_back(site, self.it.resolver)
-            return "it only gives back what it is given" if only else "fix sees no call of the mapped function"
+            return "it only returns its arguments" if only else "fix sees no call of the mapped function"
         if site.is_open:
             return "pmap is called with * or **"
         for name in ("devices", "backend", "axis_size"):

@@ -34,9 +34,9 @@ from jaxmigrate.program.values import Application, Argument, Partial
 OLD = "jax.experimental.shard_map.shard_map"
 PARAMETERS = ("f", "mesh", "in_specs", "out_specs", "check_rep", "auto")
 GRADIENTS = (
-    "takes gradients inside, or calls functions that may: up to jax 0.5 each device got its own; since 0.6 gradients "
-    "with respect to replicated values are summed over the devices; write check_rep=False for the former, or call "
-    "jax.shard_map for the latter, and run fix again"
+    "takes gradients with respect to replicated values, or calls functions that may: up to jax 0.5 each device had its "
+    "own, since 0.6 they are summed over the devices; write check_rep=False to keep each device's own, or call "
+    "jax.shard_map to have them summed, and run fix again"
 )
 Check = Literal["keep", "off"]
 
