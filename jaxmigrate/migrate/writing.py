@@ -185,11 +185,13 @@ class ProjectWriter:
         return places
 
     def _unused_aliases(self) -> dict[Decision, list[tuple[Module, Operation]]]:
-        """The aliases of pmap that no site needs any more, with what drops them."""
+        """The aliases of pmap that no site needs any more, with what drops them; none that files not given import."""
         aliased = [one for work in self.works for one in work.aliased]
         direct = {node for work in self.works for node in work.direct}
         references = {d.reference.node for work in self.works for d in work.decisions}
-        return unused_aliases(aliased, direct, references, self.project, self.texts) if aliased else {}
+        found = unused_aliases(aliased, direct, references, self.project, self.texts) if aliased else {}
+        given = {work.module for work in self.works}
+        return {root: drops for root, drops in found.items() if all(module in given for module, _ in drops)}
 
     def _serves(self, text: str, users: Sequence[Module]) -> bool:
         return serves(text, together_wanted([self.wanted[module] for module in users]))

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from jaxmigrate.migrate.project import fix_files
+from jaxmigrate.migrate.project import fix_files, plan_sources
 
 CONSTANTS = """import functools
 
@@ -80,3 +82,13 @@ def test_a_decorator_by_a_partial_of_it_and_prose_need_it_no_more() -> None:
     after = fix_files({"constants.py": CONSTANTS, "main.py": DECORATED, "prose.py": prose})
     assert after["constants.py"] == 'AXIS = "i"\n'
     assert "jax.shard_map(" in after["main.py"]
+
+
+def test_an_alias_that_a_file_not_given_imports_stays() -> None:
+    lib = "import jax\n\npmap = jax.pmap\n\n\n@pmap\ndef double(x):\n    return 2 * x\n"
+    main = "from lib import double, pmap\n\nprint(double([1.0]))\n"
+    root = Path("/project")
+    plan, errors = plan_sources([("lib.py", root / "lib.py", lib)], marks=False, beside={root / "main.py": main})
+    assert not errors
+    assert "\npmap = " in plan.files[0].after
+    assert "jax.pmap" not in plan.files[0].after

@@ -35,9 +35,8 @@ GATHERS = frozenset({"jax.lax.all_gather"})
 RANKS = {
     **dict.fromkeys(_of(_ARRAYS, "arange linspace"), 1),
     **dict.fromkeys(_of(_ARRAYS, "eye identity"), 2),
+    **dict.fromkeys(_of(("jax.lax",), "axis_index axis_size"), 0),
     "optax.global_norm": 0,
-    "jax.lax.axis_index": 0,
-    "jax.lax.axis_size": 0,
 }
 SHAPED = {
     **dict.fromkeys(_of(_ARRAYS, "zeros ones empty full"), 0),
