@@ -253,7 +253,8 @@ def is_checked(found: DeviceMap, resolver: Resolver) -> bool:
 def refuses_varying(found: DeviceMap, resolver: Resolver) -> bool:
     """Whether JAX refuses an output that varies but is declared replicated: the older shard_map does so, too.
 
-    Its check_rep sums gradients by replicated arguments, as check_vma does, but mends what a loop carries by itself.
+    Gradients with respect to replicated arguments count as summed, as check_vma has them; the check_rep of
+    jax 0.4.35 refuses these as well.
     """
     return found.name in REFUSING and _is_on(found, resolver)
 

@@ -25,11 +25,10 @@ def assign(it: Interpreter, target: ast.expr, value: Abstract, node: ast.AST, fr
             holder = it.evaluate(owner, frame)
             if isinstance(holder, Obj | Func):
                 it.looks.known_targets.add(target)
-            passes = frame.env is not None and isinstance(holder, Obj)
-            if frame.env is not None and passes and transient_attributes.is_passing(it, target, frame.module):
-                frame.env[transient_attributes.name_of(target)] = value
-                return
             if frame.env is not None:
+                if isinstance(holder, Obj) and transient_attributes.is_passing(it, target, frame.module):
+                    frame.env[transient_attributes.name_of(target)] = value
+                    return
                 frame.env.pop(transient_attributes.name_of(target), None)
             _assign_attribute(it, holder, target, value, node, frame)
             monkeypatching.note_stored(it, holder, name, value, node, frame)
