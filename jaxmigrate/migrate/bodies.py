@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from jaxmigrate.flow.layout.model import Place
 from jaxmigrate.migrate.maps import Array, MapPlan
 from jaxmigrate.migrate.names import names_in
 from jaxmigrate.migrate.style import style_of
@@ -190,7 +191,7 @@ class Body:
             above = f"{every} = {expanded(f'({every})', axis, self.words, is_array=False)}"
             return [*keys, Before(statement, code(above))]
         first = next(i for i, (e, _) in enumerate(pairs) if e is trees[0][0])
-        if [e for e, _ in pairs][first : first + len(trees)] != [e for e, _ in trees]:
+        if self._is_nested or [e for e, _ in pairs][first : first + len(trees)] != [e for e, _ in trees]:
             return None
         out = self._free(function, "out")
         every = ", ".join(f"$e{i}" for i in range(len(trees)))
@@ -200,6 +201,11 @@ class Body:
         text = f"{out} = {expanded(f'({every})', axis, self.words, is_array=False)}\nreturn {given}"
         parts = {f"e{i}": e for i, (e, _) in enumerate(trees)} | {f"r{i}": e for i, e in enumerate(rest)}
         return [*keys, ReplaceStatement(statement, code(text, **parts))]
+
+    @property
+    def _is_nested(self) -> bool:
+        """Whether outputs stand in tuples that stand in a tuple."""
+        return any(len(place) > 1 for place in self.plan.places)
 
     def _own_statement(self, function: FunctionNode, value: ast.expr) -> ast.Return | None:
         """The return of a value, where other statements can stand above it."""
@@ -226,11 +232,15 @@ class Body:
         plan = self.plan
         if plan.whole_out:
             return [(value, plan.outputs[0])]
-        if not isinstance(value, ast.Tuple) or len(value.elts) != len(plan.outputs):
+        if plan.places:
+            elements = _leaves(value, plan.places)
+        else:
+            elements = list(value.elts) if isinstance(value, ast.Tuple) else None
+        if elements is None or len(elements) != len(plan.outputs):
             return None
-        if any(isinstance(e, ast.Starred) for e in value.elts) or any(len(place) > 1 for place in plan.places):
+        if any(isinstance(e, ast.Starred) for e in elements):
             return None
-        return list(zip(value.elts, plan.outputs, strict=True))
+        return list(zip(elements, plan.outputs, strict=True))
 
     def _changed(self, function: FunctionNode, value: ast.expr, array: Array) -> list[Operation]:
         if array.fields:
@@ -251,7 +261,7 @@ class Body:
     ) -> list[Operation] | None:
         """`return state.replace(...), loss` in two statements, so that the object has a name."""
         statement = self._own_statement(function, value)
-        if statement is None:
+        if statement is None or self._is_nested:
             return None
         taken = {n.id for n in ast.walk(function) if isinstance(n, ast.Name)} | set(self.function.passed_names())
         lines: list[str] = []
@@ -275,6 +285,24 @@ class Body:
         text = "\n".join([*lines, f"return {', '.join(texts)}{comma}"])
         parts = {f"e{i}": e for i, (e, _) in enumerate(pairs) if f"$e{i}" in text}
         return [*found, ReplaceStatement(statement, code(text, **parts))]
+
+
+def _leaves(value: ast.expr, places: Sequence[Place]) -> list[ast.expr] | None:
+    """What stands at each place of the tuples that are written in a returned value; None where some are not."""
+    if places == ((),):
+        return [value]
+    if not isinstance(value, ast.Tuple):
+        return None
+    tops = list(dict.fromkeys(place[0] for place in places if place))
+    if tops != list(range(len(value.elts))) or any(isinstance(e, ast.Starred) for e in value.elts):
+        return None
+    found: list[ast.expr] = []
+    for index, element in enumerate(value.elts):
+        inner = _leaves(element, tuple(place[1:] for place in places if place[0] == index))
+        if inner is None:
+            return None
+        found += inner
+    return found
 
 
 def body_function(plan: MapPlan, resolver: Resolver, texts: Mapping[Path, str]) -> Function | None:

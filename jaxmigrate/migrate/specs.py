@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from jaxmigrate.flow.layout.model import Place
 from jaxmigrate.migrate.maps import STACKED, Array, MapPlan
 
 LONG = 40  # characters of a spec that is named where it stands twice
@@ -81,14 +82,23 @@ class Specs:
         """The specs of outputs, as they stand in what a function returns."""
         if not self.plan.places:
             return display(specs)
-        grouped: dict[tuple[int | str, ...], list[str]] = {}
+        grouped: dict[Place, list[str]] = {}
         for place, spec in zip(self.plan.places, specs, strict=True):
             grouped.setdefault(place[:-1] if place and isinstance(place[-1], str) else place, []).append(spec)
-        texts = []
+        texts: dict[Place, str] = {}
         for place, found in grouped.items():
             made = self.plan.named.get(place)
-            texts.append(found[0] if made is None else self._record(made.name, made.fields, found))
-        return texts[0] if () in grouped else display(texts)
+            texts[place] = found[0] if made is None else self._record(made.name, made.fields, found)
+        return _nested(texts, ())
+
+
+def _nested(texts: Mapping[Place, str], place: Place) -> str:
+    """The specs of a tuple, said once for a tuple in it that has one for all its parts."""
+    if place in texts:
+        return texts[place]
+    steps = dict.fromkeys(one[len(place)] for one in texts if one[: len(place)] == place)
+    parts = [_nested(texts, (*place, step)) for step in steps]
+    return parts[0] if place and len(set(parts)) == 1 and parts[0] != "None" else display(parts)
 
 
 def _stacked(array: Array) -> Array:

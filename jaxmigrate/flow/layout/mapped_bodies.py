@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from jaxmigrate.flow.layout.interpreter import Interpreter
+from jaxmigrate.flow.layout.model import Place
 from jaxmigrate.program.library import named
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.once import once
@@ -114,16 +115,19 @@ def unwrapped(value: Value, resolver: Resolver, wrappers: frozenset[str] = WRAPP
     return value
 
 
-def returns_tuple(value: Value, resolver: Resolver, depth: int = DEEPEST) -> bool:
-    """Whether a function certainly returns a tuple: a display in each return, or what another such function gives."""
+def returns_tuple(value: Value, resolver: Resolver, place: Place = (), depth: int = DEEPEST) -> bool:
+    """Whether a function certainly returns a tuple: a display in each return, or what another such function gives.
+
+    With `place`, whether what stands there in what it returns certainly is one.
+    """
     match unwrapped(value, resolver):
         case External(name="jax.lax.scan") | Application(callee=External(name="jax.value_and_grad")):
-            return True
+            return not place
         case Member(name="init", owner=Application(callee=External(name=name))):
-            return name in PAIR_MAKERS
+            return not place and name in PAIR_MAKERS
         case Function(module=module, node=node):
             found = returned_by(node)
-            return bool(found) and all(_is_tuple(one, module, resolver, depth) for one in found)
+            return bool(found) and all(_is_tuple(one, module, resolver, place, depth) for one in found)
     return False
 
 
@@ -140,17 +144,23 @@ def gives_pair(value: Value, resolver: Resolver) -> bool:
     return False
 
 
-def _is_tuple(node: ast.expr | None, module: Module, resolver: Resolver, depth: int) -> bool:
+def _is_tuple(node: ast.expr | None, module: Module, resolver: Resolver, place: Place, depth: int) -> bool:
     match node:
+        case ast.Tuple(elts=elements) if place:
+            first = place[0]
+            if any(isinstance(one, ast.Starred) for one in elements) or not isinstance(first, int):
+                return False
+            return first < len(elements) and _is_tuple(elements[first], module, resolver, place[1:], depth)
         case ast.Tuple():
             return True
         case ast.IfExp(body=body, orelse=orelse):
-            return _is_tuple(body, module, resolver, depth) and _is_tuple(orelse, module, resolver, depth)
+            return all(_is_tuple(one, module, resolver, place, depth) for one in (body, orelse))
         case ast.Call(func=func) if depth > 0:
             values = resolver.values(func, module)
-            return all(returns_tuple(value, resolver, depth - 1) for value in values)
+            return all(returns_tuple(value, resolver, place, depth - 1) for value in values)
         case ast.Name() if depth > 0:
             bindings = resolver.bindings(node.id, module.table.scope_of[node])
             plain = all(b.kind == "assign" and not b.path for b in bindings)
-            return bool(bindings) and plain and all(_is_tuple(b.value, module, resolver, depth - 1) for b in bindings)
+            every = (_is_tuple(b.value, module, resolver, place, depth - 1) for b in bindings)
+            return bool(bindings) and plain and all(every)
     return False

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from jaxmigrate.flow.layout import mapped_bodies
 from jaxmigrate.program.library import named
@@ -25,15 +25,28 @@ def gives_number(value: Value, place: Sequence[int | str], resolver: Resolver) -
     function = mapped_bodies.unwrapped(value, resolver, WRAPPERS)
     if not isinstance(function, Function):
         return False
-    returned = (_element(one, place) for one in returned_by(function.node))
-    return any(_is_number(one, function.module, resolver, mapped_bodies.DEEPEST) for one in returned)
+    deepest = mapped_bodies.DEEPEST
+    module = function.module
+    returned = (e for one in returned_by(function.node) for e in _elements(one, place, module, resolver, deepest))
+    return any(_is_number(one, module, resolver, deepest) for one in returned)
 
 
-def _element(node: ast.expr | None, place: Sequence[int | str]) -> ast.expr | None:
-    for step in place:
-        elements = node.elts if isinstance(node, ast.Tuple) else []
-        node = elements[step] if isinstance(step, int) and step < len(elements) else None
-    return node
+def _elements(
+    node: ast.expr | None, place: Sequence[int | str], module: Module, resolver: Resolver, depth: int
+) -> Iterator[ast.expr]:
+    """What stands at a place of what may be returned, as far as that shows."""
+    match node:
+        case None:
+            return
+        case _ if not place:
+            yield node
+        case ast.Tuple(elts=elements):
+            if isinstance(place[0], int) and place[0] < len(elements):
+                yield from _elements(elements[place[0]], place[1:], module, resolver, depth)
+        case ast.Name() if depth > 0 and node in module.table.scope_of:
+            for binding in resolver.bindings(node.id, module.table.scope_of[node]):
+                if binding.kind == "assign" and not binding.path:
+                    yield from _elements(binding.value, place, module, resolver, depth - 1)
 
 
 def _is_number(node: ast.expr | None, module: Module, resolver: Resolver, depth: int) -> bool:

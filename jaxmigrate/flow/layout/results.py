@@ -1,12 +1,14 @@
 """What mapped functions return, as far as host code tells its parts apart: tuples, and named tuples of results.
 
-Each part has a place: the steps that lead to it, none for all that is returned.
+Each part has a place: the steps that lead to it, none for all that is returned. A tuple in a tuple is told apart as
+well, where every return surely gives one there.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from jaxmigrate.flow.layout import classes, initializers, mapped_bodies
 from jaxmigrate.flow.layout.interpreter import Interpreter
@@ -24,14 +26,18 @@ def outputs(it: Interpreter, site: ast.expr, count: int) -> Abstract:
     if isinstance(it.maps.mapped.get(site), Nothing) and not it.final:
         it.reads.add(("site", site))
         return NOTHING  # what the map is given comes from a function that has not been followed yet
-    shape, parts = _structure(it, site, count)
-    found = _named_among(it, site, shape, parts)
+    tree = _structure(it, site, count)
+    found = _named_among(it, site, tree)
     given = (value for call in it.maps.calls.values() if call.site is site for value in call.arguments)
     if found and not it.final and any(isinstance(value, Nothing) for value in given):
         return NOTHING  # it may be given what it returns
-    if parts is None:
-        return _part(it, site, (), shape, found)
-    return Tup(tuple(_part(it, site, (i,), part, found) for i, part in enumerate(parts)))
+    return _output(it, site, (), tree, found)
+
+
+def _output(it: Interpreter, site: ast.expr, place: Place, tree: Tree, found: Mapping[Place, Class]) -> Abstract:
+    if tree.parts is None:
+        return _part(it, site, place, tree.shape, found)
+    return Tup(tuple(_output(it, site, (*place, i), part, found) for i, part in enumerate(tree.parts)))
 
 
 def _part(it: Interpreter, site: ast.expr, place: Place, shape: Var | None, found: Mapping[Place, Class]) -> Abstract:
@@ -44,36 +50,34 @@ def _part(it: Interpreter, site: ast.expr, place: Place, shape: Var | None, foun
 
 def places(it: Interpreter, site: ast.expr, count: int) -> tuple[tuple[Place, ...], dict[Place, Class]]:
     """The parts of what a site gives, in order, and the named tuples that some of them are fields of."""
-    shape, parts = _structure(it, site, count)
-    found = _named_among(it, site, shape, parts)
+    tree = _structure(it, site, count)
+    found = _named_among(it, site, tree)
     result: list[Place] = []
-    for place in _tops(parts):
+    for place, _ in tree.leaves():
         names = it.resolver.declared_fields(found[place]) if place in found else None
         result += [(*place, name) for name in names] if names is not None else [place]
     return tuple(result), found
 
 
-def _tops(parts: tuple[Var, ...] | None) -> list[Place]:
-    """The places of the parts of a tuple; of all that is returned where it is none."""
-    return [()] if parts is None else [(i,) for i in range(len(parts))]
-
-
 def parts_at(shape: Var | None, found: Sequence[Place], classes_at: Mapping[Place, Class]) -> list[Var | None]:
     """The parts of what a function returns; None for those that it is not known to have."""
-    count = len({place[0] for place in found if place and isinstance(place[0], int)})
-    if count and shape is not None and shape.parts is None:  # it is unpacked into as many
-        shape = replace(shape, parts=(replace(shape, static=None, fields=None),) * count)
-    if count and len((shape.parts if shape is not None else None) or ()) != count:
-        return [None] * len(found)
-    return [_part_at(shape, place, classes_at) for place in found]
+    steps: dict[Place, set[int]] = {}
+    for place in found:
+        for depth, step in enumerate(place):
+            if isinstance(step, int):
+                steps.setdefault(place[:depth], set()).add(step)
+    counts = {place: len(own) for place, own in steps.items()}
+    return [_part_at(shape, place, counts, classes_at) for place in found]
 
 
-def _part_at(shape: Var | None, place: Place, found: Mapping[Place, Class]) -> Var | None:
+def _part_at(shape: Var | None, place: Place, counts: Mapping[Place, int], found: Mapping[Place, Class]) -> Var | None:
     for depth, step in enumerate(place):
         if shape is None:
             return None
         if isinstance(step, int):
-            shape = shape.parts[step] if shape.parts is not None else None
+            if shape.parts is not None and len(shape.parts) != counts[place[:depth]]:
+                return None
+            shape = shape.parts[step] if shape.parts is not None else _any_part(shape)
         elif made_by(shape) != found.get(place[:depth]):
             return None
         else:
@@ -81,9 +85,12 @@ def _part_at(shape: Var | None, place: Place, found: Mapping[Place, Class]) -> V
     return shape
 
 
-def _named_among(
-    it: Interpreter, site: ast.expr, shape: Var | None, parts: tuple[Var, ...] | None
-) -> dict[Place, Class]:
+def _any_part(shape: Var) -> Var:
+    """What any part of a tuple may be of which only the whole is known."""
+    return replace(shape, static=None, fields=None)
+
+
+def _named_among(it: Interpreter, site: ast.expr, tree: Tree) -> dict[Place, Class]:
     """The named tuples of results that a mapped function seems to return, by place.
 
     Their specs are such tuples as well, so that the site has to have a name for the class. What host code makes such
@@ -95,7 +102,7 @@ def _named_among(
     if any(keyword(name) for name in ("in_axes", "out_axes", "static_broadcasted_argnums")):
         return {}
     found: dict[Place, Class] = {}
-    for place, part in zip(_tops(parts), (shape,) if parts is None else parts, strict=True):
+    for place, part in tree.leaves():
         cls = made_by(part)
         if cls is None or part is None or set(part.fields or ()) != set(it.resolver.declared_fields(cls)):
             continue
@@ -113,22 +120,45 @@ def made_by(value: Var | None) -> Class | None:
 
 def parts_of(it: Interpreter, site: ast.expr, count: int) -> int | None:
     """How many outputs a mapped function certainly returns in a tuple; None where it may be anything else."""
-    _, parts = _structure(it, site, count)
+    parts = _structure(it, site, count).parts
     return len(parts) if parts is not None else None
 
 
-def _structure(it: Interpreter, site: ast.expr, count: int) -> tuple[Var | None, tuple[Var, ...] | None]:
-    """What a mapped function returns, and its parts where that is certainly a tuple, and no list."""
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """What is returned at a place; `parts` are its own where that is certainly a tuple, and no list."""
+
+    shape: Var | None
+    parts: tuple[Tree, ...] | None = None
+
+    def leaves(self, place: Place = ()) -> Iterator[tuple[Place, Var | None]]:
+        """All that is no such tuple, with its place."""
+        if self.parts is None:
+            yield place, self.shape
+        for index, part in enumerate(self.parts or ()):
+            yield from part.leaves((*place, index))
+
+
+def _structure(it: Interpreter, site: ast.expr, count: int) -> Tree:
+    """What a mapped function returns, and its parts where that is certainly a tuple."""
     shape = shape_of(it, site, count)
     function = only_value(it, site) if shape is not None and shape.parts is not None else None
-    is_tuple = function is not None and mapped_bodies.returns_tuple(function, it.resolver)
-    if shape is not None and is_tuple:
-        return shape, shape.parts
+    if function is not None and mapped_bodies.returns_tuple(function, it.resolver):
+        return _tuples(it, function, shape, ())
     unpacked = initializers.unpacked_into(it, site) if it.trust.likely else None
     if unpacked is None:
-        return shape, None
-    known = shape is not None and shape.parts is not None and len(shape.parts) == unpacked
-    return shape, shape.parts if known and shape is not None else (replace(shape or Var(), parts=None),) * unpacked
+        return Tree(shape)
+    if shape is not None and shape.parts is not None and len(shape.parts) == unpacked:
+        return Tree(shape, tuple(map(Tree, shape.parts)))
+    return Tree(shape, (Tree(replace(shape or Var(), parts=None)),) * unpacked)
+
+
+def _tuples(it: Interpreter, function: Value, shape: Var | None, place: Place) -> Tree:
+    """The parts of a tuple that a function returns at a place, and theirs."""
+    parts = shape.parts if shape is not None else None
+    if parts is None or (place and not parts) or not mapped_bodies.returns_tuple(function, it.resolver, place):
+        return Tree(shape)
+    return Tree(shape, tuple(_tuples(it, function, part, (*place, i)) for i, part in enumerate(parts)))
 
 
 # What the function that a site maps returns
