@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from jaxmigrate.flow.layout.choices import OpChoice
-from jaxmigrate.flow.layout.idioms import Idioms
+from jaxmigrate.flow.layout.idioms import CONSTANTS, Idioms, shape_of_constant
 from jaxmigrate.flow.layout.model import Op
 from jaxmigrate.flow.layout.objects import REPLACES
 from jaxmigrate.flow.layout.operations import OBSERVED, PRESUMED
@@ -225,6 +225,8 @@ class ArrayWriter:
         match op.kind:
             case "replicate" | "split" if op.form in (OBSERVED, PRESUMED):
                 yield Replace(op.node, self._code(self._entered(choice)))
+            case "replicate" if op.form in CONSTANTS:
+                yield from self._constant(choice)
             case "replicate" if op.form == "wider":
                 yield from self._wider(choice)
             case "replicate":
@@ -360,6 +362,22 @@ class ArrayWriter:
         texts = ", ".join(f"$s{i}" for i in range(len(rest)))
         yield Replace(sizes, code(f"({texts}{',' if len(rest) == 1 else ''})", **parts))
         yield Replace(op.node, self._code(self.placed("$itself", "$P()", choice.axis)))
+
+    def _constant(self, choice: OpChoice) -> Iterator[Operation]:
+        """`jnp.zeros((n, 3))`: an array of the other sizes, which is the same for all devices."""
+        op = choice.op
+        assert isinstance(op.node, ast.Call)
+        shape = shape_of_constant(op.node)
+        assert shape is not None
+        yield Replace(op.node, self._code(self.placed("$itself", "$P()", choice.axis)))
+        if isinstance(shape, ast.BinOp) and isinstance(shape.left, ast.Tuple) and len(shape.left.elts) == 1:
+            yield Replace(shape, code("$rest", rest=shape.right))
+            return
+        sizes = shape.left if isinstance(shape, ast.BinOp) else shape
+        rest = sizes.elts[1:] if isinstance(sizes, ast.Tuple | ast.List) else []
+        parts: dict[str, str | Part] = {f"s{i}": e for i, e in enumerate(rest)}
+        texts = ", ".join(f"$s{i}" for i in range(len(rest)))
+        yield Replace(sizes, code(f"({texts}{',' if len(rest) == 1 else ''})", **parts))
 
     def _metrics(self, node: ast.expr) -> Replace:
         """`get_metrics(m)` without its `x[0]`."""

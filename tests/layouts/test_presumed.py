@@ -235,7 +235,7 @@ def test_a_librarys_function_of_what_differs_is_not_taken_for_equal() -> None:
 
 def test_one_number_a_device_is_no_batch() -> None:
     text = (
-        "import jax\nimport jax.numpy as jnp\n\nx = jnp.ones([jax.local_device_count()])\n"
+        "import jax\nimport jax.numpy as jnp\n\nx = jnp.arange(jax.local_device_count())\n"
         'print(jax.pmap(lambda x: jax.lax.psum(x, "i"), "i")(x))\n'
     )
     assert layouts(plan({"main.py": text}))[0] == ["stacked"]

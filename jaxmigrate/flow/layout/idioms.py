@@ -32,6 +32,7 @@ UNCHANGED = named("unchanged")
 WITHOUT_LOOKING = named("only-looks", "tree-structure")
 COUNTS = named("counts")
 STACKS = named("stacks")
+CONSTANTS = named("constant")  # arrays of one value
 BROADCASTS = named("broadcasts")
 LEADINGS = named("leads")
 SHAPES = named("shape-of")
@@ -310,6 +311,11 @@ class Idioms:
         count = _number(call)
         return count is not None and self.is_count(count, module)
 
+    def repeats_a_constant(self, call: ast.Call, module: Module) -> bool:
+        """Whether `jnp.zeros((n, 3))` makes an array of one value with a slice for each device."""
+        sizes = leading_sizes(shape_of_constant(call))
+        return bool(sizes) and self.is_count(sizes[0], module)
+
     def is_array(self, node: ast.expr, module: Module) -> bool:
         """Whether an expression is certainly one array: what is sliced along several axes, there or just before."""
         match node:
@@ -335,6 +341,27 @@ class Idioms:
                 known, rest = (left, right) if isinstance(right, ast.Constant) else (right, left)
                 return isinstance(rest, ast.Constant) and rest.value == len(others) and self.is_count(known, module)
         return False
+
+
+def shape_of_constant(call: ast.Call) -> ast.expr | None:
+    """The shape that a function such as `jnp.zeros` is given."""
+    named = next((k.value for k in call.keywords if k.arg == "shape"), None)
+    return named or (call.args[0] if call.args else None)
+
+
+def leading_sizes(shape: ast.expr | None) -> list[ast.expr]:
+    """The first sizes of a shape that are written out: those of `n`, `(n, 3)`, `(n, *rest)` and `(n,) + rest`."""
+    match shape:
+        case None | ast.Starred():
+            return []
+        case ast.Tuple(elts=sizes) | ast.List(elts=sizes):
+            stars = [i for i, one in enumerate(sizes) if isinstance(one, ast.Starred)]
+            return sizes[: stars[0]] if stars else sizes
+        case ast.BinOp(left=ast.Tuple() as left, op=ast.Add()):
+            return leading_sizes(left)
+        case ast.Name() | ast.Attribute() | ast.Call():
+            return [shape]
+    return []
 
 
 def _is_first_axis(keyword: ast.keyword) -> bool:

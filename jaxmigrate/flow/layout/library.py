@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from jaxmigrate.flow.layout import operations, padding, projections, read_only_copies
 from jaxmigrate.flow.layout.idioms import (
+    CONSTANTS,
     FIRSTS,
     KEY_SPLITS,
     METRICS,
@@ -19,6 +20,7 @@ from jaxmigrate.flow.layout.idioms import (
 )
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.model import Frame, Given, given_of
+from jaxmigrate.flow.layout.numbers import is_number
 from jaxmigrate.flow.layout.values import (
     NOTHING,
     PLAIN,
@@ -92,6 +94,8 @@ def call(it: Interpreter, name: str, given: Given, node: ast.expr, frame: Frame)
         return operations.rows(it, node, frame)
     if _gives_rows(it, name, node, frame) and not any(map(is_tracked, values)):
         return operations.rows(it, node, frame)
+    if name in CONSTANTS and not any(map(is_tracked, given.everything())):
+        return constant(it, name, given, node, frame)
     if name in METRICS and len(values) == 1:
         return metrics(it, values[0], node, frame)
     if name in PREFETCHES and len(values) >= 2 and isinstance(values[0], Seq):
@@ -284,6 +288,15 @@ def _gives_rows(it: Interpreter, name: str, node: ast.Call, frame: Frame) -> boo
     if name == "jax.random.split":
         return it.idioms.rows(node, frame.module)
     return name in STACKS and it.idioms.listed_rows(node, frame.module)
+
+
+def constant(it: Interpreter, name: str, given: Given, node: ast.Call, frame: Frame) -> Abstract:
+    """`jnp.zeros((n, 3))` and `jnp.full((n,), 0.5)`: the same slice for each device; what fills it is one number."""
+    held = (given.places.get(1) or given.places.get("fill_value")) if name.endswith(".full") else node.func
+    filled = held is node.func or (held is not None and is_number(held, frame.module, it.resolver))
+    if held is None or not filled or not it.idioms.repeats_a_constant(node, frame.module):
+        return PLAIN
+    return operations.make(it, "replicate", PLAIN, node, held, name, frame)
 
 
 def metrics(it: Interpreter, value: Abstract, node: ast.Call, frame: Frame) -> Abstract | None:

@@ -31,6 +31,11 @@ def gives_number(value: Value, place: Sequence[int | str], resolver: Resolver) -
     return any(_is_number(one, module, resolver, deepest) for one in returned)
 
 
+def is_number(node: ast.expr, module: Module, resolver: Resolver) -> bool:
+    """Whether an expression is evidently one number."""
+    return _is_number(node, module, resolver, mapped_bodies.DEEPEST)
+
+
 def _elements(
     node: ast.expr | None, place: Sequence[int | str], module: Module, resolver: Resolver, depth: int
 ) -> Iterator[ast.expr]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from jaxmigrate.flow.layout import class_index
 from jaxmigrate.flow.layout.buffers import is_written
-from jaxmigrate.flow.layout.idioms import REPLICATES, UNREPLICATE, Idiom, Kind
+from jaxmigrate.flow.layout.idioms import CONSTANTS, REPLICATES, UNREPLICATE, Idiom, Kind
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.model import Frame, Op
 from jaxmigrate.flow.layout.values import (
@@ -144,7 +144,7 @@ def make(
     if node in it.operations.twice:
         it.changed |= cell.pin(beside)
     written = form in ("reshape", "sizes", "product", "wider") or "numpy." in form
-    leaf = written or it.idioms.makes_array(operand, frame.module)
+    leaf = written or form in CONSTANTS or it.idioms.makes_array(operand, frame.module)
     viewed = kind == "split" or form == "numpy.broadcast_to"
     if viewed and is_written(it, operand, frame.module):
         it.operations.views[node] = cell
