@@ -239,3 +239,86 @@ def test_one_number_a_device_is_no_batch() -> None:
         'print(jax.pmap(lambda x: jax.lax.psum(x, "i"), "i")(x))\n'
     )
     assert layouts(plan({"main.py": text}))[0] == ["stacked"]
+
+
+LOGGED = """import jax
+import jax.numpy as jnp
+import metriclib
+import numpy as np
+from flax import jax_utils
+from flax.training.common_utils import shard
+
+BATCH = np.arange(48, dtype=np.float32).reshape(16, 3) / 7
+LOG = []
+
+
+def step(w, x):
+    loss, grad = jax.value_and_grad(lambda w: jnp.mean((x @ w - 1) ** 2))(w)
+    made = metriclib.summary(jax.lax.pmean(loss, "batch"))
+    return w - 0.125 * jax.lax.pmean(grad, "batch"), made
+
+
+p_step = jax.pmap(step, axis_name="batch")
+
+
+def log(made):
+    LOG.append(made[0])
+
+
+def main():
+    w = jax_utils.replicate(jnp.ones(3))
+    for _ in range(3):
+        w, made = p_step(w, shard(BATCH))
+        LOG.append(made[0])
+    return jax_utils.unreplicate(w), np.asarray(LOG)
+
+
+RESULT = main()
+"""
+NUMBER = "def summary(loss):\n    return loss * 2\n"
+PAIR = "def summary(loss):\n    return loss * 2, loss\n"
+
+
+def test_a_part_of_a_result_that_is_indexed_with_0_is_presumed_to_be_one_array() -> None:
+    assert layouts(plan({"main.py": LOGGED}, "auto"))[1] == ["replicated", "stacked"]
+    found = plan({"main.py": LOGGED})
+    assert layouts(found)[1] == ["replicated", "replicated"]
+    says = [one.says for one in found.sites[0].assumed]
+    assert "`made[0]` takes the first device's slice of one array" in says
+    before, after = _with_library(NUMBER, found)
+    assert (before["error"], after["error"]) == ("", "")
+    assert before["result"] == after["result"]
+
+
+def test_a_result_that_is_a_tuple_after_all_differs_by_what_was_assumed() -> None:
+    before, after = _with_library(PAIR, plan({"main.py": LOGGED}))
+    assert before["result"] != after["result"]
+
+
+def _with_library(text: str, found: Plan) -> tuple[dict[str, object], dict[str, object]]:
+    """What the program gives before and after, where a library that fix has not seen is this."""
+    after = {"metriclib.py": text, **{file.path: file.after for file in found.files}}
+    out = run([Program("logged", {"main.py": LOGGED, "metriclib.py": text}), Program("after", after)])
+    return out["logged"], out["after"]
+
+
+@pytest.mark.parametrize(
+    ("unpacked", "read"),
+    [
+        ("w, made", "log(made)"),
+        ("w, made", "LOG.append(made[1])"),
+        ("w, made", "LOG.append(made[-1])"),
+        ("w, made", "LOG.extend(one[0] for one in [made])"),
+        ("w, made", "made = made if made else LOG; LOG.append(made[0])"),
+        ("w, *made", "LOG.append(made[0][0])"),
+        ("both", "LOG.append(both[0]); w = both[0]"),
+        ("both", "w, made = both; LOG.append(made[:1][0])"),
+        ("both", "w = both[0]; made = both[1:]; LOG.append(made[0][0])"),
+    ],
+)
+def test_what_may_as_well_be_a_tuple_is_not_presumed_to_be_one_array(unpacked: str, read: str) -> None:
+    text = LOGGED.replace("w, made = p_step", f"{unpacked} = p_step").replace(
+        "LOG.append(made[0])\n    return", f"{read}\n    return"
+    )
+    found = plan({"main.py": text})
+    assert not any("of one array" in one.says for one in found.sites[0].assumed)

@@ -31,6 +31,7 @@ from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.scopes import Binding
 from jaxmigrate.program.trees import ANY_TREE_MAPS
+from jaxmigrate.program.trust import Assumption
 from jaxmigrate.program.values import Class, External, Function, Partial, Value
 
 OBSERVED = "observed"  # the form of what is made out of sight, so that its device axis has to be taken off again
@@ -54,6 +55,10 @@ def item(it: Interpreter, owner: Ref, node: ast.Subscript, key: object, frame: F
     if it.idioms.is_first(node.slice):
         if owner.is_array or _is_scalar_here(it, node, frame):
             return first(it, owner, node, node.value, "index", frame)
+        if it.trust.likely and _seems_one_array(it, node, frame.module):
+            says = f"`{ast.unparse(node)}` takes the first device's slice of one array"
+            it.lean([owner], Assumption("likely", "unreplicates", "", says, frame.module, node))
+            return first(it, owner, node, node.value, "index", frame)
         it.pin_all(
             [owner], "is indexed with 0 where it may be a tuple or a list as well as an array", node, frame.module
         )
@@ -64,6 +69,20 @@ def item(it: Interpreter, owner: Ref, node: ast.Subscript, key: object, frame: F
         return Ref(owner.cell, leaf=True)
     it.pin_all([owner], "is indexed along its device axis", node, frame.module)
     return PLAIN
+
+
+def _seems_one_array(it: Interpreter, index: ast.Subscript, module: Module) -> bool:
+    """Whether a reader takes what is indexed with 0 for one array: a part of a result, an entry or a field of a tree.
+
+    What is all that a map gives may as well be a tuple.
+    """
+    match index.value:
+        case ast.Attribute() | ast.Subscript(slice=ast.Constant(value=str())):
+            return True
+        case ast.Name() as name:
+            made = [one for one in it.resolver.bindings_at(name, module) if one.value is not index]  # loss = loss[0]
+            return bool(made) and all(one.path for one in made)
+    return False
 
 
 def _is_behind_first(index: ast.expr) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import cast
 
 from jaxmigrate.flow.layout import operations
+from jaxmigrate.flow.layout.conditions import REFLECTING
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.model import Frame
 from jaxmigrate.flow.layout.values import (
@@ -58,7 +59,7 @@ def unpack(
         case Tup(parts=parts) if starred and len(parts) >= len(targets) - 1:
             at, rest = starred[0], len(parts) - len(targets) + 1
             box = it.box("starred", node)
-            for part in parts[at : at + rest]:
+            for part in parts[at : at + rest] if not _is_never_read(it, targets[at], frame) else ():
                 it.fill(box, part, node, frame.module)
             return [*parts[:at], Seq(box), *parts[at + rest :]]
         case Nothing():
@@ -72,6 +73,14 @@ def unpack(
     if starred:
         it.fill(others, one, node, frame.module)
     return [Seq(others) if i in starred else one for i in range(len(targets))]
+
+
+def _is_never_read(it: Interpreter, target: ast.expr, frame: Frame) -> bool:
+    """Whether nothing reads what a starred target of a function gets: `state, *_ = step(...)`."""
+    name = target.value if isinstance(target, ast.Starred) else target
+    if not isinstance(name, ast.Name) or frame.scope.kind != "function" or name.id in frame.scope.outer_names:
+        return False
+    return name.id not in frame.module.table.named and it.names_in(frame.module.tree).isdisjoint(REFLECTING)
 
 
 def item(it: Interpreter, owner: Abstract, node: ast.Subscript, frame: Frame) -> Abstract:
