@@ -79,6 +79,15 @@ class Names:
     imports: tuple[str, ...] = ()
 
 
+def all_devices(jax: str, backend: str = "", *, processes: bool) -> str:
+    """The source of all devices in pmap's order.
+
+    With several `processes` it takes those of one process after those of another, and `jax.devices()` need not.
+    """
+    devices = f"{jax}.devices({backend})"
+    return f"sorted({devices}, key=lambda d: d.process_index)" if processes else devices
+
+
 def helper_lines(needs: Needs, names: Names) -> list[str]:
     """The helper's source, a line each, indented by four spaces, with double quotes."""
     blocks = [
@@ -202,18 +211,15 @@ def _mesh_of(needs: Needs, names: Names) -> Iterator[str]:
 
 def _mesh_lines(needs: Needs, names: Names) -> Iterator[str]:
     """The devices that pmap takes: those given, else the first ones, grouped by process."""
-    default = f"{names.jax}.devices({'backend' if needs.backend else ''})"
     if needs.axis_size:
         yield "rows = rows if axis_size is None else axis_size"
-    if needs.processes:
-        default = f"sorted({default}, key=lambda d: d.process_index)"
     if needs.devices:
+        default = all_devices(names.jax, "backend" if needs.backend else "", processes=needs.processes)
         yield f"chosen = {default} if devices is None else list(devices)"
 
 
 def _mesh(needs: Needs, names: Names) -> str:
-    default = f"{names.jax}.devices({'backend' if needs.backend else ''})"
-    default = f"sorted({default}, key=lambda d: d.process_index)" if needs.processes else default
+    default = all_devices(names.jax, "backend" if needs.backend else "", processes=needs.processes)
     devices = "chosen" if needs.devices else default
     return f"{names.mesh}({devices}[:rows], (axis_name,))"
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 import ast
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from jaxmigrate.migrate.helper import Names, Needs, helper_lines
+from jaxmigrate.migrate.helper import Names, Needs, all_devices, helper_lines
 from jaxmigrate.migrate.imports import together
 from jaxmigrate.migrate.maps import MapPlan
 from jaxmigrate.migrate.names import FileNames
@@ -61,7 +61,6 @@ class Wanted:
     beside: set[ast.expr] = field(default_factory=set)  # maps whose functions may have one beside them instead
     weak: set[bool] = field(default_factory=set)  # whether Python's numbers keep their weak dtypes, as in jaxline
     unlike: bool = False  # an array may lie on all devices with unlike copies
-    ordered: bool = False
     processes: bool = False
     needs: dict[Module, Needs] = field(default_factory=dict)
     chosen_needs: Needs | None = None  # what the map that chooses its mesh needs where it is written next
@@ -136,7 +135,7 @@ class Shared:
             self._wanted.over_all |= not plan.own_devices
             return "mesh"
         if not self.has_get_mesh:
-            return mesh_text(self._names, "$axis", ordered=self._wanted.ordered, own=plan.own_devices)
+            return mesh_text(self._names, "$axis", processes=self._wanted.processes, own=plan.own_devices)
         made = f"{self.name('get_mesh')}({'' if self._wanted.one_axis is not None else '$axis'})"
         return f"{made}.local_mesh" if plan.own_devices and self._wanted.over_all else made
 
@@ -220,11 +219,9 @@ class Shared:
         self._wanted.with_static |= static
 
 
-def mesh_text(names: FileNames, axis: str, *, ordered: bool, own: bool = False) -> str:
+def mesh_text(names: FileNames, axis: str, *, processes: bool, own: bool = False) -> str:
     """The source of a mesh of all devices, or of this process's `own`."""
-    jax = names.of("jax")
-    devices = f"sorted({jax}.devices(), key=lambda d: d.process_index)" if ordered else f"{jax}.devices()"
-    devices = f"{jax}.local_devices()" if own else devices
+    devices = f"{names.of('jax')}.local_devices()" if own else all_devices(names.of("jax"), processes=processes)
     return f"{names.of('jax.sharding.Mesh')}({devices}, ({axis},))"
 
 
@@ -262,10 +259,17 @@ def serves(text: str, wanted: Wanted) -> bool:
     kinds = with_their_own({*wanted.all_names, *(("get_mesh",) if wanted.get_mesh else ())}, wanted)
     defined = all(re.search(rf"^def {NAMES[kind]}\(", text, re.MULTILINE) for kind in kinds)
     over = f'("{wanted.one_axis}",)' if wanted.one_axis is not None else "(axis_name,)"
-    lies_so = "get_mesh" not in kinds or wanted.over_all != ("return Mesh(jax.local_devices()" in text)
-    return (
-        text.startswith(HEAD) and defined and lies_so and over in text.replace("'", '"') and "map_stacked" not in kinds
-    )
+    is_over = text.startswith(HEAD) and over in text.replace("'", '"')
+    return defined and is_over and _lies_so(text, kinds, wanted) and "map_stacked" not in kinds
+
+
+def _lies_so(text: str, kinds: Collection[str], wanted: Wanted) -> bool:
+    """Whether the meshes of such a module have the devices that are wanted, in their order."""
+    every = all_devices("jax", processes=wanted.processes)
+    own = "jax.local_devices()" if wanted.processes and not wanted.over_all else every
+    made = {"get_mesh": f"return Mesh({own}, ", "mesh_of": f"return Mesh({every}[:rows]"}
+    one_line = "".join(text.split())
+    return all("".join(made[kind].split()) in one_line for kind in made if kind in kinds)
 
 
 def sharing_module(path: Path, kinds: Iterable[str], wanted: Wanted, *, combined: bool) -> tuple[str, list[Operation]]:
@@ -295,13 +299,13 @@ def _get_mesh(names: FileNames, wanted: Wanted) -> Iterator[str]:
     yield f"@{names.of('functools.cache')}"
     yield f"def get_mesh({parameter}):"
     yield f'    """{devices} {over}; made at the first call."""'
-    yield f"    return {mesh_text(names, axis, ordered=wanted.ordered, own=own)}"
+    yield f"    return {mesh_text(names, axis, processes=wanted.processes, own=own)}"
 
 
 def _mesh_of(names: FileNames, wanted: Wanted) -> Iterator[str]:
     axis, parameter = _axis(wanted)
     jax = names.of("jax")
-    devices = f"sorted({jax}.devices(), key=lambda d: d.process_index)" if wanted.ordered else f"{jax}.devices()"
+    devices = all_devices(jax, processes=wanted.processes)
     yield f"def mesh_of(tree{', ' + parameter if parameter else ''}):"
     yield '    """The first devices, one for each row of the arrays in tree."""'
     yield f"    rows, *_ = {jax}.tree.leaves(tree)[0].shape"

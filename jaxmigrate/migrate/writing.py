@@ -162,7 +162,6 @@ class ProjectWriter:
     def _nothing_yet(self) -> Wanted:
         around = self.around
         return Wanted(
-            ordered=around.processes and around.guarded,
             processes=around.processes,
             unlike=self.program.unlike,
             default_axis=self.default_axis,

@@ -349,6 +349,7 @@ def test_requirements(tmp_path: Path, file: str, text: str, required: Release | 
         ("run(eqx.filter_pmap)\n", "passed as a value"),
         ("step = eqx.filter_pmap(lambda x: jax.lax.ppermute(x, 'i', p))\n", "ppermute"),
         ("i = jax.process_index()\nstep = eqx.filter_pmap(f)\n", "own rows"),
+        ("n = jax.local_device_count()\nstep = eqx.filter_pmap(f)\n", "own rows"),
     ],
 )
 def test_twins_that_are_left(text: str, told: str) -> None:

@@ -217,11 +217,67 @@ EVERY = """
     every = jax.pmap(lambda x: lax.psum(x, "i"), axis_name="i")
     found.append(every(x))"""
 
+UNASKED = """
+import json
+import sys
+import jax
+import jax.numpy as jnp
+import numpy as np
+from flax import jax_utils
+from flax.training.common_utils import shard
+from jax import lax
 
-def run(text: str, folder: Path) -> list[str]:
-    """The results that both processes print, in the order of their ranks."""
+RANK = int(sys.argv[2])
+
+
+def step(params, key, batch):
+    key = jax.random.fold_in(key, lax.axis_index("i"))
+    grads = jax.grad(lambda p: ((batch @ (p - jax.random.normal(key, p.shape))) ** 2).mean())(params)
+    return params - 0.1 * lax.pmean(grads, "i")
+
+
+p_step = jax.pmap(step, axis_name="i")
+GATHER
+
+
+def train(n):
+    params, keys = jax_utils.replicate(jnp.ones(3)), jax_utils.replicate(jax.random.PRNGKey(0))
+    for i in range(3):
+        x = np.sin(np.arange(n * 6, dtype=np.float32) + i + RANK).reshape(n * 2, 3)
+        params = p_step(params, keys, shard(x))
+    return jax_utils.unreplicate(params)
+
+
+def main():
+    n = jax.local_device_count()
+    found = [MAIN]
+    print("RESULT", json.dumps([np.asarray(x).tolist() for x in found]))
+
+
+if __name__ == "__main__":
+    main()
+"""
+OWN_ORDER = """
+import runpy
+import sys
+import jax
+from jax._src import xla_bridge
+
+script, address, rank, order = sys.argv[1:]
+jax.distributed.initialize(address, 2, int(rank))
+whole = xla_bridge.devices
+xla_bridge.devices = jax.devices = lambda backend=None: [whole(backend)[int(i)] for i in order]
+sys.argv = [script, address, rank]
+runpy.run_path(script, run_name="__main__")
+"""
+
+
+def run(text: str, folder: Path, order: str = "") -> list[str]:
+    """The results that both processes print, by rank; with `order` jax.devices() has all devices in that one."""
     script = folder / "program.py"
     script.write_text(text, encoding="utf-8")
+    start = folder / "own_order.py"
+    start.write_text(OWN_ORDER, encoding="utf-8")
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{free.getsockname()[1]}"
@@ -233,7 +289,14 @@ def run(text: str, folder: Path) -> list[str]:
     }
     started = [
         subprocess.Popen(
-            [sys.executable, str(script), address, str(rank)],
+            [
+                sys.executable,
+                *([str(start)] if order else []),
+                str(script),
+                address,
+                str(rank),
+                *([order] if order else []),
+            ],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -300,6 +363,32 @@ def test_what_has_no_axis_name_is_mapped_over_the_devices_of_each_process(more: 
     assert mesh.replace("AXIS", '"i"') in after
     assert after.count("host_local(") == (2 if more else 0)
     assert run(after, tmp_path) == run(before, tmp_path)
+
+
+GATHER = 'p_gather = jax.pmap(lambda x: lax.all_gather(x, "i"), axis_name="i")'
+
+
+@pytest.mark.parametrize("order", ["04152637", "45670123"])
+@pytest.mark.parametrize(
+    ("gather", "found"), [("", "train(n)"), (GATHER, "train(n), p_gather(np.arange(n) * 2.0 + RANK)")]
+)
+def test_devices_that_do_not_come_by_process_have_pmaps_places(
+    gather: str, found: str, order: str, tmp_path: Path
+) -> None:
+    before = UNASKED.replace("GATHER", gather).replace("MAIN", found)
+    after = fix_files({"program.py": before}, "auto")["program.py"]
+    assert "jax.pmap" not in after
+    assert "shard(x, P(" in after
+    assert ("@host_local" in after) is bool(gather)
+    assert run(after, tmp_path, order) == run(before, tmp_path, order)
+
+
+def test_rows_that_may_be_fewer_take_devices_by_process(tmp_path: Path) -> None:
+    found = "p_gather(jnp.arange(4.0) + RANK), len(jax.devices()[:2])"
+    before = UNASKED.replace("GATHER", GATHER).replace("MAIN", found)
+    after = fix_files({"program.py": before})["program.py"]
+    assert "mesh_of(x)" in after
+    assert run(after, tmp_path, "45670123") == run(before, tmp_path, "45670123")
 
 
 VARIED = ("in_axes", "out_axes", "static", "call")

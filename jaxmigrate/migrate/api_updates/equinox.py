@@ -18,7 +18,10 @@ from jaxmigrate.program.sites import denotes, is_decorator
 
 NAME = "equinox.filter_pmap"
 KEYWORDS = {"in_axes", "out_axes", "axis_name", "axis_size", "donate"}
-PROCESSES = ("process_index", "process_count", "process_id", "distributed", "host_id", "host_count")
+PROCESSES = (
+    *("process_index", "process_count", "process_id", "distributed", "host_id", "host_count"),
+    *("local_device_count", "local_devices"),
+)
 
 
 def reason(use: OldReference, resolver: Resolver, texts: Texts) -> str:
@@ -35,7 +38,7 @@ def reason(use: OldReference, resolver: Resolver, texts: Texts) -> str:
     axes = given.get("in_axes")
     if axes is not None and not _is_plain(axes, use, resolver):
         return f"{use.row.told}; this one maps over other axes than the first"
-    return f"{use.row.told}; each process has its own rows" if _has_processes(texts) else ""
+    return f"{use.row.told}; each of several processes may have its own rows" if _has_processes(texts) else ""
 
 
 def _has_processes(texts: Texts) -> bool:
