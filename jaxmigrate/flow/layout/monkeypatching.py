@@ -25,6 +25,7 @@ from jaxmigrate.flow.layout.values import (
     Mod,
     Obj,
     Padded,
+    Plain,
     Site,
     Stage,
 )
@@ -37,6 +38,7 @@ INTERPRETED = frozenset(  # the libraries whose functions are known by name
     {"builtins", "chex", "collections", "contextlib", "copy", "dataclasses", "flax", "functools", "itertools", "jax"}
     | {"jaxlib", "numpy", "operator", "threading", "tqdm", "tree"}
 )
+SETTINGS = "jax.config"
 PATCHES = ("unittest.mock.patch", "mock.patch", "pytest.MonkeyPatch")
 SETS = frozenset({"setattr", "__setattr__"})
 
@@ -48,7 +50,8 @@ def note_stored(it: Interpreter, owner: Abstract, name: str, value: Abstract, no
             case Class() | Mod():
                 replaces = _replaces(it, item, name, _has_function(value))
             case Ext() | Function() | Site() | MethodSite() | Bound() | Padded() | Stage() | Method():
-                _in_library(it, item, name, node, frame)
+                if not _is_setting(item, value):
+                    _in_library(it, item, name, node, frame)
                 continue
             case Obj():  # which is followed
                 continue
@@ -138,6 +141,12 @@ def _has_function(value: Abstract) -> bool:
         isinstance(item, Mod | Class) or (isinstance(item, Ext) and not item.name.startswith("jax.lax."))
         for item in value.items
     )
+
+
+def _is_setting(item: object, value: Abstract) -> bool:
+    """Whether a value that is no function is set in JAX's configuration: `config.FLAGS.jax_xla_backend = "tpu_driver"`."""
+    of_config = isinstance(item, Ext) and (item.name == SETTINGS or item.name.startswith(f"{SETTINGS}."))
+    return of_config and isinstance(value, Plain)
 
 
 def _in_library(it: Interpreter, item: object, name: str, node: ast.AST, frame: Frame) -> None:
