@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from jaxmigrate.flow.layout.choices import OpChoice
-from jaxmigrate.flow.layout.idioms import CONSTANTS, Idioms, shape_of_constant
+from jaxmigrate.flow.layout.idioms import CONSTANTS, TILES, Idioms, shape_of_constant
 from jaxmigrate.flow.layout.model import Op
 from jaxmigrate.flow.layout.objects import REPLACES
 from jaxmigrate.flow.layout.operations import OBSERVED, PRESUMED
@@ -309,7 +309,7 @@ class ArrayWriter:
         """What keeps the dtype of a stack: jnp.stack keeps the weak type of a Python scalar, the others do not."""
         idioms, kept = Idioms(self.resolver), op.form in KEPT
         known = idioms.makes_array if kept else idioms.makes_strong
-        if "." not in op.form or known(op.operand, self.module):
+        if "." not in op.form or op.form in TILES or known(op.operand, self.module):
             return "", ""
         assert isinstance(op.node, ast.Call)
         owner = self.module.segment(op.node.func.value) if isinstance(op.node.func, ast.Attribute) else ""

@@ -11,7 +11,7 @@ import ast
 from jaxmigrate.flow.layout import identities, operations
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.model import Frame, Given
-from jaxmigrate.flow.layout.values import NOTHING, PLAIN, Abstract, Blocker, Nothing, is_empty, is_tracked, leaves_plain
+from jaxmigrate.flow.layout.values import Abstract
 
 
 def call(it: Interpreter, site: ast.expr, given: Given, node: ast.expr, frame: Frame) -> Abstract | None:
@@ -21,22 +21,4 @@ def call(it: Interpreter, site: ast.expr, given: Given, node: ast.expr, frame: F
         return None
     if not identities.site_gives_back(it.sites[site], it.resolver):
         return None
-    value = given.positional[0]
-    if isinstance(value, Nothing) or (is_empty(value) and not it.final):
-        return NOTHING
-    known = it.operations.ops.get(node)
-    if not is_tracked(value):
-        it.operations.plain_ops.add(node)
-        if known is not None:
-            it.changed |= known.cell.pin(
-                Blocker("is put on the devices together with other values", frame.module, node)
-            )
-        return PLAIN
-    if leaves_plain(value) or node in it.operations.plain_ops:
-        it.pin_all([value], "is put on the devices together with values that are not stacked here", node, frame.module)
-        return PLAIN
-    cell = it.cell_of(value)
-    assert cell is not None
-    it.changed |= cell.flatten()
-    operations.record(it, "identity", node, node.args[0], cell, "tree", frame)
-    return value
+    return operations.put(it, given.positional[0], node, node.args[0], frame)

@@ -32,6 +32,10 @@ UNCHANGED = named("unchanged")
 WITHOUT_LOOKING = named("only-looks", "tree-structure")
 COUNTS = named("counts")
 STACKS = named("stacks")
+CUTS = named("cuts")
+TILES = named("tiles")
+PUTS_SLICES = the("puts-slices")
+OF_ARRAY = "array"  # the form of what is said of the slices of one array, and not of a tree
 CONSTANTS = named("constant")  # arrays of one value
 BROADCASTS = named("broadcasts")
 LEADINGS = named("leads")
@@ -147,8 +151,14 @@ class Idioms:
     def _call(self, node: ast.Call, module: Module) -> Idiom | None:
         name = self.external(node.func, module)
         if name in STACKS and len(node.args) == 1 and all(map(_is_first_axis, node.keywords)):
-            repeated = self._repeated(node.args[0], module)
+            repeated, cut = self._repeated(node.args[0], module), self._cut(node.args[0], module)
+            if cut is not None:
+                return Idiom("split", cut, "reshape")
             return Idiom("replicate", repeated, name) if repeated is not None else None
+        if name == PUTS_SLICES:
+            return self._put_slices(node, module)
+        if name in TILES:
+            return self._tiled(node, name, module)
         if name in BROADCASTS and len(node.args) == 2 and not node.keywords:
             return self._broadcast(node.args[0], node.args[1], name, module)
         if name in LEADINGS and len(node.args) == 2 and not node.keywords:
@@ -200,6 +210,48 @@ class Idioms:
                 return element if self.is_count(count, module) else None
         return None
 
+    def _cut(self, node: ast.expr, module: Module) -> ast.expr | None:
+        """The array of `jnp.split(x, n)`, whose parts are equal."""
+        match node:
+            case ast.Call(args=[array, count], keywords=[]) if self.external(node.func, module) in CUTS:
+                return array if self.is_count(count, module) else None
+        return None
+
+    def _put_slices(self, node: ast.Call, module: Module) -> Idiom | None:
+        """`device_put_sharded` of n times the same, of the parts of an array, or of its slices."""
+        if len(node.args) != 2 or node.keywords or not self.is_devices(node.args[1], module):
+            return None
+        slices = node.args[0]
+        if (repeated := self._repeated(slices, module)) is not None:
+            return Idiom("replicate", repeated, "tree")
+        if (cut := self._cut(slices, module)) is not None:
+            return Idiom("split", cut, "reshape")
+        match slices:
+            case ast.Call(args=[array], keywords=[]) if self.external(slices.func, module) == "builtins.list":
+                return Idiom("identity", array, OF_ARRAY)
+        return None
+
+    def _tiled(self, node: ast.Call, name: str, module: Module) -> Idiom | None:
+        """`jnp.repeat(x[None], n, axis=0)`, and `jnp.tile(x, (n,) + (1,) * x.ndim)`."""
+        match node.args:
+            case [array, ast.BinOp(left=ast.Tuple(elts=[count]), op=ast.Add(), right=rest)] if (
+                name.endswith(".tile") and not node.keywords and self.is_count(count, module) and _is_ones(rest, array)
+            ):
+                return Idiom("replicate", array, name)
+            case [array, count] if name.endswith(".repeat") and len(node.keywords) == 1:
+                if node.keywords[0].arg == "axis" and _is_first_axis(node.keywords[0]):
+                    return self._repeat(array, count, name, module)
+            case [array, count, ast.Constant() as axis] if name.endswith(".repeat") and not node.keywords:
+                if axis.value == 0 and axis.value is not False:
+                    return self._repeat(array, count, name, module)
+        return None
+
+    def _repeat(self, array: ast.expr, count: ast.expr, name: str, module: Module) -> Idiom | None:
+        match array:
+            case ast.Subscript(value=one, slice=index) if self.is_new_axis(index, module):
+                return Idiom("replicate", one, name) if self.is_count(count, module) else None
+        return None
+
     def _leading(self, array: ast.expr, sizes: ast.expr, name: str, module: Module) -> Idiom | None:
         """`lax.broadcast(x, (n,))`, which puts the sizes before those that an array has."""
         match sizes:
@@ -208,7 +260,12 @@ class Idioms:
         return None
 
     def _broadcast(self, array: ast.expr, shape: ast.expr, name: str, module: Module) -> Idiom | None:
-        """`broadcast_to(x, (n,) + x.shape)` and `(n, *x.shape)`; between n and the shape there may be other sizes."""
+        """`broadcast_to(x, (n,) + x.shape)` and `(n, *x.shape)`; between n and the shape there may be other sizes.
+
+        It is the same of `x[None]`, but that nothing may be between.
+        """
+        is_wider = isinstance(array, ast.Subscript) and self.is_new_axis(array.slice, module)
+        array = array.value if is_wider and isinstance(array, ast.Subscript) else array
         match shape:
             case ast.BinOp(left=ast.Tuple(elts=[count, *others]), op=ast.Add(), right=rest):
                 pass
@@ -219,7 +276,7 @@ class Idioms:
         called = isinstance(rest, ast.Call) and self.external(rest.func, module) in SHAPES and len(rest.args) == 1
         of = rest.args[0] if isinstance(rest, ast.Call) and called else rest
         whole = _same(of, array if called else ast.Attribute(value=array, attr="shape", ctx=ast.Load()))
-        if self.is_count(count, module) and whole and not (others and name.startswith("numpy.")):
+        if self.is_count(count, module) and whole and not (others and (is_wider or name.startswith("numpy."))):
             return Idiom("replicate", array, "wider" if others else name)
         return None
 
@@ -294,7 +351,7 @@ class Idioms:
                 found = Idiom(inner.kind, tree, "tree") if inner is not None else None
         if found is None or not (isinstance(found.operand, ast.Name) and found.operand.id == name):
             return None
-        return Idiom(found.kind, found.operand, "tree")
+        return Idiom(found.kind, found.operand, OF_ARRAY if found.form == OF_ARRAY else "tree")
 
     def library_module(self, module: Module) -> str:
         """The public name of a module of flax that stands in the project itself, as in flax's own examples."""
@@ -305,6 +362,15 @@ class Idioms:
         """The public name of a function of flax that stands in the project itself, as in flax's own examples."""
         known = self.library_module(function.module)
         return f"{known}.{function.node.name}" if known and isinstance(function.node, ast.FunctionDef) else ""
+
+    def is_new_axis(self, index: ast.expr, module: Module) -> bool:
+        """Whether a subscript is `None`, `np.newaxis`, or one of them before an ellipsis: an axis of one in front."""
+        match index:
+            case ast.Tuple(elts=[first, ast.Constant(value=rest)]):
+                return rest is ... and self.is_new_axis(first, module)
+            case ast.Constant(value=None):
+                return True
+        return self.external(index, module).endswith(".newaxis")
 
     def rows(self, call: ast.Call, module: Module) -> bool:
         """Whether `random.split(key, n)` gives one key for each device."""
@@ -362,6 +428,16 @@ def leading_sizes(shape: ast.expr | None) -> list[ast.expr]:
         case ast.Name() | ast.Attribute() | ast.Call():
             return [shape]
     return []
+
+
+def _is_ones(node: ast.expr, array: ast.expr) -> bool:
+    """Whether an expression is `(1,) * x.ndim`."""
+    match node:
+        case ast.BinOp(
+            left=ast.Tuple(elts=[ast.Constant(value=1)]), op=ast.Mult(), right=ast.Attribute(value=of, attr="ndim")
+        ):
+            return _same(of, array)
+    return False
 
 
 def _is_first_axis(keyword: ast.keyword) -> bool:

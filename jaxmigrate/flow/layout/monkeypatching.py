@@ -144,7 +144,7 @@ def _has_function(value: Abstract) -> bool:
 
 
 def _is_setting(item: object, value: Abstract) -> bool:
-    """Whether a value that is no function is set in JAX's configuration: `config.FLAGS.jax_xla_backend = "tpu_driver"`."""
+    """Whether what is set is one of JAX's settings, and no function: `config.FLAGS.jax_xla_backend = "tpu_driver"`."""
     of_config = isinstance(item, Ext) and (item.name == SETTINGS or item.name.startswith(f"{SETTINGS}."))
     return of_config and isinstance(value, Plain)
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from jaxmigrate.flow.layout import class_index
 from jaxmigrate.flow.layout.buffers import is_written
-from jaxmigrate.flow.layout.idioms import CONSTANTS, REPLICATES, UNREPLICATE, Idiom, Kind
+from jaxmigrate.flow.layout.idioms import CONSTANTS, OF_ARRAY, REPLICATES, UNREPLICATE, Idiom, Kind
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.model import Frame, Op
 from jaxmigrate.flow.layout.values import (
@@ -323,8 +323,35 @@ def rows(it: Interpreter, node: ast.expr, frame: Frame) -> Abstract:
     return Ref(cell, leaf=True)
 
 
+def put(it: Interpreter, value: Abstract, node: ast.expr, operand: ast.expr, frame: Frame) -> Abstract:
+    """The same arrays, whose slices have been put on the devices."""
+    if isinstance(value, Nothing) or (is_empty(value) and not it.final):
+        return NOTHING
+    known = it.operations.ops.get(node)
+    if not is_tracked(value):
+        it.operations.plain_ops.add(node)
+        if known is not None:
+            it.changed |= known.cell.pin(
+                Blocker("is put on the devices together with other values", frame.module, node)
+            )
+        return PLAIN
+    if leaves_plain(value) or node in it.operations.plain_ops:
+        it.pin_all([value], "is put on the devices together with values that are not stacked here", node, frame.module)
+        return PLAIN
+    cell = it.cell_of(value)
+    assert cell is not None
+    it.changed |= cell.flatten()
+    record(it, "identity", node, operand, cell, "tree", frame)
+    return value
+
+
 def apply(it: Interpreter, idiom: Idiom, value: Abstract, node: ast.expr, frame: Frame) -> Abstract:
     """What an idiom makes of the value of its operand."""
     if idiom.kind in ("replicate", "split"):
         return make(it, idiom.kind, value, node, idiom.operand, idiom.form, frame)
+    if idiom.kind == "identity":
+        if idiom.form == OF_ARRAY and not (isinstance(value, Ref) and value.is_array):
+            it.pin_all([value], "is cut into slices that may be those of a list", node, frame.module)
+            return NOTHING if isinstance(value, Nothing) else PLAIN
+        return put(it, value, node, idiom.operand, frame)
     return _apart(it, idiom.kind, value, node, idiom.operand, idiom.form, frame)

@@ -1,0 +1,88 @@
+"""Programs that put slices on devices by functions that JAX no longer has: what fix makes of them runs, and agrees."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from jaxmigrate.migrate.plan import Plan
+from jaxmigrate.migrate.project import plan_sources
+from tests.layouts.running import Program, run
+
+TEXT = """\
+import jax
+import jax.numpy as jnp
+import numpy as np
+from flax import jax_utils
+
+BATCH = np.arange(48, dtype=np.float32).reshape(16, 3) / 7
+
+
+def step(w, x):
+    grad = jax.grad(lambda w: jnp.mean((x @ w["w"] - 1) ** 2))(w)
+    return jax.tree.map(lambda w, g: w - 0.125 * jax.lax.pmean(g, "batch"), w, grad), x.sum()
+
+
+p_step = jax.pmap(step, axis_name="batch")
+
+
+def main():
+    n, devices = jax.local_device_count(), jax.local_devices()
+    w = {"w": jnp.arange(3.0)}
+    w = COPIES
+    for _ in range(3):
+        x = BATCH
+        w, sums = p_step(w, SLICES)
+    return jax_utils.unreplicate(w)["w"], sums
+
+
+RESULT = [np.asarray(x) for x in main()]
+"""
+STACKED = ("jax.tree.map(lambda x: jnp.stack([x] * n), w)", "x.reshape(n, -1, 3)")
+
+
+def planned(copies: str, slices: str) -> Plan:
+    """What fix makes of the program."""
+    text = TEXT.replace("COPIES", copies).replace("SLICES", slices)
+    found, errors = plan_sources([("main.py", Path("/project/main.py"), text)], layout="auto", marks=False)
+    assert not errors
+    return found
+
+
+@pytest.mark.parametrize(
+    "copies", ["jax.device_put_sharded([w] * n, devices)", "jax.device_put_replicated(w, devices)"]
+)
+@pytest.mark.parametrize(
+    "slices",
+    [
+        "jax.device_put_sharded(list(x.reshape(n, -1, 3)), devices)",
+        "jax.device_put_sharded(np.split(x, n), devices)",
+    ],
+)
+def test_what_was_put_is_global(copies: str, slices: str) -> None:
+    found = planned(copies, slices)
+    assert [a.layout for a in found.sites[0].arguments] == ["replicated", "split"]
+    after = {file.path: file.after for file in found.files}
+    assert "device_put_" not in after["main.py"]
+    assert "put_sharded" not in after["main.py"]
+    before = TEXT.replace("COPIES", STACKED[0]).replace("SLICES", STACKED[1])
+    out = run([Program("before", {"main.py": before}), Program("after", after)])
+    assert not out["after"]["error"]
+    assert out["after"]["result"] == out["before"]["result"]
+
+
+@pytest.mark.parametrize(
+    "slices",
+    [
+        "jax.device_put_sharded(list(x.reshape(n, -1, 3))[::-1], devices)",
+        "jax.device_put_sharded(list(x.reshape(n, -1, 3)), devices[::-1])",
+        "jax.device_put_sharded([x[i::n] for i in range(n)], devices)",
+        "jax.device_put_sharded(np.split(x, [2, 4, 6, 8, 10, 12, 14]), devices)",
+        "jax.device_put_sharded(list(x.reshape(-1, n, 3).swapaxes(0, 1)), devices)",
+        "jax.device_put_sharded(sorted(x.reshape(n, -1, 3), key=lambda row: -row.sum()), devices)",
+        "jax.device_put_sharded(list({'a': x, 'b': x}), devices)",
+    ],
+)
+def test_other_slices_stay_stacked(slices: str) -> None:
+    assert [a.layout for a in planned(STACKED[0], slices).sites[0].arguments] == ["replicated", "stacked"]
