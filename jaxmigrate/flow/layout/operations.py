@@ -351,7 +351,9 @@ def apply(it: Interpreter, idiom: Idiom, value: Abstract, node: ast.expr, frame:
         return make(it, idiom.kind, value, node, idiom.operand, idiom.form, frame)
     if idiom.kind == "identity":
         if idiom.form == OF_ARRAY and not (isinstance(value, Ref) and value.is_array):
-            it.pin_all([value], "is cut into slices that may be those of a list", node, frame.module)
+            it.pin_all(
+                [value], "is iterated over where it may be a tuple or a list as well as an array", node, frame.module
+            )
             return NOTHING if isinstance(value, Nothing) else PLAIN
         return put(it, value, node, idiom.operand, frame)
     return _apart(it, idiom.kind, value, node, idiom.operand, idiom.form, frame)
