@@ -9,6 +9,7 @@ from jaxmigrate.flow.layout import classes, jaxline, objects, operations, result
 from jaxmigrate.flow.layout.advice import NOT_ONE
 from jaxmigrate.flow.layout.buffers import is_result_written
 from jaxmigrate.flow.layout.choices import Choice, Name, NamedTuple, SiteChoice
+from jaxmigrate.flow.layout.idioms import COUNTINGS
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.model import Key, Op, Place
 from jaxmigrate.flow.layout.site_facts import SiteFacts
@@ -129,12 +130,18 @@ class Groups:
                 return describe(why, module) if isinstance(why, Blocker) else why
         kinds = self.kinds_of(root)
         if "rows" in kinds:
-            return "holds one random key per device"
+            return "holds one number per device" if self._is_counted(root) else "holds one random key per device"
         if "split" in kinds and any(self._own(one) == "replicated" for one in self.owners.get(root, ())):
             return SPLIT_FIELD
         if "split" in kinds:
             return "is split over the devices in one place and used otherwise in another"
         return "is used as stacked in one place and as replicated in another"
+
+    def _is_counted(self, root: Group) -> bool:
+        """Whether the rows of a group are the numbers of the devices."""
+        rows = [op for op in self.it.operations.ops.values() if op.kind == "rows" and op.cell.find() is root]
+        names = (self.it.idioms.called(op.node, op.module) for op in rows)
+        return bool(rows) and all(name in COUNTINGS for name in names)
 
     def _held_by(self, root: Group) -> str | Blocker:
         """What a group was dropped for, or is pinned by; empty where nothing is."""

@@ -36,6 +36,7 @@ CUTS = named("cuts")
 TILES = named("tiles")
 PUTS_SLICES = the("puts-slices")
 OF_ARRAY = "array"  # the form of what is said of the slices of one array, and not of a tree
+COUNTINGS = named("counting")
 CONSTANTS = named("constant")  # arrays of one value
 BROADCASTS = named("broadcasts")
 LEADINGS = named("leads")
@@ -46,6 +47,7 @@ ARRAYS = frozenset(
     | {"zeros_like", "concatenate", "stack", "dot", "matmul", "float32", "int32", "broadcast_to", "reshape"}
 )
 KEYS = frozenset({"PRNGKey", "bernoulli", "fold_in", "key", "normal", "randint", "split", "uniform"})
+ONE_KEY = frozenset(f"jax.random.{name}" for name in ("PRNGKey", "fold_in", "key"))
 OF_OTHER_SIZES = frozenset({"sizes", "product", "same", "wider"})  # shapes that do not come from the array itself
 RESHAPES = named("reshapes")
 DECLARED: dict[Declared, Kind] = {"replicates": "replicate", "splits": "split", "unreplicates": "first"}
@@ -393,6 +395,13 @@ class Idioms:
                         return made == name and not isinstance(value, ast.Name) and self.is_array(value, module)
         return False
 
+    def made_one_by_one(self, call: ast.Call, module: Module) -> bool:
+        """Whether `jnp.stack([random.fold_in(key, i) for i in range(n)])` has a key for each device."""
+        match call.args:
+            case [ast.ListComp(elt=ast.Call(func=func), generators=[over])] if all(map(_is_first_axis, call.keywords)):
+                return self.external(func, module) in ONE_KEY and _is_over(over, self, module)
+        return False
+
     def listed_rows(self, call: ast.Call, module: Module) -> bool:
         """Whether `jnp.stack(keys)` has one key for each device, after `key, *keys = random.split(key, n + 1)`."""
         listed = call.args[0] if len(call.args) == 1 and not call.keywords else None
@@ -407,6 +416,15 @@ class Idioms:
                 known, rest = (left, right) if isinstance(right, ast.Constant) else (right, left)
                 return isinstance(rest, ast.Constant) and rest.value == len(others) and self.is_count(known, module)
         return False
+
+
+def _is_over(comprehension: ast.comprehension, idioms: Idioms, module: Module) -> bool:
+    """Whether a comprehension goes once over the numbers of all devices."""
+    over = comprehension.iter
+    match over:
+        case ast.Call(args=[count], keywords=[]) if not comprehension.ifs and not comprehension.is_async:
+            return idioms.external(over.func, module) == "builtins.range" and idioms.is_count(count, module)
+    return False
 
 
 def shape_of_constant(call: ast.Call) -> ast.expr | None:

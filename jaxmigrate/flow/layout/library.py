@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from jaxmigrate.flow.layout import operations, padding, projections, read_only_copies
 from jaxmigrate.flow.layout.idioms import (
     CONSTANTS,
+    COUNTINGS,
     FIRSTS,
     KEY_SPLITS,
     METRICS,
@@ -284,10 +285,14 @@ def _as_tree(it: Interpreter, tree: Abstract, node: ast.expr, frame: Frame) -> A
 
 
 def _gives_rows(it: Interpreter, name: str, node: ast.Call, frame: Frame) -> bool:
-    """Whether a call gives an array of keys, one for each device."""
+    """Whether a call gives an array with a row of its own for each device: keys, numbers, what a list has for each."""
     if name == "jax.random.split":
         return it.idioms.rows(node, frame.module)
-    return name in STACKS and it.idioms.listed_rows(node, frame.module)
+    if name in COUNTINGS:
+        return len(node.args) == 1 and not node.keywords and it.idioms.is_count(node.args[0], frame.module)
+    return name in STACKS and (
+        it.idioms.listed_rows(node, frame.module) or it.idioms.made_one_by_one(node, frame.module)
+    )
 
 
 def constant(it: Interpreter, name: str, given: Given, node: ast.Call, frame: Frame) -> Abstract:

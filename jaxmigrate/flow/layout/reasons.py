@@ -34,7 +34,12 @@ CAUSES = (
     StackedCause(
         "per-device",
         "The values differ between devices",
-        ("differs between devices", "is one number per device", "is split over the devices, in an object"),
+        (
+            "differs between devices",
+            "is one number per device",
+            "holds one number per device",
+            "is split over the devices, in an object",
+        ),
         "The mapped function returns another value on each device: statistics that nothing averages, a buffer, a"
         " counter per device.",
         "Nothing, if that is meant. Otherwise reduce before returning: `jax.lax.pmean(x, axis_name)`.",
