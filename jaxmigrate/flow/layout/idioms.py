@@ -47,6 +47,7 @@ ARRAYS = frozenset(
     | {"zeros_like", "concatenate", "stack", "dot", "matmul", "float32", "int32", "broadcast_to", "reshape"}
 )
 KEYS = frozenset({"PRNGKey", "bernoulli", "fold_in", "key", "normal", "randint", "split", "uniform"})
+NEW_AXES = ("jax.numpy.newaxis", "numpy.newaxis")
 ONE_KEY = frozenset(f"jax.random.{name}" for name in ("PRNGKey", "fold_in", "key"))
 OF_OTHER_SIZES = frozenset({"sizes", "product", "same", "wider"})  # shapes that do not come from the array itself
 RESHAPES = named("reshapes")
@@ -213,7 +214,7 @@ class Idioms:
         return None
 
     def _cut(self, node: ast.expr, module: Module) -> ast.expr | None:
-        """The array of `jnp.split(x, n)`, whose parts are equal."""
+        """The array of `jnp.split(x, n)`, whose parts are equal: a list raises."""
         match node:
             case ast.Call(args=[array, count], keywords=[]) if self.external(node.func, module) in CUTS:
                 return array if self.is_count(count, module) else None
@@ -372,7 +373,7 @@ class Idioms:
                 return rest is ... and self.is_new_axis(first, module)
             case ast.Constant(value=None):
                 return True
-        return self.external(index, module).endswith(".newaxis")
+        return self.external(index, module) in NEW_AXES
 
     def rows(self, call: ast.Call, module: Module) -> bool:
         """Whether `random.split(key, n)` gives one key for each device."""
