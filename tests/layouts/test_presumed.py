@@ -322,3 +322,65 @@ def test_what_may_as_well_be_a_tuple_is_not_presumed_to_be_one_array(unpacked: s
     )
     found = plan({"main.py": text})
     assert not any("of one array" in one.says for one in found.sites[0].assumed)
+
+
+HELD = """import jax
+import jax.numpy as jnp
+import numpy as np
+import trainlib
+from flax import jax_utils
+from flax.training.common_utils import shard
+
+BATCH = np.arange(48, dtype=np.float32).reshape(16, 3) / 7
+
+
+def step(w, x):
+    grad = jax.grad(lambda w: jnp.mean((x @ w - 1) ** 2))(w)
+    return w - 0.125 * jax.lax.pmean(grad, "batch")
+
+
+class Trainer(trainlib.Module):
+    def __init__(self):
+        super().__init__()
+        self.w = jax_utils.replicate(jnp.ones(3))
+        self.p_step = jax.pmap(step, axis_name="batch")
+
+    def run(self):
+        for _ in range(3):
+            self.w = self.p_step(self.w, shard(BATCH))
+        return jax_utils.unreplicate(self.w)
+
+
+RESULT = np.asarray(Trainer().run())
+"""
+
+
+def test_a_librarys_base_is_presumed_not_to_look_at_attributes() -> None:
+    assert set(layouts(plan({"main.py": HELD}, "auto"))[0]) == {"stacked"}
+    found = plan({"main.py": HELD})
+    assert layouts(found) == (["replicated", "split"], ["replicated"])
+    says = [one.says for one in found.sites[0].assumed]
+    assert "`trainlib.Module` does not look at what objects of `Trainer` hold" in says
+    library = {"trainlib.py": "class Module:\n    pass\n"}
+    out = run(
+        [
+            Program("held", {"main.py": HELD, **library}),
+            Program("after", {**{file.path: file.after for file in found.files}, **library}),
+        ]
+    )
+    assert not out["after"]["error"]
+    assert out["after"]["result"] == out["held"]["result"]
+
+
+def test_a_base_that_a_function_gives_is_not_presumed_to_leave_attributes_alone() -> None:
+    text = HELD.replace("class Trainer(trainlib.Module)", "class Trainer(trainlib.base())")
+    assert set(layouts(plan({"main.py": text}))[0]) == {"stacked"}
+
+
+def test_statistics_of_a_batch_are_no_batch() -> None:
+    text = (
+        "import jax\nimport stats\n\nstate = stats.load()\n"
+        'mean = jax.pmap(lambda x: jax.lax.pmean(x, "i"), "i")\n'
+        "state = state.replace(batch_stats=mean(state.batch_stats))\n"
+    )
+    assert layouts(plan({"main.py": text}))[0] == ["stacked"]

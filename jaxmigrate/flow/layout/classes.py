@@ -9,7 +9,7 @@ from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.variance.library import NAMED_TUPLES
 from jaxmigrate.program.library import named
 from jaxmigrate.program.modules import Module
-from jaxmigrate.program.values import Class, External, ModuleValue
+from jaxmigrate.program.values import Class, External, ModuleValue, Value
 
 INERT_BASES = named("inert-base")
 PYTREE_MARKS = named("pytree", "named-tuple")
@@ -57,11 +57,20 @@ def name_at(it: Interpreter, cls: Class, node: ast.expr, module: Module) -> str:
 
 def foreign_base(it: Interpreter, cls: Class) -> str:
     """A base of a class that the project does not hold and that may look at its attributes."""
+    return next((ast.unparse(base) for base, _ in _foreign(it, cls)), "")
+
+
+def foreign_bases(it: Interpreter, cls: Class) -> list[str]:
+    """The full names of all such bases; empty for one that is no name of a library's."""
+    return [value.name if isinstance(value, External) else "" for _, value in _foreign(it, cls)]
+
+
+def _foreign(it: Interpreter, cls: Class) -> Iterator[tuple[ast.expr, Value]]:
     for one in it.resolver.lineage(cls):
         for base in one.node.bases:
             inner = base.value if isinstance(base, ast.Subscript) else base
             value = it.resolver.value(inner, one.module)
-            if isinstance(value, Class) or (isinstance(value, External) and value.name in INERT_BASES | PYTREE_MARKS):
-                continue
-            return ast.unparse(base)
-    return ""
+            if not (
+                isinstance(value, Class) or (isinstance(value, External) and value.name in INERT_BASES | PYTREE_MARKS)
+            ):
+                yield base, value

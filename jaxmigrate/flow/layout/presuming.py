@@ -31,7 +31,9 @@ BATCH = re.compile(
 STATE = re.compile(
     r"(?:^|_)(?:emas?|models?|opts?|optimizers?|params?|parameters|states?|variables|vars|weights|theta)(?:_|\d*$)"
 )
-OWN = re.compile(r"(?:^|_)(?:envs?|keys?|prng|rngs?|seeds?|timesteps?|buffers?|carry|carries)(?:_|\d*$)")
+OWN = re.compile(
+    r"(?:^|_)(?:envs?|keys?|prng|rngs?|seeds?|timesteps?|buffers?|carry|carries|stats|statistics)(?:_|\d*$)"
+)
 DEEPEST = 4  # callers of callers
 LEAST_AXES = 2  # of a batch: the devices, and the rows of each
 
@@ -68,9 +70,10 @@ def _way(it: Interpreter, call: SiteCall, index: int, place: ast.expr) -> str:
     function = mapped_bodies.mapped_function(it, call.site)
     count = len(call.arguments)
     names = mapped_bodies.parameters(it, call.site, function, count) if function is not None else {}
-    for name in filter(None, (names.get(index, "").lower(), _name_of(place))):
-        if OWN.search(name):
-            return ""
+    said = [name for name in (names.get(index, "").lower(), _name_of(place)) if name]
+    if any(map(OWN.search, said)):
+        return ""
+    for name in said:
         if STATE.search(name):
             return "replicate"
         if BATCH.search(name):

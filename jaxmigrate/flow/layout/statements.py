@@ -23,6 +23,7 @@ from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.model import Env, Frame
 from jaxmigrate.flow.layout.values import NONE, NOTHING, PLAIN, Abstract, Blocker, Func, Nothing, Ref, Seq, func, same
 from jaxmigrate.program.library import named, starting
+from jaxmigrate.program.trust import Assumption
 from jaxmigrate.program.values import Class, External, Member
 
 LEAVING = named("leaves")
@@ -287,10 +288,24 @@ def _define_class(it: Interpreter, node: ast.ClassDef, frame: Frame) -> None:
             it.set_attribute(cls, name, inner.env[name], node, frame.module)
     jaxline.define(it, cls, frame)
     outside = classes.foreign_base(it, cls)
-    if outside:
+    if outside and not _leaves_alone(it, cls):
         it.pin_class(
             cls, Blocker(f"is an attribute of {node.name}, whose base class {outside} may read it", frame.module, node)
         )
+
+
+def _leaves_alone(it: Interpreter, cls: Class) -> bool:
+    """Whether the bases of a class that the project does not hold may be taken not to look at its attributes."""
+    granted: list[Assumption] = []
+    for name in classes.foreign_bases(it, cls):
+        says = f"`{name}` does not look at what objects of `{cls.node.name}` hold"
+        one = it.trust.grants("readers", name, says, cls.module, cls.node) if name else None
+        if one is None:
+            return False
+        granted.append(one)
+    it.leans = True
+    it.assumed.apart.setdefault(cls.module, {}).update(dict.fromkeys(granted))
+    return True
 
 
 def _same_env(one: Env | None, other: Env | None) -> bool:
