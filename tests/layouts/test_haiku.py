@@ -15,7 +15,7 @@ from flax import jax_utils
 network = hk.{maker}(lambda x: hk.Linear(3)(x))
 init = jax.pmap({mapped})
 keys = jax_utils.replicate(jax.random.PRNGKey(0))
-params, state = init(keys, jnp.ones((jax.local_device_count(), 4)))
+params, state = init(keys, jnp.ones((jax.local_device_count(), 4)).cumsum(0))
 RESULT = jax_utils.unreplicate(params)
 """
 
