@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 HELPER_NAME = "_shard_map_stacked"
+KEPT_NAME = "kept_map"
 NESTED_NAME = "_shard_map_nested"
 INSIDE_NAME = "_shard_map_inside"
 INNER_NAME = "_InnerAxis"
@@ -52,7 +53,24 @@ class Needs:
     @property
     def keeps(self) -> bool:
         """Whether it keeps the maps that it makes, by all that it is given."""
-        return self.again and not self.unhashable
+        return self.again and not (self.unhashable and self.trees)
+
+    @property
+    def keeps_apart(self) -> bool:
+        """Whether a function beside it keeps them, by the leaves of what has no hash itself."""
+        return self.again and not self.keeps
+
+    @property
+    def trees(self) -> tuple[str, ...]:
+        """The parameters that may be given lists and dicts."""
+        given = {
+            "in_axes": self.in_axes,
+            "out_axes": self.out_axes,
+            "static_broadcasted_argnums": self.static,
+            "donate_argnums": self.donate,
+            "devices": self.devices,
+        }
+        return tuple(name for name, needed in given.items() if needed)
 
     @property
     def axes(self) -> bool:
@@ -90,14 +108,51 @@ def all_devices(jax: str, backend: str = "", *, processes: bool) -> str:
 
 def helper_lines(needs: Needs, names: Names) -> list[str]:
     """The helper's source, a line each, indented by four spaces, with double quotes."""
+    head = [*_signature(needs, names), *_indent([_title(needs)])]
+    if needs.keeps_apart:
+        return [*head, *_indent(_asks_kept(needs, names))]
+    lines = _with_body(head, needs, names)
+    return [f"@{names.cache}", *lines] if needs.keeps else lines  # as pmap does: jit knows a map by its identity
+
+
+def kept_lines(needs: Needs, names: Names) -> list[str]:
+    """The source of the function that keeps the maps of a helper that may be given what has no hash."""
+    head = [
+        f"@{names.cache}",
+        f"def {KEPT_NAME}({', '.join(['fun', *_plain(needs), 'leaves', 'tree'])}):",
+        '    """The map of fun with the options in leaves; made once, as pmap does."""',
+        f"    {_options(needs)} = {names.jax}.tree.unflatten(tree, leaves)",
+    ]
+    return _with_body(head, needs, names)
+
+
+def _asks_kept(needs: Needs, names: Names) -> Iterator[str]:
+    if needs.devices:
+        yield "devices = None if devices is None else tuple(devices)"
+    yield f"leaves, tree = {names.jax}.tree.flatten({_options(needs, call=True)})"
+    yield f"return {KEPT_NAME}({', '.join(['fun', *_plain(needs), 'tuple(leaves)', 'tree'])})"
+
+
+def _plain(needs: Needs) -> Iterator[str]:
+    """The parameters beside the mapped function that have a hash."""
+    given = {"axis_name": needs.axis_name != "absent", "backend": needs.backend, "axis_size": needs.axis_size}
+    return (name for name, needed in given.items() if needed)
+
+
+def _options(needs: Needs, *, call: bool = False) -> str:
+    """The parameters that may have no hash, as a tuple."""
+    text = ", ".join(needs.trees)
+    return f"({text},)" if len(needs.trees) == 1 else f"({text})" if call else text
+
+
+def _with_body(head: list[str], needs: Needs, names: Names) -> list[str]:
+    """A function that makes a map, of which the first lines are there."""
     blocks = [
-        [*_signature(needs, names), *_indent(_opening(needs, names))],
+        [*head, *_indent(_opening(needs, names))],
         *[list(_indent(block)) for block in _inner_functions(needs, names)],
         list(_indent(_closing(needs))),
     ]
     lines: list[str] = []
-    if needs.keeps:  # as pmap does: jit knows a map by its identity
-        blocks[0].insert(0, f"@{names.cache}")
     for block in blocks:
         if lines and block:
             lines.append("")
@@ -128,9 +183,12 @@ def _signature(needs: Needs, names: Names) -> list[str]:
     return [f"def {names.helper}(", *(f"    {parameter}," for parameter in parameters), "):"]
 
 
-def _opening(needs: Needs, names: Names) -> Iterator[str]:
+def _title(needs: Needs) -> str:
     over = "an axis" if needs.in_axes else "the leading axis"
-    yield f'"""Maps fun over {over} of stacked arrays, one slice per device."""'
+    return f'"""Maps fun over {over} of stacked arrays, one slice per device."""'
+
+
+def _opening(needs: Needs, names: Names) -> Iterator[str]:
     yield from names.imports
     if needs.axis_name == "optional":
         yield "if axis_name is None:"
@@ -215,7 +273,7 @@ def _mesh_lines(needs: Needs, names: Names) -> Iterator[str]:
         yield "rows = rows if axis_size is None else axis_size"
     if needs.devices:
         default = all_devices(names.jax, "backend" if needs.backend else "", processes=needs.processes)
-        yield f"chosen = {default} if devices is None else list(devices)"
+        yield f"chosen = {default} if devices is None else {'devices' if needs.keeps_apart else 'list(devices)'}"
 
 
 def _mesh(needs: Needs, names: Names) -> str:

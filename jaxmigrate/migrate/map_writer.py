@@ -382,6 +382,8 @@ class MapWriter:
         """Writes a map that is no decorator in the form that its place asks for."""
         if self._hoist(plan, mapped, wrapped=wrapped) or self._remembered(plan, mapped, wrapped=wrapped):
             return True
+        if plan.choice is None and self.again.repeats(plan.site.node, mapped):
+            return False  # the map that chooses its mesh keeps those that it made
         if plan.mesh:
             plan = self._mesh_above(plan)
         if not (self.places.is_deferred(plan) or self._asks(plan)):

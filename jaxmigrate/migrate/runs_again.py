@@ -64,7 +64,7 @@ class RunsAgain:
         if not isinstance(mapped, ast.Name | ast.Attribute):
             return False
         table, lifetime = self.module.table, self._lifetime(site, mapped)
-        kept = self._is_kept(site)
+        kept = self._is_kept(site, self.module)
         node: ast.AST = site
         parent = table.parents.get(site)
         while parent is not None and parent is not lifetime:
@@ -96,7 +96,7 @@ class RunsAgain:
         """The statement of a scope that a node stands in, where it may run more than once within it."""
         table = self.module.table
         found: ast.stmt | None = None
-        again, kept = False, self._is_kept(node)
+        again, kept = False, self._is_kept(node, self.module)
         below: ast.AST = node
         parent = table.parents.get(node)
         while parent is not None and parent is not home.node:
@@ -152,9 +152,9 @@ class RunsAgain:
                 return holder.node
         return None
 
-    def _is_kept(self, site: ast.expr) -> bool:
+    def _is_kept(self, site: ast.expr, module: Module) -> bool:
         """Whether a map lives on where it is made: on an object, in a container, or as what a function gives back."""
-        table = self.module.table
+        table = module.table
         called = table.parents.get(site)
         if isinstance(called, ast.Call) and called.func is site:
             return False
@@ -193,6 +193,8 @@ class RunsAgain:
         return not (count or kept or nested or (_has_loop(function) and not takes_functions))
 
     def _call_runs_again(self, call: ast.Call, seen: set[str], module: Module, *, kept: bool) -> bool:
+        """Whether a call runs more than once; a `kept` map is what it gives, which need not be kept there."""
+        kept = kept and self._is_kept(call, module)
         below: ast.AST = call
         parent = module.table.parents.get(call)
         while parent is not None:
@@ -206,7 +208,7 @@ class RunsAgain:
 
 def _is_plain(plan: MapPlan) -> bool:
     """Whether a function apart can say what a map needs."""
-    donated = plan.donated is None or isinstance(plan.donated, str | ast.Constant | ast.Tuple)
+    donated = plan.donated is None or isinstance(plan.donated, str | ast.Constant | ast.Tuple | ast.List)
     return donated and not plan.mesh
 
 

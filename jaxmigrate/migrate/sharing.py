@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from jaxmigrate.migrate.helper import Names, Needs, all_devices, helper_lines
+from jaxmigrate.migrate.helper import KEPT_NAME, Names, Needs, all_devices, helper_lines, kept_lines
 from jaxmigrate.migrate.imports import together
 from jaxmigrate.migrate.maps import MapPlan
 from jaxmigrate.migrate.names import FileNames
@@ -28,6 +28,7 @@ NAMES = {  # in the order in which they are written
     "prefetch": "prefetch",
     "per_device": "per_device",
     "host_local": "host_local",
+    "kept_map": KEPT_NAME,
     "map_stacked": "shard_map_stacked",
 }
 HEAD = '"""The mesh of this program, and how its maps use it."""'
@@ -251,6 +252,8 @@ def with_their_own(kinds: Iterable[str], wanted: Wanted) -> set[str]:
     """Functions with those that they use themselves."""
     every = set(kinds)
     uses_mesh = {"shard"} if wanted.gives_meshes else {"shard", "host_local"}
+    if "map_stacked" in every and wanted.chosen_needs is not None and wanted.chosen_needs.keeps_apart:
+        every.add("kept_map")
     return every | {"get_mesh"} if every & uses_mesh else every
 
 
@@ -495,9 +498,20 @@ def _host_local_rows(names: FileNames, wanted: Wanted, own: str, spec: str, call
 
 
 def _map_stacked(names: FileNames, wanted: Wanted) -> Iterator[str]:
+    needs, found = _of_helper(names, wanted)
+    yield from helper_lines(needs, found)
+
+
+def _kept_map(names: FileNames, wanted: Wanted) -> Iterator[str]:
+    needs, found = _of_helper(names, wanted)
+    yield from kept_lines(needs, found)
+
+
+def _of_helper(names: FileNames, wanted: Wanted) -> tuple[Needs, Names]:
+    """What the map that chooses its mesh needs, and what it calls it."""
     needs = wanted.chosen_needs
     assert needs is not None
-    found = Names(
+    return needs, Names(
         helper=NAMES["map_stacked"],
         jax=names.of("jax"),
         mesh=names.of("jax.sharding.Mesh"),
@@ -505,10 +519,9 @@ def _map_stacked(names: FileNames, wanted: Wanted) -> Iterator[str]:
         sharding=names.of("jax.sharding.NamedSharding") if needs.alone else "",
         multihost=names.of("jax.experimental.multihost_utils") if needs.processes else "",
         numpy=names.of("numpy") if needs.processes and needs.in_axes else "",
-        cache=names.of("functools.lru_cache") if needs.keeps else "",
+        cache=names.of("functools.lru_cache") if needs.again else "",
         default_axis=wanted.default_axis,
     )
-    yield from helper_lines(needs, found)
 
 
 _LINES = {
@@ -519,5 +532,6 @@ _LINES = {
     "prefetch": _prefetch,
     "per_device": _per_device,
     "host_local": _host_local,
+    "kept_map": _kept_map,
     "map_stacked": _map_stacked,
 }

@@ -31,6 +31,12 @@ def main():
     return found, np.array(len(TRACES))
 """
 EVERY = "evaluate(X), evaluate(X), evaluate(Y), evaluate(X), evaluate(Y)"
+HALVES = "evaluate(X[:4]), evaluate(X[:4]), evaluate(Y[:4]), evaluate(X[:4])"
+_GIVEN = "def evaluate(x): return jax.pmap(step, 'i', {})(x)\n"
+_SCALED = (
+    "def scaled(x, n):\n    TRACES.append(1)\n    return x * n\n"
+    "def evaluate(x): return [jax.pmap(scaled, {})(x, n) for n in (2, 3)]\n"
+)
 PROGRAMS = {
     "at each call": ("def evaluate(x):\n    return jax.pmap(step, 'i')(x)\n", EVERY),
     "under a name": ("def evaluate(x):\n    p_step = jax.pmap(step, 'i')\n    return p_step(x)\n", EVERY),
@@ -116,6 +122,45 @@ PROGRAMS = {
         EVERY,
     ),
     "once": ("def evaluate(x):\n    p = jax.pmap(step, 'i')\n    return [p(x) for _ in range(3)]\n", "evaluate(X)"),
+    "over given devices": ("def evaluate(x): return jax.pmap(step, 'i', devices=jax.devices()[::-1])(x)\n", EVERY),
+    "over devices under a name": ("HALF = jax.devices()[4:]\n" + _GIVEN.format("devices=HALF"), HALVES),
+    "over devices of an object": (
+        (
+            "class Trainer:\n    def __init__(self): self.devices, self.model = jax.devices()[4:], Model(2.0)\n"
+            "    def run(self, x): return jax.pmap(self.model.apply, devices=self.devices)(x)\n"
+            "trainer = Trainer()\ndef evaluate(x): return trainer.run(x)\n"
+        ),
+        HALVES,
+    ),
+    "over devices or none": (
+        "def evaluate(x, devices=None): return jax.pmap(step, 'i', devices=devices)(x)\n",
+        "evaluate(X), evaluate(X, jax.devices()[::-1]), evaluate(X), evaluate(X, jax.devices()[::-1])",
+    ),
+    "on a backend": (_GIVEN.format("backend='cpu'"), EVERY),
+    "on a backend under a name": ("KIND = 'cpu'\n" + _GIVEN.format("backend=KIND"), EVERY),
+    "of a number of rows": ("COUNT = 8\n" + _GIVEN.format("axis_size=COUNT"), EVERY),
+    "with static arguments": (_SCALED.format("static_broadcasted_argnums=1"), EVERY),
+    "with a list of static arguments": ("STATIC = [1]\n" + _SCALED.format("static_broadcasted_argnums=STATIC"), EVERY),
+    "with donated arguments": (_GIVEN.replace("(x)\n", "(x + 0)\n").format("donate_argnums=0"), EVERY),
+    "with a list of donated arguments": (_GIVEN.replace("(x)\n", "(x + 0)\n").format("donate_argnums=[0]"), EVERY),
+    "with donated arguments under a name": (
+        "DONATED = [0]\n" + _GIVEN.replace("(x)\n", "(x + 0)\n").format("donate_argnums=DONATED"),
+        EVERY,
+    ),
+    "with axes in a dict": (
+        (
+            "def scaled(x):\n    TRACES.append(1)\n    return x['a'] * x['n']\n"
+            "def evaluate(x): return jax.pmap(scaled, in_axes=({'a': 0, 'n': None},))({'a': x, 'n': 2.0})\n"
+        ),
+        EVERY,
+    ),
+    "by a function that passes options on": (
+        (
+            "def parallel(fun, **options): return jax.pmap(fun, **options)\n"
+            "def evaluate(x): return parallel(step, axis_name='i', devices=jax.devices()[::-1])(x)\n"
+        ),
+        EVERY,
+    ),
     "of a function made anew": ("def evaluate(x): return jax.pmap(lambda x: step(x), 'i')(x)\n", EVERY),
     "of an inner function made anew": (
         "def evaluate(x):\n    def own(x): return step(x)\n    return jax.pmap(own, 'i')(x)\n",
