@@ -16,6 +16,7 @@ from jaxmigrate.flow.layout.operations import OBSERVED, PRESUMED
 from jaxmigrate.migrate import placing
 from jaxmigrate.migrate.names import FileNames
 from jaxmigrate.migrate.sharing import Shared
+from jaxmigrate.migrate.specs import display
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.operations import (
     After,
@@ -357,10 +358,7 @@ class ArrayWriter:
         shape = op.node.args[1]
         sizes = shape.left if isinstance(shape, ast.BinOp) else shape
         assert isinstance(sizes, ast.Tuple)
-        rest = sizes.elts[1:]
-        parts: dict[str, str | Part] = {f"s{i}": e for i, e in enumerate(rest)}
-        texts = ", ".join(f"$s{i}" for i in range(len(rest)))
-        yield Replace(sizes, code(f"({texts}{',' if len(rest) == 1 else ''})", **parts))
+        yield Replace(sizes, _tuple(sizes.elts[1:]))
         yield Replace(op.node, self._code(self.placed("$itself", "$P()", choice.axis)))
 
     def _constant(self, choice: OpChoice) -> Iterator[Operation]:
@@ -375,9 +373,7 @@ class ArrayWriter:
             return
         sizes = shape.left if isinstance(shape, ast.BinOp) else shape
         rest = sizes.elts[1:] if isinstance(sizes, ast.Tuple | ast.List) else []
-        parts: dict[str, str | Part] = {f"s{i}": e for i, e in enumerate(rest)}
-        texts = ", ".join(f"$s{i}" for i in range(len(rest)))
-        yield Replace(sizes, code(f"({texts}{',' if len(rest) == 1 else ''})", **parts))
+        yield Replace(sizes, _tuple(rest))
 
     def _metrics(self, node: ast.expr) -> Replace:
         """`get_metrics(m)` without its `x[0]`."""
@@ -446,3 +442,9 @@ class ArrayWriter:
         same = isinstance(target, ast.Name) and isinstance(operand, ast.Name) and target.id == operand.id
         alone = len(self.module.table.block_of(statement)) == 1
         return statement if same and not alone else None
+
+
+def _tuple(elements: Sequence[ast.expr]) -> Code:
+    """The code of a tuple of elements of the file."""
+    parts: dict[str, str | Part] = {f"s{i}": element for i, element in enumerate(elements)}
+    return code(display([f"${name}" for name in parts]), **parts)

@@ -207,11 +207,17 @@ class Idioms:
             case ast.BinOp(left=count, op=ast.Mult(), right=ast.List(elts=[element])) if self.is_count(count, module):
                 return element
             case ast.ListComp(
-                elt=ast.Name() as element,
-                generators=[ast.comprehension(target=ast.Name(id=name), iter=ast.Call(args=[count]) as over, ifs=[])],
-            ) if element.id != name and self.external(over.func, module) == "builtins.range":
-                return element if self.is_count(count, module) else None
+                elt=ast.Name() as element, generators=[ast.comprehension(target=ast.Name(id=name)) as over]
+            ) if element.id != name:
+                return element if self._is_over_devices(over, module) else None
         return None
+
+    def _is_over_devices(self, over: ast.comprehension, module: Module) -> bool:
+        """Whether a comprehension has one step for each device: `for i in range(n)`."""
+        match over:
+            case ast.comprehension(iter=ast.Call(func=func, args=[count], keywords=[]), ifs=[], is_async=0):
+                return self.external(func, module) == "builtins.range" and self.is_count(count, module)
+        return False
 
     def _cut(self, node: ast.expr, module: Module) -> ast.expr | None:
         """The array of `jnp.split(x, n)`, whose parts are equal: a list raises."""
@@ -242,10 +248,10 @@ class Idioms:
             ):
                 return Idiom("replicate", array, name)
             case [array, count] if name.endswith(".repeat") and len(node.keywords) == 1:
-                if node.keywords[0].arg == "axis" and _is_first_axis(node.keywords[0]):
+                if _is_first_axis(node.keywords[0]):
                     return self._repeat(array, count, name, module)
-            case [array, count, ast.Constant() as axis] if name.endswith(".repeat") and not node.keywords:
-                if axis.value == 0 and axis.value is not False:
+            case [array, count, axis] if name.endswith(".repeat") and not node.keywords:
+                if _is_zero(axis):
                     return self._repeat(array, count, name, module)
         return None
 
@@ -400,7 +406,7 @@ class Idioms:
         """Whether `jnp.stack([random.fold_in(key, i) for i in range(n)])` has a key for each device."""
         match call.args:
             case [ast.ListComp(elt=ast.Call(func=func), generators=[over])] if all(map(_is_first_axis, call.keywords)):
-                return self.external(func, module) in ONE_KEY and _is_over(over, self, module)
+                return self.external(func, module) in ONE_KEY and self._is_over_devices(over, module)
         return False
 
     def listed_rows(self, call: ast.Call, module: Module) -> bool:
@@ -417,15 +423,6 @@ class Idioms:
                 known, rest = (left, right) if isinstance(right, ast.Constant) else (right, left)
                 return isinstance(rest, ast.Constant) and rest.value == len(others) and self.is_count(known, module)
         return False
-
-
-def _is_over(comprehension: ast.comprehension, idioms: Idioms, module: Module) -> bool:
-    """Whether a comprehension goes once over the numbers of all devices."""
-    over = comprehension.iter
-    match over:
-        case ast.Call(args=[count], keywords=[]) if not comprehension.ifs and not comprehension.is_async:
-            return idioms.external(over.func, module) == "builtins.range" and idioms.is_count(count, module)
-    return False
 
 
 def shape_of_constant(call: ast.Call) -> ast.expr | None:
@@ -461,12 +458,11 @@ def _is_ones(node: ast.expr, array: ast.expr) -> bool:
 
 def _is_first_axis(keyword: ast.keyword) -> bool:
     """Whether a keyword says what a stack does anyway: `axis=0`."""
-    return (
-        keyword.arg == "axis"
-        and isinstance(keyword.value, ast.Constant)
-        and keyword.value.value is not False
-        and (keyword.value.value == 0)
-    )
+    return keyword.arg == "axis" and _is_zero(keyword.value)
+
+
+def _is_zero(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is not False and node.value == 0
 
 
 def _number(call: ast.Call) -> ast.expr | None:

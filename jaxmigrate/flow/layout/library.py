@@ -297,11 +297,15 @@ def _gives_rows(it: Interpreter, name: str, node: ast.Call, frame: Frame) -> boo
 
 def constant(it: Interpreter, name: str, given: Given, node: ast.Call, frame: Frame) -> Abstract:
     """`jnp.zeros((n, 3))` and `jnp.full((n,), 0.5)`: the same slice for each device; what fills it is one number."""
-    held = (given.places.get(1) or given.places.get("fill_value")) if name.endswith(".full") else node.func
-    filled = held is node.func or (held is not None and is_number(held, frame.module, it.resolver))
-    if held is None or not filled or not it.idioms.repeats_a_constant(node, frame.module):
+    filler: ast.expr = node.func
+    if name.endswith(".full"):
+        given_one = given.places.get(1) or given.places.get("fill_value")
+        if given_one is None or not is_number(given_one, frame.module, it.resolver):
+            return PLAIN
+        filler = given_one
+    if not it.idioms.repeats_a_constant(node, frame.module):
         return PLAIN
-    return operations.make(it, "replicate", PLAIN, node, held, name, frame)
+    return operations.make(it, "replicate", PLAIN, node, filler, name, frame)
 
 
 def metrics(it: Interpreter, value: Abstract, node: ast.Call, frame: Frame) -> Abstract | None:
