@@ -29,8 +29,9 @@ class Needs:
     where none passes any. `list_axes` says that an `in_axes` may be a list. `processes` asks for host-local arrays in
     programs of several processes, `lower` and `wrapped` for the attributes of those names on the result. `inner` says
     that what is mapped may hold maps itself, which share the mesh. `alone` says that an argument whose axis is None may
-    lie on one device, where `jax.jit` takes no others beside it. `again` says that one function may be mapped more than
-    once, `unhashable` that something else may be given that has no hash.
+    lie on one device, where `jax.jit` takes no others beside it, and `moves` that any may lie on devices that are not
+    those of the mesh. `again` says that one function may be mapped more than once, `unhashable` that something else may
+    be given that has no hash.
     """
 
     axis_name: Literal["given", "optional", "absent"] = "given"
@@ -47,8 +48,14 @@ class Needs:
     wrapped: bool = False
     inner: bool = False
     alone: bool = False
+    moves: bool = False
     again: bool = False
     unhashable: bool = False
+
+    @property
+    def puts(self) -> bool:
+        """Whether it lays out arguments before it maps them."""
+        return self.alone or self.moves
 
     @property
     def keeps(self) -> bool:
@@ -214,10 +221,12 @@ def _inner_functions(needs: Needs, names: Names) -> Iterator[list[str]]:
         yield list(_axes_of())
     if needs.in_axes:
         yield list(_rows_of(needs, names))
-    if needs.processes or needs.alone:
+    if needs.processes or needs.puts:
         yield list(_mesh_of(needs, names))
     yield list(_mapped(needs, names))
-    if needs.alone:
+    if needs.moves:
+        yield list(_moved(needs, names))
+    elif needs.alone:
         yield list(_everywhere(needs, names))
     if needs.processes:
         yield list(_host_local(needs, names))
@@ -365,7 +374,7 @@ def _block(needs: Needs, names: Names, arrays: str) -> Iterator[str]:
 
 def _mesh_statement(needs: Needs, names: Names, arrays: str) -> Iterator[str]:
     yield _rows_statement(needs, names, arrays)
-    if needs.processes or needs.alone:
+    if needs.processes or needs.puts:
         yield "mesh = mesh_of(rows)"
         return
     yield from _mesh_lines(needs, names)
@@ -397,12 +406,34 @@ def _everywhere(needs: Needs, names: Names) -> Iterator[str]:
     yield "    return mapped(*args, **kwargs)"
 
 
+def _moved(needs: Needs, names: Names) -> Iterator[str]:
+    """jit takes no arrays on other devices than those of its mesh, or in another order; pmap moved them."""
+    jax, arrays = names.jax, "arrays" if needs.static else "args"
+    yield "def moved(*args, **kwargs):"
+    if needs.static:
+        yield "    arrays = arrays_of(args)"
+    yield f"    {_rows_statement(needs, names, arrays)}"
+    if needs.in_axes:
+        yield "    mesh = mesh_of(rows)"
+        yield ""
+        yield "    def put(axis, tree):"
+        yield f"        return {jax}.device_put(tree, {names.sharding}(mesh, spec(axis)))"
+        yield ""
+        yield f"    {arrays}, kwargs = per_axis(put, {_axes(needs, arrays)}, ({arrays}, kwargs))"
+    else:
+        yield f"    sharding = {names.sharding}(mesh_of(rows), {names.spec}(axis_name))"
+        yield f"    {arrays}, kwargs = {jax}.device_put(({arrays}, kwargs), sharding)"
+    if needs.static:
+        yield "    args = [arrays.get(i, arg) for i, arg in enumerate(args)]"
+    yield "    return mapped(*args, **kwargs)"
+
+
 def _host_local(needs: Needs, names: Names) -> Iterator[str]:
     """pmap takes and returns each process's own slices; a shard_map over all processes takes global arrays."""
     jax, arrays = names.jax, "arrays" if needs.static else "args"
     yield "def host_local(*args, **kwargs):"
     yield f"    if {jax}.process_count() == 1:"
-    yield f"        return {'everywhere' if needs.alone else 'mapped'}(*args, **kwargs)"
+    yield f"        return {_on_one_process(needs)}(*args, **kwargs)"
     if needs.static:
         yield "    arrays = arrays_of(args)"
     if needs.in_axes:
@@ -419,8 +450,13 @@ def _host_local(needs: Needs, names: Names) -> Iterator[str]:
     yield f"    return {names.multihost}.{to_local}(mapped(*args, **kwargs), mesh, {out_specs})"
 
 
+def _on_one_process(needs: Needs) -> str:
+    """The function that is called where there is one process."""
+    return "moved" if needs.moves else "everywhere" if needs.alone else "mapped"
+
+
 def _closing(needs: Needs) -> Iterator[str]:
-    result = "host_local" if needs.processes else "everywhere" if needs.alone else "mapped"
+    result = "host_local" if needs.processes else _on_one_process(needs)
     if result != "mapped" and needs.lower:
         yield f"{result}.lower = mapped.lower"
     if needs.wrapped:

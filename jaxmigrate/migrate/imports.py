@@ -54,7 +54,7 @@ def plan_imports(module: Module, needs: Needs, default_axis: str) -> Imports:
     used = used_names(module)
     taken = set(used)
     jax, added = _jax_name(module, taken)
-    wanted = ["Mesh", *(["NamedSharding"] if needs.alone else []), "PartitionSpec"]
+    wanted = ["Mesh", *(["NamedSharding"] if needs.puts else []), "PartitionSpec"]
     wanted += ["multihost_utils"] if needs.processes else []
     chosen, missing = _choose(module, wanted, taken, {})
     numpy, numpy_import = _numpy_name(module, needs, taken)

@@ -516,7 +516,7 @@ def _of_helper(names: FileNames, wanted: Wanted) -> tuple[Needs, Names]:
         jax=names.of("jax"),
         mesh=names.of("jax.sharding.Mesh"),
         spec=names.of("jax.sharding.PartitionSpec"),
-        sharding=names.of("jax.sharding.NamedSharding") if needs.alone else "",
+        sharding=names.of("jax.sharding.NamedSharding") if needs.puts else "",
         multihost=names.of("jax.experimental.multihost_utils") if needs.processes else "",
         numpy=names.of("numpy") if needs.processes and needs.in_axes else "",
         cache=names.of("functools.lru_cache") if needs.again else "",

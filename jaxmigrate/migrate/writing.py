@@ -29,6 +29,7 @@ from jaxmigrate.migrate.maps import MapPlan, arguments_of, of_choice, of_site
 from jaxmigrate.migrate.names import FileNames
 from jaxmigrate.migrate.nested_code import inner_axis_lines, inside_lines, inside_names, nested_lines
 from jaxmigrate.migrate.one_device import Alone, arguments_alone
+from jaxmigrate.migrate.other_devices import uses_other_devices
 from jaxmigrate.migrate.repeated_maps import RepeatedMaps
 from jaxmigrate.migrate.runs_again import RunsAgain
 from jaxmigrate.migrate.shared_module import Location, locations
@@ -352,6 +353,9 @@ class ProjectWriter:
 
     def _mapped_as(self, site: MappedSite) -> MapPlan | None:
         choice = self._choice(site)
+        unknown = choice is None or any(one.layout in ("stacked", "broadcast") for one in choice.arguments)
+        if unknown and uses_other_devices(self.resolver):
+            return None  # what is known to be global lies on all devices in their order
         if choice is not None:
             return of_choice(choice, self.resolver, site.module)
         fixed = (has_fixed_rows(one, module) for one, module in arguments_of(site, self.resolver))

@@ -29,6 +29,11 @@ def is_all(value: Value, resolver: Resolver) -> bool:
     return made is not None and not any(_is_changed(one, resolver) for one in made)
 
 
+def is_made_of_all(value: Value, resolver: Resolver) -> bool:
+    """Whether a value is the list of all devices, or a copy of it, whatever is done to it later."""
+    return _made(value, resolver) is not None
+
+
 def changes_devices(module: Module, resolver: Resolver) -> bool:
     """Whether a program changes a list of all devices that a module makes."""
     calls = module.table.calls if "devices" in module.text else ()

@@ -1,0 +1,97 @@
+"""Programs in which arrays may lie on other devices than those of a map that is given none, or in another order.
+
+`jax.pmap` moves an argument to its own devices from as many others, in any order; `jax.jit` raises "Received
+incompatible devices". All devices and the first few are those that a map takes itself.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from jaxmigrate.flow.axes import last_name
+from jaxmigrate.flow.layout.device_lists import changes_devices, is_made_of_all
+from jaxmigrate.program.modules import Module
+from jaxmigrate.program.once import once, once_each
+from jaxmigrate.program.resolve import Resolver
+from jaxmigrate.program.sites import mapped_sites
+
+ARRAYS = ("array", "asarray")
+REORDERS = ("choice", "flip", "flipud", "permutation", "reversed", "roll", "sample")
+GROUPS = ("process_index", "host_id", "platform")  # what a process asks of devices to find its own
+
+
+@once
+def uses_other_devices(resolver: Resolver) -> bool:
+    """Whether a program has a list of devices that is neither all of them nor the first few.
+
+    Where all its maps are given the same devices, these are the ones that its arrays lie on.
+    """
+    project = resolver.project
+    if not any(_others(module, resolver) or changes_devices(module, resolver) for module in project.program):
+        return False
+    given = [site.keyword("devices") for module in project.named for site in mapped_sites(module, resolver)]
+    nodes = [argument.expression for argument in given if argument is not None and argument.expression is not None]
+    return len(nodes) < len(given) or len({ast.dump(node) for node in nodes}) > 1
+
+
+@once_each
+def _others(module: Module, resolver: Resolver) -> list[ast.expr]:
+    """The expressions of a module that choose among devices, or put them in another order."""
+    if "devices" not in module.text:
+        return []
+    return [node for node in module.nodes if isinstance(node, ast.expr) and _is_other(node, module, resolver)]
+
+
+def _is_other(node: ast.expr, module: Module, resolver: Resolver) -> bool:
+    match node:
+        case ast.Subscript(value=held, slice=ast.Slice(lower=lower, step=step)):
+            return not (_is_start(lower) and step is None) and _is_list(held, module, resolver)
+        case ast.Subscript(value=held, slice=ast.List() | ast.ListComp()):
+            return _is_list(held, module, resolver)
+        case ast.List(elts=elements) | ast.Tuple(elts=elements) if len(elements) > 1:
+            return sum(_is_one(element, module, resolver) for element in elements) > 1
+        case ast.ListComp(elt=element, generators=[over]) | ast.GeneratorExp(elt=element, generators=[over]):
+            return _chooses(element, over, module, resolver)
+        case ast.Call(func=func, args=[*arguments], keywords=keywords):
+            turned = last_name(func) == "sorted" and any(keyword.arg == "reverse" for keyword in keywords)
+            reorders = turned or last_name(func) in REORDERS
+            return reorders and any(_is_list(argument, module, resolver) for argument in arguments)
+    return False
+
+
+def _is_start(node: ast.expr | None) -> bool:
+    return node is None or (isinstance(node, ast.Constant) and node.value in (None, 0))
+
+
+def _is_one(node: ast.expr, module: Module, resolver: Resolver) -> bool:
+    """Whether an expression takes one device from a list of them."""
+    return (
+        isinstance(node, ast.Subscript)
+        and not isinstance(node.slice, ast.Slice)
+        and _is_list(node.value, module, resolver)
+    )
+
+
+def _chooses(element: ast.expr, over: ast.comprehension, module: Module, resolver: Resolver) -> bool:
+    """Whether a comprehension takes some devices of a list: by their numbers, or by a condition on each."""
+    if _is_one(element, module, resolver):
+        assert isinstance(element, ast.Subscript)
+        counted = isinstance(over.iter, ast.Call) and last_name(over.iter.func) == "range" and len(over.iter.args) == 1
+        return not (counted and not over.ifs and ast.dump(element.slice) == _read(over.target))
+    asked = {n.attr for test in over.ifs for n in ast.walk(test) if isinstance(n, ast.Attribute)}
+    return bool(over.ifs) and asked.isdisjoint(GROUPS) and _is_list(over.iter, module, resolver)
+
+
+def _read(target: ast.expr) -> str:
+    """What reading a name looks like."""
+    return ast.dump(ast.Name(target.id, ast.Load())) if isinstance(target, ast.Name) else ""
+
+
+def _is_list(node: ast.expr, module: Module, resolver: Resolver) -> bool:
+    """Whether some value of an expression is a list of all devices, a numpy array of them, or as many of the first."""
+    match node:
+        case ast.Call(func=func, args=[held, *_]) if last_name(func) in ARRAYS:
+            return _is_list(held, module, resolver)
+        case ast.Call(func=ast.Attribute(value=held, attr="copy" | "reshape")):
+            return _is_list(held, module, resolver)
+    return any(is_made_of_all(value, resolver) for value in resolver.values(node, module))
