@@ -12,7 +12,6 @@ from jaxmigrate.migrate.helper import DEFAULT_AXIS, Needs
 from jaxmigrate.migrate.inside import Inside, inside
 from jaxmigrate.migrate.nesting import InPlace, in_place
 from jaxmigrate.migrate.one_device import is_given_one_device, may_give_one_device
-from jaxmigrate.migrate.other_devices import uses_other_devices
 from jaxmigrate.migrate.passed_on import passed_on
 from jaxmigrate.program.library import mentions
 from jaxmigrate.program.modules import Module
@@ -229,10 +228,7 @@ def needs_of(
             needs = one if needs is None else merged(needs, one)
     needs = needs or Needs()
     alone = needs.alone and not needs.inner
-    moves = uses_other_devices(resolver) and not needs.inner
-    return replace(
-        needs, processes=around.processes, alone=alone, moves=moves, lower=around.lower, wrapped=around.wrapped
-    )
+    return replace(needs, processes=around.processes, alone=alone, lower=around.lower, wrapped=around.wrapped)
 
 
 def _needs_of_one(decision: Decision, around: Surroundings, resolver: Resolver, changed: Collection[ast.AST]) -> Needs:

@@ -19,6 +19,7 @@ from jaxmigrate.migrate.checkpoint_writer import write_checkpoints
 from jaxmigrate.migrate.counts import counts_devices, has_fixed_rows, may_be_fewer
 from jaxmigrate.migrate.decide import Decision, Surroundings, merged, needs_of
 from jaxmigrate.migrate.helper import Needs, helper_lines
+from jaxmigrate.migrate.host_calls import has_host_calls, lays_out_arguments
 from jaxmigrate.migrate.import_style import asked_for
 from jaxmigrate.migrate.imports import plan_imports
 from jaxmigrate.migrate.kept_maps import is_hashable
@@ -354,7 +355,7 @@ class ProjectWriter:
     def _mapped_as(self, site: MappedSite) -> MapPlan | None:
         choice = self._choice(site)
         unknown = choice is None or any(one.layout in ("stacked", "broadcast") for one in choice.arguments)
-        if unknown and uses_other_devices(self.resolver):
+        if (unknown and uses_other_devices(self.resolver)) or lays_out_arguments(site, self.resolver):
             return None  # what is known to be global lies on all devices in their order
         if choice is not None:
             return of_choice(choice, self.resolver, site.module)
@@ -471,12 +472,19 @@ class ProjectWriter:
             needs = needs_of(plain, self.around, self.resolver, self._changed())
             needs = replace(
                 needs,
+                moves=not needs.inner and any(map(self._moves, plain)),
                 again=any(again.repeats(s.node, s.mapped.expression) for d in plain for s in d.sites if s.mapped),
                 unhashable=not all(d.sites and all(map(is_hashable, d.sites)) for d in plain),
             )
             self._map_stacked(work, plain, needs, names, shared)
         if nested or inside:
             self._nested(work, nested, inside, names)
+
+    def _moves(self, decision: Decision) -> bool:
+        """Whether what takes the place of a reference lays out its arguments before they are compiled for its mesh."""
+        reaches = any(lays_out_arguments(site, self.resolver) for site in decision.sites)
+        unseen = not decision.sites and has_host_calls(self.resolver)
+        return reaches or unseen or uses_other_devices(self.resolver)
 
     def _map_stacked(
         self, work: FileWork, plain: Sequence[Decision], needs: Needs, names: FileNames, shared: Shared

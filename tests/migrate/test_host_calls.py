@@ -1,0 +1,126 @@
+"""Bodies that call the host, given what maps over other axes made: pmap lays out its arguments, as the rewrite does."""
+
+from __future__ import annotations
+
+import pytest
+
+from jaxmigrate.migrate import fix_files
+from tests.flags import UNOPTIMISED
+from tests.migrate.forms.running import Program, run
+
+OPENING = """import functools
+import jax
+import jax.numpy as jnp
+import numpy as np
+from flax import jax_utils
+from jax.experimental import io_callback
+
+n = jax.local_device_count()
+x = np.arange(2.0 * n, dtype=np.float32).reshape(n, 2)
+
+
+def host(x):
+    return np.asarray(x) * 2
+
+
+def doubled(x):
+    return jax.pure_callback(host, jax.ShapeDtypeStruct(x.shape, x.dtype), x)
+
+
+first = jax.pmap(lambda w, x: w + jax.lax.pmean(x, "a"), axis_name="a")
+w = first(jnp.ones((n, 2)), x)
+"""
+CALLED = {
+    "a function": """second = jax.pmap(lambda x: doubled(x) + jax.lax.psum(x, "b"), axis_name="b")
+
+
+def main():
+    return second(w)
+""",
+    "io_callback": """second = jax.pmap(lambda x: io_callback(host, x, x) + jax.lax.psum(x, "b"), axis_name="b")
+
+
+def main():
+    return second(w)
+""",
+    "a decorated step that keeps its state": """@functools.partial(jax.pmap, axis_name="b", donate_argnums=0)
+def second(w, x):
+    return jax.lax.pmean(w * doubled(x), "b")
+
+
+def main():
+    v = jax.tree.map(jnp.copy, w)
+    for _ in range(3):
+        v = second(v, x)
+    return v
+""",
+    "parameters that are equal on all devices": """second = jax.pmap(
+    lambda w, x: jax.lax.pmean(w * doubled(x), "b"), axis_name="b"
+)
+
+
+def main():
+    v = first(jax_utils.replicate(jnp.ones(2)), x)
+    return second(v, x), second(second(v, x), x)
+""",
+    "a method": """class Trainer:
+    def __init__(self):
+        self.step = jax.pmap(self.loss, axis_name="b", in_axes=(0, None))
+
+    def loss(self, x, scale):
+        return jax.lax.pmean(doubled(x) * scale, "b")
+
+
+def main():
+    return Trainer().step(w, jnp.float32(2.0))
+""",
+    "a function that is given": """def mapped(f):
+    return jax.pmap(f, axis_name="b")
+
+
+def main():
+    return mapped(lambda x: doubled(x) + jax.lax.psum(x, "b"))(w)
+""",
+}
+FREE = {
+    "one axis": "second = jax.pmap(lambda x: doubled(x) + jax.lax.psum(x, 'a'), axis_name='a')\ny = second(w)\n",
+    "no name": "second = jax.pmap(lambda x: doubled(x))\ny = second(w)\n",
+    "another map": (
+        "second = jax.pmap(lambda x: jax.lax.psum(x, 'b'), axis_name='b')\ny = second(w)\nz = jax.jit(doubled)(x)\n"
+    ),
+    "a debug callback": (
+        "def look(x):\n    jax.debug.callback(print, x)\n    return x + jax.lax.psum(x, 'b')\n\n\n"
+        "second = jax.pmap(look, axis_name='b')\ny = second(w)\n"
+    ),
+}
+CASES = [(name, layout) for name in CALLED for layout in ("stacked", "auto")]
+
+
+def _fixed(body: str, layout: str = "stacked") -> dict[str, str]:
+    return fix_files({"main.py": f"{OPENING}\n\n{body}"}, layout=layout)
+
+
+@pytest.fixture(scope="module")
+def verdicts() -> dict[tuple[str, str], str]:
+    programs = [
+        Program(f"{name}, {layout}", {"main.py": f"{OPENING}\n\n{CALLED[name]}"}, _fixed(CALLED[name], layout))
+        for name, layout in CASES
+    ]
+    found = run(programs, flags=UNOPTIMISED)
+    return {
+        case: "" if v.verdict == "agrees" else f"{v.verdict}: {v.text[:3000]}"
+        for case, v in zip(CASES, found, strict=True)
+    }
+
+
+@pytest.mark.parametrize(("name", "layout"), CASES)
+def test_agrees(name: str, layout: str, verdicts: dict[tuple[str, str], str]) -> None:
+    after = _fixed(CALLED[name], layout)["main.py"]
+    assert "jax.pmap(" not in after
+    assert "def moved(" in after
+    assert not verdicts[name, layout], f"{verdicts[name, layout]}\n{after}"
+
+
+@pytest.mark.parametrize("name", FREE)
+def test_maps_that_need_it_not_cost_no_code(name: str) -> None:
+    assert "moved" not in _fixed(FREE[name])["main.py"]
