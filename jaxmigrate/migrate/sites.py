@@ -7,7 +7,6 @@ import itertools
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from jaxmigrate.flow.layout.advice import by_text
 from jaxmigrate.flow.layout.choices import Choice, SiteChoice
 from jaxmigrate.migrate.decide import Decision, Refusal
 from jaxmigrate.migrate.plan import ArrayLayout, Assumed, Layout, SitePlan
@@ -90,8 +89,8 @@ def _chosen_arguments(site: MappedSite, resolver: Resolver, choice: SiteChoice |
 
 def _chosen_outputs(site: MappedSite, resolver: Resolver, choice: SiteChoice | None) -> tuple[ArrayLayout, ...]:
     if choice is None or choice.blocked or (site.keyword("out_axes") is not None and not choice.is_global):
-        reason = choice.blocked if choice is not None else ""
-        return tuple(replace(o, reason=reason, advice=by_text(reason)) for o in _outputs(site, resolver))
+        reason, advice = (choice.blocked, choice.advice) if choice is not None else ("", "")
+        return tuple(replace(o, reason=reason, advice=advice) for o in _outputs(site, resolver))
     names = [".".join(map(str, place)) or "*" for place in choice.tree.places]
     return tuple(a for n, c in zip(names, choice.outputs, strict=True) for a in _with_fields(n, c))
 

@@ -6,12 +6,17 @@ import ast
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import cast
 
 import pytest
 
 from jaxmigrate.cli import main
 from jaxmigrate.commands.cells import OUT_OF_ORDER
+from jaxmigrate.flow.layout.advice import advice
+from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.reasons import CAUSES, cause_of
+from jaxmigrate.flow.layout.values import Blocker, Remedy
+from jaxmigrate.program.modules import Module
 
 LAYOUT = Path(__file__).parents[2] / "jaxmigrate" / "flow" / "layout"
 REASON = re.compile(
@@ -88,3 +93,19 @@ def test_a_cause_is_explained(capsys: pytest.CaptureFixture[str]) -> None:
     said = capsys.readouterr().out
     assert said.startswith("# random-key: One random key per device\n")
     assert "## What to do\n" in said
+
+
+@pytest.mark.parametrize(
+    ("remedy", "told"),
+    [
+        (Remedy("apart", "jobs.py"), 'declare `apart = ["jobs.py"]`'),
+        (Remedy("replaced", "helpers.scale"), 'declare `never-replaced = ["helpers.scale"]`'),
+        (Remedy("reads", "wandb.log"), 'declare `readers = ["wandb.log"]`'),
+        (Remedy("calls"), "give `fix` the file that calls it"),
+    ],
+)
+def test_advice_does_not_hang_on_the_words_of_a_reason(remedy: Remedy, told: str, tmp_path: Path) -> None:
+    tree = ast.parse("x = 1")
+    module = Module(tmp_path / "m.py", "x = 1", tree)
+    pin = Blocker("in words that nobody else uses", module, tree.body[0], remedy=remedy)
+    assert told in advice(cast("Interpreter", None), pin)

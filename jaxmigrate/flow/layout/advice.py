@@ -7,22 +7,16 @@ equal, a file given.
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator, Sequence
 
 from jaxmigrate.flow.layout.interpreter import Interpreter
-from jaxmigrate.flow.layout.values import Blocker, Group, describe
+from jaxmigrate.flow.layout.values import MADE, MIXED, NOT_ONE, Blocker, Group, describe
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.values import Application, External, Function
 
-NOT_ONE = "might not hold one slice per device"
-MIXED = ("is mixed with a value that", "is an argument for which another call", "is passed in one argument")
 LIKELY = "or run `fix --layout likely`"
 MOST = 8  # reasons that a story tells
 LONGEST = 48  # of what stands in a reason
-_PASSED = re.compile(r"is passed to ([A-Za-z_][\w.]*\.[\w.]+)$")
-_REPLACED = re.compile(r"may depend on `(\S+)`, which the program replaces")
-_UNREAD = re.compile(r"may be used in (\S+),")
 DOES = {
     "replicate": "is replicated",
     "split": "is split",
@@ -39,7 +33,7 @@ def of_plain(it: Interpreter, site: ast.expr, index: int) -> Blocker | None:
     for call in it.maps.calls.values():
         if call.site is site and index < len(call.node.args):
             given = call.node.args[index]
-            return Blocker(NOT_ONE, call.module, given, _origin(it, given, call.module))
+            return Blocker(NOT_ONE, call.module, given, _origin(it, given, call.module), MADE)
     return None
 
 
@@ -64,33 +58,37 @@ def _short(node: ast.expr) -> str:
 
 def advice(it: Interpreter, pin: str | Blocker, result: str = "") -> str:
     """What to do about one reason; empty where its cause says all that there is. `result` is what to declare equal."""
-    if isinstance(pin, str):
-        return by_text(pin)
-    if found := _PASSED.match(pin.reason):
-        return f'if `{found[1]}` only reads its arguments, declare `readers = ["{found[1]}"]`, {LIKELY}'
-    if pin.reason.startswith(("is passed to a function", "is passed to an object")) and isinstance(pin.node, ast.Call):
-        name = it.trust.names_of(pin.module, ast.unparse(pin.node.func))[-1]
-        return f'if `{name}` only reads its arguments, declare `readers = ["{name}"]`'
-    if pin.reason.startswith(("is returned by a function without", "is returned to callers", "comes from a function")):
-        return f"give `fix` the file that calls it, {LIKELY}"
-    if pin.reason.startswith("cannot be proven replicated") and result:
-        declared = f'if it is equal on all devices, declare `equal = ["{result}"]`'
-        return f"reduce it with `jax.lax.pmean`; {declared}, {LIKELY}"
-    if pin.reason == NOT_ONE:
-        return _of_maker(it, pin.node, pin.module)
-    if pin.reason.startswith(MIXED):
-        made = (_of_maker(it, value, pin.module) for _, _, value in _others(it, pin))
-        return next(made, "")
-    return by_text(pin.reason)
-
-
-def by_text(reason: str) -> str:
-    """The same of a reason of which the words say all that matters."""
-    if found := _REPLACED.search(reason):
-        return f'if nothing replaces it while your program runs, declare `never-replaced = ["{found[1]}"]`, {LIKELY}'
-    if found := _UNREAD.search(reason):
-        return f'if that file is not part of your program, declare `apart = ["{found[1]}"]`, {LIKELY}'
+    remedy = pin.remedy if isinstance(pin, Blocker) else None
+    if not isinstance(pin, Blocker) or remedy is None:
+        return ""
+    match remedy.kind:
+        case "reads":
+            return _reader(it, pin, remedy.name)
+        case "calls":
+            return f"give `fix` the file that calls it, {LIKELY}"
+        case "equal" if result:
+            declared = f'if it is equal on all devices, declare `equal = ["{result}"]`'
+            return f"reduce it with `jax.lax.pmean`; {declared}, {LIKELY}"
+        case "made":
+            return _of_maker(it, pin.node, pin.module)
+        case "mixed":
+            return next((_of_maker(it, value, pin.module) for _, _, value in _others(it, pin)), "")
+        case "replaced":
+            declared = f'declare `never-replaced = ["{remedy.name}"]`'
+            return f"if nothing replaces it while your program runs, {declared}, {LIKELY}"
+        case "apart":
+            return f'if that file is not part of your program, declare `apart = ["{remedy.name}"]`, {LIKELY}'
     return ""
+
+
+def _reader(it: Interpreter, pin: Blocker, name: str) -> str:
+    """What to declare of a function that is given arrays: of a library's, or of one that is not known, by its text."""
+    if name:
+        return f'if `{name}` only reads its arguments, declare `readers = ["{name}"]`, {LIKELY}'
+    if not isinstance(pin.node, ast.Call):
+        return ""
+    called = it.trust.names_of(pin.module, ast.unparse(pin.node.func))[-1]
+    return f'if `{called}` only reads its arguments, declare `readers = ["{called}"]`'
 
 
 def _others(it: Interpreter, pin: Blocker) -> Iterator[tuple[str, Blocker, ast.expr]]:
@@ -126,7 +124,7 @@ def story(
     yield from (f"also: {one}" for one in told[:MOST])
     if told[MOST:]:
         yield f"and {len(told) - MOST} more"
-    mixed = (one for pin in pins[:MOST] if pin.reason.startswith(MIXED) for one in _others(it, pin))
+    mixed = (one for pin in pins[:MOST] if pin.remedy == MIXED for one in _others(it, pin))
     yield from dict.fromkeys(describe(place, module) for _, place, _ in mixed)
     if cell is not None:
         ops = [op for op in it.operations.ops.values() if op.cell.find() in family]

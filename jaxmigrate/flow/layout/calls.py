@@ -34,6 +34,7 @@ from jaxmigrate.flow.layout.values import (
     NONE,
     NOTHING,
     PLAIN,
+    READS,
     Abstract,
     Blocker,
     Bound,
@@ -47,6 +48,7 @@ from jaxmigrate.flow.layout.values import (
     Padded,
     Plain,
     Ref,
+    Remedy,
     Seq,
     Site,
     Stage,
@@ -57,6 +59,7 @@ from jaxmigrate.flow.layout.values import (
     same,
 )
 from jaxmigrate.program.library import named
+from jaxmigrate.program.modules import Module
 from jaxmigrate.program.passing import passed, taken_by_name
 from jaxmigrate.program.scopes import all_parameters, defaults_of, positional_names
 from jaxmigrate.program.values import Class, Function, Instance
@@ -67,6 +70,7 @@ REFLECTION = named("reflection")
 RUNS_MAIN = named("runs-main")
 OF_MODULES = named("of-modules")  # not of functions
 INSPECTION = named("inspection")
+_UNSEEN = "is passed to a function that fix cannot see"
 
 
 def call(it: Interpreter, node: ast.Call, frame: Frame) -> Abstract:
@@ -128,7 +132,7 @@ def call_value(it: Interpreter, callee: Abstract, given: Given, node: ast.expr, 
         return _call_object(it, callee, given, node, frame)
     if not isinstance(callee, Func):
         given = trusting.given_to_method(it, given, node, frame)
-        it.pin_all([callee, *given.everything()], "is passed to a function that fix cannot see", node, frame.module)
+        it.pin_all([callee, *given.everything()], _UNSEEN, node, frame.module, READS)
         return PLAIN
     if not all(isinstance(item, Site | MethodSite | Stage) for item in callee.items):
         it.maps.unmapped.add(node)
@@ -148,7 +152,7 @@ def _call_object(it: Interpreter, owner: Obj, given: Given, node: ast.expr, fram
     called = attributes.of_object(it, owner.cls, "__call__", node, frame)
     if isinstance(called, Func) or (isinstance(called, Nothing) and not it.final):
         return call_value(it, called, given, node, frame)
-    it.pin_all([owner, *given.everything()], "is passed to an object that fix cannot follow", node, frame.module)
+    it.pin_all([owner, *given.everything()], "is passed to an object that fix cannot follow", node, frame.module, READS)
     return PLAIN
 
 
@@ -173,7 +177,7 @@ def _call_item(it: Interpreter, one: object, given: Given, node: ast.expr, frame
         case Stage(node=site, name=stage):
             return mapped.call_stage(it, site, stage, given, node, frame)
         case Unknown():
-            it.pin_all(given.everything(), "is passed to a function that fix cannot see", node, frame.module)
+            it.pin_all(given.everything(), _UNSEEN, node, frame.module, READS)
             return PLAIN
         case Method(node=attribute):
             return containers.call_method(it, it.looks.receivers[attribute], attribute.attr, given, node, frame)
@@ -397,9 +401,9 @@ def call_external(it: Interpreter, name: str, given: Given, node: ast.expr, fram
         _note_reflection(it, name, node, frame)
     monkeypatching.note_call(it, name, given, node, frame)
     if name in RUNS_MAIN and not given.open:
-        return _run_main(it, [*given.everything()], f"is passed to {name}", node, frame)
+        return _run_main(it, [*given.everything()], name, node, frame)
     if jaxline.runs(it, name, given):
-        it.pin_all([*given.positional[1:], *given.named.values()], f"is passed to {name}", node, frame.module)
+        it.pin_all([*given.positional[1:], *given.named.values()], *_passed_to(name, node, frame))
         return PLAIN
     result = library.call(it, name, given, node, frame)
     if result is not None:
@@ -413,22 +417,26 @@ def call_external(it: Interpreter, name: str, given: Given, node: ast.expr, fram
         for value in given.everything():
             devices.on_device(it, value)
         rest = [v for v in given.everything() if not _only_functions(v)]
-        it.pin_all(rest, f"is passed to {name}", node, frame.module)
+        it.pin_all(rest, *_passed_to(name, node, frame))
         for value in given.everything():
             _pin_sites(it, value, f"is passed to {name}", node, frame)
         return PLAIN
-    shown = name.removeprefix("builtins.")
-    it.pin_all(given.everything(), f"is passed to {shown}", node, frame.module)
+    it.pin_all(given.everything(), *_passed_to(name.removeprefix("builtins."), node, frame))
     return PLAIN
 
 
-def _run_main(it: Interpreter, given: list[Abstract], reason: str, node: ast.expr, frame: Frame) -> Abstract:
+def _passed_to(name: str, node: ast.AST, frame: Frame) -> tuple[str, ast.AST, Module, Remedy | None]:
+    """How arrays are pinned that a function of a library is given; of a built-in one there is nothing to declare."""
+    return f"is passed to {name}", node, frame.module, Remedy("reads", name) if "." in name else None
+
+
+def _run_main(it: Interpreter, given: list[Abstract], name: str, node: ast.expr, frame: Frame) -> Abstract:
     """Runs a program's main function with the words of the command line; what it returns is the exit status."""
     main, rest = given[0] if given else PLAIN, given[1:]
     if isinstance(main, Func):
         items = main.in_order()
         rest += [_call_item(it, item, Given((PLAIN,), {}), node, frame) for item in items]
-    it.pin_all(rest if isinstance(main, Func) else given, reason, node, frame.module)
+    it.pin_all(rest if isinstance(main, Func) else given, *_passed_to(name, node, frame))
     return PLAIN
 
 

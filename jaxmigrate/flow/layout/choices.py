@@ -79,7 +79,8 @@ class SiteChoice:
     why the site cannot be a shard_map over global arrays at all. `squeezes` are the stacked arguments whose first axis
     the mapped function can drop itself. `keywords` are the names of the last arguments where they are given by keyword.
     `by_rows`: its arguments may hold slices for fewer devices than there are, which show only when it is called.
-    `tree` says where its outputs stand in what it returns, `leans` what its global arrays rest on beside proof.
+    `tree` says where its outputs stand in what it returns, `leans` what its global arrays rest on beside proof,
+    `advice` what to do about `blocked`.
     """
 
     site: MappedSite
@@ -93,6 +94,7 @@ class SiteChoice:
     by_rows: bool = False
     tree: Outputs = field(default_factory=Outputs)
     leans: tuple[Assumption, ...] = ()
+    advice: str = ""
 
     def is_at_least(self, other: SiteChoice) -> bool:
         """Whether all its arrays have a global layout that have one in another choice for the same site."""

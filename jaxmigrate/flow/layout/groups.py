@@ -6,14 +6,13 @@ import ast
 from typing import Literal, cast
 
 from jaxmigrate.flow.layout import classes, jaxline, objects, operations, results
-from jaxmigrate.flow.layout.advice import NOT_ONE
 from jaxmigrate.flow.layout.buffers import is_result_written
 from jaxmigrate.flow.layout.choices import Choice, Name, NamedTuple, SiteChoice
 from jaxmigrate.flow.layout.idioms import COUNTINGS
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.model import Key, Op, Place
 from jaxmigrate.flow.layout.site_facts import SiteFacts
-from jaxmigrate.flow.layout.values import Blocker, Group, describe
+from jaxmigrate.flow.layout.values import NOT_ONE, Blocker, Group, told
 from jaxmigrate.flow.variance import Level, Var
 from jaxmigrate.flow.variance.lattice import OTHERS, Fields
 from jaxmigrate.program.modules import Module
@@ -127,7 +126,7 @@ class Groups:
         root = cell.find()
         for one in self.family_of(root):
             if why := self._held_by(one):
-                return describe(why, module) if isinstance(why, Blocker) else why
+                return told(why, module)
         kinds = self.kinds_of(root)
         if "rows" in kinds:
             return "holds one number per device" if self._is_counted(root) else "holds one random key per device"

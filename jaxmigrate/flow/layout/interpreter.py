@@ -13,6 +13,7 @@ from jaxmigrate.flow.layout.reachable_modules import ReachableModules, names_in
 from jaxmigrate.flow.layout.state import State
 from jaxmigrate.flow.layout.stores import SharedNames
 from jaxmigrate.flow.layout.values import (
+    CALLS,
     NOTHING,
     PLAIN,
     Abstract,
@@ -128,7 +129,8 @@ class Interpreter(State):
         key = ("return", node, frame.context)
         self.store(key, value, where, frame.module)
         if ("returns pinned", node) in self.variables and not isinstance(value, Nothing):
-            self.pin(self.load(key), Blocker("is returned to callers that fix cannot see", frame.module, where))
+            pin = Blocker("is returned to callers that fix cannot see", frame.module, where, remedy=CALLS)
+            self.pin(self.load(key), pin)
         if node in self.assumed.uncalled:
             self.lean([self.load(key)], self.assumed.uncalled[node])
 

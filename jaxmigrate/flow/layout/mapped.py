@@ -10,6 +10,7 @@ from jaxmigrate.flow.layout.idioms import is_none
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.model import Frame, Given, SiteCall
 from jaxmigrate.flow.layout.values import (
+    MIXED,
     NONE,
     NOTHING,
     PLAIN,
@@ -171,8 +172,11 @@ def _give(
         it.store(("tree", site, index), PLAIN, node, frame.module)
         it.touch(("site", site))
     if not is_tracked(value) or leaves_plain(value):
-        reason = "is passed in one argument with arrays that might not be stacked"
-        it.pin_all([value], reason if is_tracked(value) else "is passed to a mapped function", node, frame.module)
+        if is_tracked(value):
+            reason = "is passed in one argument with arrays that might not be stacked"
+            it.pin_all([value], reason, node, frame.module, MIXED)
+        else:
+            it.pin_all([value], "is passed to a mapped function", node, frame.module)
         if ("plain", site, index) not in it.variables:
             it.store(("plain", site, index), PLAIN, node, frame.module)
     else:
@@ -181,4 +185,4 @@ def _give(
         it.cell("argument", site, index).unify(cell)
     if ("plain", site, index) in it.variables and ("argument", site, index) in it.cells:
         reason = "is an argument for which another call passes arrays that might not be stacked"
-        it.changed |= it.cells["argument", site, index].pin(Blocker(reason, frame.module, node))
+        it.changed |= it.cells["argument", site, index].pin(Blocker(reason, frame.module, node, remedy=MIXED))

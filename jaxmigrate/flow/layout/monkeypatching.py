@@ -26,6 +26,7 @@ from jaxmigrate.flow.layout.values import (
     Obj,
     Padded,
     Plain,
+    Remedy,
     Site,
     Stage,
 )
@@ -162,6 +163,5 @@ def _in_library(it: Interpreter, item: object, name: str, node: ast.AST, frame: 
 
 
 def _note(it: Interpreter, name: str, node: ast.AST, module: Module) -> None:
-    it.blockers.replaced.setdefault(
-        node, (name, Blocker(f"may depend on `{name}`, which the program replaces", module, node))
-    )
+    reason = f"may depend on `{name}`, which the program replaces"
+    it.blockers.replaced.setdefault(node, (name, Blocker(reason, module, node, remedy=Remedy("replaced", name))))

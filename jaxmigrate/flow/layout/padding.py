@@ -11,7 +11,19 @@ import ast
 
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.model import Frame, Given, given_of
-from jaxmigrate.flow.layout.values import NOTHING, PLAIN, Abstract, Blocker, Func, Nothing, Padded, Ref, func, same
+from jaxmigrate.flow.layout.values import (
+    NOTHING,
+    PLAIN,
+    READS,
+    Abstract,
+    Blocker,
+    Func,
+    Nothing,
+    Padded,
+    Ref,
+    func,
+    same,
+)
 from jaxmigrate.program.library import the
 
 PADS = the("pads")
@@ -36,7 +48,7 @@ def wrap(it: Interpreter, given: Given, node: ast.Call, frame: Frame) -> Abstrac
         it.wrappers.padded[node] = after
         it.touch(("padded", node))
         if Padded(node) in it.blockers.gone:
-            it.pin_all([after], "is passed to a function that is stored or passed on", node, frame.module)
+            it.pin_all([after], "is passed to a function that is stored or passed on", node, frame.module, READS)
     return func(Padded(node))
 
 

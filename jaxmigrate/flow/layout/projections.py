@@ -11,6 +11,8 @@ from jaxmigrate.flow.layout.conditions import REFLECTING
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.model import Frame
 from jaxmigrate.flow.layout.values import (
+    MADE,
+    NOT_ONE,
     NOTHING,
     PLAIN,
     Abstract,
@@ -158,7 +160,7 @@ def with_fields(it: Interpreter, cell: Group, fields: Mapping[str, Abstract], no
         if not is_tracked(value) or leaves_plain(value):
             it.pin_all([value], MIXED_TREE, node, frame.module)
             if not isinstance(value, Nothing):
-                it.changed |= field.pin(Blocker("might not hold one slice per device", frame.module, node))
+                it.changed |= field.pin(Blocker(NOT_ONE, frame.module, node, remedy=MADE))
         elif (group := it.cell_of(value)) is not None:
             it.changed |= field.unify(group)
     return Ref(cell)

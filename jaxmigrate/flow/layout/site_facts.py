@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 
 from jaxmigrate.flow.layout import identities, results
 from jaxmigrate.flow.layout.interpreter import Interpreter
-from jaxmigrate.flow.layout.values import Blocker, describe
+from jaxmigrate.flow.layout.values import Blocker
 from jaxmigrate.flow.variance import loaded_beside
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.sites import axis_of, listed, literal_of
 from jaxmigrate.program.trust import Assumption
 from jaxmigrate.program.values import Argument, Constant
+
+OF_PROGRAM = ("replaced", "apart")  # the advice that holds for mapped functions as for arrays
 
 
 class SiteFacts:
@@ -32,12 +35,13 @@ class SiteFacts:
             found[call.site] = count if found.get(call.site, count) == count else -1
         return found
 
-    def blocked(self, node: ast.expr) -> str:
+    def blocked(self, node: ast.expr) -> str | Blocker:
         """Why a site cannot be a shard_map over global arrays at all; empty where it may."""
         site = self.it.sites[node]
         pin = self.it.blockers.escaped.get(node) or self._replaced_beside(node, site.module)
         if pin is not None:
-            return f"the mapped function {describe(pin, site.module)}"
+            remedy = pin.remedy if pin.remedy is not None and pin.remedy.kind in OF_PROGRAM else None
+            return replace(pin, reason=f"the mapped function {pin.reason}", remedy=remedy)
         if self.counts.get(node, 0) == -1:
             return "it is called with a different number of arguments in different places"
         if node not in self.counts:

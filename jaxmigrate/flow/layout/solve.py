@@ -8,14 +8,13 @@ from dataclasses import replace
 from typing import cast
 
 from jaxmigrate.flow.layout import advice, initializers, mapped_bodies, observing, operations, presuming, results
-from jaxmigrate.flow.layout.advice import NOT_ONE
 from jaxmigrate.flow.layout.aligned import aligned, marked
 from jaxmigrate.flow.layout.choices import Choice, Layouts, Name, OpChoice, Outputs, SiteChoice, Squeeze
 from jaxmigrate.flow.layout.groups import REPLICABLE, SLICED, SPLIT_FIELD, Groups
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.model import Op, Place
 from jaxmigrate.flow.layout.numbers import gives_number
-from jaxmigrate.flow.layout.values import Blocker, Group, Nothing, describe
+from jaxmigrate.flow.layout.values import NOT_ONE, Blocker, Group, Nothing, Remedy, describe, told
 from jaxmigrate.flow.variance import Level, Var
 from jaxmigrate.flow.variance.lattice import EQUAL, OTHERS, Cause, Fields, field_of
 from jaxmigrate.flow.variance.lattice import replace as replace_var
@@ -118,7 +117,7 @@ class Solver(Groups):
                     self.blocked[node] = NOT_FULL
                     changed = True
             if self.blocked[node]:
-                reason = f"reaches a mapped function that stays as it is: {self.blocked[node]}"
+                reason = _reaching(self.blocked[node])
                 for cell in self.of_site.get(node, ()):
                     changed |= self._drop(cell, reason)
             else:
@@ -382,7 +381,7 @@ class Solver(Groups):
         if part.level == Level.YES:
             return Blocker("differs between devices when the mapped function returns it", module, node)
         said = "cannot be proven replicated when the mapped function returns it"
-        pin = Blocker(said, module, node, _depends(part.cause, module))
+        pin = Blocker(said, module, node, _depends(part.cause, module), Remedy("equal"))
         self.result_of[pin] = self._result_name(node, index)
         return pin
 
@@ -477,7 +476,8 @@ class Solver(Groups):
         gives = {place: made for place, cls in self.named[node].items() if (made := self._named_tuple(cls, node))}
         apart = (why for assumed in self.it.assumed.apart.values() for why in assumed)
         tree, leans = Outputs(places, gives), tuple(dict.fromkeys((*self.facts.leans.get(node, ()), *apart)))
-        return SiteChoice(site, arguments, outputs, whole, axis, blocked, squeezes, keywords, by_rows, tree, leans)
+        why, hint = told(blocked, site.module), advice.advice(self.it, blocked)
+        return SiteChoice(site, arguments, outputs, whole, axis, why, squeezes, keywords, by_rows, tree, leans, hint)
 
     def _squeezes(self, node: ast.expr, arguments: Sequence[Choice]) -> tuple[Squeeze, ...]:
         stacked = [i for i, c in enumerate(arguments) if c.layout == "stacked"]
@@ -551,8 +551,16 @@ class Solver(Groups):
         family = self.family_of(cell.find()) if cell is not None else []
         why: str | Blocker = plain or next((w for one in family if (w := self._held_by(one))), "")
         story = tuple(advice.story(self.it, cell, why, family, module))
-        reason = describe(plain, module) if plain is not None else self._reason(cell, module)
+        reason = told(plain, module) if plain is not None else self._reason(cell, module)
         return Choice("stacked", reason, advice=advice.advice(self.it, why, self.result_of.get(why, "")), story=story)
+
+
+def _reaching(why: str | Blocker) -> str | Blocker:
+    """What keeps the arrays of a mapped function stacked that stays as it is."""
+    before = "reaches a mapped function that stays as it is"
+    if isinstance(why, Blocker):
+        return replace(why, reason=f"{before}: {why.reason}")
+    return f"{before}: {why}"
 
 
 def _index(place: Place) -> str:

@@ -10,6 +10,7 @@ from jaxmigrate.flow.layout.idioms import Idioms
 from jaxmigrate.flow.layout.model import Env, Key
 from jaxmigrate.flow.layout.stores import Assumed, Blockers, Bodies, Lending, Looks, Maps, Operations, Wrappers
 from jaxmigrate.flow.layout.values import (
+    MIXED,
     NOTHING,
     PLAIN,
     UNKNOWN,
@@ -29,6 +30,7 @@ from jaxmigrate.flow.layout.values import (
     Padded,
     Plain,
     Ref,
+    Remedy,
     Seq,
     Site,
     Stage,
@@ -328,7 +330,7 @@ class State:
         both = (one, other)
         cell = self.group(both)
         if cell is None or any(map(leaves_plain, both)):
-            pin = Blocker("is mixed with a value that might not be stacked", module, node)
+            pin = Blocker("is mixed with a value that might not be stacked", module, node, remedy=MIXED)
             called = [value.items for value in both if isinstance(value, Func)]
             for value in both:
                 if not isinstance(value, Func):
@@ -398,9 +400,11 @@ class State:
             self.changed |= why not in cell.leans
             cell.leans[why] = None
 
-    def pin_all(self, values: Iterable[Abstract], reason: str, node: ast.AST, module: Module) -> None:
+    def pin_all(
+        self, values: Iterable[Abstract], reason: str, node: ast.AST, module: Module, remedy: Remedy | None = None
+    ) -> None:
         """Pins several values for one reason."""
-        pin = Blocker(reason, module, node)
+        pin = Blocker(reason, module, node, remedy=remedy)
         for value in values:
             self.pin(value, pin)
 

@@ -17,7 +17,7 @@ from jaxmigrate.flow.layout import accessors, methods
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.model import Key
 from jaxmigrate.flow.layout.reachable_modules import ROUND_NAMES
-from jaxmigrate.flow.layout.values import Abstract, Blocker, is_tracked
+from jaxmigrate.flow.layout.values import CALLS, Abstract, Blocker, Remedy, is_tracked
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.once import once_each
 from jaxmigrate.program.scopes import FunctionNode
@@ -57,7 +57,7 @@ def _call_unseen(it: Interpreter, function: Function, reason: str) -> None:
     says = f"no code out of sight calls `{_name_of(function)}`"
     apart = None if _is_hook(function) else it.trust.leaves_apart(module.path, says, module, node)
     if apart is None:
-        it.call_unseen(function, Blocker(reason, module, node))
+        it.call_unseen(function, Blocker(reason, module, node, remedy=CALLS))
         return
     it.call_unseen(function, None)
     it.assumed.uncalled[node] = apart
@@ -80,13 +80,13 @@ def use_from_unread(it: Interpreter) -> None:
     modules = {module.path: module for module in it.modules}
     held = _held(it) if it.reachable.unread else {}
     for path, used in it.reachable.unread.items():
-        reason = f"may be used in {path.name}, {it.reachable.why_unread(path)}"
+        reason, remedy = f"may be used in {path.name}, {it.reachable.why_unread(path)}", Remedy("apart", path.name)
         for source, names in used.items():
             if source in modules and names:
                 module, says = modules[source], f"{path.name} does not reach into {source.name}"
                 apart = it.trust.leaves_apart(path, says, module, module.tree)
                 if apart is None:
-                    _use_names(it, module, frozenset(names), reason, held)
+                    _use_names(it, Blocker(reason, module, module.tree, remedy=remedy), frozenset(names), held)
                 else:
                     it.assumed.apart.setdefault(module, {})[apart] = None
                     it.leans = True
@@ -103,9 +103,9 @@ def _held(it: Interpreter) -> _Held:
     return held
 
 
-def _use_names(it: Interpreter, module: Module, names: frozenset[str], reason: str, held: _Held) -> None:
+def _use_names(it: Interpreter, pin: Blocker, names: frozenset[str], held: _Held) -> None:
     """Pins what a module has under some names, attributes of its objects included, as code out of sight may use it."""
-    pin = Blocker(reason, module, module.tree)
+    module = pin.module
     own = _definitions(module, it)
     for _, node in sorted((one for name in names for one in own.get(name, ())), key=itemgetter(0)):
         if isinstance(node, ast.ClassDef):

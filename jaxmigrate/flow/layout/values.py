@@ -19,14 +19,34 @@ from jaxmigrate.program.trust import Assumption
 from jaxmigrate.program.values import Class, Function
 
 
+class Remedy(NamedTuple):
+    """What sort of advice a reason calls for, and the name that the advice is about, where it has one.
+
+    "reads": a function may only read its arguments; "calls": other files may call this; "equal": an output may be
+    replicated; "made": how an array is made can be declared; "mixed": the same of what it is mixed with; "replaced":
+    a function is monkeypatched; "apart": a file may have no part in the program.
+    """
+
+    kind: Literal["reads", "calls", "equal", "made", "mixed", "replaced", "apart"]
+    name: str = ""
+
+
+READS = Remedy("reads")
+CALLS = Remedy("calls")
+MADE = Remedy("made")
+MIXED = Remedy("mixed")
+NOT_ONE = "might not hold one slice per device"
+
+
 @dataclass(frozen=True, slots=True)
 class Blocker:
-    """Why arrays stay stacked, where that shows, and what may be behind it."""
+    """Why arrays stay stacked, where that shows, what may be behind it, and what sort of advice it calls for."""
 
     reason: str
     module: Module
     node: ast.AST
     behind: str = ""
+    remedy: Remedy | None = None
 
 
 Pins: TypeAlias = dict[tuple[str, ast.AST], Blocker]
@@ -39,6 +59,11 @@ def describe(pin: Blocker, module: Module) -> str:
     line = getattr(pin.node, "lineno", 0)
     where = f"line {line}" if pin.module is module else f"{pin.module.path.name}:{line}"
     return f"{pin.reason} ({where}){pin.behind}"
+
+
+def told(why: str | Blocker, module: Module) -> str:
+    """What keeps arrays stacked in words, as read in a module."""
+    return describe(why, module) if isinstance(why, Blocker) else why
 
 
 class Group:
