@@ -15,6 +15,7 @@ import pytest
 
 from jaxmigrate.config import Config
 from jaxmigrate.lint.linting import lint
+from jaxmigrate.migrate.options import PlanOptions
 from jaxmigrate.migrate.project import plan_sources
 from jaxmigrate.sources import decode, read_source
 
@@ -28,7 +29,7 @@ def rewritten(name: str, layout: str) -> dict[str, bytes]:
     """The files of a program that fix changes, as they come out of it, by relative path."""
     root = FIXTURES / name / "before"
     sources = [read_source(path, path.relative_to(root).as_posix()) for path in programs(root)]
-    plan, errors = plan_sources([(s.name, s.path or root, s.text) for s in sources], layout=layout)
+    plan, errors = plan_sources([(s.name, s.path or root, s.text) for s in sources], PlanOptions(layout, marks=True))
     assert not errors
     assert [site for site in plan.sites if site.status == "left"] == []
     encode = {s.name: s.encode for s in sources}  # new files are not among them

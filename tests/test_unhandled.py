@@ -41,7 +41,7 @@ def fails(module: str, name: str, path: str, monkeypatch: pytest.MonkeyPatch) ->
 
 
 STEPS = [
-    ("jaxmigrate.migrate.project", "_plan_file"),
+    ("jaxmigrate.migrate.project", "style_of"),
     ("jaxmigrate.migrate.project", "decide"),
     ("jaxmigrate.migrate.project", "mapped_sites"),
     ("jaxmigrate.migrate.api_updates.project", "_renewed"),
@@ -117,7 +117,7 @@ def test_files_that_share_arrays_with_it_compute_what_they_did(
     files = {"lib.py": STEP, "main.py": CALLS_STEP + "print(RESULT)\n", "observer.py": OBSERVER}
     for name, text in files.items():
         (folder / name).write_text(text)
-    fails("jaxmigrate.migrate.project", "_plan_file", failed, monkeypatch)
+    fails("jaxmigrate.migrate.project", "style_of", failed, monkeypatch)
     assert main(["fix", "."]) == 2
     after = {name: (folder / name).read_text() for name in files}
     assert after[failed] == files[failed]

@@ -12,6 +12,7 @@ from jaxmigrate.commands.beside import root_of, texts_beside
 from jaxmigrate.commands.planning import plan_files
 from jaxmigrate.config import find_config
 from jaxmigrate.migrate.api_updates.plans import renamed
+from jaxmigrate.migrate.options import PlanOptions
 from jaxmigrate.migrate.plan import NamePlan, SitePlan
 from jaxmigrate.requirements import target_jax, written_for
 from jaxmigrate.sources import SourceFile, decode
@@ -47,7 +48,9 @@ class PmapToShardMap(_FileCommand):
         config = find_config(source.path or Path.cwd())
         root = root_of(source.path.parent) if source.path else Path.cwd()
         beside = texts_beside([source], config)
-        files, errors = plan_files([source], "stacked", target_jax(config, root), written_for(root), beside=beside)
+        files, errors = plan_files(
+            [source], PlanOptions("stacked", target_jax(config, root), written_for(root)), beside
+        )
         for error in errors:
             self.warn(str(error))
         if not files:

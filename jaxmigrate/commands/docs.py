@@ -15,6 +15,7 @@ from jaxmigrate.lint.cache import Examined
 from jaxmigrate.lint.examine import examine_text
 from jaxmigrate.migrate import SitePlan
 from jaxmigrate.migrate.api_updates.plans import LinesBefore
+from jaxmigrate.migrate.options import PlanOptions
 from jaxmigrate.migrate.plan import NamePlan
 from jaxmigrate.program.old_names import Era
 from jaxmigrate.reports.diff import unified_diff
@@ -92,7 +93,7 @@ def _rewritten(file: Location, raw: bytes, wanted: Wanted) -> _Rewrite:
     for number in reversed(groups_of(raw, file.name, file.path)):
         source, broken = read_documentation(made.raw, file.name, file.path, number, SAID)
         made.errors += broken
-        planned, errors = plan_files([source], wanted.layout, wanted.target, wanted.era)
+        planned, errors = plan_files([source], PlanOptions(wanted.layout, wanted.target, wanted.era))
         made.errors += errors
         for one in planned:
             moved = LinesBefore(raw.decode("latin-1"), made.raw.decode("latin-1"))

@@ -21,6 +21,7 @@ from jaxmigrate.commands.waiting import under_way
 from jaxmigrate.commands.withheld import Largest, Replan, Withheld, left_with
 from jaxmigrate.lint.linting import place
 from jaxmigrate.migrate import SitePlan
+from jaxmigrate.migrate.options import PlanOptions
 from jaxmigrate.migrate.wanted import Wanted
 from jaxmigrate.program.declarations import Kind
 from jaxmigrate.program.observed import NOTHING_OBSERVED, Observed
@@ -144,6 +145,7 @@ def _plan(group: Inputs, options: argparse.Namespace) -> _Planned:
     with under_way("reading the project"):
         beside = texts_beside(group.sources, group.config)
 
+    asked = PlanOptions(layout, target, era, declared=declared, marks=options.verify, used=used)
     nothing_yet = NOTHING_OBSERVED if options.observe and layout != "stacked" else None
 
     def plan(
@@ -152,18 +154,7 @@ def _plan(group: Inputs, options: argparse.Namespace) -> _Planned:
         given = [source for source in group.sources if source.name not in aside]
         others = {**beside, **{place(source): source.text for source in group.sources if source.name in aside}}
         with under_way(f"planning {plural(len(given), 'file')}"):
-            return plan_files(
-                given,
-                layout,
-                target,
-                era,
-                marks=options.verify,
-                beside=others,
-                wanted=wanted,
-                declared=declared,
-                used=used,
-                observed=observed,
-            )
+            return plan_files(given, dataclasses.replace(asked, wanted=wanted, observed=observed), others)
 
     wanted = Wanted(options.select or ("JM",))
     planned, errors = plan(wanted)

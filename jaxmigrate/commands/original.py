@@ -16,6 +16,7 @@ from jaxmigrate.commands.planning import PlannedFile, plan_files
 from jaxmigrate.commands.scope import located
 from jaxmigrate.config import LAYOUTS
 from jaxmigrate.lint.linting import place
+from jaxmigrate.migrate.options import PlanOptions
 from jaxmigrate.program.declarations import NOTHING_DECLARED, Declarations
 from jaxmigrate.sources import NOTEBOOK, SourceError, SourceFile, decode, read_source
 from jaxmigrate.verify.scratch import SKIPPED
@@ -73,7 +74,7 @@ def find_original(
         if name.endswith(_PROGRAM)
     ]
     for layout in LAYOUTS:
-        planned, errors = plan_files(sources, layout, marks=True, beside=beside, declared=declared)
+        planned, errors = plan_files(sources, PlanOptions(layout, declared=declared, marks=True), beside)
         if errors:
             raise errors[0]
         if not any(_is_changed(file, inside, top) for file in planned):
@@ -101,7 +102,7 @@ def _as_part(
     apart = {place(source) for source in others}
     rest = {path: text for path, text in beside.items() if path not in apart}
     for layout in LAYOUTS if others else ():
-        planned, _ = plan_files([*sources, *others], layout, marks=True, beside=rest, declared=declared)
+        planned, _ = plan_files([*sources, *others], PlanOptions(layout, declared=declared, marks=True), rest)
         own = [file for file in planned if located(Path(file.source.name)) == top]
         if own and not any(_is_changed(file, inside, top) for file in own):
             return own

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from jaxmigrate.commands.cells import in_cells
 from jaxmigrate.commands.inputs import unparsable
 from jaxmigrate.lint.linting import place, with_rare_collections
 from jaxmigrate.migrate import FilePlan, SitePlan, plan_sources
+from jaxmigrate.migrate.options import PlanOptions
 from jaxmigrate.migrate.unhandled import Planned, Source, blamed, plan_what_can_be
-from jaxmigrate.migrate.wanted import ALL, Wanted
-from jaxmigrate.program.declarations import NOTHING_DECLARED, Declarations, Kind
-from jaxmigrate.program.observed import Observed
-from jaxmigrate.program.old_names import Era, Release
 from jaxmigrate.reports.diff import diff_of
 from jaxmigrate.reports.fix_result import FixedFile, Outcome
 from jaxmigrate.sources import SourceError, SourceFile
@@ -40,23 +37,9 @@ class PlannedFile:
 
 
 def plan_files(
-    sources: Sequence[SourceFile],
-    layout: str = "auto",
-    target: Release | None = None,
-    era: Era = "",
-    *,
-    marks: bool = False,
-    beside: Mapping[Path, str] | None = None,
-    wanted: Wanted = ALL,
-    declared: Declarations = NOTHING_DECLARED,
-    used: set[tuple[Kind, str]] | None = None,
-    observed: Observed | None = None,
+    sources: Sequence[SourceFile], options: PlanOptions, beside: Mapping[Path, str] | None = None
 ) -> tuple[list[PlannedFile], list[SourceError]]:
-    """Plans the migration of the files of one project; `marks` asks for what a verification needs.
-
-    `beside` are the texts of its other files, which stay as they are, and so does what is not `wanted`; what is
-    `declared` is taken as it is said, and goes to `used` where it matters. What was `observed` stands in for proof;
-    where it is given, the originals are marked so that a run shows more.
+    """Plans the migration of the files of one project; `beside` are the texts of its other files, which stay.
 
     Returns:
         The files that parse, in their order, and the errors of those that do not or that could not be written back.
@@ -65,19 +48,7 @@ def plan_files(
     named = [(source.name, place(source), source.text) for source in sources]
 
     def plan_them(given: Sequence[Source], others: Mapping[Path, str], layout: str) -> Planned:
-        found = plan_sources(
-            given,
-            (),
-            layout,
-            target,
-            era,
-            marks=marks,
-            beside=others,
-            wanted=wanted,
-            declared=declared,
-            used=used,
-            observed=observed,
-        )
+        found = plan_sources(given, replace(options, layout=layout), beside=others)
         for file in found[0].files:
             if file.new:
                 continue
@@ -86,7 +57,7 @@ def plan_files(
         return found
 
     with with_rare_collections():
-        plan, broken, unhandled = plan_what_can_be(named, beside or {}, layout, plan_them)
+        plan, broken, unhandled = plan_what_can_be(named, beside or {}, options.layout, plan_them)
     errors = [unparsable(by_name[name], error) for name, error in broken.items()]
     errors += [
         one.error if isinstance(one.error, SourceError) else SourceError(one.name, one.reason) for one in unhandled

@@ -17,6 +17,7 @@ from jaxmigrate.commands.reporting import write_reports
 from jaxmigrate.commands.waiting import under_way
 from jaxmigrate.config import Config
 from jaxmigrate.lint.linting import parsed, place
+from jaxmigrate.migrate.options import PlanOptions
 from jaxmigrate.program.modules import Module, Project, read_utf8
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.sites import references
@@ -69,7 +70,9 @@ def _planned(group: Inputs) -> FixResult:
     with under_way(f"planning {plural(len(group.sources), 'file')}"):
         beside = texts_beside(group.sources, group.config)
         declared = group.config.declared
-        planned, broken = plan_files(group.sources, group.config.layout, target, era, beside=beside, declared=declared)
+        planned, broken = plan_files(
+            group.sources, PlanOptions(group.config.layout, target, era, declared=declared), beside
+        )
     files = [FixedFile(file.source.name, "shown", file.sites, names=file.plan.names) for file in planned]
     return FixResult(files, [*group.errors, *broken])
 

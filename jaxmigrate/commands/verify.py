@@ -16,6 +16,7 @@ from jaxmigrate.commands.planning import PlannedFile, plan_files, with_diff
 from jaxmigrate.commands.reporting import links, write_reports
 from jaxmigrate.commands.verification import commands, verify_by_hand, verify_planned
 from jaxmigrate.commands.waiting import under_way
+from jaxmigrate.migrate.options import PlanOptions
 from jaxmigrate.reports import verify_text
 from jaxmigrate.reports.diff import unified_diff
 from jaxmigrate.reports.fix_result import FixedFile
@@ -100,7 +101,9 @@ def _planned(inputs: Inputs) -> list[PlannedFile]:
     beside = texts_beside(inputs.sources, inputs.config)
     with under_way(f"planning {plural(len(inputs.sources), 'file')}"):
         planned, broken = plan_files(
-            inputs.sources, inputs.config.layout, marks=True, beside=beside, declared=declared_in(inputs.config)
+            inputs.sources,
+            PlanOptions(inputs.config.layout, declared=declared_in(inputs.config), marks=True),
+            beside,
         )
     for error in [*inputs.errors, *broken]:
         say(str(error))

@@ -97,6 +97,32 @@ class Step:
     what: str
 
 
+@record
+class Frame:
+    """Where a walk is: the module that it reads, the axes bound there, what names stand for, and how it came there."""
+
+    module: Module
+    around: Environment = Environment()
+    bindings: Bindings = made(factory=dict)
+    way: tuple[Step, ...] = ()
+
+    def mapped(self, around: Environment) -> Frame:
+        """The same place with other axes bound."""
+        return replace(self, around=around)
+
+    def unknown(self) -> Frame:
+        """The same place where more axes may be bound."""
+        return self.mapped(self.around.with_axes(None))
+
+    def binding(self, bindings: Bindings) -> Frame:
+        """The same place with names that stand for something else."""
+        return replace(self, bindings=bindings)
+
+    def stepping(self, node: ast.expr, what: str) -> Frame:
+        """The place behind one more step, from this module."""
+        return replace(self, way=(*self.way, Step(self.module, node, what)))
+
+
 @record(eq=False)
 class AxisUse:
     """A collective that names an axis, where it runs, and the way that leads there.
@@ -155,10 +181,10 @@ def walk_axes(modules: Iterable[Module], resolver: Resolver, leads: MapPrefilter
         wanted = {*leads.calls(module), *_named_vmaps(module)}
         for call in module.table.calls if wanted else ():
             if call in wanted and not _is_mapped_in_place(call, module, resolver):
-                _call(walk, call, module, Environment(), {}, ())
+                _call(walk, call, Frame(module))
         for node in module.table.own_scope:
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and may_be_mapped(node, module, leads):
-                _enter(walk, resolver.decorated(node, module), module, Environment(), {}, ())
+                _enter(walk, resolver.decorated(node, module), Frame(module))
     return walk
 
 
@@ -180,7 +206,7 @@ def walk_jits(modules: Iterable[Module], mapped: AxisWalk) -> list[AxisUse]:
                 step = Step(module, value.node, "jit compiles it, and binds no axis")
                 first = argument(value.arguments, 0, "fun")
                 for operand in operands([first] if first is not None else [], resolver, {}):
-                    _enter(walk, operand, module, Environment(complete=True), {}, (step,))
+                    _enter(walk, operand, Frame(module, Environment(complete=True), way=(step,)))
     return [use for use in walk.uses if use.call not in reached or use.way[0].node in hosted]
 
 
@@ -314,128 +340,94 @@ def _is_mapped_in_place(call: ast.Call, module: Module, resolver: Resolver) -> b
     return any(isinstance(v, External) and is_map(v.name) for v in values)
 
 
-def _call(
-    walk: AxisWalk, call: ast.Call, module: Module, around: Environment, bindings: Bindings, way: tuple[Step, ...]
-) -> None:
+def _call(walk: AxisWalk, call: ast.Call, at: Frame) -> None:
+    module = at.module
     arguments = call_arguments(call, module)
-    for network, name, given in receivers.applied(call, module, walk.resolver) if around.complete else ():
-        _method(walk, network, name, given, call, module, around, bindings, way)
+    for network, name, given in receivers.applied(call, module, walk.resolver) if at.around.complete else ():
+        _method(walk, network, name, given, call, at)
     callees = receivers.inherited(call.func, module, walk.resolver) or walk.resolver.values(call.func, module)
-    for callee in bound(callees, bindings):
-        _apply(walk, callee, arguments, call, module, around, bindings, way)
-    if around.complete and not any(isinstance(v, Function | Partial) for v in callees):
+    for callee in bound(callees, at.bindings):
+        _apply(walk, callee, arguments, call, at)
+    if at.around.complete and not any(isinstance(v, Function | Partial) for v in callees):
         for callee in entries(call.func, module, walk.resolver):
-            _apply(walk, callee, arguments, call, module, replace(around, by_key=True), bindings, way)
+            _apply(walk, callee, arguments, call, at.mapped(replace(at.around, by_key=True)))
 
 
-def _apply(
-    walk: AxisWalk,
-    callee: Value,
-    arguments: tuple[Argument, ...],
-    node: ast.expr,
-    module: Module,
-    around: Environment,
-    bindings: Bindings,
-    way: tuple[Step, ...],
-) -> None:
+def _apply(walk: AxisWalk, callee: Value, arguments: tuple[Argument, ...], node: ast.expr, at: Frame) -> None:
     match callee:
         case External(name=name):
-            _apply_library(walk, name, arguments, node, module, around, bindings, way)
+            _apply_library(walk, name, arguments, node, at)
         case Partial(callee=inner, arguments=given):
-            _apply(walk, inner, (*given, *arguments), node, module, around, bindings, way)
+            _apply(walk, inner, (*given, *arguments), node, at)
         case Application(node=made) if made in walk.active:
             return  # `x = f(x)`: the result of a call is among its own arguments
         case Application():
             walk.active.add(callee.node)
             plain = unwrapped(callee, walk.resolver) if passes_on(callee) else callee
-            _apply_result(walk, plain, plain.callee, plain.arguments, arguments, node, module, around, bindings, way)
+            _apply_result(walk, plain, plain.callee, plain.arguments, arguments, node, at)
             walk.active.discard(callee.node)
-        case Function(receiver=None) if wrapped := _wrapped_map(walk, callee, arguments, node, module, around):
-            _enter(walk, wrapped, module, around, bindings, way)
+        case Function(receiver=None) if wrapped := _wrapped_map(walk, callee, arguments, node, at):
+            _enter(walk, wrapped, at)
         case Function():
-            inside = {**bindings, **bind_arguments(callee, arguments, walk.resolver, bindings)}
-            inside |= _of_receiver(walk, callee.receiver, node, module, bindings)
-            _function(walk, callee, around, inside, (*way, Step(module, node, f"calls {label(callee)}")))
+            inside = {**at.bindings, **bind_arguments(callee, arguments, walk.resolver, at.bindings)}
+            inside |= _of_receiver(walk, callee.receiver, node, at)
+            _function(walk, callee, at.binding(inside).stepping(node, f"calls {label(callee)}"))
         case Member(owner=Class() as owner, name=name) if name in GATHERING and isinstance(node, ast.Call):
             if _is_of_clu(owner, walk.resolver):
                 axis = argument(arguments, None, "axis_name")
-                _record(walk, "jax.lax.all_gather", axis, node, module, around, bindings, way, CLU_AXES)
+                _record(walk, "jax.lax.all_gather", axis, node, at, CLU_AXES)
         case Instance():
-            _method(walk, callee, "__call__", arguments, node, module, around, bindings, way)
+            _method(walk, callee, "__call__", arguments, node, at)
         case Class():
-            _method(walk, Instance(callee), "__init__", arguments, node, module, around, bindings, way)
+            _method(walk, Instance(callee), "__init__", arguments, node, at)
         case _:
-            _hand_over(walk, arguments, module, around.with_axes(None), bindings, way)
+            _hand_over(walk, arguments, at.unknown())
 
 
-def _apply_library(
-    walk: AxisWalk,
-    name: str,
-    arguments: tuple[Argument, ...],
-    node: ast.expr,
-    module: Module,
-    around: Environment,
-    bindings: Bindings,
-    way: tuple[Step, ...],
-) -> None:
+def _apply_library(walk: AxisWalk, name: str, arguments: tuple[Argument, ...], node: ast.expr, at: Frame) -> None:
     """Calls a function of a library."""
     if name in AXIS_POSITIONS and isinstance(node, ast.Call):
-        _record(walk, name, axis_given(name, arguments), node, module, around, bindings, way)
+        _record(walk, name, axis_given(name, arguments), node, at)
     elif is_map(name):
-        _map(walk, name, arguments, node, module, around, bindings, way)
-    elif name == CONSTRAINT and around.complete:
+        _map(walk, name, arguments, node, at)
+    elif name == CONSTRAINT and at.around.complete:
         spec = argument(arguments, 1, "shardings")
-        if spec is not None and around.axes:
-            walk.constraints.append(Constraint(name.rpartition(".")[2], spec, around.axes))
+        if spec is not None and at.around.axes:
+            walk.constraints.append(Constraint(name.rpartition(".")[2], spec, at.around.axes))
     elif name in CALLBACKS:
-        step = Step(module, node, "the host calls it back")
-        _hand_over(walk, arguments[:1], module, Environment(complete=True), bindings, (*way, step))
+        outside = at.mapped(Environment(complete=True)).stepping(node, "the host calls it back")
+        _hand_over(walk, arguments[:1], outside)
     else:
         known = name.startswith(KNOWN_LIBRARIES)
-        _hand_over(walk, arguments, module, around if known else around.with_axes(None), bindings, way)
+        _hand_over(walk, arguments, at if known else at.unknown())
 
 
 def _wrapped_map(
-    walk: AxisWalk,
-    callee: Function,
-    arguments: tuple[Argument, ...],
-    node: ast.expr,
-    module: Module,
-    around: Environment,
+    walk: AxisWalk, callee: Function, arguments: tuple[Argument, ...], node: ast.expr, at: Frame
 ) -> Application | None:
     """What a call gives, if what is called passes its own options on to a map: the stars in it hide them."""
-    value = Application(callee, arguments, node, module)
-    if around.complete or not passes_on(value) or not _mentions_map(callee.module):
+    value = Application(callee, arguments, node, at.module)
+    if at.around.complete or not passes_on(value) or not _mentions_map(callee.module):
         return None
     made = unwrapped(value, walk.resolver)
     return None if made is value else made
 
 
 def _method(
-    walk: AxisWalk,
-    owner: Instance,
-    name: str,
-    arguments: tuple[Argument, ...],
-    node: ast.expr,
-    module: Module,
-    around: Environment,
-    bindings: Bindings,
-    way: tuple[Step, ...],
+    walk: AxisWalk, owner: Instance, name: str, arguments: tuple[Argument, ...], node: ast.expr, at: Frame
 ) -> None:
     for method in receivers.methods(owner, name, walk.resolver):
-        _apply(walk, method, arguments, node, module, around, bindings, way)
+        _apply(walk, method, arguments, node, at)
 
 
-def _of_receiver(
-    walk: AxisWalk, owner: Value | None, node: ast.expr, module: Module, bindings: Bindings
-) -> dict[tuple[ast.AST, str], Values]:
+def _of_receiver(walk: AxisWalk, owner: Value | None, node: ast.expr, at: Frame) -> dict[tuple[ast.AST, str], Values]:
     """What is known of the object whose method is called, and of what its constructor was given."""
     if not isinstance(owner, Instance):
         return {}
-    known = receivers.known_as(owner, node, module, walk.resolver)
+    known = receivers.known_as(owner, node, at.module, walk.resolver)
     made = receivers.constructor(owner, walk.resolver)
     if made is not None and owner.call is not None:
-        known |= bind_arguments(made, owner.call.arguments, walk.resolver, bindings)
+        known |= bind_arguments(made, owner.call.arguments, walk.resolver, at.bindings)
     return known
 
 
@@ -446,33 +438,29 @@ def _apply_result(
     given: tuple[Argument, ...],
     arguments: tuple[Argument, ...],
     node: ast.expr,
-    module: Module,
-    around: Environment,
-    bindings: Bindings,
-    way: tuple[Step, ...],
+    at: Frame,
 ) -> None:
     """Calls the result of a call: a map, another transformation, or what a factory returns."""
     if isinstance(inner, External) and is_map(inner.name):
-        _map(walk, inner.name, given, value.node, value.module, around, bindings, way)
+        _map(walk, inner.name, given, value.node, replace(at, module=value.module))
     elif isinstance(inner, External) and inner.name in TRANSFORMATIONS:
         first = argument(given, 0, "fun", "f")
-        for operand in operands([first] if first is not None else [], walk.resolver, bindings):
-            _apply(walk, operand, arguments, node, module, around, bindings, way)
-        for rule in receivers.derivatives(value, walk.resolver) if around.complete else ():
-            _enter(walk, rule, module, around, bindings, way)
+        for operand in operands([first] if first is not None else [], walk.resolver, at.bindings):
+            _apply(walk, operand, arguments, node, at)
+        for rule in receivers.derivatives(value, walk.resolver) if at.around.complete else ():
+            _enter(walk, rule, at)
     elif isinstance(inner, External):
-        for operand in operands(given, walk.resolver, bindings):
+        for operand in operands(given, walk.resolver, at.bindings):
             if isinstance(operand, Function | Partial):
-                _enter(walk, operand, module, around.with_axes(None), bindings, way)
+                _enter(walk, operand, at.unknown())
     elif isinstance(inner, Function):
-        inside = {**bindings, **bind_arguments(inner, given, walk.resolver, bindings)}
-        for returned in bound(walk.resolver.returned(inner), inside):
-            if returned != value and len(way) < DEEPEST:
-                step = Step(module, node, f"calls what {label(inner)} returns")
-                _apply(walk, returned, arguments, node, module, around, inside, (*way, step))
+        inside = at.binding({**at.bindings, **bind_arguments(inner, given, walk.resolver, at.bindings)})
+        for returned in bound(walk.resolver.returned(inner), inside.bindings):
+            if returned != value and len(at.way) < DEEPEST:
+                _apply(walk, returned, arguments, node, inside.stepping(node, f"calls what {label(inner)} returns"))
     else:
-        for decorator, within in _decorators(walk, inner, bindings):
-            _apply_result(walk, value, decorator, given, arguments, node, module, around, within, way)
+        for decorator, within in _decorators(walk, inner, at.bindings):
+            _apply_result(walk, value, decorator, given, arguments, node, at.binding(within))
 
 
 def _decorators(walk: AxisWalk, made: Value, bindings: Bindings) -> Iterator[tuple[Function, Bindings]]:
@@ -484,27 +472,18 @@ def _decorators(walk: AxisWalk, made: Value, bindings: Bindings) -> Iterator[tup
                 yield decorator, inside
 
 
-def _map(
-    walk: AxisWalk,
-    name: str,
-    arguments: tuple[Argument, ...],
-    node: ast.expr,
-    module: Module,
-    around: Environment,
-    bindings: Bindings,
-    way: tuple[Step, ...],
-) -> None:
-    axes = map_axes(name, arguments, walk.resolver, bindings, (node, module))
+def _map(walk: AxisWalk, name: str, arguments: tuple[Argument, ...], node: ast.expr, at: Frame) -> None:
+    axes = map_axes(name, arguments, walk.resolver, at.bindings, (node, at.module))
     own = _at_most(name, arguments, walk.resolver) if axes is None else axes
-    exact = Environment(around.axes | (own or frozenset()), own is not None, around.by_key)
-    inside = exact if name in EXACT_MAPS else around.with_axes(axes)
-    step = Step(module, node, f"{name.rpartition('.')[2]} maps it over {shown(axes)}")
-    if not around.by_key:
-        again = sorted((axes or set()) & around.axes)
-        walk.rebindings += [Rebinding(module, node, name, axis, way) for axis in again]
+    exact = Environment(at.around.axes | (own or frozenset()), own is not None, at.around.by_key)
+    inside = exact if name in EXACT_MAPS else at.around.with_axes(axes)
+    if not at.around.by_key:
+        again = sorted((axes or set()) & at.around.axes)
+        walk.rebindings += [Rebinding(at.module, node, name, axis, at.way) for axis in again]
+    within = at.mapped(inside).stepping(node, f"{name.rpartition('.')[2]} maps it over {shown(axes)}")
     mapped = argument(arguments, 0, "fun", "f")
-    for operand in operands([mapped] if mapped is not None else [], walk.resolver, bindings):
-        _enter(walk, operand, module, inside, bindings, (*way, step))
+    for operand in operands([mapped] if mapped is not None else [], walk.resolver, at.bindings):
+        _enter(walk, operand, within)
 
 
 def _at_most(name: str, arguments: tuple[Argument, ...], resolver: Resolver) -> frozenset[str] | None:
@@ -515,44 +494,42 @@ def _at_most(name: str, arguments: tuple[Argument, ...], resolver: Resolver) -> 
     return known.names if known.complete and is_of_project(argument(arguments, 1, "mesh"), resolver) else None
 
 
-def _enter(
-    walk: AxisWalk, value: Value, module: Module, around: Environment, bindings: Bindings, way: tuple[Step, ...]
-) -> None:
+def _enter(walk: AxisWalk, value: Value, at: Frame) -> None:
     """Runs a function with arguments that are not in sight."""
-    if len(way) > DEEPEST:
+    if len(at.way) > DEEPEST:
         return
     match value:
         case Function():
-            _function(walk, value, around, bindings, way)
+            _function(walk, value, at)
         case Partial(callee=inner, arguments=given) if isinstance(inner, Function):
-            _function(walk, inner, around, {**bindings, **bind_arguments(inner, given, walk.resolver, bindings)}, way)
+            inside = {**at.bindings, **bind_arguments(inner, given, walk.resolver, at.bindings)}
+            _function(walk, inner, at.binding(inside))
         case Application(node=node):
-            _apply(walk, value, (), node, module, around, bindings, way)
+            _apply(walk, value, (), node, at)
         case Partial(node=node) if node not in walk.active:
             walk.active.add(node)
-            _apply(walk, value, (), node, module, around, bindings, way)
+            _apply(walk, value, (), node, at)
             walk.active.discard(node)
         case Instance():
             for method in walk.resolver.attribute(value, "__call__"):
                 if isinstance(method, Function):
-                    _function(walk, method, around, bindings, way)
+                    _function(walk, method, at)
 
 
-def _function(
-    walk: AxisWalk, function: Function, around: Environment, bindings: Bindings, way: tuple[Step, ...]
-) -> None:
-    if not around.complete and (len(way) > DEEPEST_OUTSIDE or not _mentions_map(function.module)):
+def _function(walk: AxisWalk, function: Function, at: Frame) -> None:
+    complete = at.around.complete
+    if not complete and (len(at.way) > DEEPEST_OUTSIDE or not _mentions_map(function.module)):
         return
-    bindings = _kept(function, bindings, walk.resolver)
-    key = (function.node, around, frozenset(bindings.items()))
-    if key in walk.seen or len(way) > DEEPEST:
+    inside = replace(at, module=function.module, bindings=_kept(function, at.bindings, walk.resolver))
+    key = (function.node, at.around, frozenset(inside.bindings.items()))
+    if key in walk.seen or len(at.way) > DEEPEST:
         return
     walk.seen.add(key)
     if function.node not in walk.calls:
         walk.calls[function.node] = list(calls_of(function.node))
     for call in walk.calls[function.node]:
-        if around.complete or walk.leads.may_lead(call, function.module):
-            _call(walk, call, function.module, around, bindings, way)
+        if complete or walk.leads.may_lead(call, function.module):
+            _call(walk, call, inside)
 
 
 def _mentions_map(module: Module) -> bool:
@@ -583,17 +560,10 @@ def _lexical(function: Function) -> frozenset[ast.AST]:
     return frozenset(found)
 
 
-def _hand_over(
-    walk: AxisWalk,
-    arguments: Iterable[Argument],
-    module: Module,
-    around: Environment,
-    bindings: Bindings,
-    way: tuple[Step, ...],
-) -> None:
+def _hand_over(walk: AxisWalk, arguments: Iterable[Argument], at: Frame) -> None:
     """Functions given to something that will call them where it is called itself."""
-    for operand in operands(arguments, walk.resolver, bindings):
-        _enter(walk, operand, module, around, bindings, way)
+    for operand in operands(arguments, walk.resolver, at.bindings):
+        _enter(walk, operand, at)
 
 
 def _record(
@@ -601,16 +571,13 @@ def _record(
     name: str,
     axis: Argument | None,
     node: ast.Call,
-    module: Module,
-    around: Environment,
-    bindings: Bindings,
-    way: tuple[Step, ...],
+    at: Frame,
     default: tuple[str, ...] = (),
 ) -> None:
     """A collective over the axes that it is given, or over those that it takes by default."""
-    names = axis_names(axis.expression, axis.module, walk.resolver, bindings) if axis is not None else default
+    names = axis_names(axis.expression, axis.module, walk.resolver, at.bindings) if axis is not None else default
     for one in names or ():
-        walk.uses.append(AxisUse(module, node, name, one, around, way, bindings, axis))
+        walk.uses.append(AxisUse(at.module, node, name, one, at.around, at.way, at.bindings, axis))
 
 
 def _is_of_clu(cls: Class, resolver: Resolver) -> bool:

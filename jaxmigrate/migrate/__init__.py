@@ -1,9 +1,7 @@
-"""Turns pmap into shard_map: plans first, then edits; never runs what it reads.
+"""Turns pmap into shard_map: decides what is done at which node, as plain data that `codemod` applies; runs nothing."""
 
-Edits are made by position on the text (see edits.py), so that this room needs nothing but the standard library.
-"""
-
+from jaxmigrate.migrate.options import PlanOptions
 from jaxmigrate.migrate.plan import ArrayLayout, FilePlan, Plan, SitePlan
 from jaxmigrate.migrate.project import fix_files, plan_sources
 
-__all__ = ["ArrayLayout", "FilePlan", "Plan", "SitePlan", "fix_files", "plan_sources"]
+__all__ = ["ArrayLayout", "FilePlan", "Plan", "PlanOptions", "SitePlan", "fix_files", "plan_sources"]

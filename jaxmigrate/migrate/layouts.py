@@ -51,26 +51,35 @@ class Chosen:
         return choice is not None and choice.is_global
 
 
-def choose(
-    modules: Mapping[Path, Module],
-    sites: Mapping[Module, Sequence[MappedSite]],
-    decisions: Mapping[Module, Sequence[Decision]],
-    resolver: Resolver,
-    around: Surroundings,
-    texts: Mapping[Path, str],
-    reachable: ReachableModules,
-    outside: Mapping[Module, Sequence[MappedSite]],
-    unwritten: Collection[ast.expr] = (),
-    trust: Trust | None = None,
-) -> Chosen:
+@dataclass(frozen=True, slots=True)
+class Mapped:
+    """The mapped sites of some files with what was decided of them, and the project around these.
+
+    `outside` are the sites of modules that run with the files and stay as they are, `texts` the files that may be
+    rewritten, `reachable` those of the project that may join.
+    """
+
+    modules: dict[Path, Module]
+    sites: dict[Module, list[MappedSite]]
+    decisions: dict[Module, list[Decision]]
+    outside: Mapping[Module, Sequence[MappedSite]]
+    around: Surroundings
+    texts: Mapping[Path, str]
+    reachable: ReachableModules
+
+    def add(self, module: Module) -> None:
+        """Takes in a module without a site, which changes as well."""
+        self.modules[module.path], self.sites[module], self.decisions[module] = module, [], []
+
+
+def choose(mapped: Mapped, resolver: Resolver, trust: Trust, unwritten: Collection[ast.expr] = ()) -> Chosen:
     """Follows stacked arrays through a project; what cannot be proven is left to the stacked helper.
 
-    `texts` are the files that may be rewritten, `reachable` those of the project that may join, `outside` the sites of
-    modules that run with them and stay as they are, `unwritten` those that were tried in vain, `trust` is what counts
-    beside proof.
+    `trust` is what counts beside proof, `unwritten` are sites that were tried in vain.
     """
+    sites, around = mapped.sites, mapped.around
     program = Program(around.processes, around.guarded)
-    left = [d for ds in decisions.values() for d in ds if not d.is_plain or d.around]
+    left = [d for ds in mapped.decisions.values() for d in ds if not d.is_plain or d.around]
     refused = {*unwritten, *(s.node for d in left for s in d.sites)}
     candidates = {s.node: s for m, found in sites.items() if can_hold(m) for s in found if s.node not in refused}
     if not candidates:
@@ -79,11 +88,10 @@ def choose(
     axis = _common_axis(candidates.values(), resolver) or default_axis(active[0])
 
     def editable(module: Module) -> bool:
-        return module.path in texts and can_hold(module)
+        return module.path in mapped.texts and can_hold(module)
 
-    trust = trust if trust is not None else Trust()
     found = Layouts()
-    for own_reachable in reachable.programs(module.path for module in active):
+    for own_reachable in mapped.reachable.programs(module.path for module in active):
         own_resolver = _of_program(resolver, own_reachable)
         own_modules = [module for module in active if module.path in own_reachable.given]
         own_sites = {node: site for node, site in candidates.items() if site.module in own_modules}
@@ -100,14 +108,16 @@ def choose(
                 trust,
             )
         )
-    every = {**sites, **outside}
+    every = {**sites, **mapped.outside}
     own = around.processes and _gives_shared(every, found)
     program = replace(program, unlike=_may_be_unlike(every, found, resolver), own=own)
     replaced = {c.op.node for c in found.ops if c.layout != "stacked"}
     placed, gives_up = placing.keeps_on_one(resolver, replaced), placing.gives_up(resolver)
     program = replace(program, placed=placed, gives_up=gives_up)
     squeezed = {s.function.module for c in found.sites.values() if c.is_global for s in c.squeezes}
-    more = {*(c.op.module for c in found.ops), *(c.module for c in found.calls), *squeezed} - set(modules.values())
+    more = {*(c.op.module for c in found.ops), *(c.module for c in found.calls), *squeezed} - set(
+        mapped.modules.values()
+    )
     return Chosen(found, program, tuple(sorted(more, key=lambda m: m.path)), axis)
 
 

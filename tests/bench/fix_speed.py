@@ -18,6 +18,7 @@ from pathlib import Path
 import libcst
 
 from jaxmigrate.migrate import plan_sources
+from jaxmigrate.migrate.options import PlanOptions
 from jaxmigrate.sources import SourceError, read_source
 
 
@@ -41,12 +42,12 @@ def main() -> None:
             sources.append((path.as_posix(), path, read_source(path).text))
         except SourceError as error:
             print(error, file=sys.stderr)
-    plan, _ = plan_sources(sources)
+    plan, _ = plan_sources(sources, PlanOptions(marks=True))
     changed = {file.path for file in plan.files if file.changed}
     texts = [source for source in sources if source[0] in changed]
     ours, theirs = [], []
     for _ in range(options.pairs):
-        ours.append(seconds(lambda: plan_sources(texts, marks=False)))  # as the command does
+        ours.append(seconds(lambda: plan_sources(texts, PlanOptions())))  # as the command does
         theirs.append(seconds(lambda: [libcst.parse_module(text).code for _, _, text in texts]))
     ratios = [a / b for a, b in zip(ours, theirs, strict=True)]
     print(f"{len(texts)} files changed, {sum(len(text) for _, _, text in texts):,} characters")

@@ -25,6 +25,7 @@ from collections import Counter
 from pathlib import Path
 
 from jaxmigrate.migrate import plan_sources
+from jaxmigrate.migrate.options import PlanOptions
 from jaxmigrate.sources import read_source
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
@@ -79,7 +80,7 @@ def write(name: str, folder: Path) -> None:
     """Writes a program before and after, with marks around its mapped functions."""
     root = FIXTURES / name / "before"
     sources = [read_source(path, path.relative_to(root).as_posix()) for path in sorted(root.rglob("*.py"))]
-    plan, _ = plan_sources([(s.name, s.path or root, s.text) for s in sources], layout="auto")
+    plan, _ = plan_sources([(s.name, s.path or root, s.text) for s in sources], PlanOptions("auto", marks=True))
     for file in plan.files:
         for side, text in (("before", file.marked_before), ("after", file.marked_after)):
             target = folder / side / file.path

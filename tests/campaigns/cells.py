@@ -21,6 +21,7 @@ from collections import Counter
 from pathlib import Path
 
 from jaxmigrate.commands.planning import PlannedFile, plan_files
+from jaxmigrate.migrate.options import PlanOptions
 from jaxmigrate.sources import SourceError, decode
 
 
@@ -48,9 +49,9 @@ def as_notebook(text: str, chance: random.Random) -> bytes:
 
 def compared(path: Path, text: str, layout: str, chance: random.Random) -> Counter[str]:
     """The figures of one file."""
-    plain, errors = plan_files([decode(text.encode(), "a.py", path)], layout)
+    plain, errors = plan_files([decode(text.encode(), "a.py", path)], PlanOptions(layout))
     place = path.with_suffix(".ipynb")
-    book, more = plan_files([decode(as_notebook(text, chance), "a.ipynb", place)], layout)
+    book, more = plan_files([decode(as_notebook(text, chance), "a.ipynb", place)], PlanOptions(layout))
     if errors or more:
         print(path, *errors, *more)
         return Counter({"refused": 1})
@@ -61,7 +62,7 @@ def compared(path: Path, text: str, layout: str, chance: random.Random) -> Count
     if book[0].plan.changed:
         found["changed"] = 1
         after = book[0].after
-        again, _ = plan_files([decode(after, "a.ipynb", place)], layout)
+        again, _ = plan_files([decode(after, "a.ipynb", place)], PlanOptions(layout))
         found["changed again"] = sum(file.plan.changed for file in again)
         found["unparsable"] = sum(not _parses("".join(cell["source"])) for cell in json.loads(after)["cells"])
     return found

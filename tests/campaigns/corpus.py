@@ -34,6 +34,7 @@ from pathlib import Path
 from typing import Any
 
 from jaxmigrate.migrate import Plan, SitePlan, plan_sources, sharing
+from jaxmigrate.migrate.options import PlanOptions
 from jaxmigrate.migrate.wanted import ALL
 from jaxmigrate.sources import SourceError, read_source
 
@@ -61,13 +62,13 @@ def measure(repository: Path, layout: str) -> Row:
     row = empty() | {"files": len(sources)}
     started = time.process_time()
     try:
-        plan, _ = plan_sources(sources, layout=layout)
+        plan, _ = plan_sources(sources, PlanOptions(layout, marks=True))
         row["seconds"] = round(time.process_time() - started, 2)
         row["ms a file"] = round(1000 * row["seconds"] / max(len(sources), 1), 1)
         row["MiB"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
         after = [(file.path, repository / file.path, file.after) for file in plan.files]  # new files too
-        again, _ = plan_sources(after, layout=layout)
-        renames, _ = plan_sources(sources, layout=layout, marks=False, wanted=ONLY_NAMES)
+        again, _ = plan_sources(after, PlanOptions(layout, marks=True))
+        renames, _ = plan_sources(sources, PlanOptions(layout, wanted=ONLY_NAMES))
     except Exception:  # noqa: BLE001 - a crash is a row's figure, and must not end the campaign
         traceback.print_exc()
         return row | {"crashes": 1}

@@ -55,10 +55,10 @@ class Coverage:
         """Both analyses, with a note of each call at which they have been."""
         walk_call, read_call = axis_walk._call, variance_calls.call
 
-        def noted_walk(walk, call, module, around, *rest):  # type: ignore[no-untyped-def]
-            if around.complete or around.axes:
+        def noted_walk(walk, call, at):  # type: ignore[no-untyped-def]
+            if at.around.complete or at.around.axes:
                 self.walked.add(call)
-            return walk_call(walk, call, module, around, *rest)
+            return walk_call(walk, call, at)
 
         def noted_read(run, node, frame):  # type: ignore[no-untyped-def]
             self.read.add(node)

@@ -25,6 +25,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[2]))  # a script's own folder is all that Python would look in
 
 from jaxmigrate.migrate import plan_sources
+from jaxmigrate.migrate.options import PlanOptions
 from tests.migrate.forms.covering import AT_RUN_TIME, SIZE, at, covering, index_of, shuffled
 from tests.migrate.forms.dimensions import EXCLUDED, NESTED, OLDER, Combination, Excluded
 from tests.migrate.forms.programs import files_of
@@ -122,7 +123,9 @@ class Campaign:
 def _planned(name: str, files: dict[str, str], layout: str) -> tuple[Program, list[str]]:
     """A program with what fix makes of it, and the reasons of the sites that fix leaves."""
     root = Path("/project")
-    plan, errors = plan_sources([(path, root / path, text) for path, text in files.items()], layout=layout)
+    plan, errors = plan_sources(
+        [(path, root / path, text) for path, text in files.items()], PlanOptions(layout, marks=True)
+    )
     assert not errors, errors
     after = {file.path: file.after for file in plan.files}
     return Program(name, files, after), [f"{s.code} {s.reason}" for s in plan.sites if s.status == "left"]

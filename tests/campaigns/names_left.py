@@ -20,6 +20,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from jaxmigrate.migrate import FilePlan, plan_sources
+from jaxmigrate.migrate.options import PlanOptions
 from jaxmigrate.program.modules import Module, parse_module
 from jaxmigrate.program.old_uses import is_guarded
 from jaxmigrate.sources import SourceError, read_source
@@ -94,7 +95,7 @@ def changed_files(repository: Path) -> list[FilePlan]:
             sources.append((path.relative_to(repository).as_posix(), path, read_source(path).text))
         except SourceError as error:
             print(error, file=sys.stderr)
-    plan, _ = plan_sources(sources, layout="stacked")
+    plan, _ = plan_sources(sources, PlanOptions("stacked", marks=True))
     return [file for file in plan.files if file.changed]
 
 

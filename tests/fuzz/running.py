@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from jaxmigrate.migrate import Plan, SitePlan, plan_sources
+from jaxmigrate.migrate.options import PlanOptions
 from tests.fuzz.grammar.choices import Choices
 from tests.fuzz.grammar.program import Files, write_program
 
@@ -66,7 +67,7 @@ def planned(files: Files, layout: str) -> Plan:
     """What fix makes of a program, where another module looks at its `RESULT`."""
     root = Path("/project")
     seen = {**files, "observer.py": OBSERVER}
-    plan, errors = plan_sources([(name, root / name, text) for name, text in seen.items()], layout=layout)
+    plan, errors = plan_sources([(name, root / name, text) for name, text in seen.items()], PlanOptions(layout))
     if errors:
         raise next(iter(errors.values()))
     return Plan(plan.files[:-1])

@@ -29,7 +29,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[2]))  # a script's own folder is all that Python would look in
 
 from jaxmigrate import cli
-from jaxmigrate.migrate import plan_sources
+from jaxmigrate.migrate import PlanOptions, plan_sources
 from jaxmigrate.sources import SourceError, decode
 from tests.fuzz.mutating import mutated, seeds
 
@@ -127,7 +127,7 @@ def lost_lines(before: str, after: str, layout: str, mixed: bool) -> list[str]:
     Where endings are `mixed`, a line feed that is put behind a carriage return makes one ending of two, so that endings
     are not compared.
     """
-    plan, _ = plan_sources([("a.py", Path("/project/a.py"), before)], layout=layout)
+    plan, _ = plan_sources([("a.py", Path("/project/a.py"), before)], PlanOptions(layout))
     replaced = {name.line for file in plan.files for name in file.names}
     touched = _touched(before, replaced | {site.line for site in plan.sites})
     lines, others = before.splitlines(keepends=True), after.splitlines(keepends=True)

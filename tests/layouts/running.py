@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from jaxmigrate.migrate.options import PlanOptions
 from jaxmigrate.migrate.plan import Plan
 from jaxmigrate.migrate.project import plan_sources
 from tests.flags import UNOPTIMISED
@@ -44,7 +45,7 @@ def plan(files: Files) -> Plan:
     """What fix will do to a program by default, where another file of the project looks at its `RESULT`."""
     root = Path("/project")
     seen = {**files, "observer.py": OBSERVER}
-    found, errors = plan_sources([(name, root / name, text) for name, text in seen.items()], layout="auto", marks=False)
+    found, errors = plan_sources([(name, root / name, text) for name, text in seen.items()], PlanOptions("auto"))
     assert not errors
     kept = next(file for file in found.files if file.path == "observer.py")
     assert kept.after == OBSERVER

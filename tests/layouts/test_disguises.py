@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from jaxmigrate.migrate.options import PlanOptions
 from jaxmigrate.migrate.project import plan_sources
 from tests.layouts.disguises import OPTIMISER, disguises
 
@@ -21,7 +22,7 @@ HONEST = {
 def first_layout(files: dict[str, str]) -> str:
     """The layout of the parameters of the one site."""
     root = Path("/project")
-    plan, _ = plan_sources([(name, root / name, text) for name, text in files.items()], layout="auto", marks=False)
+    plan, _ = plan_sources([(name, root / name, text) for name, text in files.items()], PlanOptions("auto"))
     (site,) = plan.sites
     return site.arguments[0].layout
 

@@ -11,6 +11,7 @@ import pytest
 
 from jaxmigrate.cli import main
 from jaxmigrate.commands.assumptions import with_declarations
+from jaxmigrate.migrate.options import PlanOptions
 from jaxmigrate.migrate.project import plan_sources
 
 TRAINER = """\
@@ -249,7 +250,7 @@ main()
 def test_likely_judges_each_field() -> None:
     sources = [("main.py", Path("/project/main.py"), FIELDS)]
     for layout, expected in (("auto", "stacked"), ("likely", "replicated")):
-        found, _ = plan_sources(sources, layout=layout, marks=False)
+        found, _ = plan_sources(sources, PlanOptions(layout))
         (site,) = found.sites
         arguments = {one.name: one.layout for one in site.arguments}
         assert arguments["state"] == expected, layout

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from jaxmigrate.migrate.options import PlanOptions
 from jaxmigrate.migrate.plan import Plan
 from jaxmigrate.migrate.project import plan_sources
 from tests.layouts.running import Program, run
@@ -86,7 +87,7 @@ RESULT = [np.asarray(jax_utils.unreplicate(params)["w"]).tolist(), float(jax_uti
 
 def plan(files: dict[str, str], layout: str = "likely") -> Plan:
     """The plan for some files of a project."""
-    found, errors = plan_sources([(n, Path("/project") / n, t) for n, t in files.items()], layout=layout, marks=False)
+    found, errors = plan_sources([(n, Path("/project") / n, t) for n, t in files.items()], PlanOptions(layout))
     assert not errors
     return found
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from jaxmigrate.migrate.options import PlanOptions
 from jaxmigrate.migrate.plan import Plan
 from jaxmigrate.migrate.project import plan_sources
 from tests.layouts.running import Program, run
@@ -45,7 +46,7 @@ STACKED = ("jax.tree.map(lambda x: jnp.stack([x] * n), w)", "x.reshape(n, -1, 3)
 def planned(copies: str, slices: str) -> Plan:
     """What fix makes of the program."""
     text = TEXT.replace("COPIES", copies).replace("SLICES", slices)
-    found, errors = plan_sources([("main.py", Path("/project/main.py"), text)], layout="auto", marks=False)
+    found, errors = plan_sources([("main.py", Path("/project/main.py"), text)], PlanOptions("auto"))
     assert not errors
     return found
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from jaxmigrate.migrate.options import PlanOptions
 from jaxmigrate.migrate.project import plan_sources
 
 PROGRAM = """import os
@@ -59,7 +60,7 @@ BODY = 1 + PROGRAM[: PROGRAM.index("@@")].count("\n")
 )
 def test_what_an_output_may_depend_on(body: str, why: str) -> None:
     text = PROGRAM.replace("@@", body)
-    plan, _ = plan_sources([("main.py", Path("/nowhere/main.py"), text)], layout="auto", marks=False)
+    plan, _ = plan_sources([("main.py", Path("/nowhere/main.py"), text)], PlanOptions("auto"))
     (output,) = (one for one in plan.sites[0].outputs if one.layout == "stacked")
     said, _, behind = output.reason.partition("): it may depend on ")
     assert said.startswith("cannot be proven replicated when the mapped function returns it (line ")
@@ -107,8 +108,6 @@ END = SPOILED.count("\n")
     ],
 )
 def test_what_is_computed_from_what_stays_stacked_tells_why_that_does(shown: str, stacked: dict[str, str]) -> None:
-    plan, _ = plan_sources(
-        [("main.py", Path("/nowhere/main.py"), SPOILED.replace("@@", shown))], layout="auto", marks=False
-    )
+    plan, _ = plan_sources([("main.py", Path("/nowhere/main.py"), SPOILED.replace("@@", shown))], PlanOptions("auto"))
     found = [*plan.sites[0].arguments, *plan.sites[0].outputs]
     assert {one.name: one.reason for one in found if one.layout == "stacked"} == stacked

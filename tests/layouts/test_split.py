@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from jaxmigrate.migrate.options import PlanOptions
 from jaxmigrate.migrate.project import plan_sources
 from tests.layouts.running import OBSERVER, Files, Program, run
 from tests.layouts.table import provable, traps
@@ -66,7 +67,7 @@ def views(files: Files) -> Iterator[tuple[str, Files]]:
     """The program as fix leaves it that is given one file, where that changes it."""
     for given in files:
         beside = {ROOT / name: text for name, text in {**files, "observer.py": OBSERVER}.items() if name != given}
-        plan, errors = plan_sources([(given, ROOT / given, files[given])], layout="auto", marks=False, beside=beside)
+        plan, errors = plan_sources([(given, ROOT / given, files[given])], PlanOptions("auto"), beside=beside)
         assert not errors
         if plan.files[0].changed:
             yield given, {**files, given: plan.files[0].after}

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from jaxmigrate.migrate.options import PlanOptions
 from jaxmigrate.migrate.project import fix_files, plan_sources
 
 CONSTANTS = """import functools
@@ -88,7 +89,7 @@ def test_an_alias_that_a_file_not_given_imports_stays() -> None:
     lib = "import jax\n\npmap = jax.pmap\n\n\n@pmap\ndef double(x):\n    return 2 * x\n"
     main = "from lib import double, pmap\n\nprint(double([1.0]))\n"
     root = Path("/project")
-    plan, errors = plan_sources([("lib.py", root / "lib.py", lib)], marks=False, beside={root / "main.py": main})
+    plan, errors = plan_sources([("lib.py", root / "lib.py", lib)], PlanOptions(), beside={root / "main.py": main})
     assert not errors
     assert "\npmap = " in plan.files[0].after
     assert "jax.pmap" not in plan.files[0].after

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from jaxmigrate.migrate import fix_files, plan_sources
+from jaxmigrate.migrate.options import PlanOptions
 
 OPENING = "import jax\nfrom jax.experimental import host_callback as hcb\n\n"
 
@@ -26,7 +27,7 @@ OPENING = "import jax\nfrom jax.experimental import host_callback as hcb\n\n"
     ],
 )
 def test_what_is_left(text: str, told: str) -> None:
-    plan, errors = plan_sources([("a.py", Path("/project/a.py"), OPENING + text)])
+    plan, errors = plan_sources([("a.py", Path("/project/a.py"), OPENING + text)], PlanOptions(marks=True))
     assert not errors
     assert plan.files[0].after == OPENING + text
     assert any(told in one.reason for one in plan.files[0].names if one.status == "left")

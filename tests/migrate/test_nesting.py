@@ -11,6 +11,7 @@ import pytest
 from jaxmigrate.config import Config
 from jaxmigrate.lint.linting import lint
 from jaxmigrate.migrate import Plan, fix_files
+from jaxmigrate.migrate.options import PlanOptions
 from jaxmigrate.migrate.project import plan_sources
 from jaxmigrate.sources import decode
 from tests.migrate.forms.running import Program, Verdict, run
@@ -26,7 +27,9 @@ def verdicts_of(texts: dict[str, str]) -> dict[str, Verdict]:
 
 
 def planned(files: dict[str, str]) -> Plan:
-    plan, errors = plan_sources([(name, Path("/project") / name, text) for name, text in files.items()])
+    plan, errors = plan_sources(
+        [(name, Path("/project") / name, text) for name, text in files.items()], PlanOptions(marks=True)
+    )
     assert not errors
     return plan
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from jaxmigrate.migrate import fix_files, plan_sources
+from jaxmigrate.migrate.options import PlanOptions
 from jaxmigrate.migrate.plan import NamePlan
 from jaxmigrate.program.jax_names import missing
 from jaxmigrate.program.old_names import Era, Release, old_names, release, row_of
@@ -22,7 +23,9 @@ REPLACED = [name for name, row in ROWS.items() if row.how != "hand"]
 
 def fixed(text: str, target: Release | None = None, era: Era = "") -> tuple[str, tuple[NamePlan, ...]]:
     """A file's text after fix, and its old names."""
-    plan, errors = plan_sources([("a.py", Path("/project/a.py"), text)], target=target, era=era)
+    plan, errors = plan_sources(
+        [("a.py", Path("/project/a.py"), text)], PlanOptions(target=target, era=era, marks=True)
+    )
     assert not errors
     return plan.files[0].after, plan.files[0].names
 

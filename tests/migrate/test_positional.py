@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from jaxmigrate.migrate import fix_files, plan_sources
+from jaxmigrate.migrate.options import PlanOptions
 from tests.texts import flat
 
 OPENING = "import jax\nfrom jax.sharding import PositionalSharding\n\n"
@@ -61,7 +62,7 @@ def test_what_is_made_of_one_is_followed(before: str, after: str) -> None:
     ],
 )
 def test_what_is_left(text: str, told: str) -> None:
-    plan, errors = plan_sources([("a.py", Path("/project/a.py"), OPENING + text)])
+    plan, errors = plan_sources([("a.py", Path("/project/a.py"), OPENING + text)], PlanOptions(marks=True))
     assert not errors
     assert plan.files[0].after == OPENING + text
     (one, *_) = [name for name in plan.files[0].names if name.line > 2]

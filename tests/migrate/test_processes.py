@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from jaxmigrate.migrate import fix_files, plan_sources
+from jaxmigrate.migrate.options import PlanOptions
 from tests.migrate.forms.covering import covering
 from tests.migrate.forms.dimensions import IN_PROCESSES
 from tests.migrate.forms.programs import files_of
@@ -323,7 +324,7 @@ def test_two_processes_of_four_devices_agree_bitwise(tmp_path: Path) -> None:
 
 
 def test_each_process_has_its_own_of_what_has_no_device_axis(tmp_path: Path) -> None:
-    plan, _ = plan_sources([("program.py", tmp_path / "program.py", SHARED)], layout="auto")
+    plan, _ = plan_sources([("program.py", tmp_path / "program.py", SHARED)], PlanOptions("auto", marks=True))
     made, stepped, _ = plan.sites
     assert [one.layout for one in made.outputs] == ["broadcast"]
     assert [one.layout for one in stepped.arguments] == ["broadcast", "stacked", "split", "broadcast"]

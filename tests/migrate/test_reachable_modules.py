@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from jaxmigrate.migrate.options import PlanOptions
 from jaxmigrate.migrate.project import fix_files, plan_sources
 from jaxmigrate.program import modules
 
@@ -60,7 +61,9 @@ def test_a_file_that_runs_in_no_process_with_it_is_not_even_parsed(monkeypatch: 
 
     monkeypatch.setattr(modules, "parse_module", noted)
     root = Path("/project")
-    plan, errors = plan_sources([(name, root / name, text) for name, text in files.items()], layout="auto")
+    plan, errors = plan_sources(
+        [(name, root / name, text) for name, text in files.items()], PlanOptions("auto", marks=True)
+    )
     assert not errors
     assert [a.layout for site in plan.sites for a in site.arguments] == ["replicated", "split"]
     assert not [name for name in parsed if name.startswith("use")]

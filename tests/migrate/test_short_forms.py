@@ -8,6 +8,7 @@ import pytest
 
 from jaxmigrate.codemod.style import Style
 from jaxmigrate.migrate import fix_files, plan_sources
+from jaxmigrate.migrate.options import PlanOptions
 from jaxmigrate.migrate.style import style_of
 from jaxmigrate.program.modules import parse_module
 from tests.layouts.running import Program, run
@@ -341,7 +342,7 @@ if __name__ == '__main__':
 def written(folder: Path) -> dict[str, str]:
     """What fix writes into the files of a folder, by name."""
     found = [(p.relative_to(folder).as_posix(), p, p.read_text()) for p in sorted(folder.rglob("*.py"))]
-    plan, _ = plan_sources(found, layout="stacked", marks=False)
+    plan, _ = plan_sources(found, PlanOptions("stacked"))
     return {file.path: file.after for file in plan.files}
 
 

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from jaxmigrate.migrate import Plan, fix_files
+from jaxmigrate.migrate import Plan, PlanOptions, fix_files
 from jaxmigrate.migrate.project import plan_sources
 
 
 def planned(text: str) -> Plan:
-    plan, errors = plan_sources([("a.py", Path("/project/a.py"), text)])
+    plan, errors = plan_sources([("a.py", Path("/project/a.py"), text)], PlanOptions(marks=True))
     assert not errors
     return plan
 
@@ -211,7 +211,7 @@ def test_strings_and_comments_stay() -> None:
 
 
 def test_what_does_not_parse_is_named_and_left() -> None:
-    plan, errors = plan_sources([("a.py", Path("/p/a.py"), "import jax\np = jax.pmap(\n")])
+    plan, errors = plan_sources([("a.py", Path("/p/a.py"), "import jax\np = jax.pmap(\n")], PlanOptions(marks=True))
     assert errors["a.py"].lineno == 2
     assert plan.files[0].after == plan.files[0].before
 
@@ -241,7 +241,9 @@ ALIAS = "import functools\nimport jax\nmapper = functools.partial(jax.pmap, axis
 @pytest.mark.parametrize("init", [{}, {"qmc/__init__.py": ""}])
 def test_a_package_that_imports_itself_by_name(init: dict[str, str]) -> None:
     files = {**init, "qmc/names.py": ALIAS, "qmc/train.py": "from qmc import names\np = names.mapper(abs)\n"}
-    plan, _ = plan_sources([(name, Path("/project") / name, text) for name, text in files.items()])
+    plan, _ = plan_sources(
+        [(name, Path("/project") / name, text) for name, text in files.items()], PlanOptions(marks=True)
+    )
     assert [(site.id, site.form, site.axis) for site in plan.sites] == [("qmc/train.py:2:5", "alias", "i")]
 
 
@@ -261,7 +263,7 @@ def test_a_partial_of_an_alias_is_a_site() -> None:
 @pytest.mark.parametrize("shape", ["(", "lambda: ", "[", "not "])
 def test_what_is_nested_too_deeply_for_the_parser_is_an_error_of_that_file(shape: str) -> None:
     text = f"import jax\np = jax.pmap(print)\nx = {shape * 6000}1\n"
-    plan, errors = plan_sources([("a.py", Path("/project/a.py"), text)])
+    plan, errors = plan_sources([("a.py", Path("/project/a.py"), text)], PlanOptions(marks=True))
     assert list(errors) == ["a.py"]
     assert str(errors["a.py"])
     assert plan.files[0].after == text
@@ -279,14 +281,14 @@ def test_what_python_takes_but_is_nested_too_deeply_to_be_followed(
         ("a.py", Path("/project/a.py"), head + shape.format(step * 3000) + "\n"),
         ("b.py", Path("/project/b.py"), head),
     ]
-    plan, errors = plan_sources(files)
+    plan, errors = plan_sources(files, PlanOptions(marks=True))
     assert {name: (error.msg, error.lineno) for name, error in errors.items()} == {
         "a.py": ("nested too deeply", 5 if shape.startswith("def") else 4)
     }
     assert plan.files[0].after == files[0][2]
     assert plan.files[1].sites[0].status == "rewritten"
     wide = head + "x = [\n" + "    a" + step + ",\n" + "    {0: [1]},\n" * 3000 + "]\n"
-    assert plan_sources([("a.py", Path("/project/a.py"), wide)])[1] == {}
+    assert plan_sources([("a.py", Path("/project/a.py"), wide)], PlanOptions(marks=True))[1] == {}
 
 
 @pytest.mark.parametrize("layout", ["stacked", "auto"])
@@ -296,7 +298,7 @@ def test_what_python_takes_but_is_nested_too_deeply_to_be_followed(
 def test_a_helper_leaves_the_lines_that_must_be_first(head: str, layout: str) -> None:
     """Found by the text fuzzer: imports within a statement leave no place below them."""
     text = head + "for n in range(2):\n    import jax\n    p = jax.pmap(lambda x: x)\n"
-    (file,) = plan_sources([("a.py", Path("/project/a.py"), text)], layout=layout)[0].files
+    (file,) = plan_sources([("a.py", Path("/project/a.py"), text)], PlanOptions(layout, marks=True))[0].files
     assert file.after.startswith(f"{head}\n\ndef _")
     compile(file.after.encode("latin-1"), "a.py", "exec")
 
@@ -324,7 +326,9 @@ def train(w, batches):
 
 @pytest.mark.parametrize("gap", ["", "\n"])
 def test_what_is_shared_stands_below_the_imports(gap: str) -> None:
-    plan, _ = plan_sources([("a.py", Path("/project/a.py"), NESTED.replace("@@\n", gap))], layout="auto")
+    plan, _ = plan_sources(
+        [("a.py", Path("/project/a.py"), NESTED.replace("@@\n", gap))], PlanOptions("auto", marks=True)
+    )
     (after,) = (file.after for file in plan.files)
     assert f"    scale = 2\n{gap}    def once(w, x):\n" in after
     assert "import PartitionSpec as P\n\n\n@functools.cache\ndef get_mesh():\n" in after

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from jaxmigrate.commands.planning import plan_files
+from jaxmigrate.migrate.options import PlanOptions
 from jaxmigrate.sources import decode
 from jaxmigrate.verify.judge import cause_of
 from jaxmigrate.verify.model import Evidence, SiteInfo, VerifyRequest
@@ -40,7 +41,7 @@ class Program(NamedTuple):
 def program(name: str, path: Path) -> Program:
     """The original of a name, as if it stood at a path."""
     raw = (GALLERY / name / "before.py").read_bytes()
-    (planned,), _ = plan_files([decode(raw, path.name, path)], "stacked", marks=True)
+    (planned,), _ = plan_files([decode(raw, path.name, path)], PlanOptions("stacked", marks=True))
     sites = tuple(
         SiteInfo(site.id, site.path, site.line, site.column, site.axis or "", site.mapped) for site in planned.sites
     )

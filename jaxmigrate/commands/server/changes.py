@@ -40,10 +40,11 @@ def rewrite(document: Document) -> Rewrite:
         SourceError: It is no notebook although its name ends so.
     """
     from jaxmigrate.commands.planning import plan_files
+    from jaxmigrate.migrate.options import PlanOptions
 
     config = find_config(document.path)
     target = target_jax(config, project_of(config, [document.path]))
-    planned, _ = plan_files([document.source], layout="stacked", target=target, declared=config.declared)
+    planned, _ = plan_files([document.source], PlanOptions("stacked", target, declared=config.declared))
     if not planned:
         return Rewrite((), ())
     after, notebook = planned[0].plan.after, document.source.notebook

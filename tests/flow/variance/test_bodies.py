@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from jaxmigrate.migrate.options import PlanOptions
 from jaxmigrate.migrate.project import plan_sources
 from tests.flow.variance.unwritten import unwritten
 
@@ -95,7 +96,7 @@ def layouts(lines: list[str], own: str) -> dict[str, str]:
         text += STEP.format(number=number, own=own, body="\n".join(f"    {one}" for one in body.split("\n")))
     compile(text, lines[0], "exec")
     with unwritten(all(line.startswith("=") for line in lines) and "loss * loss" in own):
-        plan, _ = plan_sources([("main.py", Path("/nowhere/main.py"), text)], layout="auto", marks=False)
+        plan, _ = plan_sources([("main.py", Path("/nowhere/main.py"), text)], PlanOptions("auto"))
     return {line: site.outputs[1].layout for line, site in zip(lines, plan.sites, strict=True)}
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from jaxmigrate.migrate.options import PlanOptions
 from jaxmigrate.migrate.project import plan_sources
 from tests.flow.variance.unwritten import unwritten
 
@@ -127,7 +128,7 @@ INNER = [
 def layout(own: str, *lines: str) -> str:
     """The layout of what a step with these lines gives back for `kept`."""
     text = PROGRAM.format(own=own, body="\n".join(f"    {line}" for line in lines))
-    plan, _ = plan_sources([("main.py", Path("/nowhere/main.py"), text)], layout="auto", marks=False)
+    plan, _ = plan_sources([("main.py", Path("/nowhere/main.py"), text)], PlanOptions("auto"))
     return plan.sites[0].outputs[1].layout
 
 

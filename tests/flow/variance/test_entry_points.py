@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from jaxmigrate.migrate.options import PlanOptions
 from jaxmigrate.migrate.project import plan_sources
 
 TRAINER = """import jax
@@ -42,7 +43,7 @@ def layout(*texts: str) -> str:
     """The layout of what the step of the trainer returns, beside some other files."""
     files = {"trainer.py": TRAINER, **{f"file_{index}.py": text for index, text in enumerate(texts)}}
     sources = [(name, Path("/nowhere") / name, text) for name, text in files.items()]
-    plan, _ = plan_sources(sources, layout="auto", marks=False)
+    plan, _ = plan_sources(sources, PlanOptions("auto"))
     return plan.sites[0].outputs[0].layout
 
 

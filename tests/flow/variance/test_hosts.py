@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from jaxmigrate.migrate.options import PlanOptions
 from jaxmigrate.migrate.project import plan_sources
 
 PROGRAM = """import jax
@@ -44,7 +45,7 @@ INDEX = "jax.process_index()"
 def layout(text: str) -> str:
     """The layout of what the step returns, where main begins with a text."""
     lines = text.replace("INDEX", INDEX).replace("\n", "\n    ")
-    plan, _ = plan_sources([("main.py", Path("/nowhere/main.py"), PROGRAM.format(lines))], layout="auto", marks=False)
+    plan, _ = plan_sources([("main.py", Path("/nowhere/main.py"), PROGRAM.format(lines))], PlanOptions("auto"))
     return plan.sites[0].outputs[0].layout
 
 
@@ -136,7 +137,7 @@ main()
 def test_what_a_factory_is_passed(call: str, expected: str) -> None:
     """Behind a star an argument may be for any parameter."""
     text = FACTORY.replace("CALL", call).replace("INDEX", INDEX)
-    plan, _ = plan_sources([("main.py", Path("/nowhere/main.py"), text)], layout="auto", marks=False)
+    plan, _ = plan_sources([("main.py", Path("/nowhere/main.py"), text)], PlanOptions("auto"))
     assert plan.sites[0].outputs[0].layout == expected
 
 
@@ -163,11 +164,7 @@ def test_what_a_factory_is_passed(call: str, expected: str) -> None:
 def test_other_names_of_a_factory(call: str, before: str) -> None:
     """Whatever it is called by: what the process tells makes its output a process's own."""
     home = FACTORY.replace("def main", f"{before}\n\n\ndef main").replace("CALL", call)
-    plan, _ = plan_sources(
-        [("main.py", Path("/nowhere/main.py"), home.replace("SCALE", INDEX))], layout="auto", marks=False
-    )
+    plan, _ = plan_sources([("main.py", Path("/nowhere/main.py"), home.replace("SCALE", INDEX))], PlanOptions("auto"))
     assert plan.sites[0].outputs[0].layout == "stacked"
-    plan, _ = plan_sources(
-        [("main.py", Path("/nowhere/main.py"), home.replace("SCALE", "3.0"))], layout="auto", marks=False
-    )
+    plan, _ = plan_sources([("main.py", Path("/nowhere/main.py"), home.replace("SCALE", "3.0"))], PlanOptions("auto"))
     assert "processes" not in str(plan.sites[0].outputs[0])

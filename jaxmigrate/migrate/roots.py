@@ -1,0 +1,97 @@
+"""Which references to pmap a name leads to, through assignments and imports."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from pathlib import Path
+
+from jaxmigrate.migrate.decide import is_bound_at_once
+from jaxmigrate.program.modules import Module, Project, import_name, read_utf8
+from jaxmigrate.program.resolve import PARTIALS, Resolver
+from jaxmigrate.program.scopes import Binding
+from jaxmigrate.program.sites import Reference, ReferenceNode, references
+from jaxmigrate.program.values import External, ModuleValue
+
+RENAMED = re.compile(r"\bpmap\s+as\s+\w")
+
+
+def alias_modules(modules: Iterable[Module], texts: Mapping[Path, str]) -> set[str]:
+    """The names of the modules through which an alias of pmap, which can have any name, may reach others.
+
+    Importers of such a module can hand the alias on, so they are followed as far as there are any.
+    """
+    resolver = Resolver(Project(modules, lambda path: texts.get(path) or read_utf8(path), texts))
+    waiting = {
+        import_name(m.path)
+        for m in modules
+        if RENAMED.search(m.text) or any(_is_alias(r, m) for r in references(m, resolver))
+    }
+    stems: set[str] = set()
+    while waiting:
+        stem = waiting.pop()
+        stems.add(stem)
+        imports = re.compile(rf"^[ \t]*(?:from|import)\b[^\n(]*(?:\([^)]*)?\b{re.escape(stem)}\b", re.MULTILINE)
+        waiting |= {import_name(path) for path, text in texts.items() if stem in text and imports.search(text)} - stems
+    return stems
+
+
+def _is_alias(reference: Reference, module: Module) -> bool:
+    """Whether a reference only gives pmap, or a partial of it, another name: its sites are where that name is used."""
+    if is_bound_at_once(reference, module):
+        return False
+    node: ast.AST = reference.call if reference.use == "partial" and reference.call is not None else reference.node
+    parent = module.table.parents.get(node)
+    return isinstance(parent, ast.Assign) and parent.value is node and isinstance(parent.targets[0], ast.Name)
+
+
+def root_of(
+    callee: ast.expr, module: Module, resolver: Resolver, roots: Collection[ReferenceNode]
+) -> ReferenceNode | None:
+    """The reference that an alias leads to, through single assignments and imports; None where the way is lost."""
+    node: ast.expr | None = callee
+    for _ in range(16):
+        if isinstance(node, ast.Call) and node.args:
+            node = node.args[0] if _is_partial(node, module, resolver) else node.func
+        if not isinstance(node, ast.Name | ast.Attribute):
+            return None
+        if node in roots:
+            return node
+        step = _bound_value(node, module, resolver)
+        if step is None:
+            return None
+        node, module = step
+    return None
+
+
+def _is_partial(call: ast.Call, module: Module, resolver: Resolver) -> bool:
+    callee = resolver.value(call.func, module)
+    return isinstance(callee, External) and callee.name in PARTIALS
+
+
+def _bound_value(node: ReferenceNode, module: Module, resolver: Resolver) -> tuple[ast.expr, Module] | None:
+    if isinstance(node, ast.Name):
+        return _follow(resolver.bindings_at(node, module), module, resolver)
+    owner = resolver.value(node.value, module)
+    if isinstance(owner, ModuleValue):
+        return _follow(resolver.standing(node.attr, owner.module), owner.module, resolver)
+    return None
+
+
+def _follow(bindings: Sequence[Binding], module: Module, resolver: Resolver) -> tuple[ast.expr, Module] | None:
+    for _ in range(16):
+        if len(bindings) != 1:
+            return None
+        binding = bindings[0]
+        if binding.kind == "assign" and binding.value is not None and not binding.path:
+            return binding.value, module
+        if binding.kind != "from" or not isinstance(binding.node, ast.alias):
+            return None
+        statement = module.table.parents[binding.node]
+        assert isinstance(statement, ast.ImportFrom)
+        source = resolver.project.imported(module, statement.module or "", statement.level)
+        if source is None:
+            return None
+        bindings, module = resolver.standing(binding.node.name, source), source
+    return None
