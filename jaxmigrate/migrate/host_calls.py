@@ -7,9 +7,10 @@ Where a body reaches `pure_callback` or `io_callback`, and an argument comes fro
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from jaxmigrate.flow.axes import last_name
+from jaxmigrate.program.mentions import defined, mentioned, reached
 from jaxmigrate.program.once import once
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.sites import MappedSite, axis_of, is_decorator, mapped_sites
@@ -27,7 +28,7 @@ def lays_out_arguments(site: MappedSite, resolver: Resolver) -> bool:
         return False
     found = site.mapped.expression if site.mapped is not None else None
     unseen = isinstance(found, ast.Name | ast.Attribute) and last_name(found) not in _defined(resolver)
-    return unseen or not CALLS.isdisjoint(_reached(_mentioned(site), resolver))
+    return unseen or not CALLS.isdisjoint(reached(_started(site), _defined(resolver)))
 
 
 @once
@@ -41,42 +42,15 @@ def has_host_calls(resolver: Resolver) -> bool:
     return len(named) > 1 or any(not MESHES.isdisjoint(module.table.named) for module in program)
 
 
-def _mentioned(site: MappedSite) -> Iterable[str]:
+def _started(site: MappedSite) -> Iterable[str]:
     if is_decorator(site.node, site.module):
         function = site.module.table.parents[site.node]
         return [function.name] if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef) else []
     found = site.mapped.expression if site.mapped is not None else None
-    return _names(found) if found is not None else []
-
-
-def _reached(names: Iterable[str], resolver: Resolver) -> frozenset[str]:
-    """Names with those that the functions, classes and assignments of these names mention, and so on."""
-    waiting, found = [*names], set[str]()
-    defined = _defined(resolver)
-    while waiting:
-        name = waiting.pop()
-        if name not in found:
-            found.add(name)
-            waiting += defined.get(name, ())
-    return frozenset(found)
+    return mentioned(found) if found is not None else []
 
 
 @once
 def _defined(resolver: Resolver) -> dict[str, set[str]]:
-    """By name, what the definitions and assignments of it in a program mention."""
-    found: dict[str, set[str]] = {}
-    for module in resolver.project.program:
-        for node in module.nodes:
-            match node:
-                case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
-                    found.setdefault(name, set()).update(_names(node))
-                case ast.Assign(targets=targets, value=value):
-                    for target in targets:
-                        found.setdefault(last_name(target), set()).update(_names(value))
-                case ast.alias(name=name, asname=str(other)):
-                    found.setdefault(other, set()).add(name.rpartition(".")[2])
-    return found
-
-
-def _names(node: ast.AST) -> Iterator[str]:
-    return (last_name(n) for n in ast.walk(node) if isinstance(n, ast.Name | ast.Attribute))
+    """By name, what the definitions of it in a program mention."""
+    return defined(resolver.project.program)

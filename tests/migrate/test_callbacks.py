@@ -40,3 +40,31 @@ def test_a_helper_is_named_once_and_keywords_follow_it() -> None:
     assert after.endswith("\n\na = _tap(function=f, arg=x)\nb = _tap(g, x, result=y)\njax.effects_barrier()\n")
     assert "host_callback" not in after
     assert fix_files({"a.py": after})["a.py"] == after
+
+
+BATCHES = {
+    "another function": ("y = jax.vmap(abs_of)(x)\n\n\ndef abs_of(x):\n    return abs(x)\n", True),
+    "a lambda": ("y = jax.vmap(lambda v: v + 1)(x)\n", True),
+    "a decorated function": ("@functools.partial(jax.vmap, in_axes=0)\ndef g(v):\n    return v + 1\n", True),
+    "the function": ("y = jax.vmap(log)(x)\n", False),
+    "a function that calls it": ("def g(v):\n    return log(v)\n\n\ny = jax.vmap(g)(x)\n", False),
+    "its name in a table": ("TABLE = {'a': log}\ny = jax.vmap(lambda v: TABLE['a'](v))(x)\n", False),
+    "a function that is given": ("def g(abs_of, x):\n    return jax.vmap(abs_of)(x)\n\n\ndef abs_of(x): ...\n", False),
+    "what is out of sight": ("y = jax.vmap(model.apply)(x)\n", False),
+    "the function, decorated": ("@jax.vmap\ndef g(v):\n    return log(v)\n", False),
+    "the function, by another name": ("vmap = jax.vmap\n", False),
+}
+
+
+@pytest.mark.parametrize("name", BATCHES)
+def test_a_tap_stays_only_where_vmap_may_reach_it(name: str) -> None:
+    text, goes = BATCHES[name]
+    before = OPENING + "def log(x):\n    return hcb.id_tap(print, x)\n\n\n" + text
+    after = fix_files({"a.py": before, "b.py": "from a import log\n"})["a.py"]
+    assert ("_tap(print, x)" in after and "hcb" not in after) is goes
+
+
+def test_a_tap_stays_where_another_file_maps_what_calls_it() -> None:
+    before = OPENING + "def log(x):\n    return hcb.id_tap(print, x)\n"
+    users = {"b.py": "import jax\nfrom a import log\ny = jax.vmap(log)(x)\n", "c.py": "import jax\njax.vmap(abs)(x)\n"}
+    assert fix_files({"a.py": before, **users})["a.py"] == before

@@ -7,6 +7,7 @@ its calls, gives every device another result. JAX asks that a callback be pure a
 from __future__ import annotations
 
 import ast
+from collections.abc import Collection
 
 from jaxmigrate.flow.variance import library
 from jaxmigrate.flow.variance.logging_only import is_none
@@ -18,6 +19,9 @@ from jaxmigrate.program.scopes import walk
 from jaxmigrate.program.values import Constant, External, Function, ModuleValue, Parameter, Value
 
 PURE_CALLBACK = "jax.pure_callback"
+IO_CALLBACK = "jax.experimental.io_callback"
+TAPS_HOME = "jax.experimental.host_callback"
+TAPS = frozenset(f"{TAPS_HOME}.{name}" for name in ("barrier_wait", "id_print", "id_tap"))
 NUMERIC = starting("numeric")
 OTHERS = frozenset({"scipy.optimize.linear_sum_assignment", "scipy.sparse.csgraph.min_weight_full_bipartite_matching"})
 RANDOM = starting("random")
@@ -40,6 +44,22 @@ def is_pure_callback(call: ast.Call, module: Module, resolver: Resolver) -> bool
     """Whether a call of `jax.pure_callback` is given a function of its arguments alone, as far as can be read."""
     given = [k.value for k in call.keywords if k.arg == "callback"] or call.args[:1]
     return len(given) == 1 and _Reader(resolver).is_pure(given[0], module)
+
+
+def gives_nothing(node: ast.expr, values: Collection[Value], module: Module) -> bool:
+    """Whether what calls the host is used there in a way that nothing comes back: by a tap, or for a result of None."""
+    above = module.table.parents.get(node)
+    names = {value.name for value in values if isinstance(value, External)}
+    if len(names) != len(values) or not names:
+        return False
+    if names == {TAPS_HOME}:
+        return isinstance(above, ast.Attribute) and f"{TAPS_HOME}.{above.attr}" in TAPS
+    if names <= TAPS:
+        return True
+    if names != {IO_CALLBACK} or not isinstance(above, ast.Call) or above.func is not node:
+        return False
+    given = [k.value for k in above.keywords if k.arg == "result_shape_dtypes"] or above.args[1:2]
+    return bool(given) and is_none(given[0])
 
 
 class _Reader:

@@ -249,6 +249,23 @@ def _preserving(run: Run, arguments: Arguments, node: ast.Call | None, frame: Fr
     return fresh(replace(value, callee=None, static=None), node, arguments)
 
 
+def _tap(run: Run, arguments: Arguments, _node: ast.Call | None, _frame: Frame | None) -> Var:
+    return _tapped(run, arguments, 1)
+
+
+def _print(run: Run, arguments: Arguments, _node: ast.Call | None, _frame: Frame | None) -> Var:
+    return _tapped(run, arguments, 0)
+
+
+def _tapped(run: Run, arguments: Arguments, place: int) -> Var:
+    """What `host_callback.id_tap` and `id_print` give: their argument, or the result that they are told."""
+    escaping_callbacks.run_all(run, arguments.all())
+    tapped = arguments.find(place, "arg")
+    if tapped is None or arguments.rest is not None:
+        return unsure(union(arguments.all()))
+    return union([tapped, arguments.named["result"]]) if "result" in arguments.named else tapped
+
+
 def _cast(_run: Run, arguments: Arguments, _node: ast.Call | None, _frame: Frame | None) -> Var:
     return arguments.given[-1] if arguments.given else EQUAL
 
@@ -477,10 +494,12 @@ TRANSFERS: dict[str, Case] = {
     "rows": loops.over_rows,
     "scan": loops.scan,
     "setattr": _setattr,
+    "print": _print,
     "sorted": _sorted,
     "split": _split,
     "stop": _stop,
     "sum": _sum,
+    "tap": _tap,
     "switch": loops.switch,
     "varying": collectives.varying,
     "vjp": _vjp,

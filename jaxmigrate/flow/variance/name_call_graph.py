@@ -19,7 +19,7 @@ from jaxmigrate.flow import postdominance
 from jaxmigrate.flow.axes import last_name
 from jaxmigrate.flow.axis_values import axis_names
 from jaxmigrate.flow.map_prefilter import MAPS
-from jaxmigrate.flow.variance import decorators, disguised, reflection
+from jaxmigrate.flow.variance import callbacks, decorators, disguised, reflection
 from jaxmigrate.flow.variance.callbacks import PURE_CALLBACK, is_pure_callback
 from jaxmigrate.flow.variance.implicit import keeps_elsewhere
 from jaxmigrate.flow.variance.logging_only import is_none, only_logs
@@ -40,6 +40,7 @@ INTRODUCERS = frozenset(
         "call_tf", "pallas_call",
     }
 )  # fmt: skip
+TAPPING = frozenset({"host_callback", "id_tap", "io_callback"})
 TELLING_NAMES = INTRODUCERS - {"axis_index_groups", "process_index", "host_id"}  # by which code may ask for them
 GROUPED = frozenset({"all_gather", "BatchNorm", "pmax", "pmean", "pmin"})  # which keep equal values equal in groups too
 REDUCERS = frozenset(
@@ -379,8 +380,15 @@ class NameCallGraph:
             if alias.asname:
                 name = alias.name.rpartition(".")[2]
                 self._unit(alias.asname, alias, module).mentions.add(name)
-                if name in INTRODUCERS:
+                if name in INTRODUCERS and not self._only_taps(alias):
                     self._told(name, module)
+
+    def _only_taps(self, alias: ast.alias) -> bool:
+        """Whether the program uses host_callback under another name, and nothing of it that gives something back."""
+        mentions = [(node, m) for m in self.loaded.modules for node in m.table.named.get(alias.asname or "", ())]
+        return alias.name.endswith("host_callback") and all(
+            callbacks.gives_nothing(node, self.resolver.values(node, m), m) for node, m in mentions
+        )
 
     def _line(self, name: str) -> set[str]:
         """The names of a class and of everything that it derives from."""
@@ -441,6 +449,12 @@ class NameCallGraph:
             scope = scope.parent
         return self._unit("<module>", module.tree, module)
 
+    def _is_harmless(self, owner: Unit, name: str, node: ast.expr, module: Module) -> bool:
+        """Whether nothing comes of a mention but a line in a log, or a call of the host that gives nothing back."""
+        if name in TAPPING and callbacks.gives_nothing(node, self.resolver.values(node, module), module):
+            return True
+        return self._is_quiet(owner, name, module.table.scope_of.get(node), module)
+
     def _is_quiet(self, owner: Unit, name: str, scope: Scope | None, module: Module) -> bool:
         """Whether a function asks for the process only to log something."""
         if name not in ("process_index", "host_id") or scope is None:
@@ -456,7 +470,7 @@ class NameCallGraph:
             owner = self._owner(table.scope_of.get(node), module)
             if name == "axis_index_groups" and _is_handed_on(node, module):
                 continue  # the call that takes it says what it is for
-            if name in INTRODUCERS and not self._is_quiet(owner, name, table.scope_of.get(node), module):
+            if name in INTRODUCERS and not self._is_harmless(owner, name, node, module):
                 owner.introducing.append((node, module))
                 for within in _lambdas_of(table.scope_of.get(node)):
                     unit = self._unit(f"<lambda of {owner.name}>", within, module)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from jaxmigrate.migrate.api_updates import arrays, callbacks, equinox, pjits, positional, shard_maps, xmaps
+from jaxmigrate.migrate.api_updates.batching import Batches
 from jaxmigrate.migrate.api_updates.meshes import contexts_left
 from jaxmigrate.migrate.api_updates.rewrite_context import RewriteContext
 from jaxmigrate.migrate.api_updates.texts import Texts
@@ -52,7 +53,8 @@ def subjects(
     maps = modules if any(shard_maps.OLD.startswith(name) for name in used) else []  # none is asked for otherwise
     pjit = Subject(lambda use: pjits.reason(use, resolver, texts, stays), pjits.apply)
     put = Subject(_always, _nothing_more, arrays.put_name)
-    call_back = Subject(lambda use: callbacks.reason(use, texts), callbacks.apply, callbacks.name)
+    batches = Batches(texts)
+    call_back = Subject(lambda use: callbacks.reason(use, batches), callbacks.apply, callbacks.name)
     return {
         shard_maps.OLD: _shard_map(maps, resolver, era, texts),
         **dict.fromkeys(pjits.NAMES, pjit),

@@ -1,7 +1,8 @@
 """`host_callback` by what took its place: debug callbacks for taps, `io_callback` for calls, `effects_barrier`.
 
 A tap got the transforms around it, and under `vmap` a whole batch at once, where a debug callback is called for each
-row: where a project maps by vmap, taps stay. Arrays reached the host as NumPy arrays, which callbacks no longer give.
+row: what a project may map by vmap keeps its taps. Arrays reached the host as NumPy arrays, which callbacks do not
+give.
 """
 
 from __future__ import annotations
@@ -9,20 +10,19 @@ from __future__ import annotations
 import ast
 
 from jaxmigrate.migrate.api_updates.arrays import called
+from jaxmigrate.migrate.api_updates.batching import Batches
 from jaxmigrate.migrate.api_updates.calls import drop_argument, is_open, ordered, rename_keyword
 from jaxmigrate.migrate.api_updates.rewrite_context import RewriteContext
-from jaxmigrate.migrate.api_updates.texts import Texts
 from jaxmigrate.program.old_uses import OldReference
 
 HOME = "jax.experimental.host_callback"
 BARRIER = f"{HOME}.barrier_wait"
-BATCHED = ("vmap", "filter_vmap", "xmap", "vectorize")
 OPTIONS = {f"{HOME}.call": {"result_shape"}, f"{HOME}.id_tap": {"result"}, f"{HOME}.id_print": set[str]()}
 SELDOM = {"tap_with_device", "call_with_device", "device_index", "output_stream", "threshold"}
 NAMES = {f"{HOME}.call": "_call_host", f"{HOME}.id_tap": "_tap", f"{HOME}.id_print": "_print_value"}
 
 
-def reason(use: OldReference, texts: Texts) -> str:
+def reason(use: OldReference, batches: Batches) -> str:
     """Why a use is left."""
     call = called(use)
     if call is None or is_open(call):
@@ -34,7 +34,7 @@ def reason(use: OldReference, texts: Texts) -> str:
     if use.row.name == f"{HOME}.call":
         shape = next((k.value for k in call.keywords if k.arg == "result_shape"), None)
         return f"{use.row.told}, with a jax.ShapeDtypeStruct" if _is_constant_number(shape) else ""
-    if any(texts.mention(word) for word in BATCHED):
+    if batches.may_hold(use):
         return f"{use.row.told}; under vmap it is called once per row; a tap was called once for all rows"
     return ""
 

@@ -717,6 +717,54 @@ def f(p): return jax.pure_callback({callback}, p, p)
     assert levels(text) == expected
 
 
+TAPS = "from jax.experimental import host_callback as hcb\nfrom jax.experimental.host_callback import id_tap\n"
+
+
+@pytest.mark.parametrize(
+    ("expression", "expected"),
+    [
+        ("hcb.id_tap(print, p), hcb.id_tap(print, x), id_tap(print, arg=p)", "NYN"),
+        ("hcb.id_print(p), hcb.id_print(x, what='x'), hcb.id_print(x, result=p)", "NYY"),
+        ("hcb.id_tap(print, p, result=None), hcb.id_tap(print, p, result=x)", "NY"),
+        ("hcb.id_tap(*p), hcb.call(abs, p, result_shape=p)", "MM"),
+        ("id_tap(lambda v, t: L.append(v), p), p + L[0]", "NM"),
+    ],
+)
+def test_a_tap_gives_what_it_is_given(expression: str, expected: str) -> None:
+    assert levels(f"{TAPS}L = [1]\ndef f(p, x): return {expression}\n") == expected
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("hcb.id_tap(print, v)", False),
+        ("(hcb.id_print(v), hcb.barrier_wait())", False),
+        ("id_tap(print, v)", False),
+        ("io_callback(print, None, v)", False),
+        ("io_callback(print, result_shape_dtypes=None, ordered=True)", False),
+        ("hcb.call(abs, v, result_shape=v)", True),
+        ("getattr(hcb, 'call')(abs, v, result_shape=v)", True),
+        ("io_callback(abs, v, v)", True),
+        ("io_callback(*v)", True),
+        ("elsewhere.g(hcb)(v)", True),
+        ("elsewhere.g(io_callback)(v)", True),
+        ("hcb.id_tap(print, lax.axis_index('i'))", True),
+        ("(hcb.id_tap(print, v), io_callback(print, None, v), io_callback(abs, v, v))", True),
+    ],
+)
+def test_a_call_of_the_host_that_gives_nothing_back_tells_no_devices_apart(body: str, expected: bool) -> None:
+    text = f"{PRELUDE}{TAPS}def g(v): return {body}\nhooks = {{'a': g}}\n"
+    module = parse_module(Path("/nowhere/a.py"), text)
+    assert introduces_variance(Resolver(Project([module])), frozenset("i")) is expected
+
+
+def test_a_module_of_taps_by_another_name_elsewhere() -> None:
+    taps = parse_module(Path("/nowhere/taps.py"), "from jax.experimental import host_callback as hcb\n")
+    user = "from taps import hcb\ndef g(v): return hcb.call(abs, v, result_shape=v)\nhooks = {'a': g}\n"
+    modules = [taps, parse_module(Path("/nowhere/a.py"), user)]
+    assert introduces_variance(Resolver(Project(modules)), frozenset("i"))
+
+
 @pytest.mark.parametrize(
     ("decorated", "expected"),
     [
