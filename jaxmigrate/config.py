@@ -145,11 +145,23 @@ def read_config(file: Path) -> Config | None:
         return None
     try:
         found = table(KEYS, tool["jaxmigrate"], ())
-        said = {kind: found.pop(kind) for kind in (one.replace("-", "_") for one in KINDS) if kind in found}
+        kinds = (*(one.replace("-", "_") for one in KINDS), "processes")
+        said = {kind: found.pop(kind) for kind in kinds if kind in found}
         declared = Declarations(file.parent.absolute(), **said) if said else NOTHING_DECLARED
-        return Config(root=file.parent, file=file, declared=declared, **found)
+        config = Config(root=file.parent, file=file, declared=declared, **found)
+        _check_processes(config)
+        return config
     except WrongValueError as error:
         raise ConfigError(f"{_place(file, text, error.keys)}: {error}") from None
+
+
+def _check_processes(config: Config) -> None:
+    """Refuses a program of one process that is to be verified with several."""
+    runs: tuple[VerifyConfig | CommandConfig, ...] = (config.verify, *config.verify.commands)
+    for one in runs:
+        if config.declared.processes == 1 and one.processes > 1:
+            named = ("commands", one.name) if isinstance(one, CommandConfig) else ()
+            raise WrongValueError(("verify", *named, "processes"), "is more than 1, and tool.jaxmigrate.processes is 1")
 
 
 def _place(file: Path, text: str, keys: tuple[str, ...]) -> str:

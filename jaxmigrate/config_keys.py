@@ -195,6 +195,12 @@ def _devices(value: Any, keys: tuple[str, ...]) -> int:
     return value
 
 
+def _one(value: Any, keys: tuple[str, ...]) -> int:
+    if isinstance(value, bool) or value != 1:
+        raise WrongValueError(keys, "can only be 1; without it, fix writes what is right for any number of processes")
+    return 1
+
+
 def _seconds(value: Any, keys: tuple[str, ...]) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < float("inf"):
         raise WrongValueError(keys, "must be a number of seconds above 0")
@@ -315,5 +321,12 @@ KEYS: dict[str, Key] = {
         "Functions of which it does not matter that other code of the project replaces them.",
     ),
     "apart": Key(_names, "[]", '["tools/*.py"]', "Files that reach into none of the programs that `fix` rewrites."),
+    "processes": Key(
+        _one,
+        "",
+        "",
+        "1 where the program never runs as several processes, though it asks for its local devices or its process: "
+        "code is shorter, and wrong if it does.",
+    ),
     "verify": Key(_verify, "{}", "", "How `verify` and `fix --verify` run the program; see below."),
 }

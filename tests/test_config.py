@@ -89,6 +89,18 @@ def test_without_a_table_the_defaults_hold(tmp_path: Path, monkeypatch: pytest.M
         ("[tool.jaxmigrate]\ntarget-jax = 'new'\n", 2, "target-jax is wrong: 'new' is not a JAX release"),
         ("[tool.jaxmigrate]\ntarget-jax = '0.4.30'\n", 2, "0.6.1 is the first"),
         ("[tool.jaxmigrate]\nlayout = 'global'\n", 2, "layout must be one of 'auto', 'likely', 'stacked'"),
+        ("[tool.jaxmigrate]\n\nprocesses = 2\n", 3, "tool.jaxmigrate.processes can only be 1; without it"),
+        ("[tool.jaxmigrate]\nprocesses = true\n", 2, "tool.jaxmigrate.processes can only be 1; without it"),
+        (
+            "[tool.jaxmigrate]\nprocesses = 1\nverify.processes = 2\n",
+            3,
+            "verify.processes is more than 1, and tool.jaxmigrate.processes is 1",
+        ),
+        (
+            "[tool.jaxmigrate]\nprocesses = 1\n[tool.jaxmigrate.verify.commands.a]\ncommand = 'x'\nprocesses = 2\n",
+            5,
+            "verify.commands.a.processes is more than 1",
+        ),
         ("[tool.jaxmigrate]\nper-file-ignores = ['JM1']\n", 2, "per-file-ignores must be a table"),
         (
             "[tool.jaxmigrate.per-file-ignores]\n'a/**' = ['JM1']\n'b/**' = 'JM1'\n",

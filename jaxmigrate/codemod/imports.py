@@ -20,7 +20,7 @@ from jaxmigrate.codemod.rewriting import Rewriting
 from jaxmigrate.program.operations import Code, DropAlias, Import, ReplaceAlias
 
 BLANK = cst.EmptyLine(indent=False)
-SortKey: TypeAlias = Callable[[Importing], tuple[bool | str, ...]]
+SortKey: TypeAlias = Callable[[Importing], tuple[int | bool | str, ...]]
 
 
 class Moved(NamedTuple):
@@ -288,16 +288,23 @@ def _inserted(body: Body, group: Sequence[Import], line: int) -> None:
     if section is None:
         _put_apart(body, sections, new)
         return
-    key = _order([_of(body, index) for index in section])
-    place = next((index for index in section if key(_of(body, index)) > key(statement)), None)
-    if place is None:
-        body.insert(section[-1] + 1, new)
-        return
+    place = _place_in(section, body, statement)
     if place == section[0]:  # what stands above the section stays above it
         below = body.statements[place]
         new = new.with_changes(leading_lines=below.leading_lines)
         body.statements[place] = below.with_changes(leading_lines=())
     body.insert(place, new)
+
+
+def _place_in(section: Sequence[int], body: Body, new: Importing) -> int:
+    """Where an import goes in a section: by its order, or where that has none, beside others of its package."""
+    key = _order([_of(body, index) for index in section])
+    keys = [key(_of(body, index)) for index in section]
+    root = module_of(new).partition(".")[0]
+    own = [index for index in section if module_of(_of(body, index)).partition(".")[0] == root]
+    among = own if own and keys != sorted(keys) else section
+    behind = next((index for index in among if key(_of(body, index)) > key(new)), None)
+    return among[-1] + 1 if behind is None else behind
 
 
 def _of(body: Body, index: int) -> Importing:
@@ -367,13 +374,16 @@ def _rank(module: str) -> int:
 
 
 def _order(known: Sequence[Importing]) -> SortKey:
-    """The order in which a section stands: plain imports first, or all by module."""
+    """The order in which a section stands: plain imports first, or all by module; with or without the kinds apart."""
 
     def plain_first(statement: Importing) -> tuple[bool | str, ...]:
         return isinstance(statement, cst.ImportFrom), module_of(statement).lower(), first_name(statement)
 
     def by_module(statement: Importing) -> tuple[bool | str, ...]:
         return module_of(statement).lower(), isinstance(statement, cst.ImportFrom), first_name(statement)
+
+    def apart(order: SortKey) -> SortKey:
+        return lambda statement: (_rank(module_of(statement)), *order(statement))
 
     def first_name(statement: Importing) -> str:
         names = statement.names if isinstance(statement, cst.ImportFrom) else ()
@@ -383,4 +393,4 @@ def _order(known: Sequence[Importing]) -> SortKey:
         found = [key(one) for one in known]
         return sum(a > b for i, a in enumerate(found) for b in found[i + 1 :])
 
-    return min((plain_first, by_module), key=disorder)
+    return min((plain_first, by_module, apart(plain_first), apart(by_module)), key=disorder)

@@ -166,7 +166,7 @@ def _plan(group: Inputs, options: argparse.Namespace) -> _Planned:
     def observing(observed: Observed) -> tuple[list[PlannedFile], Replan]:
         return plan(wanted, (), observed)[0], lambda held, aside: plan(wanted._replace(held=held), aside, observed)[0]
 
-    needless = unused(group.config, used) if layout != "stacked" else []
+    needless = unused(group.config, used, layout)
     return _Planned(group, layout, planned, errors, again, needless, observing)
 
 

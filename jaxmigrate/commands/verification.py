@@ -221,13 +221,16 @@ def _verified(
             if len(chosen) > 1:
                 note(f"verifying with {one.name}: {in_words(one.command)}")
             asked = replace(request, **_of_command(one, options))
+            _check_processes(config, [str(asked.processes)])
             told = _run(asked, renewal, renewed, originals)
             renewed = told.renewed
             without = told_without_jax(told, one.command, asked.original_python)
             if without:
                 raise Failure(without)
             again = partial(_run_again, told, renewal=renewal, originals=originals)
-            both = {"": told} if _processes(one, options) else with_two_processes(asked, told, again)
+            _check_processes(config, {run.versions.get("processes", "1") for run in told.runs})
+            is_said = _processes(one, options) or config.declared.processes
+            both = {"": told} if is_said else with_two_processes(asked, told, again)
             found |= {", ".join(filter(None, (one.name, name))): evidence for name, evidence in both.items()}
     except VerifyError as error:
         raise Failure(str(error)) from error
@@ -309,6 +312,16 @@ def _of_command(one: CommandConfig, options: argparse.Namespace) -> dict[str, An
         "environment": dict(one.environment),
         **_given(timeout=options.timeout or one.timeout),
     }
+
+
+def _check_processes(config: Config, counts: Collection[str]) -> None:
+    """Refuses to run a program as several processes that is declared to be one."""
+    most = max(map(int, counts), default=1)
+    if config.declared.processes == 1 and most > 1:
+        raise Failure(
+            f"{config.file} says tool.jaxmigrate.processes = 1, and this program runs as {most}: take that out, "
+            "or run it as one process"
+        )
 
 
 def _processes(one: CommandConfig, options: argparse.Namespace) -> int:

@@ -18,10 +18,10 @@ class PlanOptions:
     With the layout "auto" arrays become global ones wherever that is proven, with "likely" assumptions stand in for
     proofs, with "stacked" every caller stays as it is. Old names of JAX give way to those that the release `target`, by
     default the newest, and all later ones have; `era` is what the project says it was written for, where the meaning of
-    its code depends on that. What is not `wanted` stays. What is `declared` counts for any layout but "stacked", and is
-    added to `used` where something asked for it; what a run has `observed` counts as well. `marks` asks for the texts
-    that a verification runs; where something is observed, be it nothing, the original has marks by which a run shows
-    more.
+    its code depends on that. What is not `wanted` stays. What is `declared` counts for any layout but "stacked", where
+    only the number of processes does, and is added to `used` where something asked for it; what a run has `observed`
+    counts as well. `marks` asks for the texts that a verification runs; where something is observed, be it nothing, the
+    original has marks by which a run shows more.
     """
 
     layout: str = "stacked"

@@ -17,8 +17,9 @@ from jaxmigrate.migrate.decide import Decision, decide, surroundings
 from jaxmigrate.migrate.imports import imported_names
 from jaxmigrate.migrate.kept import leave_kept
 from jaxmigrate.migrate.layouts import Chosen, Mapped, choose
+from jaxmigrate.migrate.one_process import as_declared
 from jaxmigrate.migrate.options import PlanOptions
-from jaxmigrate.migrate.plan import FilePlan, Plan, SitePlan
+from jaxmigrate.migrate.plan import Assumed, FilePlan, Plan, SitePlan
 from jaxmigrate.migrate.positions import column_of
 from jaxmigrate.migrate.refusal_propagation import leave_together
 from jaxmigrate.migrate.roots import alias_modules, root_of
@@ -173,6 +174,7 @@ class _ProjectPlanner:
         self.options = options
         self.resolver = Resolver(project)
         self.roots: dict[ReferenceNode, Decision] = {}
+        self.leans: tuple[Assumed, ...] = ()  # what every site leans on beside proof
 
     def plan(self) -> Plan:
         """The files given, in their order, and those that the rewrite adds."""
@@ -199,7 +201,7 @@ class _ProjectPlanner:
     def _mapped(self) -> Mapped:
         """The sites of the files, and what is decided of each."""
         beside = self.reachable.texts_beside(self.modules, self.texts)
-        around = surroundings([*self.texts.values(), *beside])
+        around, self.leans = as_declared(surroundings([*self.texts.values(), *beside]), self.options, self.texts)
         sites: dict[Module, list[MappedSite]] = {}
         decisions: dict[Module, list[Decision]] = {}
         for module in self.modules.values():
@@ -247,7 +249,8 @@ class _ProjectPlanner:
             plan = site_plan(outcome, name, work.module, self.resolver, written.choice(outcome.site))
             direct = outcome.site is not None and outcome.site.node in work.direct
             written_as = "jax.shard_map" if direct else "shard_map_stacked" if plan.status == "rewritten" else ""
-            plans.append(replace(plan, written=written_as))
+            leans = (*plan.assumed, *self.leans) if plan.status == "rewritten" else plan.assumed
+            plans.append(replace(plan, written=written_as, assumed=leans))
             marks.append(Mark(outcome.marked, plan.id))
             if not direct:
                 marks_after.append(marks[-1])

@@ -7,13 +7,13 @@ from typing import Literal
 
 from jaxmigrate.records import record
 
-Kind = Literal["readers", "replicates", "splits", "unreplicates", "equal", "never-replaced", "apart"]
+Kind = Literal["readers", "replicates", "splits", "unreplicates", "equal", "never-replaced", "apart", "processes"]
 KINDS: tuple[Kind, ...] = ("readers", "replicates", "splits", "unreplicates", "equal", "never-replaced", "apart")
 
 
 @record
 class Declarations:
-    """The facts that `[tool.jaxmigrate]` states, as patterns of names, and the folder that the project lies in.
+    """The facts that `[tool.jaxmigrate]` states, most as patterns of names, and the folder that the project lies in.
 
     Attributes:
         root: Where the project lies: names of its own are counted from here.
@@ -24,6 +24,7 @@ class Declarations:
         equal: Variables, and results of mapped functions, that are equal on all devices.
         never_replaced: Functions in whose place no other code of the project puts anything that matters.
         apart: Files that do not reach into the programs that are rewritten.
+        processes: How many processes make up the program, 0 where nothing says so.
     """
 
     root: Path | None = None
@@ -34,6 +35,7 @@ class Declarations:
     equal: tuple[str, ...] = ()
     never_replaced: tuple[str, ...] = ()
     apart: tuple[str, ...] = ()
+    processes: int = 0
 
     def of(self, kind: Kind) -> tuple[str, ...]:
         """The patterns of one kind."""
@@ -41,6 +43,7 @@ class Declarations:
         return found
 
     def __bool__(self) -> bool:
+        """Whether anything is said of names."""
         return any(self.of(kind) for kind in KINDS)
 
 

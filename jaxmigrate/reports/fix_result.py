@@ -105,7 +105,8 @@ class FixResult:
     @property
     def grade(self) -> Grade:
         """The weakest evidence that the rewrite rests on."""
-        return max((grade_of(site) for site in self.rewritten), key=GRADES.index, default="proven")
+        found = [*(grade_of(site) for site in self.rewritten), *(one.grade for one in self.assumed)]
+        return max(found, key=GRADES.index, default="proven")
 
     @property
     def assumed(self) -> tuple[Assumed, ...]:

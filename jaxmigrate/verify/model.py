@@ -318,9 +318,9 @@ class RunSummary:
     """How one run of the command went.
 
     `outcome` is finished, exited, signal, timeout, deadlock or unstarted; `message` says it to a person. `seconds` is
-    wall-clock time. `versions` holds python, jax, jaxlib, numpy and platform of the process that made mapped calls.
-    `command` names the command where there are several. `nudged` says that the arguments of mapped calls were moved by
-    one rounding. `files` are those of the project that it loaded.
+    wall-clock time. `versions` holds python, jax, jaxlib, numpy and platform of the process that made mapped calls,
+    and how many processes there were. `command` names the command where there are several. `nudged` says that the
+    arguments of mapped calls were moved by one rounding. `files` are those of the project that it loaded.
     """
 
     side: str

@@ -33,6 +33,7 @@ from jaxmigrate.verify.scratch import copy_tree
 from jaxmigrate.verify.written import put_aside, stamps
 
 KEEP_FIRST = 2
+OF_JAX = ("jax", "jaxlib", "numpy", "platform", "processes", "xla_flags")
 _CHILD_FILES = "jaxmigrate.verify.child"
 _LAUNCHER = "jaxmigrate_child.launch"
 # Before its time is up, a program is given a moment to say what it is doing.
@@ -260,7 +261,7 @@ def summarise(
 def _versions(recording: Recording) -> dict[str, str]:
     for log in recording.ordered():
         if log.jax:
-            found = {name: str(log.jax[name]) for name in ("jax", "jaxlib", "numpy", "platform", "xla_flags")}
+            found = {name: str(log.jax[name]) for name in OF_JAX}
             return {"python": log.facts["python"], **found, "executable": log.facts["executable"]}
     return {}
 

@@ -169,6 +169,44 @@ def test_equal_results(fix: Any) -> None:
     assert grades(fix(config='equal = ["train.step[0]"]', helpers=noisy, **words))["1"] == "stacked"
 
 
+PROCESSES = {"import numpy as np\n": "import numpy as np\n\nN = jax.local_device_count()\n"}
+
+
+@pytest.mark.parametrize("layout", ["auto", "stacked"])
+def test_one_process(fix: Any, capsys: pytest.CaptureFixture[str], layout: str) -> None:
+    words = {**PROCESSES, "USE": "wandb.log(loss)"}
+    several = fix("--layout", layout, **words)
+    capsys.readouterr()
+    alone = fix("--layout", layout, config="processes = 1", **words)
+    assert [("host_local" in str(found["files"])) for found in (several, alone)] == [True, False]
+    assert (several["summary"]["grade"], alone["summary"]["grade"]) == ("proven", "declared")
+    assert several["assumptions"] == []
+    assert alone["assumptions"] == [
+        {
+            "grade": "declared",
+            "says": "the program runs as one process",
+            "path": "helpers.py",
+            "line": 8,
+            "declaration": {"key": "processes", "name": "1"},
+        }
+    ]
+    out, err = capsys.readouterr()
+    assert "declared: the program runs as one process (helpers.py:8)" in out
+    assert out.splitlines()[-1].endswith("; not proven: rests on 1 declaration")
+    assert "nothing" not in err
+    assert fix("--require", "proven", "--layout", layout, config="processes = 1", **words)
+    assert "--require proven: the rewrite rests on what is only declared" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("layout", ["auto", "stacked"])
+def test_one_process_of_a_program_that_asks_nothing(fix: Any, capsys: pytest.CaptureFixture[str], layout: str) -> None:
+    helpers = HELPERS.replace("jax.local_device_count()", "8")
+    report = fix("--layout", layout, config="processes = 1", helpers=helpers)
+    assert report["assumptions"] == []
+    said = "pyproject.toml: nothing needs tool.jaxmigrate.processes: no map is shorter for it"
+    assert said in capsys.readouterr().err
+
+
 def test_likely_reads(fix: Any, capsys: pytest.CaptureFixture[str]) -> None:
     report = fix("--layout", "likely", USE="wandb.log(params)")
     assert grades(report)["params"] == "replicated likely"

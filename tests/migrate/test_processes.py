@@ -13,10 +13,13 @@ import pytest
 
 from jaxmigrate.migrate import fix_files, plan_sources
 from jaxmigrate.migrate.options import PlanOptions
+from jaxmigrate.program.declarations import Declarations
+from tests.flags import UNOPTIMISED
 from tests.migrate.forms.covering import covering
 from tests.migrate.forms.dimensions import IN_PROCESSES
 from tests.migrate.forms.programs import files_of
 from tests.migrate.forms.running import Program, run_in_processes
+from tests.migrate.forms.running import run as run_here
 
 PROGRAM = """
 import sys
@@ -409,3 +412,52 @@ def test_combinations_agree_bitwise_in_two_processes(place: int, verdicts: dict[
     files = files_of(TABLE[place])
     assert "host_local" in "".join(fix_files(files).values())
     assert not verdicts[str(place)], "\n".join([str(TABLE[place]), verdicts[str(place)], *files.values()])
+
+
+ALONE = """
+import functools
+import jax
+import jax.numpy as jnp
+import numpy as np
+from flax import jax_utils
+from flax.training import common_utils
+from jax.experimental import multihost_utils
+
+
+@functools.partial(jax.pmap, axis_name="batch", donate_argnums=0)
+def step(state, key, batch):
+    noise = jax.random.normal(key, batch.shape[-1:])
+    grads = jax.grad(lambda w: (((batch + noise) @ w) ** 2).mean())(state["w"])
+    state = {"w": state["w"] - 0.1 * jax.lax.pmean(grads, "batch"), "seen": batch.mean(0)}
+    return state, jax.lax.pmean(batch.sum(), "batch")
+
+
+def main():
+    n, first = jax.local_device_count(), jax.process_index() == 0
+    state = jax_utils.replicate({"w": jnp.ones(3), "seen": jnp.zeros(3)}, devices=jax.local_devices())
+    keys = jax.random.split(jax.random.fold_in(jax.random.key(0), jax.process_index()), n)
+    seen = []
+    for i in range(3):
+        data = np.sin(np.arange(n * 6, dtype=np.float32) + i).reshape(n * 2, 3)
+        state, total = step(state, keys, common_utils.shard(data))
+        multihost_utils.sync_global_devices("step")
+        if first:
+            seen.append(float(jax_utils.unreplicate(total)))
+    return jax.device_get(state["seen"]), np.asarray(jax_utils.unreplicate(state["w"])), np.array(seen)
+"""
+
+
+@pytest.mark.parametrize("layout", ["stacked", "auto"])
+def test_a_program_that_is_one_process_needs_no_way_between_processes(layout: str) -> None:
+    source = [("main.py", Path("/project/main.py"), ALONE)]
+    after = {
+        processes: plan_sources(source, PlanOptions(layout, declared=Declarations(processes=processes)))[0]
+        for processes in (0, 1)
+    }
+    several, alone = (after[processes].files[0].after for processes in (0, 1))
+    assert "host_local" in several
+    assert "host_local" not in alone
+    assert "process_index)" not in alone
+    assert len(alone.splitlines()) < len(several.splitlines()) - 15
+    (found,) = run_here([Program(layout, {"main.py": ALONE}, {"main.py": alone})], flags=UNOPTIMISED)
+    assert found.verdict == "agrees", found.text

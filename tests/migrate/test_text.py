@@ -149,6 +149,11 @@ def test_form_feeds_are_no_line_ends() -> None:
             "from jax.sharding import Mesh, NamedSharding, PartitionSpec as P\n\n",
         ),
         ("import jax\nfrom jax.sharding import Mesh, PartitionSpec as P\n", "PartitionSpec as P\n\n\ndef mesh_of"),
+        ("import gc\nimport time\nfrom absl import app\nimport jax\n", "import app\nimport jax\nfrom jax.sharding"),
+        (
+            "import time\nfrom functools import partial\nimport jax\nimport einops\nfrom jax import lax\nimport glob\n",
+            "from jax import lax\nfrom jax.sharding import Mesh, PartitionSpec as P\nimport glob\n",
+        ),
         ("import jax.numpy as jnp\nfrom jax import pmap\n", "import jax\nimport jax.numpy as jnp\nfrom jax.sharding"),
     ],
 )

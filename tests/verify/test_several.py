@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -128,6 +129,32 @@ def test_how_many_processes(
     (tmp_path / "main.py").write_text(text)
     assert main(["verify", ".", *options, *COMMAND]) == 0
     assert [(request.processes, request.devices) for request in runs] == asked
+
+
+def test_a_program_that_is_declared_to_be_one_process_runs_as_one(
+    runs: Runs, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "pyproject.toml").write_text("[tool.jaxmigrate]\nprocesses = 1\n")
+    assert main(["verify", ".", *COMMAND]) == 0
+    assert [request.processes for request in runs] == [1]
+    assert main(["verify", ".", "--processes", "2", *COMMAND]) == 2
+    assert len(runs) == 1
+    assert "processes = 1, and this program runs as 2: take that out" in " ".join(capsys.readouterr().err.split())
+
+
+def test_a_program_that_makes_itself_several_processes_is_not_one(
+    runs: Runs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judged = vars(verification)["verify"]
+
+    def in_three(*args: object, **named: object) -> Evidence:
+        told: Evidence = judged(*args, **named)
+        return replace(told, runs=tuple(replace(run, versions={"processes": "3"}) for run in told.runs))
+
+    monkeypatch.setattr(verification, "verify", in_three)
+    assert main(["verify", ".", "--processes", "1", *COMMAND]) == 0
+    (tmp_path / "pyproject.toml").write_text("[tool.jaxmigrate]\nprocesses = 1\n")
+    assert main(["verify", ".", *COMMAND]) == 2
 
 
 def test_the_configuration_may_say_that_there_is_one(runs: Runs, tmp_path: Path) -> None:
