@@ -66,7 +66,7 @@ Judge = Callable[[VerifyRequest, int], Evidence]
 def evidence(request: VerifyRequest, verdicts: dict[str, Verdict]) -> Evidence:
     """Evidence with a verdict for each file that is named, and equality for the others."""
     sites = tuple(SiteEvidence(s, verdicts.get(s.path, Verdict.EQUAL), "told") for s in request.sites)
-    gravest = max((site.verdict for site in sites), key=lambda verdict: verdict.severity)
+    gravest = max((site.verdict for site in sites), key=lambda verdict: verdict.severity, default=Verdict.EQUAL)
     coverage = Coverage(len(sites), len(sites), len(sites), 0)
     return Evidence(
         gravest, "as judged", sites, (), coverage, request.command, request.cwd, request.devices, 1, {}, {}, 0.0
@@ -248,6 +248,60 @@ def test_halves_are_tried_where_no_site_is_to_blame(
     assert (program / "tools.py").read_text() == TOOLS
     assert "shard_map" in (program / "train.py").read_text()
     assert "tools.py:3:10 JM490 differs only when rewritten together with other sites" in capsys.readouterr().out
+
+
+def blaming_nothing(at: str) -> Callable[..., Evidence]:
+    """Judges that what is printed differs as long as a text stands in the rewritten train.py, and blames no site."""
+
+    def judged(request: VerifyRequest, *_: object, **__: object) -> Evidence:
+        wrong = at.encode() not in request.migrated["train.py"]
+        verdict = Verdict.DIFFERENT if wrong else Verdict.EQUAL
+        return dataclasses.replace(evidence(request, {}), verdict=verdict, outputs=("other",) * wrong)
+
+    return judged
+
+
+def test_no_more_is_left_than_what_is_to_blame(
+    program: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("one", "two"):
+        (program / f"{name}.py").write_text(TOOLS)
+    (program / "train.py").write_text(TRAIN + "other = jax.pmap(lambda x: -x)\n")
+    monkeypatch.setattr(verification, "verify", blaming_nothing("jax.pmap)(lambda x: -x)"))
+    assert main(["fix", ".", "--verify", *COMMAND]) == 1
+    out, err = capsys.readouterr()
+    assert err.count("verifying ") <= 6
+    assert [(program / f"{name}.py").read_text() != TOOLS for name in ("one", "two", "tools")] == [True] * 3
+    assert "5 sites in 4 files: 4 rewritten, 1 left" in out
+
+
+def test_old_names_are_replaced_where_no_site_verifies(
+    program: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (program / "tools.py").write_text("import jax\n\ndouble = jax.tree_map(lambda x: 2 * x, {})\n")
+    monkeypatch.setattr(verification, "verify", blaming_nothing("jax.pmap)("))
+    assert main(["fix", ".", "--verify", *COMMAND]) == 1
+    assert "jax.tree.map" in (program / "tools.py").read_text()
+    assert (program / "train.py").read_text() == TRAIN
+    assert "1 site in 1 file: 0 rewritten, 1 left; 1 old name: 1 replaced, 0 left" in capsys.readouterr().out
+
+
+def test_a_reason_of_many_places_is_told_once(
+    program: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    names = "import jax\n\none = jax.tree_map(abs, 1)\n" + "two = jax.tree_map(abs, 1), jax.tree_map(abs, 2)\n" * 2
+    (program / "names.py").write_text(names)
+
+    def judged(request: VerifyRequest, *_: object, **__: object) -> Evidence:
+        site = evidence(request, {"tools.py": Verdict.DIFFERENT})
+        return dataclasses.replace(site, verdict=Verdict.DIFFERENT, outputs=("other",))
+
+    monkeypatch.setattr(verification, "verify", judged)
+    assert main(["fix", ".", "--verify", *COMMAND]) == 1
+    assert (program / "names.py").read_text() == names
+    out = capsys.readouterr().out
+    assert out.count("names.py") == 2, out
+    assert "  likewise 5 more places: names.py:4,5 train.py:6" in out
 
 
 def exited(request: VerifyRequest, message: str) -> Evidence:

@@ -15,6 +15,7 @@ from jaxmigrate.commands.cells import remarks
 from jaxmigrate.commands.explain import explained
 from jaxmigrate.commands.inputs import Inputs, load, locate, tell_if_nothing_is_there
 from jaxmigrate.commands.interactive import StoppedError, ask
+from jaxmigrate.commands.left import left_lines
 from jaxmigrate.commands.planning import PlannedFile, plan_files, with_diff
 from jaxmigrate.commands.reporting import write_reports
 from jaxmigrate.commands.waiting import under_way
@@ -273,8 +274,8 @@ def _tell(result: FixResult, options: argparse.Namespace, from_stdin: bool) -> N
             tell(f"{file.path}: {_done(file, options.check)}")
             for line in _layouts(file):
                 tell(line)
-    for one in (*result.all_left, *(() if is_quiet() else result.kept)):
-        tell(f"{one.place}:{one.column} {one.code} {one.reason}")
+    for line in left_lines((*result.all_left, *(() if is_quiet() else result.kept))):
+        tell(line)
     for error in result.errors:
         say(str(error))
     for remark in (*result.notebooks, *result.unused):

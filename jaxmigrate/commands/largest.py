@@ -42,7 +42,8 @@ def verify_before_writing(
     """Verifies the rewrite as a whole and, where sites fail or are not reached, again with those as they were.
 
     What fails first is left first, since what fails later may only follow from it. Where no site is to blame, halves of
-    the sites are tried. `known` has runs of the original, and `first` is what the rewrite as a whole has shown already.
+    the sites are tried, and then parts of a half without which the rest verifies. `known` has runs of the original, and
+    `first` is what the rewrite as a whole has shown already.
 
     Raises:
         Failure: There is no command, or the verification could not be carried out.
@@ -51,44 +52,49 @@ def verify_before_writing(
     keep: dict[tuple[Path, Place], str] = {}
     aside: dict[str, PlannedFile] = {}
     withheld: dict[str, Withheld] = {}
-    halves: list[list[SitePlan]] = []
+    parts: list[list[SitePlan]] | None = None
+    suspects: list[SitePlan] = []
+    best: Largest | None = None
     evidence: Evidence | None = None
     with ExitStack() as stack:
         originals = known if known is not None else stack.enter_context(Originals())
         for _ in range(1 + MOST_MORE):
             candidates = [file for file in files if file.plan.changed and file.source.name not in withheld]
             if not candidates:
-                return Largest(files, withheld, evidence)
+                return best or Largest(files, withheld, evidence)
             names = {file.source.name for file in candidates}
             if first is not None:
                 evidence, first = first, None
             else:
-                lines = " and ".join(in_words(one.command) for one in commands(config, options))
-                count = _count(candidates)
-                sites = f"{plural(count, 'site')} in " if count else ""
-                note(f"verifying {sites}{plural(len(names), 'file')} with: {lines}")
+                _say_what_is_tried(candidates, config, options)
                 renewed = evidence is not None and evidence.renewed
                 evidence = verify_planned(files, names, config, options, renewed=renewed, originals=originals)
             if evidence.ok:
-                return Largest(files, withheld, evidence)
-            if evidence.original_failed:
+                best = Largest(files, withheld, evidence)
+                parts = _halves_of(suspects)
+            elif evidence.original_failed:
                 break
-            more = _to_leave(evidence, candidates)
-            unseen = _unseen(evidence, candidates)
-            aside |= {file.source.name: _as_it_was(file, more) for file in unseen}
+            more = _to_leave(evidence, candidates) if best is None else {}
+            if best is None:
+                aside |= {file.source.name: _as_it_was(file, more) for file in _unseen(evidence, candidates)}
             if not more:
-                halves = halves or _halves(candidates)
-                if not halves:
+                parts = _parts(candidates) if parts is None else parts
+                if not parts:
                     break
-                half = halves.pop(0)
+                suspects = parts.pop(0)
                 keep = {place: why for place, why in keep.items() if why != _SUSPECT}
-                more = {site.id: _SUSPECT for site in half}
+                more = {site.id: _SUSPECT for site in suspects}
             added = _places(more, [file for file in files if file.source.name not in aside])
-            withheld |= _by_file(more, [file for file in candidates if file.source.name not in aside], added)
+            withheld = {
+                **withheld,
+                **_by_file(more, [file for file in candidates if file.source.name not in aside], added),
+            }
             withheld |= left_with(withheld, [file.plan for file in files])
             keep |= added
             _say_what_is_left(more, evidence)
             files = _planned_anew(planned, replan, keep, aside)
+    if best is not None:
+        return best
     if any(why == _SUSPECT for why in keep.values()):
         keep = {place: why for place, why in keep.items() if why != _SUSPECT}
         files = _planned_anew(planned, replan, keep, aside)
@@ -97,6 +103,13 @@ def verify_before_writing(
         withheld |= _refused(evidence, candidates)
         withheld |= left_with(withheld, [file.plan for file in files])
     return Largest(files, withheld, evidence)
+
+
+def _say_what_is_tried(candidates: Sequence[PlannedFile], config: Config, options: argparse.Namespace) -> None:
+    lines = " and ".join(in_words(one.command) for one in commands(config, options))
+    count = _count(candidates)
+    sites = f"{plural(count, 'site')} in " if count else ""
+    note(f"verifying {sites}{plural(len(candidates), 'file')} with: {lines}")
 
 
 _SUSPECT = "differs only when rewritten together with other sites, so it was left"
@@ -119,7 +132,7 @@ def _to_leave(evidence: Evidence, candidates: Sequence[PlannedFile]) -> dict[str
     own = {site.id for file in candidates for site in file.sites if site.status == "rewritten"}
     failed = [site for site in evidence.sites if not site.verdict.ok and not site.follows and site.site.id in own]
     wrong = [site for site in failed if site.verdict is not Verdict.NOT_EXERCISED]
-    crashed = any(not run.ok for run in evidence.runs)
+    crashed = any(not run.ok and not run.nudged for run in evidence.runs)
     if crashed and wrong:
         # A program that crashed did not come to what it did not reach.
         failed = wrong[:1]
@@ -153,8 +166,11 @@ def _as_it_was(file: PlannedFile, why: Mapping[str, str]) -> PlannedFile:
     return PlannedFile(file.source, replace(same, together=frozenset()))
 
 
-def _halves(candidates: Sequence[PlannedFile]) -> list[list[SitePlan]]:
-    """The sites of the files in two halves, each of which may be to blame; files that share arrays stay together."""
+def _parts(candidates: Sequence[PlannedFile]) -> list[list[SitePlan]]:
+    """What may be to blame where no site is: either half of the sites, else all of them where files have none.
+
+    Files that share arrays stay together, if there are others.
+    """
     groups: dict[frozenset[str], list[SitePlan]] = {}
     for file in candidates:
         group = file.plan.together or frozenset({file.source.name})
@@ -162,9 +178,22 @@ def _halves(candidates: Sequence[PlannedFile]) -> list[list[SitePlan]]:
     found = [sites for sites in groups.values() if sites]
     if len(found) == 1:
         found = [[site] for site in found[0]]
-    middle = len(found) // 2
-    parts = [[site for group in half for site in group] for half in (found[middle:], found[:middle])]
-    return [part for part in parts if part] if len(found) > 1 else []
+    every = [site for group in found for site in group]
+    others = any(
+        not file.plan.new and not any(site.status == "rewritten" for site in file.sites) for file in candidates
+    )
+    return [*_halves(found), *([every] if every and others else [])]
+
+
+def _halves_of(sites: Sequence[SitePlan]) -> list[list[SitePlan]]:
+    """The halves of the sites that were left in a rewrite that verified: maybe one of them is enough."""
+    return _halves([[site] for site in sites])
+
+
+def _halves(groups: Sequence[Sequence[SitePlan]]) -> list[list[SitePlan]]:
+    middle = len(groups) // 2
+    halves = (groups[middle:], groups[:middle])
+    return [[site for group in half for site in group] for half in halves] if len(groups) > 1 else []
 
 
 def _places(more: Mapping[str, str], files: Sequence[PlannedFile]) -> dict[tuple[Path, Place], str]:
@@ -203,8 +232,10 @@ def _refused(evidence: Evidence, candidates: Sequence[PlannedFile]) -> dict[str,
         return dict.fromkeys(names, Withheld("was not verified, so it was left: the original program does not run", {}))
     failed = [site for site in evidence.sites if not site.verdict.ok]
     own = {site.site.id: f"did not verify, so the file was left: {_told(site)}" for site in failed}
-    told = f"{failed[0].site}: {_told(failed[0])}" if failed else evidence.message
-    return dict.fromkeys(names, Withheld(f"did not verify, so the file was left: {told}", own))
+    if failed:
+        cause = min(failed, key=lambda site: bool(site.follows))
+        return dict.fromkeys(names, Withheld(f"was left with its file: {cause.site} did not verify", own))
+    return dict.fromkeys(names, Withheld(f"did not verify, so the file was left: {evidence.message}", own))
 
 
 def _told(site: SiteEvidence) -> str:

@@ -13,6 +13,7 @@ from itertools import zip_longest
 from typing import NamedTuple
 
 from jaxmigrate.verify.align import NUMBERS, Alignment, LeafPair, align, replaced_by
+from jaxmigrate.verify.fewer import pairs_of_fewer
 from jaxmigrate.verify.layouts import Digests, Layout, agrees, explain, is_split
 from jaxmigrate.verify.pairing import CALLS_LOOKED_AT, Sides, paired
 from jaxmigrate.verify.recording import Call, Leaf, Recording, Signature, StreamKey, Values, is_enclosing, streams
@@ -69,7 +70,10 @@ class CallPair:
 
 @dataclass(frozen=True)
 class Divergence:
-    """The first point at which two runs do not make the same calls; `kind` is order or count."""
+    """The first point at which two runs do not make the same calls; `kind` is order or count.
+
+    It is `dropped` if the rewritten run does without the call, and makes those around it.
+    """
 
     kind: str
     site: str
@@ -77,6 +81,7 @@ class Divergence:
     position: int
     original: str
     rewritten: str
+    dropped: bool = False
 
 
 @dataclass
@@ -84,7 +89,8 @@ class SiteComparison:
     """What two runs did at one site.
 
     `parameters` are the names of the mapped functions' parameters. A lenient comparison does not mind arguments that
-    are held or given in another way, so long as the results are the same.
+    are held or given in another way, so long as the results are the same. `dropped` are the original's calls that the
+    rewritten run does without, each with its stream.
     """
 
     pairs: list[CallPair] = field(default_factory=list)
@@ -94,7 +100,7 @@ class SiteComparison:
     parameters: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
     lenient: bool = False
     pairings: dict[tuple[str, Signature, Signature], Alignment] = field(default_factory=dict)
-    alone: list[Call] = field(default_factory=list)
+    dropped: list[tuple[StreamKey, Call]] = field(default_factory=list)
 
     def align(self, where: str, original: Signature, rewritten: Signature) -> Alignment:
         """The leaves of two calls side by side."""
@@ -137,8 +143,13 @@ class SiteComparison:
         return min([*numbers, *(divergence.number for divergence in self.divergences)], default=None)
 
 
-def compare(original: Recording, rewritten: Recording, lenient: bool = False) -> dict[str, SiteComparison]:
-    """Compare two runs, by site; sites that neither run reached are not in the result."""
+def compare(
+    original: Recording, rewritten: Recording, lenient: bool = False, *, whole: bool = True
+) -> dict[str, SiteComparison]:
+    """Compare two runs, by site; sites that neither run reached are not in the result.
+
+    The rewritten run is not `whole` where it came to no good end: what it did not call is then no sign of anything.
+    """
     ours, theirs = streams(original), streams(rewritten)
     found = {
         site: SiteComparison(
@@ -147,41 +158,56 @@ def compare(original: Recording, rewritten: Recording, lenient: bool = False) ->
         for site in {call.site: None for stream in (*ours.values(), *theirs.values()) for call in stream}
     }
     for key in sorted({*ours, *theirs}, key=lambda key: (key.process, key.thread)):
-        _compare_stream(key, ours.get(key, []), theirs.get(key, []), found)
+        _compare_stream(key, ours.get(key, []), theirs.get(key, []), found, whole=whole)
     return found
 
 
-def _compare_stream(key: StreamKey, ours: list[Call], theirs: list[Call], found: dict[str, SiteComparison]) -> None:
+def _compare_stream(
+    key: StreamKey, ours: list[Call], theirs: list[Call], found: dict[str, SiteComparison], *, whole: bool
+) -> None:
     by_site, by_site_rewritten = _by_site(ours), _by_site(theirs)
+    fewer = pairs_of_fewer(ours, theirs, lambda one, other: _are_given_the_same(one, other, found)) if whole else {}
+    dropped: set[int] = set()
     for site in {**by_site, **by_site_rewritten}:
         comparison = found[site]
         calls, calls_rewritten = by_site.get(site, []), by_site_rewritten.get(site, [])
         comparison.calls_original += len(calls)
         comparison.calls_rewritten += len(calls_rewritten)
-        comparison.alone += calls if not calls_rewritten else []
+        pairs = fewer.get(site, [*zip(calls, calls_rewritten, strict=False)])
+        if site in fewer:
+            kept = {call.order for call, _ in pairs}
+            comparison.dropped += [(key, call) for call in calls if call.order not in kept]
+            dropped |= {call.order for call in calls} - kept
         if comparison.lenient:
-            _pair_leaves([*zip(calls, calls_rewritten, strict=False)], comparison)
-        for call, rewritten in zip(calls, calls_rewritten, strict=False):
+            _pair_leaves(pairs, comparison)
+        for call, rewritten in pairs:
             if not (call.ended and rewritten.ended):
                 break
             comparison.pairs.append(_compare_call(CallKey(key, site, call.number), call, rewritten, comparison))
-    for divergence in _divergences(ours, theirs):
+    for divergence in (
+        *_divergences([call for call in ours if call.order not in dropped], theirs),
+        *_dropped(ours, theirs, dropped),
+    ):
         found[divergence.site].divergences.append(divergence)
 
 
-def order_without(
-    sites: Collection[str], original: Recording, rewritten: Recording, found: Mapping[str, SiteComparison]
-) -> None:
-    """Have the order of calls compared anew, without those at some sites."""
-    for comparison in found.values():
-        comparison.divergences.clear()
-    ours, theirs = (
-        {key: [call for call in calls if call.site not in sites] for key, calls in streams(side).items()}
-        for side in (original, rewritten)
-    )
-    for key in sorted({*ours, *theirs}, key=lambda key: (key.process, key.thread)):
-        for divergence in _divergences(ours.get(key, []), theirs.get(key, [])):
-            found[divergence.site].divergences.append(divergence)
+def _are_given_the_same(call: Call, rewritten: Call, found: Mapping[str, SiteComparison]) -> bool:
+    if call.inputs is None or rewritten.inputs is None:
+        return False
+    return _compare_values("input", call.inputs, rewritten.inputs, found[call.site]) == []
+
+
+def _dropped(ours: list[Call], theirs: list[Call], dropped: Collection[int]) -> Iterator[Divergence]:
+    """The first call of each site that the rewritten run does without, with what it calls next instead."""
+    told: set[str] = set()
+    made = 0
+    for position, call in enumerate(ours):
+        if call.order not in dropped:
+            made += 1
+        elif call.site not in told:
+            told.add(call.site)
+            instead = theirs[made].site if made < len(theirs) else ""
+            yield Divergence("count", call.site, call.number, position, call.site, instead, dropped=True)
 
 
 def _pair_leaves(calls: Sequence[tuple[Call, Call]], site: SiteComparison) -> None:

@@ -38,7 +38,8 @@ class Case:
     how the rewritten run failed, empty if it did not; `flying` are the calls during which it did. `precisions` say for
     either side and each site in which ones its operations are done. `outputs_agree` says that both programs print the
     same numbers. `others` are jits that are sites themselves. `stale` are arguments that are other results than in the
-    original, and `takers` the sites that take what one gives that the rewritten program does without.
+    original. `takers` has the sites of which the rewritten program may do without calls, with those that take what they
+    give.
     """
 
     comparisons: Mapping[str, SiteComparison]
@@ -372,8 +373,11 @@ def _divergence(info: SiteInfo, divergence: Divergence, comparison: SiteComparis
         kind=divergence.kind,
         original=ours,
         rewritten=theirs,
-        message=f"{where} ({counts})",
+        message=f"{where} ({counts}){_LEFT_OUT if divergence.dropped else ''}",
     )
+
+
+_LEFT_OUT = ": the call is left out, and nothing shows that its results come in another way"
 
 
 def _site_name(id_: str, case: Case) -> str:
@@ -391,14 +395,11 @@ def _verdict(info: SiteInfo, comparison: SiteComparison, found: Sequence[Found],
     if info.id in case.stale:
         return Verdict.DIFFERENT, _told_of_stale(case.stale[info.id], case)
     if _is_done_without(info, comparison, case):
-        names = ", ".join(_site_name(taker, case) for taker in case.takers.get(info.id, ()))
-        if names:
-            return Verdict.EQUAL, (
-                f"{_count(comparison.calls_original)} in the original, none in the rewritten program; "
-                f"{names}, which takes the results, was given equal arguments"
-            )
+        count = _count(comparison.calls_original)
+        if info.id in case.takers:
+            return Verdict.EQUAL, f"{count} in the original, {_told_of_dropped(info, case)}"
         return Verdict.DIFFERENT, (
-            f"{_count(comparison.calls_original)} in the original; nothing that the migrated program maps or compiles, "
+            f"{count} in the original; nothing that the migrated program maps or compiles, "
             "and calls, has its function's name or could give its results"
         )
     if comparison.divergences and not case.failure:
@@ -406,26 +407,41 @@ def _verdict(info: SiteInfo, comparison: SiteComparison, found: Sequence[Found],
     if case.failure and _unfinished(info.id, comparison, case):
         return Verdict.FAILED, case.failure
     if not comparison.pairs:
-        return _not_exercised(info, case)
+        return _not_exercised(info, comparison, case)
+    return _agreement(info, comparison, found, case)
+
+
+def _agreement(info: SiteInfo, comparison: SiteComparison, found: Sequence[Found], case: Case) -> tuple[Verdict, str]:
+    """The verdict on a site of which nothing is wrong: how equal its calls are."""
     told = [pair for pair in comparison.pairs if not pair.unrecorded]
     if not told:
         return Verdict.NOT_EXERCISED, "the log had no room for any of its calls: compare a shorter run"
     calls = _count(len(told)) + (f" of {len(comparison.pairs)}" if len(told) < len(comparison.pairs) else "")
+    besides = _one_sided(comparison)
+    if comparison.dropped and info.id in case.takers:
+        besides += f"; {_count(len(comparison.dropped))} more in the original, {_told_of_dropped(info, case)}"
     if not found:
-        return Verdict.EQUAL, f"{calls} bitwise equal{_one_sided(comparison)}"
+        return Verdict.EQUAL, f"{calls} bitwise equal{besides}"
     products = _other_precisions(info.id, case, _PRODUCTS)
     if products:
         return Verdict.DIFFERENT, f"{calls} near enough for rounding, but {products}"
     # Gradients through replicated parameters are summed by JAX, in the precision in which it finds them.
     sums = _other_precisions(info.id, case, _SUMS)
-    besides = f"; {sums}" if sums else ""
-    besides += f"{_sampling(unmeasured)}{_one_sided(comparison)}"
+    besides = f"{f'; {sums}' if sums else ''}{_sampling([one for one in found if one.unmeasured])}{besides}"
     return Verdict.WITHIN, f"{calls} equal, {len(comparison.differing)} of them within rounding{besides}"
 
 
 def _is_done_without(info: SiteInfo, comparison: SiteComparison, case: Case) -> bool:
     """Whether nothing in a migration made by hand stands for a site that the original calls."""
     return info.counterpart == "" and comparison.lenient and not comparison.calls_rewritten and not case.failure
+
+
+def _told_of_dropped(info: SiteInfo, case: Case) -> str:
+    """Why the rewritten program may do without calls."""
+    names = ", ".join(_site_name(taker, case) for taker in case.takers[info.id])
+    if not names:
+        return "none in the rewritten program; they only return what they are given"
+    return f"none in the rewritten program; {names}, which takes the results, was given equal arguments"
 
 
 def _told_of_stale(stale: Stale, case: Case) -> str:
@@ -495,7 +511,11 @@ def _unfinished(id_: str, comparison: SiteComparison, case: Case) -> bool:
     return any(call.site == id_ for call in case.flying) or comparison.calls_rewritten < comparison.calls_original
 
 
-def _not_exercised(info: SiteInfo, case: Case) -> tuple[Verdict, str]:
+def _not_exercised(info: SiteInfo, comparison: SiteComparison, case: Case) -> tuple[Verdict, str]:
+    if comparison.dropped and info.id in case.takers:
+        count = _count(comparison.calls_original)
+        told = f"{count} in the original, {_told_of_dropped(info, case)}: its rewrite did not run"
+        return Verdict.NOT_EXERCISED, told
     if case.traced.get(info.id):
         return (
             Verdict.NOT_EXERCISED,

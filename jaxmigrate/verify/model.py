@@ -418,8 +418,11 @@ class Evidence:
 
     @property
     def original_failed(self) -> bool:
-        """Whether the original itself does not run, so that nothing can be said of any site."""
-        return any(run.side == ORIGINAL and not run.ok for run in self.runs)
+        """Whether the original itself does not run, so that nothing can be said of any site.
+
+        One whose arguments were moved may fail where the original does not.
+        """
+        return any(run.side == ORIGINAL and not run.ok and not run.nudged for run in self.runs)
 
     @property
     def ok(self) -> bool:

@@ -6,7 +6,7 @@ the numbers are; and what one side computes outside of mapped functions is right
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from math import prod
 from typing import NamedTuple
 
@@ -97,30 +97,49 @@ def _bits(values: Values, fewest: int = _FEWEST_NUMBERS) -> dict[int, _Bits]:
     }
 
 
-def takers(comparisons: Mapping[str, SiteComparison]) -> dict[str, tuple[str, ...]]:
-    """For each site that the rewritten program does without, the sites that take all of its results as arguments.
+def takers(comparisons: Mapping[str, SiteComparison], copying: Collection[str] = ()) -> dict[str, tuple[str, ...]]:
+    """The sites of which the rewritten program does without calls and may, with the sites that take their results.
 
-    Their calls had equal arguments on both sides, so that the rewritten program has got the same in another way.
+    Those take them in later calls, which had equal arguments on both sides: the rewritten program has got the same in
+    another way. A call that gave exactly what it was given needs none to take it where its function is one of those
+    `copying`, in which nothing computes. A function that computes and yet gave what it was given may give something
+    else for other data; only whoever migrated by hand may have left it out.
     """
-    given: dict[_Bits, str] = {}
+    given: dict[tuple[int, _Bits], tuple[int, str]] = {}
     for site, comparison in comparisons.items():
         for pair in comparison.pairs:
             if pair.inputs_equal and pair.original.inputs is not None:
-                given |= dict.fromkeys(_bits(pair.original.inputs, 1).values(), site)
+                for bits in _bits(pair.original.inputs, 1).values():
+                    key = (pair.key.stream.process, bits)
+                    given[key] = max(given.get(key, (-1, "")), (pair.original.order, site))
     found = {}
     for site, comparison in comparisons.items():
-        if comparison.calls_original and not comparison.calls_rewritten:
-            taken = [
-                given.get(bits) if bits is not None else None for call in comparison.alone for bits in _results(call)
-            ]
-            if taken and None not in taken and len(comparison.alone) == comparison.calls_original:
-                found[site] = tuple(sorted({one for one in taken if one is not None}))
+        told = [
+            _takers_of(stream.process, call, given, copies=site in copying, lenient=comparison.lenient)
+            for stream, call in comparison.dropped
+        ]
+        if told and None not in told:
+            found[site] = tuple(sorted({name for names in told for name in names or ()}))
     return found
 
 
-def _results(call: Call) -> list[_Bits | None]:
-    """The bits of all results of a call, None for each that is not known."""
-    if call.outputs is None:
-        return [None]
-    known = _bits(call.outputs, 1)
-    return [known.get(number) for number in range(len(call.outputs.signature.leaves))]
+def _takers_of(
+    process: int, call: Call, given: Mapping[tuple[int, _Bits], tuple[int, str]], *, copies: bool, lenient: bool
+) -> tuple[str, ...] | None:
+    """The sites that take what a call gave, none if it only copied that; None if it is missed."""
+    results = _all_bits(call.outputs)
+    if results is None or not results:
+        return None
+    arguments = [*_bits(call.inputs, 1).values()] if call.inputs is not None else []
+    if copies and results == arguments:
+        return ()
+    if {*results} <= {*arguments} and not (copies or lenient):
+        return None
+    last = [given.get((process, bits), (-1, "")) for bits in results]
+    return tuple(site for _, site in last) if all(order > call.order for order, _ in last) else None
+
+
+def _all_bits(values: Values | None) -> list[_Bits] | None:
+    """The bits of all of a call's results, None if they are not known."""
+    known = _bits(values, 1) if values is not None else {}
+    return [*known.values()] if values is not None and len(known) == len(values.signature.leaves) else None

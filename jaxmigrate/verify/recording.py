@@ -137,6 +137,7 @@ class ProcessLog:
     donated: dict[tuple[str, str], tuple[tuple[str, str], ...]] = field(default_factory=dict)
     files: set[str] = field(default_factory=set)
     sharded: set[str] = field(default_factory=set)
+    copying: set[str] = field(default_factory=set)
     does: dict[str, str] = field(default_factory=dict)
     given: dict[tuple[str, int], list[Given]] = field(default_factory=dict)
     open_calls: dict[int, Call] = field(default_factory=dict)
@@ -169,8 +170,8 @@ class ProcessLog:
             self.parameters[record["site"]] = tuple(record.get("parameters", ()))
             if record.get("sharded"):
                 self.sharded.add(record["site"])
-        elif kind == "files":
-            self.files.update(record["files"])
+        elif kind in ("files", "copies"):
+            {"files": self.files, "copies": self.copying}[kind].update(record[kind])
         elif kind == "sig":
             leaves = tuple(
                 Leaf(path, what, dtype, tuple(shape), weak) for path, what, dtype, shape, weak in record["leaves"]
@@ -274,6 +275,10 @@ class Recording:
     def sharded(self) -> frozenset[str]:
         """The jits, as recorded, that map over devices or are given shardings."""
         return frozenset(site for log in self.processes.values() for site in log.sharded if is_enclosing(site))
+
+    def copying(self) -> frozenset[str]:
+        """The sites whose functions hand on what they are given: nothing in them computes."""
+        return frozenset(site for log in self.processes.values() for site in log.copying)
 
     def files(self) -> tuple[str, ...]:
         """The project's files that were loaded."""

@@ -24,7 +24,6 @@ from jaxmigrate.verify.compare import (
     SiteComparison,
     compare,
     first_other_result,
-    order_without,
 )
 from jaxmigrate.verify.enclosing import enclosing_sites, hides, match_enclosing, only, with_enclosing
 from jaxmigrate.verify.gpus import on_gpus
@@ -270,11 +269,11 @@ def _differing_outputs(session: _Session, sites: tuple[SiteEvidence, ...], *, ro
 def _compare_runs(session: _Session, attempt: int) -> dict[str, SiteComparison]:
     ours, theirs = session.of(ORIGINAL)[attempt].recording, session.of(REWRITTEN)[attempt].recording
     ours = only(ours, session.places.values())
-    found = compare(ours, theirs, session.workshop.request.by_hand)
+    found = compare(ours, theirs, session.workshop.request.by_hand, whole=not session.failed)
     for site in found.values():
         site.pairs = with_longer(site.pairs) if site.lenient else site.pairs
-    if done_without := takers(found):
-        order_without(done_without, ours, theirs, found)
+    for site in (found[id_] for id_ in takers(found, ours.copying())):
+        site.divergences = [one for one in site.divergences if not one.dropped]
     return found
 
 
@@ -438,7 +437,7 @@ def _case(session: _Session, comparison: Mapping[str, SiteComparison], errors: E
         failure=failed.message if failed else "",
         flying=failed.in_flight if failed else (),
         stale=stale_arguments(comparison),
-        takers=takers(comparison),
+        takers=takers(comparison, originals[0].recording.copying()),
         precisions=(_precisions(session.nudged, comparison), _precisions(rewritten[0], comparison)),
     )
 

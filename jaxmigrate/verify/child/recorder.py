@@ -15,7 +15,7 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-from . import digest, flags, loaded, log, nudge, operations, witness
+from . import digest, flags, handing, loaded, log, nudge, operations, witness
 from .values import hold_tracer, is_array
 
 _active = threading.local()
@@ -266,6 +266,7 @@ def _call(site: str, name: str, function: Any, args: Any, kwargs: Any) -> Any:
         call.traced()
     else:
         call.record("out", begun)
+        call.say_copies(function, args, kwargs)
         witness.gave(site, result)
     return result
 
@@ -293,6 +294,7 @@ class _Call:
         # Without marks, a place may be that of a helper, which says little without the name of what it maps.
         self.key = f"{site} {name}" if isinstance(site, Place) else site
         self.order, self.number = self.log.number(self.key, self.thread)
+        self.seen: dict[str, set[Any]] = {}
         place = {"site": site, "f": name, "i": self.number, "thread": self.thread, "within": _stack(), "o": _printed()}
         self.log.write({"k": "enter", "n": self.order, **place})
 
@@ -343,6 +345,19 @@ class _Call:
             leaves = [[paths[n], _described(given.values[n])] for n in gone]
             self.log.write({"k": "donated", "site": self.site, "f": self.name, "leaves": leaves})
 
+    def say_copies(self, function: Any, args: Any, kwargs: Any) -> None:
+        """Log once for each site of the original that its function hands on what it is given.
+
+        Only where a call gives nothing else is the function looked at, for which it may have to be traced.
+        """
+        if not log.CONFIG["original"] or self.key in _COPIES or not self.seen["out"] <= self.seen.get("in", set()):
+            return
+        _stack().append(self.site)
+        _COPIES[self.key] = handing.hands_on(function, args, kwargs)
+        _stack().pop()
+        if _COPIES[self.key]:
+            self.log.write({"k": "copies", "copies": [self.site]})
+
     def begin_nudged(self, given: digest.Flat) -> list[Any]:
         """Log the arguments as they were given, keep them as they are moved by one rounding, and return them so."""
         _describe_jax(self.log)
@@ -355,6 +370,8 @@ class _Call:
     def record(self, where: str, begun: digest.Begun, kept: tuple[int, ...] = ()) -> None:
         """Log the arguments or the results; `kept` are those that are on disk besides."""
         described = digest.digest_tree(begun, _view(where))
+        both = zip(described.leaves, described.contents)  # noqa: B905 - Python 3.9 has no strict
+        self.seen[where] = {(leaf[:3], held.identity) for leaf, held in both}
         record = {
             "k": where,
             "n": self.order,
@@ -433,6 +450,7 @@ def _described(array: Any) -> str:
 
 _BITS: dict[str, int] = {}
 _DONATED: dict[str, bool] = {}
+_COPIES: dict[str, bool] = {}
 
 
 def _thread() -> str:
