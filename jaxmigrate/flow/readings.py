@@ -283,6 +283,7 @@ def _axes_of_specs(found: DeviceMap, resolver: Resolver) -> frozenset[str]:
     given = [found.keyword("in_specs", 2), found.keyword("out_specs", 3)]
     assumed = resolver.defaults_hold
     known = [(one.expression, one.module) for one in given if one is not None and one.expression is not None]
+    known = [resolver.container(node, module) or (node, module) for node, module in known]
     calls = [found for node, module in known for found in spec_calls(node, module, resolver, symbols=assumed)]
     return frozenset().union(*(axes for _, _, axes in calls))
 

@@ -10,7 +10,8 @@ from jaxmigrate.findings import Finding
 from jaxmigrate.flow.facts import AXES, Facts, Place
 from jaxmigrate.flow.readings import DeviceMap
 from jaxmigrate.flow.variance import Level, Reading, Reduction
-from jaxmigrate.flow.variance.lattice import SCATTERED
+from jaxmigrate.flow.variance.lattice import SCATTERED, SHARE
+from jaxmigrate.flow.variance.means import is_scaled
 from jaxmigrate.program.collectives import REDUCTIONS, axis_argument
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import call_arguments
@@ -34,6 +35,14 @@ def check(facts: Facts) -> Iterator[Finding]:
             name = same[0].name.rpartition(".")[2]
             if name in EFFECTS and all(is_doubled(one) for one in same):
                 yield Place(same[0].module, same[0].node, _told(same[0].name, AXES))
+            elif (
+                name == "pmean" and all(SHARE in one.operand.marks for one in same) and not is_scaled(same[0], reading)
+            ):
+                message = (
+                    f"pmean over {AXES} of what is divided by a sum over it already: too small by the number of "
+                    "devices; write psum"
+                )
+                yield Place(same[0].module, same[0].node, message)
             elif name in EFFECTS and all(SCATTERED in one.operand.marks for one in same):
                 message = (
                     f"{name} over {AXES} of the gradient of a shard that the loss gathers: JAX has already reduced "

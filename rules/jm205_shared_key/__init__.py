@@ -36,7 +36,7 @@ def check(facts: Facts) -> Iterator[Finding]:
     Told where the key is repeated for all devices, if that is in sight.
     """
     reported: set[tuple[Module, ast.expr]] = set()
-    for found, reading in facts.readings:
+    for found, reading in _with_axes(facts):
         trusted = [*_shared(found, reading, facts)]
         if not trusted:
             continue
@@ -63,6 +63,12 @@ def check(facts: Facts) -> Iterator[Finding]:
     yield from _in_each_part(facts)
     for module, key in facts.shared_keys():
         yield from facts.finding(module, key, CODE, f"{DRAWS} {GIVE_OWN}")
+
+
+def _with_axes(facts: Facts) -> Iterator[tuple[DeviceMap, Reading]]:
+    """Each reading of a map; of one whose mesh is out of sight, with the axis of its specs, where they name one."""
+    for whole, ways in zip(facts.readings, facts.readings_along, strict=True):
+        yield ways[0] if whole[0].axes is None and len(ways) == 1 else whole
 
 
 def _entered(found: DeviceMap, draw: Draw) -> tuple[Module, ast.expr] | None:

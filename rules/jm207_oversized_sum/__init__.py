@@ -8,15 +8,15 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
 from jaxmigrate.findings import Finding
-from jaxmigrate.flow.axes import shown
-from jaxmigrate.flow.enclosing import text_around
+from jaxmigrate.flow.axes import last_name, shown
+from jaxmigrate.flow.enclosing import outermost_function, text_around
 from jaxmigrate.flow.facts import AXES, Facts, Place
 from jaxmigrate.flow.readings import DeviceMap, is_checked
 from jaxmigrate.flow.specs import spec_calls
 from jaxmigrate.flow.variance import Level, Reading, Reduction, Var
 from jaxmigrate.flow.variance.lattice import BESIDE, GIVEN, MEAN, OF_EQUAL, TOTAL, UNREDUCED
-from jaxmigrate.flow.variance.means import sum_of_means
-from jaxmigrate.program.collectives import SHARD_MAPS
+from jaxmigrate.flow.variance.means import is_scaled, sum_of_means
+from jaxmigrate.program.collectives import PMAPS, SHARD_MAPS
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.scopes import is_docstring
 from jaxmigrate.program.values import External
@@ -28,6 +28,8 @@ AVERAGES = re.compile("(^|_)p?(mean|average|avg)s?(_|$)")
 COUNTED = re.compile("device_count|axis_size|devices|world|process_count|global_b|replicas")
 NAMED = r"(batch_stats?|moving_(mean|avg|average|var)|running_(mean|var))s?"
 STATISTICS = re.compile(rf"""^[\w.]*{NAMED}$|\[['"]{NAMED}['"]\]$""")
+SPLITTING = re.compile("split|shard|reshape|replicate|broadcast|print|log|info|warn|range|stack")
+LOOPS = re.compile("scan|fori_loop|accum|micro")
 STEPS = re.compile(r"^(step|global_step|step_count|num_steps)$")
 SCHEDULES = re.compile(r"(schedule|ema|lr|rate|decay)\w*$")
 COUNTS = re.compile(r"count|num|size|ones|len|\bn_|denom|total|weight")
@@ -41,33 +43,11 @@ def check(facts: Facts) -> Iterator[Finding]:
     def find(found: DeviceMap, reading: Reading) -> Iterator[Place]:
         by_node: dict[ast.expr, list[Reduction]] = defaultdict(list)
         for reduction in _sums(reading):
-            operand = reduction.operand
-            checked = OF_EQUAL in operand.marks and is_checked(found, facts.resolver)  # JM204
-            of_gradients = sum_of_means(reduction.node, gradients=True)
-            applied = of_gradients in reading.applied and of_gradients not in reading.scaled
-            of_mean = any(_is_of_mean(one) for one in _leaves(operand))
-            divided = _is_divided(reduction, reading)
-            by_node[reduction.node] += [] if divided else [reduction]
-            if applied and not checked and of_mean:
-                message = (
-                    f"psum over {AXES} of the gradient of a mean: the sum of the devices' means is too large "
-                    "by the number of devices; write pmean"
-                )
+            by_node[reduction.node] += [] if is_scaled(reduction, reading) else [reduction]
+            message = _of_means(found, reduction, reading, facts)
+            if message:
                 yield Place(reduction.module, reduction.node, message)
-            elif applied and not checked and _is_of_averaged_loss(reduction, reading):
-                message = (
-                    f"psum over {AXES} of the gradients of a loss that is averaged over it: too large by the number "
-                    "of devices; write pmean"
-                )
-                yield Place(reduction.module, reduction.node, message)
-            elif not divided and (
-                found.name in SHARD_MAPS and MEAN in operand.marks and not operand.gradient and operand.kind == "array"
-            ):
-                message = (
-                    f"psum over {AXES} of a mean: the sum of the devices' means is too large by the number of "
-                    "devices; write pmean"
-                )
-                yield Place(reduction.module, reduction.node, message)
+        yield from _of_unlike_counts(found, reading)
         for node, same in by_node.items():
             if not same or _is_conditional(node, same[0].module):
                 continue
@@ -98,6 +78,46 @@ def check(facts: Facts) -> Iterator[Finding]:
         )
         yield from facts.finding(module, node, CODE, message)
     yield from _by_names(facts)
+
+
+def _of_means(found: DeviceMap, reduction: Reduction, reading: Reading, facts: Facts) -> str:
+    """What is wrong with a sum of means, or of the gradients of one; empty for nothing."""
+    operand = reduction.operand
+    of_gradients = sum_of_means(reduction.node, gradients=True)
+    applied = of_gradients in reading.applied and of_gradients not in reading.scaled
+    of_mean = any(_is_of_mean(one) for one in _leaves(operand))
+    if not (OF_EQUAL in operand.marks and is_checked(found, facts.resolver)):  # JM204
+        if applied and of_mean:
+            return (
+                f"psum over {AXES} of the gradient of a mean: the sum of the devices' means is too large "
+                "by the number of devices; write pmean"
+            )
+        if applied and _is_of_averaged_loss(reduction, reading):
+            return (
+                f"psum over {AXES} of the gradients of a loss that is averaged over it: too large by the number "
+                "of devices; write pmean"
+            )
+        if of_mean and _is_misdivided(reduction, reading):
+            return (
+                f"psum over {AXES} of a mean, divided by the size of a batch, by which each device's mean is "
+                "divided already; write pmean"
+            )
+    is_own = found.name in SHARD_MAPS and MEAN in operand.marks and not operand.gradient and operand.kind == "array"
+    if is_own and not is_scaled(reduction, reading):
+        return (
+            f"psum over {AXES} of a mean: the sum of the devices' means is too large by the number of "
+            "devices; write pmean"
+        )
+    return ""
+
+
+def _of_unlike_counts(found: DeviceMap, reading: Reading) -> Iterator[Place]:
+    """What all devices have together, divided by what one has; a block's length may be of what is not split."""
+    for one in reading.mismatched:
+        if not one.by_length or found.name in PMAPS:
+            what = "the length of one device's own part" if one.by_length else "what one device has"
+            message = f"a sum over {AXES} is divided by {what}: too large by the number of devices; sum both"
+            yield Place(one.module, one.node, message)
 
 
 def _by_names(facts: Facts) -> Iterator[Finding]:
@@ -154,7 +174,7 @@ def _leaves(value: Var) -> Iterator[Var]:
 
 
 def _is_of_mean(value: Var) -> bool:
-    return value.gradient and MEAN in value.marks and not value.inner
+    return MEAN in value.marks and not value.inner and (value.gradient or value.kind == "array")
 
 
 def _is_of_gradients(value: Var) -> bool:
@@ -168,13 +188,42 @@ def _is_of_averaged_loss(reduction: Reduction, reading: Reading) -> bool:
     number, would be summed as well under such a name, or tell by a name that it counts devices.
     """
     seen = any(leaf.gradient and leaf.level == Level.YES for leaf in _leaves(reduction.operand))
-    if seen or not _is_of_gradients(reduction.operand) or COUNTED.search(text_around(reduction.node, reduction.module)):
+    if seen or not _is_of_gradients(reduction.operand) or _counts_devices(reduction.node, reduction.module):
         return False
     if any(_is_count(one) and not _is_of_gradients(one.operand) for one in _sums(reading)):
         return False
     means = (one.operand for one in reading.reductions if one.name == "jax.lax.pmean")
     leaves = (leaf for one in means for leaf in _leaves(one))
     return any(BESIDE in leaf.marks and TOTAL not in leaf.marks and leaf.level != Level.NO for leaf in leaves)
+
+
+def _counts_devices(node: ast.AST, module: Module) -> bool:
+    """Whether the function around something counts devices for anything but to split a batch, to compare or to say."""
+    around = outermost_function(node, module)
+    return any(COUNTED.search(ast.unparse(one)) is not None for one in _leaves_of_text(around))
+
+
+def _leaves_of_text(node: ast.AST) -> Iterator[ast.expr]:
+    """The names in some code, and its longer words, but for those that cannot scale what a loss is."""
+    for child in ast.iter_child_nodes(node):
+        match child:
+            case ast.Call(func=function) if SPLITTING.search(last_name(function)):
+                continue
+            case (
+                ast.Assert() | ast.Raise() | ast.Compare() | ast.JoinedStr() | ast.BinOp(op=ast.Mod() | ast.FloorDiv())
+            ):
+                continue
+            case ast.Name() | ast.Attribute():
+                yield child
+            case ast.arg():
+                yield ast.Name(child.arg)
+        yield from _leaves_of_text(child)
+
+
+def _is_misdivided(reduction: Reduction, reading: Reading) -> bool:
+    """Whether a batch's size divides a sum of means; of batches that are summed in a loop it may be their number."""
+    marks = {sum_of_means(reduction.node, gradients=one) for one in (False, True)}
+    return bool(marks & reading.misdivided) and not LOOPS.search(text_around(reduction.node, reduction.module))
 
 
 def _of_statistics(facts: Facts) -> Iterator[Finding]:
@@ -207,16 +256,11 @@ def _is_conditional(node: ast.AST, module: Module) -> bool:
 
 def _undivided(reading: Reading) -> Iterator[Reduction]:
     """The sums over devices that nothing divides, as far as can be seen."""
-    return (one for one in _sums(reading) if not _is_divided(one, reading))
+    return (one for one in _sums(reading) if not is_scaled(one, reading))
 
 
 def _sums(reading: Reading) -> Iterator[Reduction]:
     return (one for one in reading.reductions if one.name == "jax.lax.psum")
-
-
-def _is_divided(reduction: Reduction, reading: Reading) -> bool:
-    """Whether something may divide a sum, or a part of it."""
-    return any(sum_of_means(reduction.node, gradients=one) in reading.scaled for one in (False, True))
 
 
 def _names_other_axes(found: DeviceMap, facts: Facts) -> bool:

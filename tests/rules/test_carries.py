@@ -88,3 +88,10 @@ def test_starts_that_vary(start: str) -> None:
 )
 def test_loops(body: str, expected: int) -> None:
     assert len(codes(body)) == expected
+
+
+def test_the_older_shard_map_refuses_them_since_it_is_made_of_the_new_one() -> None:
+    text = PROGRAM.format(body=SCAN.format("0.0"), more="").replace("jax.shard_map(", "shard_map(")
+    text = text.replace("import jax\n", "import jax\nfrom jax.experimental.shard_map import shard_map\n", 1)
+    assert ["which JAX refuses since jax 0.6" in finding.message for finding in told(text)] == [True]
+    assert told(text.replace('out_specs=P("data")', 'out_specs=P("data"), check_rep=False')) == []

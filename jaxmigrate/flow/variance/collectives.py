@@ -14,6 +14,9 @@ from jaxmigrate.flow.variance.lattice import (
     GIVEN,
     INDEXED,
     MEAN,
+    SHARE,
+    TOTAL,
+    TOTALS,
     VARYING,
     Level,
     Var,
@@ -29,6 +32,7 @@ from jaxmigrate.program.collectives import AXIS_POSITIONS, REDUCTIONS
 from jaxmigrate.program.values import Constant, Member, Parameter
 
 GATHERS = "jax.lax.all_gather"
+SCALING = frozenset({"jax.lax.psum", "jax.lax.pmean"})  # after which a value is as large as that of one device, or not
 
 
 def call(run: Run, name: str, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> Var:
@@ -114,9 +118,10 @@ def _reduced(
         return mapped(operand, lambda v: replace(v, static=None, places=frozenset()))
     if not full or not run.axes:
         return mapped(operand, _partly)
-    if name == "jax.lax.psum" and node is not None and run.lenient:
+    if name in SCALING and node is not None and run.lenient:
         marks = [means.sum_of_means(node, gradients=gradients) for gradients in (False, True)]
-        return mapped(operand, lambda v: replace(_cleared(v), marks=_marks_of_sum(v, marks[v.gradient])))
+        marks_of = _marks_of_sum if name == "jax.lax.psum" else _marks_of_mean
+        return mapped(operand, lambda v: replace(_cleared(v), marks=marks_of(v, marks[v.gradient])))
     if name == GATHERS and operand.level == Level.YES and run.lenient:
         return mapped(operand, lambda v: replace(_cleared(v), marks=frozenset([GATHERED])))
     return mapped(operand, _cleared)
@@ -136,7 +141,12 @@ def _cleared(value: Var) -> Var:
 
 def _marks_of_sum(value: Var, mark: str) -> frozenset[str]:
     told = MEAN in value.marks or value.gradient or (value.level == Level.NO and GIVEN in value.marks)
-    return frozenset([mark]) if told else frozenset()
+    totals = frozenset([TOTALS]) if TOTAL in value.marks else frozenset[str]()
+    return totals | {mark} if told else totals
+
+
+def _marks_of_mean(value: Var, mark: str) -> frozenset[str]:
+    return frozenset([mark]) if SHARE in value.marks else frozenset()
 
 
 def _partly(value: Var) -> Var:

@@ -30,6 +30,8 @@ TOTAL = "a sum of all that a device has"
 MEAN = "a mean, or the gradient of one"
 CLIPPING = "a factor that keeps a norm within bounds"
 SUMMED = "a sum of means"  # and where
+TOTALS = "a sum over the devices of all that each has"
+SHARE = "what a device has, divided by what all of them have together"
 OWN_LENGTH = "the lengths of a device's own block, or their product"
 SHAPED = "the shape of a value that is equal everywhere"
 GATHERED = "all devices' values side by side, which JAX takes for a value of each device's own"
@@ -142,6 +144,7 @@ def replace(value: Var, **changes: Any) -> Var:
 
 
 _POSITIONS = {name: number for number, name in enumerate(Var._fields)}
+_OF_ALL = frozenset({MEAN, SHARE})  # what is true of a result only if it is of all that it is made of
 EQUAL = Var()
 MAY = Var(Level.MAY)
 ARRAY = Var(kind="array")
@@ -170,8 +173,9 @@ def union(values: Iterable[Var]) -> Var:
         host |= value.host
         if value.marks:
             marks |= value.marks
-    if MEAN in marks and any(MEAN not in value.marks and value.level == level != Level.NO for value in values):
-        marks -= {MEAN}
+    for mark in _OF_ALL & marks if marks else ():
+        if any(mark not in value.marks and value.level == level != Level.NO for value in values):
+            marks -= {mark}
     reduced = reduced and level == Level.NO
     none = frozenset[object]()
     made = (level, gradient, updated, inner, None, None, "unknown", reduced, host, None, None, none, None, marks, cause)

@@ -2,6 +2,7 @@
 
 For rules alone. A mean, or the gradient of one, has the mark MEAN for as long as nothing but constants scales it; the
 sum over devices of one has a mark of its own, by which `Reading.scaled` says that it was divided, or may have been.
+SHARE is the mark of what makes such a mean only once it is summed: a device's own sum, divided by the count of all.
 """
 
 from __future__ import annotations
@@ -14,14 +15,17 @@ from jaxmigrate.flow.variance.lattice import (
     INDEXED,
     MEAN,
     OWN_LENGTH,
+    SHARE,
     SUMMED,
     TOTAL,
+    TOTALS,
     Level,
     Var,
     mapped,
     replace,
 )
 from jaxmigrate.flow.variance.run import Run
+from jaxmigrate.flow.variance.summary import Mismatch, Reading, Reduction
 from jaxmigrate.program.values import Constant
 
 SCALING = frozenset(
@@ -33,6 +37,10 @@ NORMS = frozenset(
     {"sqrt", "square", "abs", "absolute", "norm", "global_norm", "vdot", "isfinite", "isnan", "log", "exp"}
 )
 ROUNDS = re.compile("micro|accum")
+AVERAGING = frozenset({"mean", "nanmean"})
+SUMS = frozenset({TOTAL, TOTALS})
+OF_EACH = frozenset({MEAN, SHARE})
+BATCH = re.compile(r"(^|[._])(global_|local_|total_)?(batch_?size|bs)$|\bshape\[0\]$")
 COUNTS = re.compile(r"/|num|count|size|scale|inv|dev|world|len|shape|total|norm|(^|\W|_)n(_|\W|$)")
 RATES = re.compile(r"\b(lr|learning_rate|alpha|eta|step_size|rate)\b")
 
@@ -43,18 +51,25 @@ def sum_of_means(node: ast.AST, *, gradients: bool = False) -> str:
     return f"{SUMMED} {getattr(node, 'lineno', 0)}:{getattr(node, 'col_offset', 0)}{what}"
 
 
+def is_scaled(reduction: Reduction, reading: Reading) -> bool:
+    """Whether something may divide or multiply what a reduction gave, or a part of it."""
+    return any(sum_of_means(reduction.node, gradients=one) in reading.scaled for one in (False, True))
+
+
 def of_function(run: Run, name: str, result: Var, is_whole: bool) -> Var:
     """What a function of JAX gives, by its last name; `is_whole`: of all axes of an array."""
     if OWN_LENGTH in result.marks:
         result = replace(result, marks=result.marks - {OWN_LENGTH})
-    if TOTAL in result.marks and name not in KEEPING:
-        result = replace(result, marks=result.marks - {TOTAL})
+    if name not in KEEPING and result.marks & SUMS:
+        result = replace(result, marks=result.marks - SUMS)
     if name in ("sum", "nansum") and is_whole and result.level != Level.NO and INDEXED not in result.marks:
-        return replace(result, marks=(result.marks - {MEAN}) | {TOTAL})
+        return replace(result, marks=(result.marks - OF_EACH) | {TOTAL})
     is_own = result.level != Level.NO and INDEXED not in result.marks
-    if name in ("mean", "nanmean") and (is_whole or result.gradient) and is_own:
+    if name in AVERAGING and (is_whole or result.gradient) and is_own:
         note(run, result)
         return replace(result, marks=_without(result) | {MEAN})
+    if name in AVERAGING and result.level == Level.NO:  # over steps or values of what is the same on all devices
+        return replace(result, marks=result.marks - OF_EACH)
     if name in NORMS:
         return replace(result, marks=_without(result))
     if name in LIMITS:
@@ -62,39 +77,60 @@ def of_function(run: Run, name: str, result: Var, is_whole: bool) -> Var:
     if name in SCALING:
         note(run, result)
         return replace(result, marks=_without(result))
-    if name in ("sum", "nansum", "dot", "matmul", "einsum", "tensordot") and MEAN in result.marks:
-        return replace(result, marks=result.marks - {MEAN})
+    if name in ("sum", "nansum", "dot", "matmul", "einsum", "tensordot") and result.marks & OF_EACH:
+        return replace(result, marks=result.marks - OF_EACH)
     return result
 
 
 def of_operation(run: Run, op: ast.operator, node: ast.expr, left: Var, right: Var, result: Var) -> Var:
     """What an operator makes of means and their sums."""
     result = _without_length(op, left, right, result)
-    if TOTAL in result.marks and not isinstance(op, ast.Add | ast.Sub):
-        result = replace(result, marks=result.marks - {TOTAL})
-        if isinstance(op, ast.Div) and TOTAL in left.marks and (TOTAL in right.marks or _is_own_length(right)):
-            note(run, left)
-            return replace(result, marks=_without(result) | {MEAN})
-    if isinstance(op, ast.Add | ast.Sub) and MEAN in left.marks | right.marks:  # a loss with a penalty is one, too
-        result = replace(result, marks=result.marks | {MEAN})
-    if not any(mark == MEAN or mark.startswith(SUMMED) for mark in result.marks):
+    if result.marks & SUMS and not isinstance(op, ast.Add | ast.Sub):
+        result = replace(result, marks=result.marks - SUMS)
+        if isinstance(op, ast.Div) and (quotient := _quotient(run, node, left, right, result)) is not None:
+            return quotient
+    if isinstance(op, ast.Add | ast.Sub):  # a loss with a penalty is one, too
+        result = replace(result, marks=result.marks | ((left.marks | right.marks) & OF_EACH))
+    if not any(mark in OF_EACH or mark.startswith(SUMMED) for mark in result.marks):
         return result
+    if _is_by_batch_size(op, node):
+        run.reading.misdivided.update(_sums(left))
     if isinstance(op, ast.Div) and not _has_marks(left):
         return replace(result, marks=_without(result))  # divided by it
     if isinstance(op, ast.Mult) and (CLIPPING in left.marks or CLIPPING in right.marks):
         return replace(result, marks=result.marks - {CLIPPING})
     if isinstance(op, ast.Add) or (isinstance(op, ast.Div) and _is_of_rounds(node)):
         return result
-    if isinstance(op, ast.Mult) and (_is_number(left) or _is_number(right) or _has_rate(node)):
-        return result
-    if isinstance(op, ast.Mult) and isinstance(node, ast.BinOp) and _is_weight(node, left, right):
+    if isinstance(op, ast.Mult) and (_has_rate(node) or _is_by_number(node, left, right)):
         return result
     if isinstance(op, ast.Sub):
         apply(run, right)
-        return replace(result, marks=_without(result) | (result.marks & {MEAN}))
+        return replace(result, marks=_without(result) | (result.marks & OF_EACH))
     if isinstance(op, ast.Div | ast.Mult):
         note(run, result)
     return replace(result, marks=_without(result))
+
+
+def _is_by_batch_size(op: ast.operator, node: ast.expr) -> bool:
+    """Whether something is divided by what is, by its name, the size of a batch."""
+    by = node.right if isinstance(op, ast.Div) and isinstance(node, ast.BinOp) else None
+    return by is not None and BATCH.search(ast.unparse(by).lower()) is not None
+
+
+def _quotient(run: Run, node: ast.expr, left: Var, right: Var, result: Var) -> Var | None:
+    """What a sum of all that a device has, or that all devices have, is when a count of such divides it."""
+    by_total = TOTAL in right.marks and right.level != Level.NO
+    if TOTAL in left.marks and (TOTAL in right.marks or _is_own_length(right)):
+        note(run, left)
+        return replace(result, marks=_without(result) | {MEAN})
+    if TOTAL in left.marks and left.level != Level.NO and TOTALS in right.marks:
+        note(run, left)
+        return replace(result, marks=_without(result) | {SHARE})
+    if TOTALS in left.marks and (by_total or _is_own_length(right)) and not run.quiet():
+        module = run.modules[-1] if run.modules else run.home
+        if module is not None:
+            run.reading.mismatched.append(Mismatch(module, node, not by_total))
+    return None
 
 
 def _without_length(op: ast.operator, left: Var, right: Var, result: Var) -> Var:
@@ -109,7 +145,7 @@ def _is_own_length(value: Var) -> bool:
 
 
 def _has_marks(value: Var) -> bool:
-    return any(mark == MEAN or mark.startswith(SUMMED) for mark in value.marks)
+    return any(mark in OF_EACH or mark.startswith(SUMMED) for mark in value.marks)
 
 
 def applied(value: Var) -> Var:
@@ -119,6 +155,12 @@ def applied(value: Var) -> Var:
 
 def _sums(value: Var) -> frozenset[str]:
     return frozenset(mark for mark in value.marks if mark.startswith(SUMMED))
+
+
+def _is_by_number(node: ast.expr, left: Var, right: Var) -> bool:
+    """Whether one side is a number: one that is written, or from outside."""
+    written = _is_number(left) or _is_number(right)
+    return written or (isinstance(node, ast.BinOp) and _is_weight(node, left, right))
 
 
 def _is_number(value: Var) -> bool:
@@ -156,4 +198,4 @@ def apply(run: Run, value: Var) -> None:
 
 
 def _without(value: Var) -> frozenset[str]:
-    return frozenset(mark for mark in value.marks if mark != MEAN and not mark.startswith(SUMMED))
+    return frozenset(mark for mark in value.marks if mark not in OF_EACH and not mark.startswith(SUMMED))

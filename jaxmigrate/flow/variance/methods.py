@@ -109,7 +109,7 @@ def _unseen(
             if one.places:
                 run.change(one, unsure(everything, run.cause(name, node)))
         return unsure(everything, run.cause(name, node))
-    if name in ARRAY_METHODS and not run.defines(name):
+    if name in ARRAY_METHODS and ((run.lenient and receiver.kind == "array") or not run.defines(name)):
         return _of_array(run, name, everything, arguments)
     if isinstance(receiver.callee, Pure) and not receiver.callee.hidden and not _has_functions(run, arguments):
         result = replace(everything, kind="unknown")

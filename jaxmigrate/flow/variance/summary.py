@@ -30,6 +30,15 @@ class Reduction:
 
 
 @record
+class Mismatch:
+    """A division of what all devices have together by what one of them has: by the length of its block, or a sum."""
+
+    module: Module
+    node: ast.expr
+    by_length: bool
+
+
+@record
 class Draw:
     """Random bits drawn by a function of `jax.random`, or by a network's `rngs`, and the key that they come from."""
 
@@ -46,7 +55,9 @@ class Reading:
     `updates` apply gradients that nothing has reduced; `statistics` are calls of networks that give back statistics of
     their batch; `carries` are new arrays that loops start from and make different; `changed`: an optimizer has changed
     a network in place by such gradients; `applied` has the marks of sums of means that change parameters, `scaled` of
-    those that something divides, or may; `assumed`: some of it was found without looking at the rest of the program.
+    those that something divides, or may, and `misdivided` of those that a batch's size divides; `mismatched` are
+    divisions of what all devices have together by what one has; `assumed`: some of it was found without looking at the
+    rest of the program.
     """
 
     returned: Var = EQUAL
@@ -59,4 +70,6 @@ class Reading:
     changed: bool = False
     applied: set[str] = made(factory=set)
     scaled: set[str] = made(factory=set)
+    misdivided: set[str] = made(factory=set)
+    mismatched: list[Mismatch] = made(factory=list)
     assumed: bool = False

@@ -14,6 +14,7 @@ from jaxmigrate.flow.variance.lattice import (
     MEAN,
     OF_EQUAL,
     SCATTERED,
+    SHARE,
     UNREDUCED,
     VARYING,
     Level,
@@ -112,7 +113,7 @@ def _gradient(run: Run, made: Transformed, arguments: Arguments, node: ast.Call 
         inner=loss.reduced and loss.level == Level.NO and run.customs == before[1],
         host=source.host,
         kind="tree",
-        marks=frozenset([OF_EQUAL] if of_equal else []) | (loss.marks & {MEAN}),
+        marks=frozenset([OF_EQUAL] if of_equal else []) | (loss.marks & {MEAN, SHARE}),
     )
     if run.gathered > gathered and _of_own(options.get("argnums", _nth(made.given, 0)), arguments):
         one = replace(one, marks=one.marks | {SCATTERED})
