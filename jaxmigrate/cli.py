@@ -187,7 +187,7 @@ def _add_fix(commands: Any) -> None:
         "--select",
         type=_checked(_fixed_codes),
         metavar="CODES",
-        help="only replace the old names of these rules, such as JM410,JM412; JM4 is all, maps included",
+        help="only replace the old names of these rules, such as JM410,JM412; JM4 selects all of them and pmap",
     )
     fix.add_argument("-i", "--interactive", action="store_true", help="ask about each map and each old name")
     mode = fix.add_mutually_exclusive_group()
@@ -196,25 +196,25 @@ def _add_fix(commands: Any) -> None:
     fix.add_argument(
         "--layout",
         choices=LAYOUTS,
-        help="auto: global arrays where they are proven, stacked ones elsewhere; "
-        "likely: also where the proof needs named assumptions; "
-        "stacked: every caller stays as it is (default: auto)",
+        help="auto: arrays lose their device axis where that is proven to keep the numbers; "
+        "likely: also where that takes assumptions, which are listed; "
+        "stacked: all arrays stay stacked, and callers as they are (default: auto)",
     )
     fix.add_argument(
         "--write-assumptions",
         action="store_true",
-        help="add the assumptions of --layout likely to pyproject.toml, for review",
+        help="add the assumptions that --layout likely makes to pyproject.toml, for review",
     )
     fix.add_argument(
         "--require",
         choices=("proven", "declared", "likely"),
-        help="exit with 1 where the rewrite rests on weaker evidence than this, for CI that insists on proof",
+        help="exit with 1 if a layout has weaker evidence than this, from proven, the strongest, to likely; for CI",
     )
     fix.add_argument(
         "--explain",
         type=_checked(_place),
         metavar="FILE:LINE",
-        help="write nothing; say all about the map in this line: its layouts, why arrays stay stacked, what to do",
+        help="write nothing; explain the pmap in this line: the layout of each array, why it stays stacked, what to do",
     )
     fix.add_argument(
         "--target-jax",
@@ -223,11 +223,11 @@ def _add_fix(commands: Any) -> None:
         help="oldest JAX release that the result must run on (default: what the project requires, else the newest)",
     )
     _add_report(fix)
-    fix.add_argument("--verify", action="store_true", help="run COMMAND before and after, and write only what agrees")
+    fix.add_argument("--verify", action="store_true", help="run COMMAND before and after; write only what agrees")
     fix.add_argument(
         "--observe",
         action="store_true",
-        help="--verify, and first run COMMAND to see which arrays are equal on all devices where no proof finds it",
+        help="like --verify, but first run COMMAND to see which arrays are replicated that fix cannot prove to be",
     )
     _add_run_options(fix)
     fix.set_defaults(program=None)
@@ -250,13 +250,13 @@ def _add_verify(commands: Any) -> None:
     verify.add_argument(
         "--original",
         metavar="DIR|GITREF",
-        help="what to compare with: another folder, or a git revision (default: PATH itself against its rewrite)",
+        help="the original, a folder or git revision (default: PATH, compared with what fix makes of it)",
     )
     verify.add_argument(
         "--processes",
         type=_checked(_positive),
         metavar="N",
-        help="JAX processes that make up the program (default: 1; then also 2, if it is written for several)",
+        help="number of JAX processes to run (default: 1; a program written for several runs with 1 and with 2)",
     )
     verify.add_argument(
         "--run",
@@ -298,7 +298,7 @@ def _add_status(commands: Any) -> None:
 
 def _add_merge(commands: Any) -> None:
     merge = _subcommand(commands, "merge", "merge the outputs of `lint --shard` into one")
-    merge.add_argument("files", nargs="+", metavar="FILE", help="what `lint --shard I/N` printed, in any one format")
+    merge.add_argument("files", nargs="+", metavar="FILE", help="outputs of `lint --shard I/N`, all in one format")
 
 
 def _add_rule(commands: Any) -> None:
@@ -307,7 +307,7 @@ def _add_rule(commands: Any) -> None:
         "code",
         metavar="CODE",
         nargs="?",
-        help="a rule such as JM101, an old name of JAX, or a cause such as random-key",
+        help="a rule (JM101), an old name of JAX (jax.tree_map), or a cause for which arrays stay stacked (random-key)",
     )
 
 
@@ -333,7 +333,7 @@ def _subcommand(commands: Any, name: str, summary: str, usage: str | None = None
         usage=usage,
     )
     parser.add_argument("--verbose", action="store_true", help="show the traceback of an internal error")
-    parser.add_argument("-q", "--quiet", action="store_true", help="print only findings, what is left, and errors")
+    parser.add_argument("-q", "--quiet", action="store_true", help="print only findings, what fix leaves, and errors")
     return parser
 
 
@@ -394,7 +394,7 @@ def _add_run_options(parser: argparse.ArgumentParser) -> None:
             action="append",
             type=_checked(_bound),
             metavar="[DTYPE=]X",
-            help=f"{what} tolerance, instead of the measured one; may be repeated",
+            help=f"{what} tolerance to use in place of the bound that verify measures; may be repeated",
         )
 
 
@@ -413,7 +413,7 @@ def _checked(convert: Callable[[str], _Converted]) -> Callable[[str], _Converted
 def _place(text: str) -> tuple[str, int]:
     path, _, line = text.rpartition(":")
     if not path or not line.isdecimal():
-        raise ValueError(f"{text!r} is no place such as train.py:88")
+        raise ValueError(f"{text!r} is not of the form FILE:LINE, such as train.py:88")
     return path, int(line)
 
 
@@ -447,7 +447,7 @@ def _bound(text: str) -> tuple[str, float]:
     except ValueError:
         bound = -1.0
     if not 0 <= bound < float("inf"):
-        raise ValueError(f"{text!r} is no tolerance: a number from 0 on, or one for a dtype, as in bfloat16=0.01")
+        raise ValueError(f"{text!r} is not a tolerance: give a number from 0 on, or one for a dtype: bfloat16=0.01")
     return dtype, bound
 
 
@@ -462,7 +462,7 @@ def _fixed_codes(text: str) -> tuple[str, ...]:
     codes = parse_codes(text)
     wrong = [code for code in codes if not ("JM4".startswith(code) or code.startswith("JM41") or code == "JM420")]
     if wrong:
-        raise ValueError(f"{wrong[0]} is no rule about old names, which are JM410 to JM420")
+        raise ValueError(f"{wrong[0]} is not a rule about old names; those are JM410 to JM420")
     return codes
 
 

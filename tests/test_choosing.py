@@ -64,7 +64,7 @@ def test_a_selection_that_leaves_nothing_to_do_is_done(folder: Path, capsys: pyt
 @pytest.mark.parametrize("codes", ["JM101", "JM402", "JM491"])
 def test_other_rules_cannot_be_selected(codes: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["fix", ".", "--select", codes]) == 2
-    assert f"{codes} is no rule about old names, which are JM410 to JM420" in capsys.readouterr().err
+    assert f"{codes} is not a rule about old names; those are JM410 to JM420" in capsys.readouterr().err
 
 
 def test_answers_are_obeyed(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -113,7 +113,7 @@ class TestArguments:
             (["fix", "--target-jax", "0.4", "."], "0.6.1 is the first"),
             (["fix", "--report", "out.txt", "."], "must end in .json, .xml, .md or .html"),
             (["fix", ".", "--", "python", "a.py"], "only run by --verify"),
-            (["fix", "--verify", "-", "--", "python"], "standard input is rewritten by itself"),
+            (["fix", "--verify", "-", "--", "python"], "standard input (-) cannot be combined"),
             (["verify", ".", "--devices", "0", "--", "true"], "'0' is not a whole number"),
             (["verify", ".", "--timeout", "nan", "--", "true"], "'nan' is not a number of seconds"),
             (["verify", "-", "--", "true"], "standard input cannot be verified"),
@@ -340,7 +340,7 @@ class TestFix:
             "binary.py:1:6: byte 0xff is not utf-8; declare the file's encoding or save it as UTF-8",
             "book.ipynb: is JSON but not a notebook: it has no list of cells",
             "broken.py:1:10: cannot be parsed: invalid syntax",
-            "locked.py: is read-only, so it was left as it is",
+            "locked.py: is read-only, so it was not rewritten",
         ]
         assert (folder / "locked.py").read_text() == PMAPPED
         assert (folder / "broken.py").read_text() == "def pmap(:\n"

@@ -124,7 +124,9 @@ def test_nothing_is_written_where_the_fault_is_elsewhere(
     monkeypatch.setattr(verification, "verify", failed)
     assert main(["fix", ".", "--verify", *COMMAND]) == 1
     assert ((program / "train.py").read_text(), (program / "tools.py").read_text()) == (TRAIN, TOOLS)
-    assert capsys.readouterr().out.count("JM490 did not verify, so the file was left: the original crashed") == 2
+    assert (
+        capsys.readouterr().out.count("JM490 did not verify, so the file was not rewritten: the original crashed") == 2
+    )
 
 
 NORMALISE = """\
@@ -170,7 +172,7 @@ def test_arrays_stay_stacked_where_a_file_that_shares_them_was_not_reached(
     assert "shard_map" in (program / "tools.py").read_text()
     out = capsys.readouterr().out
     assert "norm.py: rewrote 1 site\n  line 7: all stacked" in out
-    assert "other.py:8:10 JM490 did not verify, so it was left: not exercised" in out
+    assert "other.py:8:10 JM490 did not verify, so it was not rewritten: not exercised" in out
 
 
 def test_a_file_that_cannot_be_written_holds_those_that_share_its_arrays(
@@ -184,7 +186,7 @@ def test_a_file_that_cannot_be_written_holds_those_that_share_its_arrays(
     assert {name: (program / name).read_text() for name in files} == files
     assert "shard_map" in (program / "tools.py").read_text()
     out, err = capsys.readouterr()
-    assert "norm.py:7:2 JM490 was left with other.py, whose arrays it shares" in out
+    assert "norm.py:7:2 JM490 was not rewritten, because other.py was not, with which it shares arrays" in out
     assert "other.py: is read-only" in err
 
 
@@ -202,7 +204,7 @@ def test_each_site_tells_its_own_reason(
     monkeypatch.setattr(verification, "verify", judged)
     assert main(["fix", ".", "--verify", *COMMAND]) == 1
     out = capsys.readouterr().out
-    assert "train.py:6:8 JM490 did not verify, so it was left: different: told\n" in out
+    assert "train.py:6:8 JM490 did not verify, so it was not rewritten: different: told\n" in out
     assert "train.py: rewrote 1 site\n" in out
     assert "tools.py: rewrote 1 site" in out
 
@@ -247,7 +249,9 @@ def test_halves_are_tried_where_no_site_is_to_blame(
     assert main(["fix", ".", "--verify", *COMMAND]) == 1
     assert (program / "tools.py").read_text() == TOOLS
     assert "shard_map" in (program / "train.py").read_text()
-    assert "tools.py:3:10 JM490 differs only when rewritten together with other sites" in capsys.readouterr().out
+    assert (
+        "tools.py:3:10 JM490 agrees when rewritten alone, but not together with other sites" in capsys.readouterr().out
+    )
 
 
 def blaming_nothing(at: str) -> Callable[..., Evidence]:
@@ -326,7 +330,7 @@ def test_an_original_that_does_not_run_is_told_of_once_and_run_once(
     out = capsys.readouterr().out
     assert len(made) == 1
     assert out.count("HOME") == 1
-    assert out.count("JM490 was not verified, so it was left: the original program does not run") == 3
+    assert out.count("JM490 was not rewritten, because the original program does not run") == 3
 
 
 def test_an_original_that_lacks_a_name_runs_again_with_its_old_names_replaced(
@@ -574,7 +578,7 @@ class TestProjectRoot:
             project_root([tmp_path / "two"])
         monkeypatch.setenv("HOME", str(tmp_path))
         monkeypatch.chdir(tmp_path)
-        with pytest.raises(Failure, match="too much to verify in"):
+        with pytest.raises(Failure, match="too large to be copied for a run"):
             project_root([tmp_path / "two"])
 
 

@@ -48,8 +48,8 @@ def test_fix_takes_the_repository_for_the_program(
     subprocess.run(["git", "add", staged], check=True)
     assert main(shlex.split(hooks()["jaxmigrate-fix"]["entry"])[1:]) == 0
     told = capsys.readouterr().out.splitlines()
-    assert "main.py: changed: uses what is rewritten elsewhere" in told
-    assert "sharding.py: added: what several files share" in told
+    assert "main.py: changed: uses code that is rewritten in another file" in told
+    assert "sharding.py: added: helpers that several files import" in told
     after = {path.name: path.read_text(encoding="utf-8") for path in tmp_path.glob("*.py")}
     assert after["lib.py"] != STEP
     assert after["main.py"] != CALLS_STEP

@@ -235,7 +235,7 @@ def test_lint_takes_the_comment_for_one_of_use(project: Path, capsys: pytest.Cap
     assert [line for line in told if "silences nothing" in line] == [
         "main.py:31: warning: '# jaxmigrate: ignore' silences nothing here"
     ]
-    assert "; 2 sites of pmap: " in told[-1], "the third is kept"
+    assert "; 2 uses of pmap: " in told[-1], "the third is kept"
 
 
 @pytest.mark.parametrize("line", ["a = jax.tree_map", "c = tree_map", "n = jax.lax"])

@@ -66,7 +66,7 @@ def with_declarations(text: str, wanted: dict[str, dict[str, str]]) -> str:
     after = text
     if not HEADER.search(after):
         if known:
-            raise ValueError("tool.jaxmigrate is no table of its own; write [tool.jaxmigrate]")
+            raise ValueError("tool.jaxmigrate needs a header of its own, [tool.jaxmigrate], to be added to")
         after += f"{end if after and not after.endswith(end) else ''}{end if after else ''}[tool.jaxmigrate]{end}"
     for key, names in wanted.items():
         fresh = {name: why for name, why in names.items() if name not in known.get(key, ())}
@@ -102,7 +102,7 @@ def _added(text: str, key: str, entries: str, end: str, exists: bool) -> str:
     bare = re.sub(r"#[^\r\n]*$", "", inside).rstrip()
     comma = "," if bare and not bare.endswith(",") else ""
     if comma and bare != inside:
-        raise ValueError(f"tool.jaxmigrate.{key} ends in a comment; put a comma behind its last entry")
+        raise ValueError(f"tool.jaxmigrate.{key} ends in a comment; put a comma after its last entry")
     return (
         f"{text[: close - len(text[opened.end() : close]) + len(inside)]}{comma}{end}{entries}{text[close:]}"
         if opened

@@ -13,7 +13,7 @@ from jaxmigrate.sources.containers import Container
 from jaxmigrate.sources.notebooks import Notebook
 
 _MARKED = re.compile(r"(__jaxmigrate_(?:transform|mapped)__\()('[^']*'|\"[^\"]*\")(?=, )")
-OUT_OF_ORDER = "its cells last ran in another order than they stand in"
+OUT_OF_ORDER = "its cells were last run out of order"
 
 
 def in_cells(plan: FilePlan, notebook: Container | None) -> FilePlan:
@@ -38,7 +38,7 @@ def remarks(source: SourceFile, plan: FilePlan, layout: str) -> list[str]:
     if not isinstance(notebook, Notebook):
         return []
     said = [
-        f"{shown_path(source.name, cell)}: mentions pmap in code that is not this notebook's Python, so it was left"
+        f"{shown_path(source.name, cell)}: mentions pmap, but is not Python (such as %%bash), so it was not rewritten"
         for cell in notebook.passed_over("pmap")
     ]
     rewritten = any(site.status == "rewritten" for site in plan.sites)

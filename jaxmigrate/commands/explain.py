@@ -37,7 +37,7 @@ def _is_file(site: SitePlan, path: str) -> bool:
 
 def _of_site(site: SitePlan) -> Iterator[str]:
     axis = f' over "{site.axis}"' if site.axis else ""
-    yield f"{site.place}: maps {site.mapped or 'what is not in sight'}{axis}"
+    yield f"{site.place}: maps {site.mapped or 'a function that fix cannot find'}{axis}"
     if site.status == "left":
         yield f"  stays pmap: {site.reason} ({site.code})"
     for kind, arrays in (("argument", site.arguments), ("result", site.outputs)):

@@ -58,7 +58,7 @@ def run(options: argparse.Namespace) -> int:
     tell_if_nothing_is_there(options.paths, groups)
     from_stdin = any(source.path is None for group in groups for source in group.sources)
     if from_stdin and (options.verify or len(options.paths) > 1):
-        raise Failure("standard input is rewritten by itself: without other paths and without --verify")
+        raise Failure("standard input (-) cannot be combined with other paths or with --verify")
     try:
         plans = [_plan(group, options) for group in groups]  # all of them before anything is written
     except StoppedError:
@@ -283,7 +283,7 @@ def _tell(result: FixResult, options: argparse.Namespace, from_stdin: bool) -> N
     if result.callers:
         say(_of_callers(result.callers))
     if from_stdin and any(map(is_global, result.rewritten)):
-        say("note: standard input was taken for the whole program; --layout stacked keeps every caller as it is")
+        say("note: standard input was taken for the whole program; if other files call it, use --layout stacked")
     if not is_quiet():
         caution = [f"note: {result.caution}"] if result.caution else []
         for line in (*map(str, result.assumed), *caution, *_evidence(result)):
@@ -304,8 +304,8 @@ def _of_callers(callers: Sequence[str]) -> str:
     more = f" and {len(callers) - MOST_CALLERS} more" if len(callers) > MOST_CALLERS else ""
     use, stay = ("uses", "it stays as it is") if len(callers) == 1 else ("use", "they stay as they are")
     return (
-        f"note: {shown}{more} {use} what is rewritten and {'was' if len(callers) == 1 else 'were'} not given: {stay}, "
-        "and arrays that cross over stay stacked; give the whole project to migrate all of it"
+        f"note: {shown}{more} {use} rewritten code but {'was' if len(callers) == 1 else 'were'} not given: {stay}, and "
+        "arrays passed to or from there stay stacked; run fix on the whole project to migrate all of it"
     )
 
 
@@ -327,9 +327,9 @@ def _done(file: FixedFile, check: bool) -> str:
     if replaced and not any(site.status == "rewritten" for site in file.sites):
         return f"{'would replace' if check else 'replaced'} {plural(replaced, 'old name')}"
     if file.is_new:
-        return f"{'would add' if check else 'added'}: what several files share"
+        return f"{'would add' if check else 'added'}: helpers that several files import"
     if not file.sites and not replaced:
-        return f"{'would change' if check else 'changed'}: uses what is rewritten elsewhere"
+        return f"{'would change' if check else 'changed'}: uses code that is rewritten in another file"
     names = f" and {plural(replaced, 'old name')}" if replaced else ""
     return f"would rewrite {sites}{names}" if check else f"rewrote {sites}{names}"
 
@@ -347,6 +347,6 @@ def _status(result: FixResult, options: argparse.Namespace) -> int:
     if result.errors:
         return 2
     if options.require is not None and GRADES.index(result.grade) > GRADES.index(options.require):
-        say(f"--require {options.require}: the rewrite rests on what is only {result.grade}")
+        say(f"--require {options.require} is not met: some layouts are only {result.grade}")
         return 1
     return 1 if result.left or result.left_names or (options.check and result.changed) else 0

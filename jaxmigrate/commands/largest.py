@@ -112,7 +112,8 @@ def _say_what_is_tried(candidates: Sequence[PlannedFile], config: Config, option
     note(f"verifying {sites}{plural(len(candidates), 'file')} with: {lines}")
 
 
-_SUSPECT = "differs only when rewritten together with other sites, so it was left"
+_FAILED = "did not verify, so the file was not rewritten"
+_SUSPECT = "agrees when rewritten alone, but not together with other sites, so it was not rewritten"
 
 
 def _planned_anew(
@@ -136,7 +137,7 @@ def _to_leave(evidence: Evidence, candidates: Sequence[PlannedFile]) -> dict[str
     if crashed and wrong:
         # A program that crashed did not come to what it did not reach.
         failed = wrong[:1]
-    return {site.site.id: f"did not verify, so it was left: {_told(site)}" for site in failed}
+    return {site.site.id: f"did not verify, so it was not rewritten: {_told(site)}" for site in failed}
 
 
 def _unseen(evidence: Evidence, candidates: Sequence[PlannedFile]) -> list[PlannedFile]:
@@ -145,6 +146,9 @@ def _unseen(evidence: Evidence, candidates: Sequence[PlannedFile]) -> list[Plann
     unreached = {site.site.path for site in evidence.sites if site.verdict is Verdict.NOT_EXERCISED}
     found = unreached - reached
     return [file for file in candidates if file.source.name in found and file.source.notebook is None]
+
+
+_UNREACHED = "was not replaced, because COMMAND calls no site of its file; verify with one that does"
 
 
 def _as_it_was(file: PlannedFile, why: Mapping[str, str]) -> PlannedFile:
@@ -157,9 +161,7 @@ def _as_it_was(file: PlannedFile, why: Mapping[str, str]) -> PlannedFile:
     )
     plan = file.plan
     names = tuple(
-        replace(name, status="left", code=WITHHELD, reason="was left with its file, of which nothing was reached")
-        if name.status == "replaced"
-        else name
+        replace(name, status="left", code=WITHHELD, reason=_UNREACHED) if name.status == "replaced" else name
         for name in plan.names
     )
     same = replace(plan, after=plan.before, marked_after=plan.marked_before, sites=sites, names=names)
@@ -213,7 +215,9 @@ def _by_file(more: Mapping[str, str], candidates: Sequence[PlannedFile], added: 
         own = {site.id: more[site.id] for site in file.sites if site.id in more}
         if own and not any((place(file.source), (site.line, site.column)) in added for site in file.sites):
             first = next(site for site in file.sites if site.id in own)
-            found[file.source.name] = Withheld(f"was left with its file: {first.place} did not verify", own)
+            found[file.source.name] = Withheld(
+                f"was not rewritten, because {first.place} in the same file did not verify", own
+            )
     return found
 
 
@@ -222,20 +226,20 @@ def _say_what_is_left(more: Mapping[str, str], evidence: Evidence) -> None:
     told = [names.get(id_, id_) for id_ in more]
     others = f" and {len(told) - _NAMED} more" if len(told) > _NAMED else ""
     note(f"{evidence.verdict.value}: {evidence.message}")
-    note(f"trying it with {', '.join(told[:_NAMED])}{others} as before")
+    note(f"trying again with {', '.join(told[:_NAMED])}{others} as in the original")
 
 
 def _refused(evidence: Evidence, candidates: Sequence[PlannedFile]) -> dict[str, Withheld]:
     """The files that must not be written, with the reason, where no part of them was found that verifies."""
     names = [file.source.name for file in candidates]
     if evidence.original_failed:
-        return dict.fromkeys(names, Withheld("was not verified, so it was left: the original program does not run", {}))
+        return dict.fromkeys(names, Withheld("was not rewritten, because the original program does not run", {}))
     failed = [site for site in evidence.sites if not site.verdict.ok]
-    own = {site.site.id: f"did not verify, so the file was left: {_told(site)}" for site in failed}
+    own = {site.site.id: f"{_FAILED}: {_told(site)}" for site in failed}
     if failed:
         cause = min(failed, key=lambda site: bool(site.follows))
-        return dict.fromkeys(names, Withheld(f"was left with its file: {cause.site} did not verify", own))
-    return dict.fromkeys(names, Withheld(f"did not verify, so the file was left: {evidence.message}", own))
+        return dict.fromkeys(names, Withheld(f"was not rewritten, because {cause.site} did not verify", own))
+    return dict.fromkeys(names, Withheld(f"{_FAILED}: {evidence.message}", own))
 
 
 def _told(site: SiteEvidence) -> str:

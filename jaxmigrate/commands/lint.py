@@ -246,7 +246,7 @@ def _without_known(result: LintResult, options: argparse.Namespace, part: Part |
         raise Failure(str(error)) from error
     known = len(result.findings) - len(compared.new)
     gone = f", {compared.gone} of its entries no longer found" if compared.gone else ""
-    return replace(result, findings=compared.new), f"{plural(known, 'finding')} known to {file}{gone}"
+    return replace(result, findings=compared.new), f"{plural(known, 'finding')} already in the baseline {file}{gone}"
 
 
 def _formatted(result: LintResult, options: argparse.Namespace) -> str:
@@ -280,8 +280,8 @@ def _summary(result: LintResult) -> str:
     checked = f"{len(set(result.files) - unread)} of {count}" if unread else count
     looked_at = f"{checked} checked{f' in shard {result.shard}' if result.shard else ''}"
     if result.maps:
-        whose = "its" if result.maps == 1 else "their"
-        looked_at += f"; {plural(result.maps, 'site')} of pmap: `jaxmigrate fix --diff` shows {whose} rewrite"
+        looked_at += f"; {plural(result.maps, 'use')} of pmap: `jaxmigrate fix --diff` shows how to rewrite "
+        looked_at += "it" if result.maps == 1 else "them"
     if not result.findings:
         return f"no findings, {looked_at}"
     files = len({finding.path for finding in result.findings})

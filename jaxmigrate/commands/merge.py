@@ -31,4 +31,4 @@ def _read(name: str) -> str:
     except OSError as error:
         raise Failure(f"{name}: {(error.strerror or str(error)).lower()}") from error
     except UnicodeDecodeError as error:
-        raise Failure(f"{name}: is not UTF-8, which jaxmigrate writes") from error
+        raise Failure(f"{name}: is not UTF-8, so jaxmigrate did not write it") from error

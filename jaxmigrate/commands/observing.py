@@ -56,7 +56,7 @@ def observe_before_writing(planner: Planner, config: Config, options: argparse.N
         if watched.original_failed:
             return verify_before_writing(planner.files, config, options, planner.again, originals)
         if seen.devices < 2:
-            raise Failure("--observe tells nothing on one device; leave --devices out, or give more")
+            raise Failure("--observe needs more than one device; leave --devices out, or give more")
         found, refuted = _search(planner, observations(seen, planner.files), config, options, originals, watched)
         if found is None:
             found = verify_before_writing(planner.files, config, options, planner.again, originals)
@@ -80,10 +80,10 @@ def _search(
         groups = groups_of(files)
         if not groups:
             if run == 1:
-                note("the run shows nothing that proof does not")
+                note("the run shows no replicated arrays but those that are proven to be")
             return None, refuted
-        rest = f"{plural(len(groups), 'group')} of arrays {'rests' if len(groups) == 1 else 'rest'} on observation"
-        note(f"{rest}, run {run} of at most {MOST_RUNS}")
+        are = f"{plural(len(groups), 'group')} of arrays {'is' if len(groups) == 1 else 'are'} global"
+        note(f"{are} only because the run shows it; verifying, run {run} of at most {MOST_RUNS}")
         names = {file.source.name for file in files if file.plan.changed}
         evidence = verify_planned(files, names, config, options, renewed=watched.renewed, originals=originals)
         blamed, why = _blamed(evidence, files, groups)
@@ -91,8 +91,8 @@ def _search(
             largest = verify_before_writing(files, config, options, again, originals, evidence)
             return (largest if _holds(largest) else None), refuted
         told = _told(blamed, files)
-        note(f"{why}; trying it without what was observed of {told}")
-        refuted.append(f"not written as observed: {told}: {why}")
+        note(f"{why}; trying again without what the run showed of {told}")
+        refuted.append(f"kept stacked in spite of what the run showed: {told}: {why}")
         observed = observed.without(frozenset().union(*blamed))
     return None, refuted
 

@@ -14,7 +14,7 @@ def revisions(root: Path, options: argparse.Namespace) -> dict[str, str]:
     now = _described(root)
     given = getattr(options, "original", None)
     if given is None:
-        return {"original": now, "rewritten": f"as fix makes it of {now}"} if now else {}
+        return {"original": now, "rewritten": f"{now}, rewritten by fix"} if now else {}
     was = _described(Path(given)) if Path(given).exists() else _named(root, given)
     return {side: told for side, told in (("original", was), ("rewritten", now)) if told}
 

@@ -27,7 +27,7 @@ def project_root(paths: Sequence[Path]) -> Path:
     if not project.is_relative_to(here):
         raise Failure(f"COMMAND runs in {here}, which is not in the project {project}; change into the project first")
     if here in (Path.home(), Path(here.anchor)):
-        raise Failure(f"a copy of {here} is too much to verify in; change into {project} first")
+        raise Failure(f"{here} is too large to be copied for a run; change into {project} first")
     return here
 
 

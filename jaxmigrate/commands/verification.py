@@ -293,7 +293,7 @@ def _with_an_original_that_runs(
         if request.original_python or not renewal or not _lacks_a_name(evidence):
             return evidence
         why = f" ({evidence.message.removesuffix('.')})"
-        say(f"{evidence.message.removesuffix('.')}; running it again with its old names replaced")
+        say(f"{evidence.message.removesuffix('.')}; running it again with its old names of JAX replaced")
     evidence = run(replace(request, original={**request.original, **renewal}))
     note = (
         f"{_RENEWED}{why}, so it ran with its old names replaced as `fix` replaces them: "

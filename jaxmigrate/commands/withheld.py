@@ -41,6 +41,6 @@ def left_with(names: Collection[str], plans: Iterable[FilePlan]) -> dict[str, Wi
     for plan in plans:
         others = sorted(plan.together.intersection(names))
         if plan.changed and plan.path not in names and others:
-            told = f"was left with {others[0]}, whose arrays it shares: both are written, or neither is"
+            told = f"was not rewritten, because {others[0]} was not, with which it shares arrays"
             found[plan.path] = Withheld(told, {})
     return found

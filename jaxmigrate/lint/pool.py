@@ -107,7 +107,7 @@ def _result_of(work: Work) -> bytes:
     try:
         return pickle.dumps(examine(work.piece, *_surroundings[work.project]))
     except Exception as error:  # noqa: BLE001 - whatever went wrong
-        error.add_note(f"in one of {work.piece.files[0][0]} and what lies beside it")
+        error.add_note(f"while checking {work.piece.files[0][0]} or a file that is checked with it")
         return pickle.dumps(error)
 
 

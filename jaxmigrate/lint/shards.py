@@ -36,7 +36,7 @@ def parse_shard(text: str) -> Shard:
     """
     index, _, count = text.partition("/")
     if not all(part.isascii() and part.isdigit() for part in (index, count)) or not 1 <= int(index) <= int(count):
-        raise ValueError(f"{text!r} is no shard such as 2/4, the second of four")
+        raise ValueError(f"{text!r} is not a shard I/N, such as 2/4 for the second of four")
     return Shard(int(index), int(count))
 
 

@@ -110,7 +110,7 @@ def _told(error: BaseException) -> str:
     frames = traceback.extract_tb(error.__traceback__)
     where = f" at {Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
     what = " ".join(f"{type(error).__name__}: {error}".split())
-    return f"jaxmigrate failed at this file ({what}{where}), so it was left; please report it"
+    return f"jaxmigrate failed at this file ({what}{where}), so it was not rewritten; please report it"
 
 
 def _show() -> None:

@@ -22,12 +22,12 @@ def assumptions(report: Report) -> Iterator[str]:
 
 def _of_the_rewrite(report: Report) -> Iterator[str]:
     if any(is_global(row) for row in report.rows if row.status == "rewritten"):
-        yield "The paths given are the whole program: a caller elsewhere may still pass stacked arrays."
+        yield "It is assumed that the paths given are the whole program: other code would still pass stacked arrays."
     assumed = dict.fromkeys(str(one) for row in report.rows if row.status == "rewritten" for one in row.assumed)
     yield from (f"{one[0].upper()}{one[1:]}." for one in assumed)
     if any(one.grade == "observed" for row in report.rows if row.status == "rewritten" for one in row.assumed):
         yield f"{CAUTION[0].upper()}{CAUTION[1:]}."
     if callers := callers_of(report.files):
-        yield f"{listed(callers)} use what is rewritten, were not given, and stay as they are."
+        yield f"These files use rewritten code but were not given, so they are unchanged: {listed(callers)}."
     if report.errors:
-        yield f"{plural(len(report.errors), 'file')} could not be read or handled; see below."
+        yield f"{plural(len(report.errors), 'file')} could not be read or analysed; see below."

@@ -16,7 +16,7 @@ from jaxmigrate.terminal import plural
 from jaxmigrate.verify.model import Evidence
 
 CAUTION = (
-    "what was equal at every call of a short run may differ later: observe a run that is long enough for the devices "
+    "arrays that are equal on all devices in a short run may differ later: observe a run that is long enough for them "
     "to differ, and `verify` a longer one before you merge"
 )
 Outcome = Literal["written", "shown", "unchanged", "withheld", "failed"]
@@ -160,7 +160,7 @@ class FixResult:
             for grade, word in (("declared", "declaration"), ("likely", "assumption"), ("observed", "observation"))
             if (count := sum(one.grade == grade for one in self.assumed))
         ]
-        return f"; not proven: rests on {' and '.join(told)}" if self.grade != "proven" else ""
+        return f"; not proven: depends on {' and '.join(told)}" if self.grade != "proven" else ""
 
     @property
     def _would(self) -> str:

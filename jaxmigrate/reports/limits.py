@@ -17,8 +17,8 @@ def limits(evidence: Evidence) -> Iterator[str]:
     parts = evidence.parts or (evidence,)
     commands = " and ".join(dict.fromkeys(f"`{shlex.join(part.command)}`" for part in parts))
     yield (
-        f"Only what {commands} computes was compared{_in_calls(evidence)}; other inputs, more steps, and code that it "
-        "does not reach, were not."
+        f"Only the values that {commands} computes were compared{_in_calls(evidence)}, not other inputs, more steps or "
+        "code that was not run."
     )
     unseen = [place_of(one.site) for one in evidence.sites if one.verdict is Verdict.NOT_EXERCISED]
     if unseen:
@@ -41,7 +41,7 @@ def briefly(evidence: Evidence) -> str:
         return ""
     told = [f"other inputs and more steps than {plural(calls, 'call')} on {_inputs(evidence)}"]
     if evidence.untouched:
-        told.append(f"{plural(len(evidence.untouched), 'site')} of files that stay the same")
+        told.append(f"{plural(len(evidence.untouched), 'site')} of files that are the same on both sides")
     return f"not covered: {', '.join(told)}"
 
 
@@ -50,7 +50,7 @@ def untouched(evidence: Evidence) -> str:
     if not evidence.untouched:
         return ""
     sites = plural(len(evidence.untouched), "site")
-    return f"{sites} not reached, in files that are the same on both sides: not counted"
+    return f"{sites} of files that are the same on both sides, not run and not counted"
 
 
 def revisions_line(evidence: Evidence) -> str:

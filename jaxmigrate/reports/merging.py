@@ -84,7 +84,7 @@ def _complete(shards: Mapping[str, str | None]) -> None:
     if not named:
         return
     if without := [name for name in shards if name not in named]:
-        raise NotMergeable(f"{without[0]}: is not of a shard, unlike {next(iter(named))}")
+        raise NotMergeable(f"{without[0]}: is not the output of `lint --shard`, unlike {next(iter(named))}")
     found = [(int(match[1]), int(match[2])) for shard in named.values() if (match := _SHARD.fullmatch(shard))]
     counts = {count for _, count in found}
     if len(counts) != 1 or len(found) != len(named):

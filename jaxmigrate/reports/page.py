@@ -234,9 +234,9 @@ def _errors(found: SiteEvidence) -> str:
 def _calls(found: SiteEvidence) -> str:
     parts = [f"{found.calls} compared"]
     if found.calls_original != found.calls_rewritten:
-        parts.append(f"{found.calls_original} in the original, {found.calls_rewritten} rewritten")
+        parts.append(f"{found.calls_original} in the original, {found.calls_rewritten} in the rewritten program")
     if found.differing:
-        parts.append(f"{found.differing} not bitwise equal, {found.measured} of them measured")
+        parts.append(f"{found.differing} not bitwise equal, with the error of {found.measured} measured")
     if found.traced:
         parts.append(f"{found.traced} under tracing")
     return ", ".join(parts)

@@ -20,7 +20,7 @@ STATES = {
     "global": "global arrays only",
     "mixed": "global arrays, some stacked",
     "stacked": "all arrays stacked",
-    "left": "left by fix",
+    "left": "not rewritten",
     "kept": "kept by a comment",
 }
 HELD = ("stacked", "unknown")
@@ -203,7 +203,7 @@ def _left(sites: Iterable[SitePlan]) -> Iterator[Cause]:
     held: defaultdict[tuple[str, str], list[SitePlan]] = defaultdict(list)
     for site in sites:
         if site.status == "left":
-            reason = "is kept by a comment" if site.code == KEPT else cause_of(site.reason)
+            reason = "is kept, as a comment asks" if site.code == KEPT else cause_of(site.reason)
             held[site.code, reason].append(site)
     for (code, reason), found in sorted(held.items(), key=lambda item: (-len(item[1]), item[0])):
         yield Cause(reason, len(found), len(found), 0, found[0].place, code)
@@ -245,21 +245,27 @@ def _next(
         most = max(solvable, key=lambda one: one.sites)
         yield (
             f"jaxmigrate fix {where} --observe -- COMMAND",
-            "makes arrays global, too, that it sees equal on all devices",
+            "also makes those arrays global that the run shows to be replicated",
         )
         yield (
             f"jaxmigrate fix {where} --explain {most.example}",
             "says why its arrays stay stacked, and what to declare",
         )
     for cause in [one for one in solvable if one.frees][:3]:
-        frees = f"frees {plural(cause.frees, 'map')} of stacked arrays, such as {cause.example}"
-        yield (f"jaxmigrate rule {cause.code}" if cause.code else ""), f"what to do about `{cause.reason}`: it {frees}"
+        alone = f"the only cause of stacked arrays in {plural(cause.frees, 'map')}, such as {cause.example}"
+        yield (f"jaxmigrate rule {cause.code}" if cause.code else ""), f"what to do about `{cause.reason}`, {alone}"
     for cause in left:
         if cause.code != KEPT:
-            yield f"jaxmigrate rule {cause.code}", f"what to do about {plural(cause.sites, 'map')} that fix leaves"
+            yield (
+                f"jaxmigrate rule {cause.code}",
+                f"what to do about {plural(cause.sites, 'pmap')} not rewritten",
+            )
     for name in names:
         if name.left:
-            yield f"jaxmigrate rule {name.code}", f"what to do about {plural(name.left, 'use')} of {name.name}"
+            yield (
+                f"jaxmigrate rule {name.code}",
+                f"what to do about {plural(name.left, 'use')} of {name.name} that fix does not replace",
+            )
 
 
 def estimate(config: Config) -> str:
@@ -269,4 +275,4 @@ def estimate(config: Config) -> str:
     runs = f"2 runs of {'COMMAND' if not commands else plural(count, 'command')} on simulated devices"
     limits = [one.timeout or 600.0 for one in commands] or [config.verify.timeout or 600.0]
     most = sum(limits) * 2 / 60
-    return f"takes {runs}, {most:.0f} min at most, and 2 more where a file differs and is left"
+    return f"takes {runs}, at most {most:.0f} min; 2 more runs each time that something differs"

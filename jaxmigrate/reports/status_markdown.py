@@ -14,7 +14,7 @@ def write(status: Status) -> str:
     parts = [
         "# jaxmigrate status\n",
         f"**{escaped(status.headline)}.**\n",
-        *section("Maps, as fix would leave them", table(("State", "Maps"), states)),
+        *section("What fix makes of each pmap", table(("State", "Maps"), states)),
         *section("Files", table(("File", "Maps"), ((path, str(count)) for path, count in status.by_file.items()))),
         *section(
             "Why arrays stay stacked", table(("Cause", "Maps", "Only cause", "Example"), map(_stays, status.stays))

@@ -22,7 +22,7 @@ def _lines(status: Status, colour: bool, width: int) -> Iterator[str]:
     if total:
         yield _bar(status.done, total, min(width, 100) - 30)
     if status.maps:
-        yield from _titled("Maps, as fix would leave them", colour)
+        yield from _titled("What fix makes of each pmap", colour)
         yield from (f"  {count:4}  {STATES[state]}" for state, count in status.states.items() if count)
         forms = ", ".join(f"{count} {form}" for form, count in status.forms.items())
         yield f"        by form: {forms}"
@@ -30,7 +30,7 @@ def _lines(status: Status, colour: bool, width: int) -> Iterator[str]:
         yield from _few([f"  {count:4}  {path}" for path, count in status.by_file.items()])
     if status.stays:
         yield from _titled("Why arrays stay stacked", colour)
-        yield "  maps alone  cause (alone: the only cause of a map)"
+        yield "  maps  only  cause (only: maps without another cause)"
         yield from _few([_with_example(f"  {c.sites:4} {c.frees:5}  ", c.told, c.example, width) for c in status.stays])
     if status.left:
         yield from _titled("Why maps stay", colour)

@@ -79,7 +79,9 @@ def _differences(report: Report) -> list[str]:
     lines = []
     for row in report.rows:
         if row.evidence is not None and row.evidence.follows:
-            lines.append(f"- {escaped(row.place)} after {escaped(row.evidence.follows)}, from other arguments")
+            lines.append(
+                f"- {escaped(row.place)}: its arguments already differ, because of {escaped(row.evidence.follows)}"
+            )
         elif row.evidence is not None and not (row.evidence.verdict.ok or row.evidence.verdict is _UNREACHED):
             lines.append(f"- **{escaped(row.place)}** {escaped(row.evidence.message)}")
             if row.evidence.first is not None and row.evidence.first.hint:

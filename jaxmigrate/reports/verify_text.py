@@ -54,7 +54,7 @@ def _measured(found: SiteEvidence | None) -> str:
         return calls
     relative, ulp = short(found.max_relative), short(found.max_ulp)
     share = f", at most {used} of the rounding bound" if (used := share_of_bound(found)) else ""
-    return f"{calls}, {found.differing} not bitwise, relative error {relative}, {ulp} ulp{share}"
+    return f"{calls}, {found.differing} not bitwise equal, relative error {relative}, {ulp} ulp{share}"
 
 
 def _layouts(found: SiteEvidence | None, width: int) -> list[str]:
@@ -71,7 +71,7 @@ def _explained(row: SiteRow, width: int) -> Iterator[str]:
     if row.evidence is None:
         yield from _wrapped(f"{row.code} {row.reason}".strip(), width)
     elif row.evidence.follows:
-        yield from _wrapped(f"after {row.evidence.follows}, from other arguments", width)
+        yield from _wrapped(f"its arguments already differ, because of {row.evidence.follows}", width)
     elif row.evidence.verdict.ok:
         yield from _wrapped(row.evidence.message.partition("; ")[2], width)
     else:

@@ -84,12 +84,12 @@ def replace_bytes(path: Path, data: bytes, expected: bytes | None = None, name: 
         target = path.resolve(strict=True)
         status = target.stat()
         if not _is_open_to_us(target):
-            raise SourceError(shown, "is read-only, so it was left as it is")
+            raise SourceError(shown, "is read-only, so it was not rewritten")
         with _temporary(target) as temporary:
             _fill(temporary, data, status, shown)
             _copy_attributes(target, temporary)
             if expected is not None and target.read_bytes() != expected:
-                raise SourceError(shown, "changed since it was read, so it was left as it is")
+                raise SourceError(shown, "changed since it was read, so it was not rewritten")
             os.replace(temporary, target)
         _sync_folder(target.parent)
     except OSError as error:
@@ -124,7 +124,7 @@ def _keep_owner(handle: int, status: os.stat_result, shown: str) -> None:
     try:
         os.fchown(handle, status.st_uid, status.st_gid)
     except PermissionError:
-        message = "belongs to another user or group, which a new file could not, so it was left as it is"
+        message = "belongs to another user or group, which fix cannot keep, so it was not written; run it as that user"
         raise SourceError(shown, message) from None
 
 

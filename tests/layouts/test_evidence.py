@@ -139,7 +139,7 @@ def test_a_declaration_makes_arrays_global(
     assert report["summary"]["grade"] == "declared"
     out, err = capsys.readouterr()
     assert f"declared: {told}" in out or told in out
-    assert out.splitlines()[-1].endswith("; not proven: rests on 1 declaration")
+    assert out.splitlines()[-1].endswith("; not proven: depends on 1 declaration")
     assert "nothing uses" not in err
     assert "## Not proven" in Path("r.md").read_text()
     assert "grade declared" in Path("r.html").read_text()
@@ -221,7 +221,7 @@ def test_likely_reads(fix: Any, capsys: pytest.CaptureFixture[str]) -> None:
     }
     out = capsys.readouterr().out
     assert "assumed: `wandb.log` only reads its argument (train.py:21)" in out
-    assert out.splitlines()[-1].endswith("; not proven: rests on 1 assumption")
+    assert out.splitlines()[-1].endswith("; not proven: depends on 1 assumption")
 
 
 def test_likely_reads_of_methods_that_no_class_has(fix: Any) -> None:
@@ -357,7 +357,7 @@ def test_declarations_are_added_to_any_table(text: str) -> None:
 
 
 def test_a_table_that_cannot_be_added_to() -> None:
-    with pytest.raises(ValueError, match="no table of its own"):
+    with pytest.raises(ValueError, match="needs a header of its own"):
         with_declarations("tool.jaxmigrate.readers = ['x']\n", {"readers": {"y": "z"}})
 
 

@@ -80,7 +80,7 @@ def test_a_line_without_a_map(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_a_wrong_place(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["fix", "--explain", "train.py"]) == 2
-    assert "'train.py' is no place such as train.py:88" in capsys.readouterr().err
+    assert "'train.py' is not of the form FILE:LINE, such as train.py:88" in capsys.readouterr().err
 
 
 def test_explain_writes_nothing_and_runs_nothing(capsys: pytest.CaptureFixture[str]) -> None:

@@ -45,7 +45,7 @@ def test_findings_name_the_cell(folder: Path, capsys: pytest.CaptureFixture[str]
         assert main(["lint", "."]) == 1
         out, err = capsys.readouterr()
         assert out == f"a.ipynb:{FINDING}\n"
-        assert err.startswith("1 finding in 1 file, 1 file checked; 1 site of pmap: ")
+        assert err.startswith("1 finding in 1 file, 1 file checked; 1 use of pmap: ")
 
 
 def test_an_edit_outlives_no_cache(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -153,5 +153,5 @@ def test_what_cannot_be_read_stops_nothing(folder: Path, capsys: pytest.CaptureF
     assert lines[2].startswith("d.ipynb: is a notebook of nbformat 3, and only nbformat 4 is read; ")
     assert lines[3:] == [
         "e.ipynb: skipped: its kernel's language is r, not Python",
-        "1 finding in 1 file, 2 of 5 files checked; 1 site of pmap: `jaxmigrate fix --diff` shows its rewrite",
+        "1 finding in 1 file, 2 of 5 files checked; 1 use of pmap: `jaxmigrate fix --diff` shows how to rewrite it",
     ]

@@ -26,7 +26,7 @@ class TestBaseline:
         assert main(["lint", ".", "--baseline", "known.json", "--write-baseline"]) == 0
         assert capsys.readouterr().err.startswith("1 finding written to known.json\n")
         assert main(["lint", ".", "--baseline", "known.json"]) == 0
-        assert capsys.readouterr().err.startswith("1 finding known to known.json\n")
+        assert capsys.readouterr().err.startswith("1 finding already in the baseline known.json\n")
 
     def test_moved_is_known_and_another_is_new(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
         main(["lint", ".", "--baseline", "known.json", "--write-baseline"])

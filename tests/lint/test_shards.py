@@ -186,10 +186,10 @@ def test_every_file_is_in_one_shard_and_none_is_much_larger() -> None:
 
 @pytest.mark.parametrize("text", ["", "1", "0/2", "3/2", "-1/2", "1/2/3", "a/b", "1/", "٣/٤", "1 /2"])
 def test_no_shard(text: str, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(ValueError, match="is no shard such as 2/4"):
+    with pytest.raises(ValueError, match="is not a shard I/N, such as 2/4"):
         parse_shard(text)
     assert main(["lint", f"--shard={text}", "."]) == 2
-    assert "is no shard such as 2/4" in capsys.readouterr().err
+    assert "is not a shard I/N, such as 2/4" in capsys.readouterr().err
 
 
 def test_standard_input_has_no_shards(capsys: pytest.CaptureFixture[str]) -> None:
@@ -204,7 +204,7 @@ def test_a_merge_misses_a_shard(project: Path, form: str, capsys: pytest.Capture
     for given, said in (
         (texts[:2], "shard 3/3 is missing"),
         ([*texts, texts[0]], "shard 1/3 is given more than once"),
-        ([*texts, other], "is not of a shard, unlike"),
+        ([*texts, other], "is not the output of `lint --shard`, unlike"),
         ([*texts, lint(capsys, "--format", form, "--shard", "1/2", "m-n")[1]], "these are shards of different runs"),
     ):
         for n, text in enumerate(given):

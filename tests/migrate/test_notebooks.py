@@ -139,7 +139,7 @@ def test_cells_that_ran_in_another_order_keep_stacked_arrays(folder: Path, capsy
         "p_step = jax.jit(\n    jax.shard_map(\n        step,\n        mesh=Mesh(jax.devices(), ('i',)),\n"
     )
     assert "in_specs=P('i'),\n" in cells[2]
-    assert "book.ipynb: arrays stay stacked, since its cells last ran in another order" in capsys.readouterr().err
+    assert "book.ipynb: arrays stay stacked, since its cells were last run out of order" in capsys.readouterr().err
 
 
 def test_what_is_not_rewritten_keeps_every_byte(folder: Path) -> None:
@@ -215,7 +215,7 @@ def test_what_cannot_be_worked_on_stops_nothing(folder: Path, capsys: pytest.Cap
 def test_code_for_others_is_told(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     fix(folder, book("import jax", "%%writefile a.py\njax.pmap(f)"))
     assert capsys.readouterr().err == (
-        "book.ipynb:cell 3: mentions pmap in code that is not this notebook's Python, so it was left\n"
+        "book.ipynb:cell 3: mentions pmap, but is not Python (such as %%bash), so it was not rewritten\n"
     )
 
 

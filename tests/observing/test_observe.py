@@ -44,7 +44,7 @@ def test_what_comes_from_out_of_sight_is_observed_and_every_report_says_so(
     told = capsys.readouterr()
 
     assert status == 1  # for CI that insists on more
-    assert "--require likely: the rewrite rests on what is only observed" in told.err
+    assert "--require likely is not met: some layouts are only observed" in told.err
     assert layouts(report) == {"params": "replicated", "batch": "split", "-> 0": "replicated", "-> 1": "replicated"}
     assert report["summary"]["grade"] == "observed"
     assert report["verification"]["verdict"] == "bitwise equal"
@@ -54,8 +54,8 @@ def test_what_comes_from_out_of_sight_is_observed_and_every_report_says_so(
         "`library.create_state` gave the same slice for every device at all 3 calls on 8 devices",
         "`batch` held a batch split over the devices at all 3 calls on 8 devices",
     ]
-    assert "2 groups of arrays rest on observation, run 1 of at most 5" in told.err
-    assert told.out.splitlines()[-1].endswith("not proven: rests on 2 observations")
+    assert "2 groups of arrays are global only because the run shows it; verifying, run 1 of at most 5" in told.err
+    assert told.out.splitlines()[-1].endswith("not proven: depends on 2 observations")
     texts = [told.out, *(Path(f"r.{ending}").read_text() for ending in ("json", "md", "html", "xml"))]
     for text in texts:
         plain = re.sub(r"<[^>]+>|\\", "", text)
@@ -82,7 +82,7 @@ def test_groups_that_fail_are_left_one_by_one_and_a_devices_own_state_stays(
     assert status == 0
     assert "run 1 of at most 5" in told.err
     assert "run 2 of at most 5" in told.err
-    assert "trying it without what was observed of library.rate" in told.err  # which the library writes into
+    assert "trying again without what the run showed of library.rate" in told.err  # which the library writes into
     assert layouts(report) == {
         "params": "replicated",
         "momentum": "replicated",
@@ -94,7 +94,10 @@ def test_groups_that_fail_are_left_one_by_one_and_a_devices_own_state_stays(
         "-> 2": "stacked",
     }
     notes = report["verification"]["notes"]
-    assert any("not written as observed: library.rate (train.py:" in one and "call 1" in one for one in notes)
+    assert any(
+        "kept stacked in spite of what the run showed: library.rate (train.py:" in one and "call 1" in one
+        for one in notes
+    )
     after = Path("train.py").read_text()
     assert "params = shard(np.ones((3,), np.float32), P())" in after  # what helpers do shows in what they are given
     assert "momentum = shard(jnp.zeros((3,), jnp.float32), P())" in after

@@ -68,9 +68,10 @@ def test_markdown() -> None:
     assert "Compared: original v1.0, rewritten v1.0-2-gabc1234-dirty." in told
     section = told[told.index("## Not covered") :]
     assert (
-        "- Only what python train.py computes was compared, in 32 calls on 6 distinct inputs; other inputs" in section
+        "- Only the values that python train.py computes were compared, in 32 calls on 6 distinct inputs, not other"
+        in section
     )
-    assert "<details><summary>2 sites not reached, in files that are the same on both sides: not counted" in section
+    assert "<details><summary>2 sites of files that are the same on both sides, not run and not counted" in section
     assert "<li>old.py:7 (export)</li>" in section
     table = told[told.index("## Sites") : told.index("## Layouts")]
     signs = {line.split("|")[3].split()[0] for line in table.splitlines() if line.startswith("| a.py")}
@@ -86,7 +87,7 @@ def test_markdown_links_to_the_lines_where_somebody_can_follow_them() -> None:
 def test_html() -> None:
     told = page.write(report())
     assert "in 32 calls on 6 distinct inputs" in told
-    assert "<summary>2 sites not reached, in files that are the same on both sides: not counted</summary>" in told
+    assert "<summary>2 sites of files that are the same on both sides, not run and not counted</summary>" in told
     assert "<code>v1.0-2-gabc1234-dirty</code>" in told
     assert '<a href="#line-a-py-5">line 5</a>' in told
     assert told.count('id="line-a-py-5"') == 1
@@ -94,7 +95,9 @@ def test_html() -> None:
 
 def test_json() -> None:
     told = json.loads(verify_json.write(report()))
-    assert told["not_covered"][0].startswith("Only what `python train.py` computes was compared, in 32 calls")
+    assert told["not_covered"][0].startswith(
+        "Only the values that `python train.py` computes were compared, in 32 calls"
+    )
     assert told["verification"]["untouched"] == ["old.py:7 (export)", "old.py:9 (dump)"]
     assert told["verification"]["revisions"]["original"] == "v1.0"
 
@@ -112,7 +115,7 @@ def test_revisions_of_both_sides(tmp_path: Path) -> None:
     git(tmp_path, "add", ".")
     git(tmp_path, "commit", "-q", "-m", "one")
     git(tmp_path, "tag", "v1")
-    assert revisions(tmp_path, argparse.Namespace()) == {"original": "v1", "rewritten": "as fix makes it of v1"}
+    assert revisions(tmp_path, argparse.Namespace()) == {"original": "v1", "rewritten": "v1, rewritten by fix"}
     file.write_text("2\n")
     found = revisions(tmp_path, argparse.Namespace(original="HEAD"))
     assert found == {"original": "HEAD (v1)", "rewritten": "v1-dirty"}

@@ -232,7 +232,7 @@ def test_page_tells_the_verdict_then_the_assumptions_then_each_site() -> None:
     places = [page.index(title) for title in ("<h1>Different", "sites exercised", ">Assumptions<", ">Site by site<")]
     assert places == sorted(places)
     text = " ".join(_Checked(page).text.split())
-    assert "Only what python train.py --name 'a b' computes was compared" in text
+    assert "Only the values that python train.py --name 'a b' computes were compared" in text
     assert "Not reached, so nothing is known of it: train.py:12." in text
 
 

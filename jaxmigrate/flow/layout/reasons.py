@@ -226,7 +226,7 @@ CAUSES = (
             "is prefetched in a way",
             "following the program failed",
             "the program is too large",
-            "its cells last ran",
+            "its cells were last run",
         ),
         "The analysis ends here: an unusual statement, cells that ran in another order, a program that is too large,"
         " or a fault of jaxmigrate's.",

@@ -87,7 +87,7 @@ def join(sources: Sequence[tuple[int, str]], in_order: bool = True, shown: Colle
     cells = []
     for number, source in sources:
         if HEADER_MARK in source or MARK in source:
-            raise TornError(number, "holds a comment by which jaxmigrate marks cells; remove it")
+            raise TornError(number, "contains a comment that jaxmigrate uses to mark cells; remove it")
         shows: Shows = "last" if shown is None else "all" if number in shown else "none"
         cells.append(Cell(number, source, mask(source, shows), shows))
     return Joined(tuple(cells), in_order)
@@ -180,7 +180,9 @@ def _restored(cell: Cell, head: str, body: str) -> str:
     again = mask(source, cell.shows)
     whole = seen == list(range(len(cell.masked.entries))) and again.body >= cell.masked.body
     if not whole or _meaning(head + again.text) != _meaning(head + body):
-        raise TornError(cell.number, "cannot be rewritten without splitting a magic; give its code a line of its own")
+        raise TornError(
+            cell.number, "cannot be rewritten without breaking up a magic; put the code on a line of its own"
+        )
     return source
 
 
@@ -198,7 +200,10 @@ def _unmasked(line: str, cell: Cell, seen: list[int]) -> str:
             raise TornError(cell.number, "cannot be rewritten without changing a magic or a shell line")
         if entry.kind == "shown":
             if not content[:start].endswith(f"){entry.original}"):
-                raise TornError(cell.number, "cannot be rewritten without changing what it shows")
+                raise TornError(
+                    cell.number,
+                    "cannot be rewritten without changing its output; assign the last expression to a variable first",
+                )
             return f"{content[: start - len(entry.original) - 1]}{entry.original}{_END}{ending}"
         code = content[:start].lstrip()
         indent = content[: len(content[:start]) - len(code)]
