@@ -136,7 +136,7 @@ class Workshop:
             "links": links,
             "flags": [*FLAGS] if request.platform == GPU else env.cpu_flags(request),
             "flag_cache": str(self.folder / "flags.json"),
-            "compiled": str(self.folder / "compiled") if _compiles_alike(request) else "",
+            "compiled": str(compiled_in(self.folder)) if _compiles_alike(request) else "",
             "seed": request.seed,
             "observe": request.observe and side == ORIGINAL,
             "devices": request.devices,
@@ -190,6 +190,11 @@ def _fresh(folder: Path) -> Path:
         number += 1
         found = folder.with_name(f"{folder.name}-{number}")
     return found
+
+
+def compiled_in(folder: Path) -> Path:
+    """Where in its folder a verification keeps what XLA compiles."""
+    return folder / "compiled"
 
 
 def _compiles_alike(request: VerifyRequest) -> bool:

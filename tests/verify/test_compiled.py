@@ -31,6 +31,11 @@ for _ in range(5):
 """
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _compiled_anew(compiled_once: pytest.MonkeyPatch) -> None:
+    compiled_once.undo()
+
+
 def test_second_run_takes_what_the_first_compiled(tmp_path: Path) -> None:
     seen = tmp_path / "seen"
     evidence = verify_program(tmp_path / "root", PROGRAM, environment={"SEEN": str(seen)}, twice=True)
