@@ -718,4 +718,4 @@ def test_sites_of_files_that_stay_need_not_be_reached(
     assert main(["verify", ".", "--original", str(before), *COMMAND]) == 0
     out = capsys.readouterr().out
     assert "2 of 2 sites exercised" in out
-    assert "not reached, in files that are the same on both sides: 1 of the sites" in out
+    assert "not called, in files that are the same on both sides: 1 of the sites" in out

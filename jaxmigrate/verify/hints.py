@@ -22,7 +22,7 @@ _PATTERNS = {
 # What patterns say of an argument: only where every device got another part of the same.
 _OF_ARGUMENTS = {
     "first": "every device is given what the original gives to the first one",
-    "permuted": "the slices are the original's in another order: each device gets that of another one",
+    "permuted": "the slices are in another order: each device gets another device's slice",
     "rows permuted": _PATTERNS["rows permuted"],
 }
 _OF_KEYS = {
@@ -35,7 +35,7 @@ _OF_KEYS = {
 _PRECISIONS = {
     "coarser": "the rewritten numbers have no more digits than bfloat16 holds: they passed through a lower precision",
     "finer": "the original's numbers have no more digits than bfloat16 holds, the rewritten ones have: a cast was lost",
-    "like bfloat16": "the numbers are as far apart as bfloat16 rounds: some of it is computed in another precision",
+    "like bfloat16": "the numbers differ by as much as bfloat16 rounds: part of it is computed in another precision",
 }
 _COPIES = (
     "a result that varies over the axis was declared replicated (`P()` in out_specs under check_vma=False): each "
@@ -71,17 +71,17 @@ def _number_hint(delta: Delta, error: LeafError, devices: int, coarse: bool) -> 
     if error.factor is not None:
         return factor_hint("the argument" if delta.where == "input" else "the result", error.factor, devices)
     if error.update_factor == 0:
-        return "the call adds nothing to the argument: what it computes is thrown away, or the argument is returned"
+        return "the argument comes back unchanged: what the call computes is lost"
     if error.bias == "shift":
         return (
-            "all numbers are off by about the same, though all results before are bitwise equal: code outside the "
-            "mapped functions computes something else, as with another constant"
+            "all numbers are off by about the same amount, though all earlier results are bitwise equal: code outside "
+            "the mapped functions computes something else, for example with another constant"
         )
     if error.bias:
-        what = "the step" if error.bias == "step" else "the argument"
-        return f"together the numbers are off by a part of {what}, which rounding does not do: some constant differs"
+        what = "the update" if error.bias == "step" else "the argument"
+        return f"taken together, the numbers are off by a fraction of {what}, not by rounding: some constant differs"
     if error.update_factor is not None:
-        return factor_hint("the step away from the argument", error.update_factor, devices)
+        return factor_hint("the update (result minus argument)", error.update_factor, devices)
     if delta.where == "input":
         return (_OF_KEYS if _is_key(delta.original) else _OF_ARGUMENTS).get(error.pattern, "")
     if error.pattern == "like bfloat16" and (error.step or not coarse):
@@ -130,7 +130,7 @@ def _shape_hint(delta: Delta) -> str:
     if len(ours) == len(theirs) + 1:
         return "an axis is gone"
     if len(theirs) == len(ours) + 1:
-        return "an axis is new: a block keeps its mapped axis, which pmap takes away"
+        return "there is one more axis: the block keeps its mapped axis, which pmap removes; squeeze it"
     return ""
 
 

@@ -176,8 +176,8 @@ def _told_of_reduced(found: Sequence[Found], reduced: frozenset[int]) -> str:
         if one.delta.leaf in reduced and one.error is not None and one.error.reduced:
             sides.setdefault(one.error.reduced.endswith("inside"), set()).add(f"`{one.delta.path}`")
     texts = {
-        False: "are returned per device, and reduced outside the map",
-        True: "are reduced inside the map, where the original returns one per device",
+        False: "are returned per device and reduced outside of the mapped function",
+        True: "are reduced inside the mapped function, where the original returns one per device",
     }
     return "; ".join(f"{', '.join(sorted(names))} {texts[inside]}" for inside, names in sorted(sides.items()))
 
@@ -325,7 +325,7 @@ def _sentence(delta: Delta, kind: str, error: LeafError | None, call: int, input
 _GIVEN = {
     True: ", from equal arguments",
     False: "",
-    None: ", from arguments of which not all could be compared",
+    None: ", but not all arguments could be compared",
 }
 
 
@@ -352,19 +352,21 @@ def _numbers(delta: Delta, kind: str, error: LeafError | None) -> str:
     dtypes = f"{delta.original} in the original, {delta.rewritten} rewritten; " if kind == "dtype" else ""
     far = f"{dtypes}{error.different_elements} of {error.elements} numbers differ, the farthest {numbers}"
     if error.over_calls:
-        return f"{far}; near enough for rounding in each call, but it adds up over the calls"
+        return f"{far}; within rounding in each call, but the error adds up over the calls"
     if error.bias:
-        return f"{far}; each is near enough for rounding, all together are not"
+        return f"{far}; each is within rounding, all together are not"
     if error.bound is None or error.within or kind == "dtype":
         return far
-    step = " of the step" if error.step else ""
-    return f"{far}: {error.error:.3g} apart, where rounding{step} allows {error.bound:.3g}"
+    step = " of the update" if error.step else ""
+    return f"{far}: error {error.error:.3g}, rounding{step} allows {error.bound:.3g}"
 
 
 def _divergence(info: SiteInfo, divergence: Divergence, comparison: SiteComparison, case: Case) -> CallDifference:
     ours, theirs = (_site_name(id_, case) for id_ in (divergence.original, divergence.rewritten))
     counts = f"{_count(comparison.calls_original)} in the original, {_count(comparison.calls_rewritten)} rewritten"
-    where = f"mapped call {divergence.position} of the program is {ours} in the original and {theirs} rewritten"
+    where = (
+        f"mapped call {divergence.position} of the program is {ours} in the original and {theirs} in the rewritten one"
+    )
     return CallDifference(
         site=info.id,
         call=divergence.number,
@@ -399,8 +401,8 @@ def _verdict(info: SiteInfo, comparison: SiteComparison, found: Sequence[Found],
         if info.id in case.takers:
             return Verdict.EQUAL, f"{count} in the original, {_told_of_dropped(info, case)}"
         return Verdict.DIFFERENT, (
-            f"{count} in the original; nothing that the migrated program maps or compiles, "
-            "and calls, has its function's name or could give its results"
+            f"{count} in the original; the migrated program calls no mapped or jitted function of its name, nor one "
+            "that could return its results"
         )
     if comparison.divergences and not case.failure:
         return Verdict.DIFFERENT, _divergence(info, comparison.divergences[0], comparison, case).message
@@ -415,7 +417,7 @@ def _agreement(info: SiteInfo, comparison: SiteComparison, found: Sequence[Found
     """The verdict on a site of which nothing is wrong: how equal its calls are."""
     told = [pair for pair in comparison.pairs if not pair.unrecorded]
     if not told:
-        return Verdict.NOT_EXERCISED, "the log had no room for any of its calls: compare a shorter run"
+        return Verdict.NOT_EXERCISED, "none of its calls fitted in the log: verify a shorter run"
     calls = _count(len(told)) + (f" of {len(comparison.pairs)}" if len(told) < len(comparison.pairs) else "")
     besides = _one_sided(comparison)
     if comparison.dropped and info.id in case.takers:
@@ -424,7 +426,7 @@ def _agreement(info: SiteInfo, comparison: SiteComparison, found: Sequence[Found
         return Verdict.EQUAL, f"{calls} bitwise equal{besides}"
     products = _other_precisions(info.id, case, _PRODUCTS)
     if products:
-        return Verdict.DIFFERENT, f"{calls} near enough for rounding, but {products}"
+        return Verdict.DIFFERENT, f"{calls} within rounding, but {products}"
     # Gradients through replicated parameters are summed by JAX, in the precision in which it finds them.
     sums = _other_precisions(info.id, case, _SUMS)
     besides = f"{f'; {sums}' if sums else ''}{_sampling([one for one in found if one.unmeasured])}{besides}"
@@ -451,8 +453,8 @@ def _told_of_stale(stale: Stale, case: Case) -> str:
     one, other = named(stale.original), named(stale.rewritten)
     told = f"call {stale.call}, argument {stale.argument}: "
     if one == other:
-        return f"{told}another result of {one} than in the original"
-    return f"{told}what {other} returned, where the original has what {one} did"
+        return f"{told}another one of the results of {one} than in the original"
+    return f"{told}the result of {other}, where the original passes that of {one}"
 
 
 _PRODUCTS, _SUMS = "products", "sums over devices"
@@ -521,7 +523,7 @@ def _not_exercised(info: SiteInfo, comparison: SiteComparison, case: Case) -> tu
             Verdict.NOT_EXERCISED,
             "called only inside another transformation (jit, grad, vmap), where there are no values to compare",
         )
-    return Verdict.NOT_EXERCISED, "no call of it in either run: run a command that reaches it"
+    return Verdict.NOT_EXERCISED, "not called in either run: verify a command that calls it"
 
 
 def _covered(evidence: SiteEvidence, found: Mapping[str, SiteEvidence], case: Case) -> SiteEvidence:

@@ -24,9 +24,9 @@ class Layout(StrEnum):
     REPLICATED = "replicated"
     SPLIT = "split"
     MOVED = "split along another axis"
-    GATHERED = "split, where the original has gathered it"
-    MERGED = "split, with other axes merged"
-    PADDED = "split, of another number of rows"
+    GATHERED = "split, but gathered in the original"
+    MERGED = "split, with each block reshaped"
+    PADDED = "split, with more or fewer rows"
 
 
 class Digests(NamedTuple):

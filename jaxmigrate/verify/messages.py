@@ -45,7 +45,7 @@ def describe_run(
     if outcome.kind == "deadlock" or is_rendezvous(stderr):
         return f"the {side} hung {where}: {_waiting(stderr)}"
     if outcome.kind == "timeout":
-        return f"the {side} ran out of its {timeout:g} s {where}"
+        return f"the {side} was stopped after {timeout:g} s (--timeout) {where}"
     return f"the {side} {_CAUSES.get(outcome.signal, f'was ended by {outcome.signal}')} {where}"
 
 
@@ -88,7 +88,7 @@ def _because(stderr: str) -> str:
     raised = [line for line in lines if _RAISED.match(line)]
     last = (raised or lines)[-1][:300] if lines else ""
     if last.startswith("EOFError"):
-        last += "; it reads standard input, which is empty unless a file is given: jaxmigrate verify ... < FILE"
+        last += "; it reads standard input, which is empty: pass a file, jaxmigrate verify ... < FILE"
     return f": {last}" if last else ""
 
 

@@ -581,7 +581,7 @@ def _notes(session: _Session, sites: tuple[SiteEvidence, ...]) -> tuple[str, ...
         notes.append("; ".join(f"the {side} program ran on jax {version}" for side, version in versions.items()))
     alone = _untouched(session, sites)
     if alone:
-        notes.append(f"not reached, in files that are the same on both sides: {len(alone)} of the sites")
+        notes.append(f"not called, in files that are the same on both sides: {len(alone)} of the sites")
     weak = sum(site.weak_types for site in sites)
     if weak:
         notes.append(f"{weak} results have another weak type than in the original; their values were compared")
@@ -591,7 +591,7 @@ def _notes(session: _Session, sites: tuple[SiteEvidence, ...]) -> tuple[str, ...
     notes += [told for site in sites for told in against_plan(site.site, site.arguments, site.results)]
     unrecorded = sum(site.unrecorded for site in sites)
     if unrecorded:
-        notes.append(f"{unrecorded} calls were not compared, because the logs had no room for their leaves")
+        notes.append(f"{unrecorded} calls were not compared, because their arrays did not fit in the logs")
     if all(site.verdict is Verdict.NOT_EXERCISED for site in sites) and sites:
         notes.append(NO_CALL)
     return tuple(notes)

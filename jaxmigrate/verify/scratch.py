@@ -112,7 +112,9 @@ def _put(copy: Path, name: str, text: bytes) -> None:
     place = copy / name
     place.parent.mkdir(parents=True, exist_ok=True)
     if not place.parent.resolve().is_relative_to(copy.resolve()):
-        raise VerifyError(f"{name} lies behind a link that leads out of the project; verify the place it leads to")
+        raise VerifyError(
+            f"{name} is reached through a symlink that leads out of the project; verify the folder that it leads to"
+        )
     if place.is_symlink():
         place.unlink()
     place.write_bytes(text)

@@ -100,7 +100,7 @@ def against_plan(site: SiteInfo, arguments: Sequence[SeenLayout], results: Seque
             found = [one for one in seen if _is_called(one, name) and fields.isdisjoint(_steps(one.name))]
             kept = sorted({one.layout for one in found} - {layout, "broadcast"})
             if layout in (Layout.REPLICATED, Layout.SPLIT) and kept:
-                yield f"{site}: {what} {name} is {layout} in the plan and {' and '.join(kept)} in the run"
+                yield f"{site}: {what} {name} is planned to be {layout}, but was {' and '.join(kept)} in the run"
 
 
 def _is_called(seen: SeenLayout, name: str) -> bool:

@@ -55,7 +55,7 @@ class Difference(NamedTuple):
 
     def __str__(self) -> str:
         if not self.rewritten:
-            return f"line {self.number}: {self.original[:_SHOWN]!r} in the original, missing rewritten"
+            return f"line {self.number}: {self.original[:_SHOWN]!r} in the original, missing in the rewritten program"
         original, rewritten = self.original[:_SHOWN], self.rewritten[:_SHOWN]
         return f"line {self.number}: {original!r} in the original, {rewritten!r} rewritten"
 

@@ -110,7 +110,7 @@ def _difference(path: Path, other: Path, third: Path | None, python: str, boot: 
     # Of other formats it is known that they differ, and not by how much.
     if rounded or (three is not None and three != one):
         return ""
-    return f"{len(one)} bytes in the original, {len(two)} other ones rewritten"
+    return f"{len(one)} bytes in the original, {len(two)} in the rewritten program, which differ"
 
 
 def _text(data: bytes) -> str | None:

@@ -87,7 +87,7 @@ def evidence() -> Evidence:
             differences=(DIFFERENCE,),
             errors=tuple(ErrorPoint(call, 0.1, 10.0 ** (call - 6), 3.0) for call in range(3)),
         ),
-        SiteEvidence(UNSEEN_SITE, Verdict.NOT_EXERCISED, "no call of it in either run"),
+        SiteEvidence(UNSEEN_SITE, Verdict.NOT_EXERCISED, "not called in either run"),
     )
     return Evidence(
         verdict=Verdict.DIFFERENT,

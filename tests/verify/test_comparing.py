@@ -173,7 +173,10 @@ class TestOrder:
     def test_call_that_is_missing(self, compared: Any) -> None:
         evidence = one(compared(calls("1", "2"), calls("1")))
         assert evidence.verdict is Verdict.DIFFERENT
-        assert "mapped call 1 of the program is x.py:1 in the original and missing rewritten" in evidence.message
+        assert (
+            "mapped call 1 of the program is x.py:1 in the original and missing in the rewritten one"
+            in evidence.message
+        )
         assert "(2 calls in the original, 1 call rewritten)" in evidence.message
 
     def test_other_order_names_both_sites(self, compared: Any) -> None:
@@ -186,7 +189,10 @@ class TestOrder:
 
         case = Case(compared(write("a", "a", "b"), write("a", "b", "a")), {"a": A, "b": B}, 8)
         assert verdicts(case) == {"a": Verdict.DIFFERENT, "b": Verdict.DIFFERENT}
-        assert "mapped call 1 of the program is x.py:1 in the original and x.py:2 rewritten" in judge(case)[0].message
+        assert (
+            "mapped call 1 of the program is x.py:1 in the original and x.py:2 in the rewritten one"
+            in judge(case)[0].message
+        )
 
 
 class TestJudging:
@@ -331,7 +337,7 @@ class TestMessages:
     @pytest.mark.parametrize(
         ("kind", "signal", "says"),
         [
-            ("timeout", "", "the program ran out of its 60 s in call 0 of x.py:1"),
+            ("timeout", "", "the program was stopped after 60 s (--timeout) in call 0 of x.py:1"),
             (
                 "signal",
                 "SIGSEGV",

@@ -20,7 +20,7 @@ def test_program_that_reads_an_empty_standard_input_is_told_so(tmp_path: Path) -
     evidence = verify_program(tmp_path / "project", READS)
     assert evidence.verdict is Verdict.FAILED
     assert "the original program exited with status 1: EOFError" in evidence.message
-    assert "it reads standard input, which is empty unless a file is given" in evidence.message
+    assert "it reads standard input, which is empty: pass a file" in evidence.message
 
 
 def test_both_programs_read_what_is_given(tmp_path: Path) -> None:

@@ -126,7 +126,7 @@ CASES = (
     Case("a field beside the state", Verdict.EQUAL, SHARD, edited(BEFORE, RNGS), "only the original program returns"),
     Case("old parameters at a tiny rate", Verdict.DIFFERENT,
          edited(SHARD, [SGD, ('return {"params": params', 'return {"params": state["params"]')]), edited(BEFORE, [SGD]),
-         "call 0, result [0]['params']", "adds nothing"),
+         "call 0, result [0]['params']", "comes back unchanged"),
     Case("psum for pmean at a tiny rate", Verdict.DIFFERENT,
          edited(SHARD, [SGD, ("lax.pmean(grads", "lax.psum(grads")]), edited(BEFORE, [SGD]), "call 0", "is 8 times"),
     Case("another weight decay", Verdict.DIFFERENT, edited(SHARD, [("decay=0.01", "decay=0.01001")]), says="call 0"),

@@ -246,8 +246,8 @@ def test_what_was_planned_and_did_not_come_is_said() -> None:
     planned = (("state", "replicated"), ("1", "split"), ("batch", "split"), ("2", "replicated"))
     site = SiteInfo("a", "x.py", 3, arguments=planned, outputs=(("[0]", "stacked"),))
     assert [*against_plan(site, seen, [])] == [
-        "x.py:3: argument 1 is split in the plan and stacked in the run",
-        "x.py:3: argument batch is split in the plan and stacked in the run",
+        "x.py:3: argument 1 is planned to be split, but was stacked in the run",
+        "x.py:3: argument batch is planned to be split, but was stacked in the run",
     ]
 
 
@@ -311,7 +311,7 @@ def test_leftover_replicate_and_lost_squeeze_show_in_the_shapes(migrated: Callab
     assert found["step"] is not None
     assert (found["evaluate"].kind, found["evaluate"].leaf) == ("shape", "[0]")
     assert (found["step"].kind, found["step"].leaf) == ("shape", "[1]['own']")
-    assert "an axis is new" in found["step"].hint
+    assert "there is one more axis" in found["step"].hint
     seen = {one.name: one.layout for one in by_name(evidence)["evaluate"].arguments}
     assert seen["params"] == "stacked"
 

@@ -46,7 +46,7 @@ def test_an_older_result_is_wrong_however_near_it_is(tmp_path: Path) -> None:
     told = judge(Case(found, sites, 8, errors=errors, stale=stale_arguments(found)))
     assert [one.verdict for one in told] == [Verdict.WITHIN, Verdict.DIFFERENT]
     assert told[1].message.endswith(
-        "what call 0 of x.py:1 returned, where the original has what call 1 of x.py:1 did"
+        "the result of call 0 of x.py:1, where the original passes that of call 1 of x.py:1"
     ), told[1].message
 
 

@@ -54,7 +54,7 @@ def broken(tmp_path_factory: pytest.TempPathFactory) -> dict[str, SiteEvidence]:
     evidence = verify_program(tmp_path_factory.mktemp("broken") / "project", MANY_SITES, BROKEN)
     assert evidence.verdict is Verdict.DIFFERENT
     # Once more for the site under a jit, and once to see what rounding does.
-    moved = "original, arguments moved by one rounding"
+    moved = "original, arguments perturbed by one rounding"
     assert [run.name for run in evidence.runs] == ["original", "original, run 2", "rewritten", moved]
     return by_name(evidence)
 
@@ -204,7 +204,7 @@ def test_nothing_is_left_behind(
         (
             "import time; time.sleep(60)",
             "timeout",
-            "the rewritten program ran out of its 5 s before its first mapped call",
+            "the rewritten program was stopped after 5 s (--timeout) before its first mapped call",
         ),
         (
             "import os; os.kill(os.getpid(), 9)",

@@ -201,7 +201,7 @@ def _reader(kind: tuple[_Array, ...], shards: list[Any]) -> _Reader:
         raise ValueError("arrays on different devices")
     rows = _rows([array.leaf.dtype for array in kind])
     if sum(array.size for array in kind) > _MOST_BYTES_TOGETHER:
-        raise ValueError("too much to copy at once")
+        raise ValueError("the arrays are too large to copy at once")
     parts: dict[int, Part] = {}
     ends = [0] * len(rows)
     for number, row in enumerate(rows.values()):
@@ -253,7 +253,7 @@ def _copied(reader: _Reader, copies: Any, devices: int) -> list[tuple[int, list[
     """What each device has of each array; only what the first has where all have the same."""
     held = [[_buffer(part) for part in on_devices(copy)] for copy in copies]
     lengths = [[row.length] * devices for row in reader.rows]
-    assert [[len(one) for one in row] for row in held] == lengths, "JAX has made something else of it"
+    assert [[len(one) for one in row] for row in held] == lengths, "the copies have another size than the arrays"
     return [found for row, buffers in zip(reader.rows, held) for found in row.split(buffers)]  # noqa: B905
 
 
