@@ -7,6 +7,7 @@ starts no backend; what is mapped where the program runs is mapped in place.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -44,7 +45,7 @@ from jaxmigrate.program.operations import (
     code,
 )
 from jaxmigrate.program.resolve import Resolver
-from jaxmigrate.program.sites import is_decorator
+from jaxmigrate.program.sites import is_decorator, listed
 
 Named = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -77,12 +78,13 @@ class MapWriter:
     makers: dict[Hashable, list[tuple[str, ast.stmt]]] = field(default_factory=dict)  # what maps what several sites do
     methods: set[str] = field(default_factory=set)  # what mapped methods are called from now on
     common: dict[Key, str] = field(default_factory=dict)  # what shard_map with mesh and specs is called
+    above: dict[str, list[tuple[str, ast.stmt]]] = field(default_factory=dict)  # names of what stands above statements
 
     def write(self, plan: MapPlan) -> bool:
         """Adds the operations of a site; False, and nothing is added, where it has no such form."""
         node, seen = plan.site.node, self._with_names_apart(plan)
         kept, kept_elsewhere = len(self.operations), len(self.elsewhere)
-        if seen is None:
+        if seen is None or (plan.lays_out and not self._can_lay_out(plan)):
             written = False
         elif is_decorator(node, self.module):
             written = self._enclose(seen)
@@ -92,6 +94,18 @@ class MapWriter:
             del self.operations[kept:]
             del self.elsewhere[kept_elsewhere:]
         return written
+
+    def _can_lay_out(self, plan: MapPlan) -> bool:
+        """Whether a map that brings arguments to all devices can be compiled where it stands, once."""
+        node = plan.site.node
+        mapped = plan.site.mapped.expression if plan.site.mapped is not None else None
+        if is_decorator(node, self.module) or mapped is None or plan.whole_in:
+            return False
+        donated = listed(plan.site, "donate_argnums", self.resolver)
+        if donated is None or not all(i < len(plan.inputs) and plan.inputs[i].split for i in donated):
+            return False  # whether what was moved is deleted, too, is another question
+        again = self.again.repeats(node, mapped) or self.again.place(plan, mapped) is not None
+        return not (again or self.places.is_deferred(plan) or self._asks(plan))
 
     def _with_names_apart(self, plan: MapPlan) -> MapPlan | None:
         """The map without names of parameters that hide what the function around it needs; None where it needs both."""
@@ -155,9 +169,16 @@ class MapWriter:
             axis=self._axis(plan),
         )
 
-    def _options(self, plan: MapPlan) -> tuple[str, dict[str, str | Part]]:
-        """The keywords of jax.jit."""
+    def _options(self, plan: MapPlan, layout: str | Part = "") -> tuple[str, dict[str, str | Part]]:
+        """The keywords of jax.jit; `layout` is that of what the map itself brings to all devices.
+
+        Arrays of one device are brought there as pmap does it; what has rows is left to the map.
+        """
         found, parts = "", dict[str, str | Part]()
+        if layout:
+            each = ["None" if array.split else "$layout" for array in plan.inputs if not array.static]
+            found += f", in_shardings=({', '.join(each)}{',' if len(each) == 1 else ''})"
+            parts["layout"] = layout
         if plan.static:
             static = str(plan.static[0]) if len(plan.static) == 1 else f"({', '.join(map(str, plan.static))})"
             found += f", static_argnums={static}"
@@ -165,6 +186,11 @@ class MapWriter:
             found += ", donate_argnums=$donated"
             parts["donated"] = plan.donated
         return found, parts
+
+    def _everywhere(self, plan: MapPlan) -> Code:
+        """The layout of what is the same on all devices."""
+        named, spec = self.names.of("jax.sharding.NamedSharding"), self.names.of("jax.sharding.PartitionSpec")
+        return code(f"{named}($mesh, {spec}())", mesh=self._mesh(plan, ""))
 
     def _jit_decorators(self, plan: MapPlan, mark: str | None, specs: str = "") -> tuple[Code, ...]:
         options, parts = self._options(plan)
@@ -474,9 +500,16 @@ class MapWriter:
             self.operations.append(Before(place, own[1]))
             self._direct(replace(plan, by_name=()), own[0], wrapped=False)
             return
+        if plan.lays_out and place is not None and not (self.processes or self.shared.has_get_mesh):
+            plan = self._mesh_above(plan)  # which is said twice
         said, specs = self._named_specs(plan, wrapped=wrapped, local=True) if place is not None else ({}, "")
-        above = [f"{name} = {text}" for name, text in said.items()]
-        parts: dict[str, str | Part] = {}
+        above, parts = list[str](), dict[str, str | Part]()
+        for name, text in [*said.items()] if place is not None else ():
+            assert place is not None
+            known = self._known_above(plan, place, name, text)
+            above += [f"{name} = {text}"] if known == name else []
+            specs = re.sub(rf"\b{name}\b", known, specs)
+            said[known] = said.pop(name)
         common = self._common(plan, place) if place is not None and not said else ""
         made = self._whole(plan, mapped, "", specs, wrapped=wrapped, common=common)
         local = self._local(plan, "$made", specs)
@@ -487,10 +520,26 @@ class MapWriter:
             above.append(f"{name} = $mapped")
             parts["mapped"] = made
             made = code(name)
+        layout: str | Code = self._everywhere(plan) if plan.lays_out else ""
+        if isinstance(layout, Code) and place is not None:
+            name = self._name_above(plan, "replicated")
+            known = self._known_above(plan, place, name, f"{layout.text} {plan.mesh}")
+            above += [f"{name} = $layout"] if known == name else []
+            parts["layout"], layout = layout, known
         if above and place is not None:
             self.operations.append(Before(place, code("\n".join(above), axis=self._axis(plan), **parts)))
-        options, more = self._options(plan)
+        options, more = self._options(plan, layout)
         self._put(plan, code(f"$jit($mapped{options})", jit=self.names.of("jax.jit"), mapped=made, **more), local)
+
+    def _known_above(self, plan: MapPlan, place: ast.stmt, name: str, says: str) -> str:
+        """The name under which a statement further up in the same block says the same already; else `name`."""
+        axis = self._axis(plan)
+        key = f"{says} {ast.dump(axis) if isinstance(axis, ast.expr) else axis}"
+        beside = self.module.table.block_of(place)
+        every = self.above.setdefault(key, [])
+        known = next((one for one, at in every if at in beside and at.lineno <= place.lineno), name)
+        every.append((known, place))
+        return known
 
     def _common(self, plan: MapPlan, place: ast.stmt) -> str:
         """What shard_map is called with a mesh and specs that several maps of a function share; empty without such."""
@@ -535,8 +584,10 @@ class MapWriter:
         place, name = self.places.above(plan), self._name_above(plan, "mesh")
         assert place is not None
         made = self._mesh(replace(plan, mesh=""), "")
-        self.operations.append(Before(place, code(f"{name} = $mesh", mesh=made)))
-        return replace(plan, mesh=name)
+        known = self._known_above(plan, place, name, "mesh") if plan.devices is None else name
+        if known == name:
+            self.operations.append(Before(place, code(f"{name} = $mesh", mesh=made)))
+        return replace(plan, mesh=known)
 
     def _named_specs(self, plan: MapPlan, *, wrapped: bool, local: bool) -> tuple[dict[str, str], str]:
         """Names for what would stand at a site more than once, and the keywords of shard_map then."""

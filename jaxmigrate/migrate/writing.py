@@ -323,12 +323,15 @@ class ProjectWriter:
         return found if found is not None and found.is_global else None
 
     def _plan(self, site: MappedSite) -> MapPlan | None:
-        """The map of a site; none where its mesh is not that of all devices and one device holds what it is given."""
+        """The map of a site; none where its mesh is not that of all devices and one device holds what it is given.
+
+        What one device holds is laid out where it is given; by the map itself, where not all of that can be reached.
+        """
         if site.node not in self._plans:
             plan = self._mapped_as(site)
             if plan is not None and (alone := self._alone_of(site)) != []:
                 own_mesh = plan.by_rows or plan.devices is not None or not plan.axis_name
-                plan = None if alone is None or own_mesh else plan
+                plan = None if own_mesh else plan if alone is not None else replace(plan, lays_out=True)
             elif plan is not None and self._has_own_devices(plan):
                 plan = replace(plan, own_devices=True)
             self._plans[site.node] = plan

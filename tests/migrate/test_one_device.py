@@ -165,6 +165,51 @@ def main():
     return look(w), p_step(jax_utils.unreplicate(w), x, True), p_step(2.0, x, True), w
 """,
 }
+# Not all of what one device holds shows where it is given: the map itself brings it to all devices.
+HIDDEN = {
+    "behind a star": """def main():
+    p_step = jax.pmap(step, axis_name="i", in_axes=(None, 0), donate_argnums=1)
+    given = [jax_utils.unreplicate(jax_utils.replicate(jnp.ones(2))), x + jax.device_count()]
+    return p_step(*given), p_step(2.0, x * 2)
+""",
+    "a tree, a key and a static argument, where there may be processes": """def main():
+    def draw(tree, key, rows, again):
+        noise = jax.random.normal(key, rows.shape)
+        return (step(tree["w"], rows) + noise if again else rows), tree["n"] * rows
+
+    p_draw = jax.pmap(draw, "i", in_axes=(None, None, 0, None), static_broadcasted_argnums=3, donate_argnums=(2,))
+    w = jax_utils.unreplicate(jax_utils.replicate(jnp.ones(2)))
+    given = ({"w": w, "n": 3.0}, jax.device_put(jax.random.key(1), jax.devices()[3]))
+    rows = x.reshape(jax.local_device_count(), -1).astype(jnp.bfloat16)
+    return p_draw(*given, rows + 1, True), p_draw(*given, rows + 2, False), given[0]
+""",
+    "two maps of the same specs": """def main():
+    def one(w, x):
+        return step(w, x)
+
+    def other(w, x):
+        return one(w, x) * 2
+
+    p_one = jax.pmap(one, axis_name="i", in_axes=(None, 0))
+    p_other = jax.pmap(other, axis_name="i", in_axes=(None, 0))
+    given = jax_utils.unreplicate(jax_utils.replicate(jnp.ones(2))), x.reshape(jax.local_device_count(), 2)
+    return p_one(*given), p_other(*given)
+""",
+    "two maps on one mesh": """def main():
+    p_one = jax.pmap(lambda w, x: step(w, x), axis_name="i", in_axes=(None, 0))
+    p_other = jax.pmap(lambda w, x: step(w, x) * 2, axis_name="i", in_axes=(None, 0))
+    given = jax_utils.unreplicate(jax_utils.replicate(jnp.ones(2))), x + jax.device_count()
+    return p_one(*given), p_other(*given)
+""",
+    "by parameters of an unknown function": """from functools import reduce
+
+
+def main():
+    p_step = jax.pmap(step, axis_name="i", in_axes=(None, 0))
+    given = [jax_utils.unreplicate(jax_utils.replicate(jnp.ones(2))), x + jax.device_count()]
+    return reduce(lambda fun, one: functools.partial(fun, one), given, p_step)(), p_step(*given)
+""",
+}
 ANYWHERE = {
     "a number": "p_step = jax.pmap(step, 'i', in_axes=(None, 0))\ny = jax_utils.unreplicate(p_step(0.5, x))\n",
     "a fresh array": "p_step = jax.pmap(step, 'i', in_axes=(None, 0))\nw = jnp.ones(2)\ny = p_step(w, x)[0]\n",
@@ -173,7 +218,8 @@ ANYWHERE = {
 
 
 def _before(name: str) -> dict[str, str]:
-    return {"main.py": OPENING + (ALONE[name] if name in ALONE else LOOKED_AT.lstrip() + BESIDE_GLOBAL[name])}
+    alone = {**ALONE, **HIDDEN}
+    return {"main.py": OPENING + (alone[name] if name in alone else LOOKED_AT.lstrip() + BESIDE_GLOBAL[name])}
 
 
 CASES = [*((name, "stacked") for name in {**ALONE, **BESIDE_GLOBAL}), *((name, "auto") for name in BESIDE_GLOBAL)]
@@ -181,8 +227,9 @@ CASES = [*((name, "stacked") for name in {**ALONE, **BESIDE_GLOBAL}), *((name, "
 
 @pytest.fixture(scope="module")
 def verdicts() -> dict[str, str]:
+    cases = [*CASES, *((name, "stacked") for name in HIDDEN)]
     programs = [
-        Program(f"{name} {layout}", _before(name), fix_files(_before(name), layout=layout)) for name, layout in CASES
+        Program(f"{name} {layout}", _before(name), fix_files(_before(name), layout=layout)) for name, layout in cases
     ]
     found = run(programs, flags=UNOPTIMISED)
     return {v.name: "" if v.verdict == "agrees" else f"{v.verdict}: {v.text[:3000]}" for v in found}
@@ -194,6 +241,19 @@ def test_agrees(name: str, layout: str, verdicts: dict[str, str]) -> None:
     assert ", P())" in after or "everywhere" in after
     assert ('shard(x, P("i"))' in after) == (layout == "auto")
     assert not verdicts[f"{name} {layout}"], f"{verdicts[f'{name} {layout}']}\n{after}"
+
+
+@pytest.mark.parametrize("name", HIDDEN)
+def test_what_does_not_show_where_it_is_given_is_brought_to_all_devices_by_the_map(
+    name: str, verdicts: dict[str, str]
+) -> None:
+    after = fix_files(_before(name))["main.py"]
+    assert "shard_map_stacked" not in after
+    assert "in_shardings=(replicated, " in after
+    assert after.count("replicated = NamedSharding(") == 1
+    assert after.count("_specs = dict(") <= 1
+    assert after.count("Mesh(jax.devices()") <= 1
+    assert not verdicts[f"{name} stacked"], f"{verdicts[f'{name} stacked']}\n{after}"
 
 
 @pytest.mark.parametrize("name", ANYWHERE)

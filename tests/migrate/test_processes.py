@@ -95,6 +95,40 @@ if __name__ == "__main__":
     main()
 """
 
+RENDER = """
+import sys
+import jax
+jax.distributed.initialize(sys.argv[1], 2, int(sys.argv[2]))
+import functools
+import json
+import jax.numpy as jnp
+import numpy as np
+from flax import jax_utils
+
+
+def shown(render, rays):
+    n = jax.local_device_count()
+    return [render(rays.reshape(n, -1, 3) + i) for i in range(2)]
+
+
+def main():
+    def draw(params, key, rays):
+        noise = jax.random.normal(key, rays.shape)
+        return (rays + noise) @ params["w"] * params["scale"], jax.lax.all_gather(rays.sum(), "i")
+
+    p_draw = jax.pmap(draw, axis_name="i", in_axes=(None, None, 0), donate_argnums=(2,))
+    rank = jax.process_index()
+    state = jax_utils.replicate({"w": jnp.arange(3.0), "scale": 2.0})
+    given = [jax_utils.unreplicate(state), jax.device_put(jax.random.PRNGKey(3), jax.local_devices()[1])]
+    rays = np.sin(np.arange(24, dtype=np.float32) + rank)
+    result = jax.tree.map(np.asarray, shown(functools.partial(p_draw, *given), rays))
+    print("RESULT", json.dumps([[x.tobytes().hex(), str(x.shape)] for x in jax.tree.leaves(result)]))
+
+
+if __name__ == "__main__":
+    main()
+"""
+
 FIELDS = """
 import sys
 import jax
@@ -324,6 +358,13 @@ def test_two_processes_of_four_devices_agree_bitwise(tmp_path: Path) -> None:
     assert found == expected
     ranks = [json.loads(line.removeprefix("RESULT")) for line in found]
     assert ranks[0] != ranks[1]
+
+
+def test_a_map_brings_what_one_device_holds_to_the_devices_of_all_processes(tmp_path: Path) -> None:
+    after = fix_files({"program.py": RENDER})["program.py"]
+    assert "in_shardings=(replicated, replicated, None)" in after
+    assert "shard_map_stacked" not in after
+    assert run(after, tmp_path) == run(RENDER, tmp_path)
 
 
 def test_each_process_has_its_own_of_what_has_no_device_axis(tmp_path: Path) -> None:
