@@ -131,6 +131,30 @@ class TestComparing:
         evidence = one(compared(calls("1"), lambda log: log.call("a", got="1", leaves=[weak])))
         assert (evidence.verdict, evidence.weak_types) == (Verdict.EQUAL, 1)
 
+    @pytest.mark.parametrize(
+        ("given", "says"),
+        [
+            ([ARRAY], ", from equal arguments"),
+            ([["[0][0]", *ARRAY[1:]], ["[0][1]", *ARRAY[1:]]], ", from arguments of which not all could be compared"),
+        ],
+    )
+    def test_arguments_are_only_called_equal_where_all_were_compared(
+        self, tmp_path: Path, given: Any, says: str
+    ) -> None:
+        def call(folder: str, leaves: Any, got: str) -> None:
+            log = Log(tmp_path / folder)
+            order = log.enter("a")
+            log.values("in", order, "\n".join("x" for _ in leaves), leaves)
+            log.values("out", order, got)
+
+        call("ours", [["[0][0]", *ARRAY[1:]]] if len(given) > 1 else given, "1")
+        call("theirs", given, "2")
+        found = compare(recording(tmp_path / "ours"), recording(tmp_path / "theirs"), lenient=True)
+        far = LeafError(1.0, 1.0, 1e6, different_elements=8, elements=8)
+        evidence = one(found, errors={(CallKey(MAIN, "a", 0), "output", 0): far})
+        assert evidence.verdict is Verdict.DIFFERENT
+        assert evidence.message.endswith(says), evidence.message
+
     def test_objects_are_not_compared(self, compared: Any) -> None:
         def call(kind: str) -> Write:
             return lambda log: log.call("a", got="", leaves=[["", "static", kind, [], False]])
@@ -311,6 +335,30 @@ class TestHints:
         assert hint(pair.deltas[0], apart, True, 8, coarse=False) == ""
         assert hint(pair.deltas[0], step, True, 8, coarse=True) == ""
 
+    @pytest.mark.parametrize(
+        ("where", "described", "pattern", "says"),
+        [
+            ("input", "uint32[8,2]", "first", "every device has device 0's key"),
+            ("input", "key<fry>[8]", "permuted", "the devices have each other's keys"),
+            ("input", "float32[8,2]", "first", "every device is given what the original gives to the first one"),
+            ("input", "float32[8,2]", "rows permuted", "the devices get other rows of the batch"),
+            ("input", "float32[8,2]", "mean", ""),
+            ("output", "float32[8,2]", "coarser", "they passed through a lower precision"),
+            ("output", "float32[8,2]", "finer", "a cast was lost"),
+            ("output", "float32[8,2]", "mean lost", "a pmean was lost"),
+            ("output", "float32[8,2]", "", ""),
+        ],
+    )
+    def test_patterns(self, where: str, described: str, pattern: str, says: str) -> None:
+        told = hint(Delta(where, "value", 0, original=described), LeafError(1.0, 1.0, 1.0, pattern=pattern), True, 8)
+        assert says in told
+        assert bool(told) is bool(says)
+        assert where == "output" or "out_specs" not in told
+
+    def test_a_step_of_zero(self) -> None:
+        zero = LeafError(1.0, 1.0, 1.0, update_factor=0.0)
+        assert "adds nothing to the argument" in hint(Delta("output", "value", 0), zero, True, 8)
+
     def test_differing_arguments_are_pointed_at(self, compared: Any) -> None:
         (pair,) = compared(calls("1"), calls("2"))["a"].differing
         wrong = LeafError(1.0, 1.0, 1, pattern="first")
@@ -352,6 +400,17 @@ class TestMessages:
         log.values("in", log.enter("a"), "1")
         told = describe_run("program", Outcome(kind, None, signal, 1.0), recording(tmp_path), {"a": A}, "", 60)
         assert told.startswith(says)
+
+    def test_the_call_that_donated_what_is_used_again(self, tmp_path: Path) -> None:
+        log = Log(tmp_path)
+        log.write(k="made", site="a", name="step", parameters=["state", "x"])
+        log.call("a", function="step")
+        log.write(k="donated", site="a", f="step", leaves=[["[0][0]['w']", "float32[8,2]"]])
+        line = '  File "/tmp/jaxmigrate-1/tree/abc/main.py", line 7, in run\n'
+        stderr = f"Traceback\n{line}RuntimeError: Array has been deleted with shape=float32[8,2].\n"
+        told = describe_run("program", Outcome("exited", 1, "", 1.0), recording(tmp_path), {"a": A}, stderr, 60)
+        assert "(at main.py:7, in run)" in told
+        assert told.endswith("; call 0 of x.py:1 donated state['w']"), told
 
     def test_program_that_ended_between_calls(self, tmp_path: Path) -> None:
         Log(tmp_path).call("a")

@@ -126,6 +126,10 @@ def stack(rows: int = 8) -> np.ndarray[Any, Any]:
         ("mean lost", np.broadcast_to(stack().mean(0), (8, 3)), stack()),
         ("sum lost", np.broadcast_to(stack().sum(0), (8, 3)), stack()),
         ("permuted", stack(), stack()[::-1]),
+        ("", np.ones((8, 3), np.float32), np.zeros((8, 3), np.float32)),
+        ("", np.ones((8, 3), np.float32), stack()),
+        ("finer", np.float32(stack().astype(ml_dtypes.bfloat16)), stack()),
+        ("coarser", stack(), np.float32(stack().astype(ml_dtypes.bfloat16))),
         ("", stack(), stack() + stack()[::-1]),
     ],
 )

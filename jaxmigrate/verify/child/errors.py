@@ -338,17 +338,22 @@ def _pattern(pair: Pair, rtol: float) -> str:
 
 # Half a unit in bfloat16's last place, and what adds up of it, as a part of a number.
 _BFLOAT16_ROUNDS = (2.0**-11, 2.0**-6)
+# How far that may have grown in what is computed further.
+_BFLOAT16_APART = 2.0**-5
 
 
 def _precision(pair: Pair, distance: Array) -> str:
-    """Whether float32 numbers differ as bfloat16 makes them: by having no more digits, or by how far they are apart."""
+    """Whether float32 numbers differ as bfloat16 makes them: by having no more digits, or by how far they are apart.
+
+    Whole numbers have few digits as well: those of another precision are near the others.
+    """
     differs = distance > 0
     if pair.raw_a.dtype != np.float32 or pair.raw_b.dtype != np.float32 or np.count_nonzero(differs) < 2:
         return ""
     coarse = [_is_coarse(raw[differs]) for raw in (pair.raw_a, pair.raw_b)]
-    if coarse[0] != coarse[1]:
-        return "coarser" if coarse[1] else "finer"
     typical = float(np.median(_relative(pair, distance)[differs]))
+    if coarse[0] != coarse[1]:
+        return ("coarser" if coarse[1] else "finer") if typical < _BFLOAT16_APART else ""
     return "like bfloat16" if _BFLOAT16_ROUNDS[0] < typical < _BFLOAT16_ROUNDS[1] else ""
 
 
