@@ -6,14 +6,12 @@ import ast
 import contextlib
 import difflib
 import functools
-import inspect
 from collections.abc import Iterable
 from typing import Any
 
 import pytest
 
 from jaxmigrate.migrate.plan import Plan
-from jaxmigrate.migrate.project import plan_sources
 from tests.layouts.running import Files, Program, plan, run_all
 from tests.layouts.table import careless, expected, provable, traps
 
@@ -21,7 +19,6 @@ TRAPS = traps()
 PROVABLE = provable()
 EVERY = {**TRAPS, **PROVABLE}
 WRONG = {name: files for name, text in TRAPS.items() if (files := careless(text)) is not None}
-PROVES_LAYOUTS = "layout" in inspect.signature(plan_sources).parameters
 KNOWN = {"zero_sized_leaf": "jit gives an empty output no sharding, and flax's unreplicate looks at its sharding"}
 Outcomes = dict[str, dict[str, Any]]
 
@@ -101,7 +98,6 @@ def test_again_changes_nothing(name: str) -> None:
     assert {file.path: file.after for file in plan(rewritten(name)).files} == rewritten(name)
 
 
-@pytest.mark.skipif(not PROVES_LAYOUTS, reason="no layout but the stacked one is written yet")
 @pytest.mark.parametrize("name", PROVABLE)
 def test_layouts_are_told(name: str) -> None:
     sites = {(site.path, site.line): site for site in planned(name).sites}

@@ -5,12 +5,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 
+from jaxmigrate.program.callers import callers_of
 from jaxmigrate.program.library import named
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.once import once_each
 from jaxmigrate.program.passing import passed
 from jaxmigrate.program.resolve import Resolver
-from jaxmigrate.program.values import Application, External, Function, Value
+from jaxmigrate.program.values import Application, Constant, External, Function, Parameter, Value, Values
 
 DEVICES = named("devices")
 COPIES = frozenset({"builtins.list", "builtins.tuple"})
@@ -27,6 +28,20 @@ def is_all(value: Value, resolver: Resolver) -> bool:
     """
     made = _made(value, resolver)
     return made is not None and not any(_is_changed(one, resolver) for one in made)
+
+
+def are_all(values: Values, resolver: Resolver) -> bool:
+    """Whether values of one expression are such lists, those of parameters being what their callers pass.
+
+    None among them is no list: it gives way to one in `devices or jax.devices()`, or raises.
+    """
+    given = [v for one in values for v in (_passed(one, resolver) if isinstance(one, Parameter) else (one,))]
+    lists = [one for one in given if one != Constant(None)]
+    return bool(lists) and all(is_all(one, resolver) for one in lists)
+
+
+def _passed(parameter: Parameter, resolver: Resolver) -> Values:
+    return callers_of(resolver).passed(parameter)
 
 
 def is_made_of_all(value: Value, resolver: Resolver) -> bool:

@@ -7,13 +7,14 @@ from typing import Literal
 
 from jaxmigrate.flow.layout import device_lists, identities
 from jaxmigrate.flow.layout.functions import is_generator, only_parameter, single_return
+from jaxmigrate.program.callers import callers_of
 from jaxmigrate.program.declarations import Kind as Declared
 from jaxmigrate.program.library import named, the
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.trees import ANY_TREE_MAPS
 from jaxmigrate.program.trust import Trust
-from jaxmigrate.program.values import Application, External, Function, Value
+from jaxmigrate.program.values import Application, External, Function, Parameter, Value
 from jaxmigrate.records import record
 
 Kind = Literal[
@@ -95,7 +96,11 @@ class Idioms:
 
     def is_count(self, node: ast.expr, module: Module) -> bool:
         """Whether an expression is certainly the number of devices that pmap uses by default."""
-        return self.any_count or self._counts(self.resolver.value(node, module))
+        if self.any_count:
+            return True
+        value = self.resolver.value(node, module)
+        passed = callers_of(self.resolver).passed(value) if isinstance(value, Parameter) else (value,)
+        return bool(passed) and all(map(self._counts, passed))
 
     def _counts(self, value: Value) -> bool:
         if not isinstance(value, Application) or not isinstance(value.callee, External):
@@ -103,13 +108,15 @@ class Idioms:
         if value.callee.name in self.counts:
             return not value.arguments
         if value.callee.name == "builtins.len" and len(value.arguments) == 1:
-            values = self.resolver.argument_values(value.arguments[0])
-            return len(values) == 1 and device_lists.is_all(values[0], self.resolver)
+            return device_lists.are_all(self.resolver.argument_values(value.arguments[0]), self.resolver)
         return False
 
     def is_devices(self, node: ast.expr, module: Module) -> bool:
         """Whether an expression is certainly the list of devices that pmap uses by default."""
-        return device_lists.is_all(self.resolver.value(node, module), self.resolver)
+        match node:
+            case ast.Subscript(value=held, slice=ast.Slice(lower=None, upper=ast.expr() as count, step=None)):
+                return self.is_devices(held, module) and self.is_count(count, module)
+        return device_lists.are_all(self.resolver.values(node, module), self.resolver)
 
     def makes_array(self, node: ast.expr, module: Module) -> bool:
         """Whether an expression certainly gives one array, and no container."""

@@ -1,0 +1,34 @@
+"""A helper splits over all devices unless it is given some: one caller gives it four."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from flax import jax_utils
+
+BATCH = np.sin(np.arange(48, dtype=np.float32)).reshape(16, 3)
+
+
+def step(w, x):
+    loss = jax.lax.psum(jnp.mean((x @ w - 1) ** 2), "batch")  # of means: tells how many devices there are
+    grad = jax.grad(lambda w: jnp.mean((x @ w - 1) ** 2))(w)
+    return w - 0.125 * jax.lax.psum(grad, "batch"), loss
+
+
+p_step = jax.pmap(step, axis_name="batch")
+
+
+def spread(x, devices=None):
+    devices = devices or jax.local_devices()
+
+    def one(x):
+        return x.reshape(len(devices), -1, *x.shape[1:])
+
+    return jax.tree_util.tree_map(one, x)
+
+
+w = jax_utils.replicate(jnp.ones(3))
+w, _ = p_step(w, spread(BATCH))
+four = jax.devices()[:4]
+few = jax_utils.replicate(jnp.ones(3), four)
+few, losses = p_step(few, spread(BATCH, devices=four))  # careless: few, losses = p_step(jax_utils.replicate(jnp.ones(3)), spread(BATCH))
+RESULT = [np.asarray(w[0]), np.asarray(few[0]), np.asarray(losses[0])]
