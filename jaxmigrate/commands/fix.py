@@ -347,6 +347,6 @@ def _status(result: FixResult, options: argparse.Namespace) -> int:
     if result.errors:
         return 2
     if options.require is not None and GRADES.index(result.grade) > GRADES.index(options.require):
-        say(f"--require {options.require} is not met: some layouts are only {result.grade}")
+        say(f"--require {options.require} is not met: part of the rewrite is only {result.grade}")
         return 1
     return 1 if result.left or result.left_names or (options.check and result.changed) else 0

@@ -131,7 +131,7 @@ def _of_call(call: ast.Call, module: Module, resolver: Resolver, depth: int) -> 
         case Function() | Application() if runs_map(value, resolver):
             yield Operation(f"the mapped function {ast.unparse(call.func)[:60]}", module, call)
         case Function() if any(runs_map(one, resolver) for one in _called_back(value, call, module, resolver)):
-            yield Operation(f"the mapped function that {ast.unparse(call.func)[:60]} is given", module, call)
+            yield Operation(f"the mapped function passed to {ast.unparse(call.func)[:60]}", module, call)
         case Function() | Application() if depth < DEEPEST:
             for kind in _kinds_inside(value, call, resolver, depth):
                 yield Operation(kind, module, call)

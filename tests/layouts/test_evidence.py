@@ -192,10 +192,10 @@ def test_one_process(fix: Any, capsys: pytest.CaptureFixture[str], layout: str) 
     ]
     out, err = capsys.readouterr()
     assert "declared: the program runs as one process (helpers.py:8)" in out
-    assert out.splitlines()[-1].endswith("; not proven: rests on 1 declaration")
+    assert out.splitlines()[-1].endswith("; not proven: depends on 1 declaration")
     assert "nothing" not in err
     assert fix("--require", "proven", "--layout", layout, config="processes = 1", **words)
-    assert "--require proven: the rewrite rests on what is only declared" in capsys.readouterr().err
+    assert "--require proven is not met: part of the rewrite is only declared" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("layout", ["auto", "stacked"])
@@ -323,7 +323,7 @@ def test_likely_uncalled(fix: Any) -> None:
     assert grades(fix(**words))["params"] == "stacked"
     report = fix("--layout", "likely", **words)
     assert grades(report)["params"] == "replicated likely"
-    assert report["assumptions"][0]["says"] == "no code out of sight calls `main`"
+    assert report["assumptions"][0]["says"] == "`main` is called only in the files given"
 
 
 def test_assumptions_become_declarations(fix: Any, tmp_path: Path) -> None:

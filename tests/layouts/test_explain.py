@@ -34,7 +34,7 @@ CASES = {
     "splits": ({"CUT": "to_devices"}, "might not hold one slice per device (line 20)", "replicates"),
     "replaced": (
         {"main()\n": "class Late:\n    def f(self): ...\n\n\nsetattr(Late, 'f', print)\nmain()\n"},
-        "may depend on `f`, which the program replaces (line 29)",
+        "may depend on `f`, which the program monkeypatches (line 29)",
         "never-replaced",
     ),
     "stored": (

@@ -44,7 +44,7 @@ def test_what_comes_from_out_of_sight_is_observed_and_every_report_says_so(
     told = capsys.readouterr()
 
     assert status == 1  # for CI that insists on more
-    assert "--require likely is not met: some layouts are only observed" in told.err
+    assert "--require likely is not met: part of the rewrite is only observed" in told.err
     assert layouts(report) == {"params": "replicated", "batch": "split", "-> 0": "replicated", "-> 1": "replicated"}
     assert report["summary"]["grade"] == "observed"
     assert report["verification"]["verdict"] == "bitwise equal"

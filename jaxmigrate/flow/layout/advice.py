@@ -40,11 +40,11 @@ def of_plain(it: Interpreter, site: ast.expr, index: int) -> Blocker | None:
 def _origin(it: Interpreter, given: ast.expr, module: Module) -> str:
     """What an argument is, and the line that gave its name a value."""
     if not isinstance(given, ast.Name):
-        return f": `{_short(given)}` is nothing that fix knows to be stacked"
+        return f": `{_short(given)}` is not known to be stacked"
     bindings = [(getattr(b.node, "lineno", 0), b) for b in it.resolver.bindings_at(given, module)]
     above = [one for one in bindings if one[0] <= given.lineno] or bindings
     if not above:
-        return f": `{given.id}` is not bound in sight"
+        return f": fix cannot find where `{given.id}` is assigned"
     line, binding = max(above, key=lambda one: one[0])
     if binding.value is None:
         return f": `{given.id}` gets its value in line {line}"
@@ -67,7 +67,7 @@ def advice(it: Interpreter, pin: str | Blocker, result: str = "") -> str:
         case "calls":
             return f"give `fix` the file that calls it, {LIKELY}"
         case "equal" if result:
-            declared = f'if it is equal on all devices, declare `equal = ["{result}"]`'
+            declared = f'if it is replicated, declare `equal = ["{result}"]`'
             return f"reduce it with `jax.lax.pmean`; {declared}, {LIKELY}"
         case "made":
             return _of_maker(it, pin.node, pin.module)
@@ -111,7 +111,7 @@ def _of_maker(it: Interpreter, node: ast.AST, module: Module) -> str:
         name = it.trust.names_of(callee)[0] if isinstance(callee, Function) else getattr(callee, "name", "")
         if isinstance(callee, Function | External) and name:
             return f'if `{name}` replicates or shards it, declare `replicates = ["{name}"]` or `splits = ["{name}"]`'
-    return "make it in sight by `jax_utils.replicate` or `common_utils.shard`"
+    return "make it by `jax_utils.replicate` or `common_utils.shard` in a file that fix is given"
 
 
 def story(

@@ -93,7 +93,7 @@ def _item_attribute(it: Interpreter, item: object, name: str, node: ast.Attribut
             found = canonical(f"{dotted}.{name}")
             if found == "sys.modules":
                 it.blockers.of_modules.add(node)
-                it.blockers.reflections[node] = pin("can be reached through sys.modules", node, frame)
+                it.blockers.reflections[node] = pin("may be read or changed through sys.modules", node, frame)
             return func(Ext(found)) if found.count(".") < DEEPEST_NAME else PLAIN
         case Mod(module=module):
             return module_variables.module_attribute(it, module, name)

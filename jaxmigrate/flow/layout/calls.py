@@ -460,7 +460,7 @@ def _bind_partial(it: Interpreter, given: Given, node: ast.Call, frame: Frame) -
         if Bound(node) in it.blockers.gone:
             it.pin_all(
                 [inner, *bound[1].everything()],
-                "is bound to a function that is stored or passed on",
+                "is bound by a partial that is stored or passed on, so that fix cannot see its calls",
                 node,
                 frame.module,
             )
@@ -478,14 +478,14 @@ def _is_of_object(given: Given) -> bool:
 def _note_reflection(it: Interpreter, name: str, node: ast.expr, frame: Frame) -> None:
     """Notes a call that reaches variables by name, or looks at how the program runs."""
     if name in INSPECTION:
-        it.blockers.beyond.setdefault(node, pin(f"can be reached through {name}", node, frame))
+        it.blockers.beyond.setdefault(node, pin(f"may be read or changed through {name}", node, frame))
     if name in REFLECTION:
-        it.blockers.reflections[node] = pin(f"can be reached through {name.rpartition('.')[2]}()", node, frame)
+        it.blockers.reflections[node] = pin(f"may be read or changed through {name.rpartition('.')[2]}()", node, frame)
         frames.capture_unnamed(it, frame)
         if name in OF_MODULES:
             it.blockers.of_modules.add(node)
         if frame.scope.kind == "module" or name not in OF_MODULES:
-            it.pin_all((frame.env or {}).values(), f"can be reached through {name}()", node, frame.module)
+            it.pin_all((frame.env or {}).values(), f"may be read or changed through {name}()", node, frame.module)
 
 
 def _either_bound(

@@ -27,7 +27,7 @@ from jaxmigrate.program.sites import MappedSite
 from jaxmigrate.program.trust import Trust
 
 MOST_ROUNDS = 3  # in each of which more is presumed of where arrays come from
-TOO_LARGE = "the program is too large to be followed as a whole; run fix on the part of it that belongs together"
+TOO_LARGE = "the program is too large to be followed at once; run fix on one entry point and the files that it imports"
 
 
 def layouts(

@@ -24,7 +24,7 @@ REPLICABLE = frozenset(
     {"replicate", "output", "argument", "first", "inner", "metrics", "numpy", "written", "stack", "checkpoint"}
     | {"identity"}
 )
-SPLIT_FIELD = "is split over the devices, in an object of which the rest is replicated"
+SPLIT_FIELD = "is split over the devices, while the rest of its object is replicated"
 
 
 class Groups:
@@ -133,7 +133,7 @@ class Groups:
         if "split" in kinds and any(self._own(one) == "replicated" for one in self.owners.get(root, ())):
             return SPLIT_FIELD
         if "split" in kinds:
-            return "is split over the devices in one place and used otherwise in another"
+            return "is split over the devices in one place, but not in another"
         return "is used as stacked in one place and as replicated in another"
 
     def _is_counted(self, root: Group) -> bool:

@@ -63,7 +63,10 @@ def define(it: Interpreter, cls: Class, frame: Frame) -> None:
         for name, table in _tables(one):
             if table is None:
                 it.pin_class(
-                    cls, Blocker(f"may be named in {name}, which is not a plain dictionary", one.module, one.node)
+                    cls,
+                    Blocker(
+                        f"may be named in {name}, which is not written as a plain dictionary", one.module, one.node
+                    ),
                 )
                 continue
             for key in table.keys:
@@ -132,7 +135,7 @@ def _name(it: Interpreter, cls: Class, table: str, key: ast.Constant, holder: Cl
     """An attribute that a table names."""
     name = str(key.value)
     if table == WHOLES:  # whatever the attribute ever holds: this runs again when that changes
-        reason = f"is saved and restored by jaxline as it is, as {WHOLES} says"
+        reason = f"is listed in {WHOLES}, so jaxline saves and restores it with its device axis"
         it.pin(it.load(("attribute", it.root(cls), name)), Blocker(reason, holder.module, key))
         return
     cell = it.cell("checkpoint", key)
@@ -152,9 +155,11 @@ def _speaks_against(it: Interpreter, cls: Class) -> Blocker | None:
     for one in family:
         scope = one.module.table.own_scope[one.node]
         if own := sorted(CHECKPOINTS & scope.bindings.keys()):
-            return Blocker(f"may be read by `{own[0]}`, which {one.node.name} defines itself", one.module, one.node)
+            return Blocker(f"may be read by `{own[0]}`, which {one.node.name} overrides", one.module, one.node)
         if tables and one is not tables[0] and WHOLES in scope.bindings:
-            return Blocker(f"is named in the {SLICES} of one class, but another defines {WHOLES}", one.module, one.node)
+            return Blocker(
+                f"is named in {SLICES} of one class, while another class defines {WHOLES}", one.module, one.node
+            )
     return None
 
 
@@ -162,9 +167,9 @@ def _looked_at(it: Interpreter, cls: Class) -> Blocker | None:
     """A place where the program gets at the object that jaxline made, or at a table of what jaxline reads."""
     for module, node, word in _mentions(it, cls.module):
         if word in HOLDERS or word == UNREAD:
-            return Blocker(f"is an attribute of an experiment that `{word}` may reach", module, node)
+            return Blocker(f"is an attribute of an experiment, which `{word}` may read or change", module, node)
         if not _is_table(it, module, node):
-            return Blocker(f"may be read by code that uses the names in {word}", module, node)
+            return Blocker(f"may be read by code that uses the table {word}", module, node)
     return None
 
 

@@ -315,7 +315,7 @@ def metrics(it: Interpreter, value: Abstract, node: ast.Call, frame: Frame) -> A
     if not isinstance(value, Seq) or not is_tracked(value):
         return None if is_tracked(value) else PLAIN
     if leaves_plain(value):
-        it.pin_all([value], "is unstacked by code that also gets values that are not stacked", node, frame.module)
+        it.pin_all([value], "is unstacked by code that also receives values without a device axis", node, frame.module)
         return PLAIN
     cell = it.group([value])
     assert cell is not None

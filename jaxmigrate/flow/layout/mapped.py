@@ -55,7 +55,7 @@ def _bound_on_device(it: Interpreter, value: Abstract, node: ast.AST, frame: Fra
             callee, given = found
             devices.on_device(it, callee)
             _bound_on_device(it, callee, node, frame)
-            it.pin_all(given.everything(), "is given to the mapped function by a partial", node, frame.module)
+            it.pin_all(given.everything(), "is bound to the mapped function by a partial", node, frame.module)
         elif isinstance(item, Site):
             it.escape(item, Blocker("is mapped once more", frame.module, node))
 
@@ -173,7 +173,7 @@ def _give(
         it.touch(("site", site))
     if not is_tracked(value) or leaves_plain(value):
         if is_tracked(value):
-            reason = "is passed in one argument with arrays that might not be stacked"
+            reason = "is passed in one argument with arrays that may have no device axis"
             it.pin_all([value], reason, node, frame.module, MIXED)
         else:
             it.pin_all([value], "is passed to a mapped function", node, frame.module)
@@ -184,5 +184,5 @@ def _give(
         assert cell is not None
         it.cell("argument", site, index).unify(cell)
     if ("plain", site, index) in it.variables and ("argument", site, index) in it.cells:
-        reason = "is an argument for which another call passes arrays that might not be stacked"
+        reason = "is an argument for which another call passes arrays that may have no device axis"
         it.changed |= it.cells["argument", site, index].pin(Blocker(reason, frame.module, node, remedy=MIXED))

@@ -54,12 +54,12 @@ def _speaks_against(it: Interpreter, site: ast.expr, node: Def, frame: Frame) ->
     if not _is_static(it, node, frame.module) and not _binds_object(it, site):
         return "is a method whose `self` is split over the devices"
     if classes.is_pytree(it, it.maps.methods[site]):
-        return "is a method of a tree of arrays"
+        return "is a method of a pytree class"
     if node.name.startswith("__") and node.name != "__call__":
         return "is a method that Python calls implicitly"
     names = (n for n in frame.module.table.named.get(node.name, ()) if isinstance(n, ast.Name))
     if any(frame.module.table.scope_of.get(n) is frame.scope for n in names):
-        return "is a method that its class also holds under another name"
+        return "is a method that has a second name in its class"
     return ""
 
 
@@ -219,7 +219,7 @@ def _sweep_objects(it: Interpreter) -> None:
             holder = module.table.scope_of[name].lookup(name.id)
             value = held.get((holder.node, name.id)) if holder is not None else None
             if value is not None and not _is_read_by_name(it, name, module):
-                it.pin(value, Blocker("is used by code that runs on devices", module, name))
+                it.pin(value, Blocker("is used in traced code", module, name))
         for node, scope in module.table.own_scope.items():
             if node not in it.bodies.device or not isinstance(node, Def) or scope.parent is None:
                 continue
@@ -228,7 +228,7 @@ def _sweep_objects(it: Interpreter) -> None:
                 handed = next(_handed_on(it, node, node.args.args[0].arg, module), None)
                 if handed is not None:
                     cls = Class(module, owner)
-                    it.pin_class(cls, Blocker("is passed on by code that runs on devices", module, handed))
+                    it.pin_class(cls, Blocker("is passed on in traced code", module, handed))
 
 
 def _handed_on(it: Interpreter, node: Def, name: str, module: Module) -> Iterator[ast.Name]:

@@ -158,10 +158,10 @@ def _in_library(it: Interpreter, item: object, name: str, node: ast.AST, frame: 
         change(it.resolver, f"{item.name}.{name}")
     else:
         it.blockers.beyond.setdefault(
-            node, Blocker("may depend on a library that the program patches", frame.module, node)
+            node, Blocker("may depend on a library that the program monkeypatches", frame.module, node)
         )
 
 
 def _note(it: Interpreter, name: str, node: ast.AST, module: Module) -> None:
-    reason = f"may depend on `{name}`, which the program replaces"
+    reason = f"may depend on `{name}`, which the program monkeypatches"
     it.blockers.replaced.setdefault(node, (name, Blocker(reason, module, node, remedy=Remedy("replaced", name))))

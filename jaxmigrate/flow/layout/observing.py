@@ -56,7 +56,10 @@ def given(it: Interpreter, site: ast.expr, index: int, value: Abstract, node: as
         return _entered(it, Idiom(making.way, node, _form(making)), making, node, (GIVEN, *key), frame)
     if op is not None and op.form in (OBSERVED, PRESUMED):  # what it held at first was not all
         it.pin_all(
-            [value, Ref(op.cell)], "is made in sight in one place and out of sight in another", node, frame.module
+            [value, Ref(op.cell)],
+            "comes from code that fix can read in one place, and that it cannot in another",
+            node,
+            frame.module,
         )
     return value
 
@@ -117,7 +120,7 @@ def _entered(it: Interpreter, idiom: Idiom, making: Making, node: ast.expr, fact
         it.lean([result], Assumption("likely", declared, name, says, frame.module, node))
         return result
     seen = f"at {_calls(making.calls)} on {it.trust.observed.devices} devices"
-    says = f"`{text}` {DOES[kind]}, as seen {seen}"
+    says = f"`{text}` {DOES[kind]}, as observed {seen}"
     if idiom.operand is node:
         held = "the same slice for every device" if kind == "replicate" else "a batch split over the devices"
         says = f"`{text}` {'gave' if isinstance(node, ast.Call) else 'held'} {held} {seen}"

@@ -59,9 +59,7 @@ def item(it: Interpreter, owner: Ref, node: ast.Subscript, key: object, frame: F
             says = f"`{ast.unparse(node)}` takes the first device's slice of one array"
             it.lean([owner], Assumption("likely", "unreplicates", "", says, frame.module, node))
             return first(it, owner, node, node.value, "index", frame)
-        it.pin_all(
-            [owner], "is indexed with 0 where it may be a tuple or a list as well as an array", node, frame.module
-        )
+        it.pin_all([owner], "is indexed with [0], but may be a list or tuple instead of an array", node, frame.module)
         return PLAIN
     if _is_behind_first(node.slice):
         it.changed |= owner.cell.flatten()
@@ -138,7 +136,7 @@ def record(
         )
         it.changed = True
     if frame.function is not None and frame.function.node in it.bodies.device:
-        reason = "is stacked or unstacked in a function that a mapped function also calls"
+        reason = "is stacked or unstacked in a function that is also called inside a mapped function"
         it.changed |= cell.pin(Blocker(reason, frame.module, node))
     if not it.editable(frame.module):
         cell.pin(Blocker("is stacked or unstacked in a file that was not among the paths given", frame.module, node))
@@ -150,7 +148,7 @@ def make(
     """A stacked array made from one that is not."""
     if isinstance(value, Nothing) and not isinstance(operand, ast.Constant):
         return NOTHING
-    beside = Blocker("is stacked by code that also stacks arrays which already have a device axis", frame.module, node)
+    beside = Blocker("is stacked by code that also receives arrays with a device axis", frame.module, node)
     if is_tracked(value):
         it.operations.twice.add(node)
         it.pin_all([value], "gets a second device axis", node, frame.module)
@@ -233,10 +231,12 @@ def _apart(
             it.changed |= inner.cell.pin(Blocker("is unstacked twice", frame.module, node))
         known = it.operations.ops.get(node)
         if known is not None:
-            known.cell.pin(Blocker("is unstacked by code that also gets other values", frame.module, node))
+            known.cell.pin(
+                Blocker("is unstacked by code that also receives values without a device axis", frame.module, node)
+            )
         return PLAIN
     if leaves_plain(value) or node in it.operations.plain_ops:
-        it.pin_all([value], "is unstacked by code that also gets values that are not stacked", node, frame.module)
+        it.pin_all([value], "is unstacked by code that also receives values without a device axis", node, frame.module)
         return PLAIN
     cell = it.cell_of(value)
     assert cell is not None
@@ -332,11 +332,11 @@ def put(it: Interpreter, value: Abstract, node: ast.expr, operand: ast.expr, fra
         it.operations.plain_ops.add(node)
         if known is not None:
             it.changed |= known.cell.pin(
-                Blocker("is put on the devices together with other values", frame.module, node)
+                Blocker("is put on the devices in one call with other values", frame.module, node)
             )
         return PLAIN
     if leaves_plain(value) or node in it.operations.plain_ops:
-        it.pin_all([value], "is put on the devices together with values that are not stacked here", node, frame.module)
+        it.pin_all([value], "is put on the devices in one call with arrays that are not stacked", node, frame.module)
         return PLAIN
     cell = it.cell_of(value)
     assert cell is not None

@@ -14,7 +14,6 @@ from jaxmigrate.flow.layout.model import Frame, Given, given_of
 from jaxmigrate.flow.layout.values import (
     NOTHING,
     PLAIN,
-    READS,
     Abstract,
     Blocker,
     Func,
@@ -29,8 +28,9 @@ from jaxmigrate.program.library import the
 PADS = the("pads")
 OPTIONS = frozenset({"static_argnums", "static_argnames", "static_return"})
 OWN = "min_device_batch"  # which it takes itself
-WHY = "is padded and cut up by pad_shard_unpad"
-WHY_NOT = "is put together by pad_shard_unpad"
+_STORED = "is passed to pad_shard_unpad, whose result is stored or passed on, so that fix cannot see its calls"
+WHY = "is padded and sharded by flax's pad_shard_unpad"
+WHY_NOT = "is gathered and unpadded by flax's pad_shard_unpad"
 
 
 def wrap(it: Interpreter, given: Given, node: ast.Call, frame: Frame) -> Abstract | None:
@@ -48,7 +48,7 @@ def wrap(it: Interpreter, given: Given, node: ast.Call, frame: Frame) -> Abstrac
         it.wrappers.padded[node] = after
         it.touch(("padded", node))
         if Padded(node) in it.blockers.gone:
-            it.pin_all([after], "is passed to a function that is stored or passed on", node, frame.module, READS)
+            it.pin_all([after], _STORED, node, frame.module)
     return func(Padded(node))
 
 

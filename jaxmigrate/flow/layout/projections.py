@@ -30,7 +30,7 @@ from jaxmigrate.flow.layout.values import (
     leaves_plain,
 )
 
-MIXED_TREE = "is part of a tree whose other arrays might not be stacked"
+MIXED_TREE = "is part of a pytree whose other arrays may have no device axis"
 
 
 def element(it: Interpreter, value: Abstract, node: ast.AST, frame: Frame) -> Abstract:

@@ -102,7 +102,7 @@ def _is_kept(it: Interpreter, loan: Loan) -> bool:
 def part(it: Interpreter, loan: Loan) -> None:
     """Gives a reader that maps what it is lent stacked arrays of its own, which stay so."""
     _stack(it, loan)
-    loan.lent.pin(Blocker("is stacked in some of the code that shares it", loan.module, loan.place))
+    loan.lent.pin(Blocker("is stacked in some of the functions that read it, but not in all", loan.module, loan.place))
 
 
 def _stack(it: Interpreter, loan: Loan) -> None:

@@ -36,13 +36,13 @@ CAUSES = (
         "The values differ between devices",
         (
             "differs between devices",
-            "is one number per device",
+            "is a scalar on each device",
             "holds one number per device",
-            "is split over the devices, in an object",
+            "is split over the devices, while",
         ),
         "The mapped function returns another value on each device: statistics that nothing averages, a buffer, a"
         " counter per device.",
-        "Nothing, if that is meant. Otherwise reduce before returning: `jax.lax.pmean(x, axis_name)`.",
+        "Nothing, if that is intended. Otherwise reduce it before returning: `jax.lax.pmean(x, axis_name)`.",
     ),
     StackedCause(
         "not-proven",
@@ -50,43 +50,43 @@ CAUSES = (
         (
             "cannot be proven replicated",
             "comes from a mapped function whose code",
-            "fix cannot tell what it returns",
+            "fix cannot tell what the mapped",
             "an output under out_axes=None",
         ),
         "The result may well be the same on all devices, but `fix` cannot prove it. The reason names the call or the"
         " value that it may depend on.",
-        "Reduce what the reason names with `jax.lax.pmean` or `psum`, or pass it as an argument with `in_axes=None`."
-        " If the reason names a function, give `fix` the file that defines it. Or let `fix` see it:"
-        " `fix --observe -- COMMAND`.",
+        "Reduce the value that the reason names with `jax.lax.pmean` or `psum`, or pass it with `in_axes=None`. If it"
+        " names a function, give `fix` the file that defines it. Or record a run: `fix --observe -- COMMAND`.",
     ),
     StackedCause(
         "jaxline",
         "jaxline keeps it",
         (
-            "is (saved and restored|passed) by jaxline",
+            "is (listed in|passed by jaxline)",
             "is returned to jaxline",
             "is named in ",
             "is an attribute of an experiment",
             "may be (named in|read by) ",
         ),
         "jaxline passes or saves this array with one slice per device ([layouts](layouts.md#experiments-of-jaxline)).",
-        "Keep the tables of checkpointed attributes as plain dictionaries in the body of the class.",
+        "Write `CHECKPOINT_ATTRS` and `NON_BROADCAST_CHECKPOINT_ATTRS` as plain dictionaries in the class body.",
     ),
     StackedCause(
         "origin",
         "How the array is made is not known",
         (
             "might not hold one slice",
+            "comes from code that fix",
             "the mapped function's arguments might not hold",
         ),
         "The array comes from a function that `fix` cannot read, or is made by hand for some number of devices. It may"
         " or may not have one slice per device.",
-        "Let `fix` see it: `fix --observe -- COMMAND`. Or declare what makes it, as `replicates` or `splits` in"
+        "Record a run: `fix --observe -- COMMAND`. Or list the function that makes it under `replicates` or `splits` in"
         " [pyproject.toml](configuration.md). Or make it by `jax_utils.replicate` or `common_utils.shard`.",
     ),
     StackedCause(
         "map-stays",
-        "Its map stays as it is",
+        "Its mapped function keeps stacked arguments",
         (
             "reaches (a mapped function that stays|no mapped function)",
             "the mapped function",
@@ -98,15 +98,15 @@ CAUSES = (
             "it (is called with|only gives back)",
             "is called with",
             "is mapped once more",
-            "is given to the mapped function by a partial",
+            "is bound to the mapped function by a partial",
             "is a method",
-            "is stacked or unstacked in a function that a mapped",
-            "is (used|passed on) by code that runs on devices",
+            "is stacked or unstacked in a function that is also",
+            "is (used|passed on) in traced code",
         ),
-        "The array is an argument of a map whose arrays must stay stacked. The text behind the colon says why: axes"
-        " that are computed at run time, a method that is mapped in an unusual way, calls with different arguments.",
-        "Write the axes, the axis name and the static arguments of that map as literals; map a function of its"
-        " arguments instead of a method; call the mapped function directly.",
+        "The array is an argument of a mapped function whose arguments must stay stacked. The text after the colon says"
+        " why: `in_axes` computed at run time, a method mapped in an unusual way, calls with different arguments.",
+        "Write `in_axes`, `axis_name` and `static_broadcasted_argnums` as literals; map a function instead of a method;"
+        " call the mapped function directly.",
     ),
     StackedCause(
         "read-on-host",
@@ -126,7 +126,7 @@ CAUSES = (
             "has an item or attribute deleted",
             "is unstacked twice",
             "is unstacked, and flax then",
-            "is stacked (by code that also stacks|from replicated arrays)",
+            "is stacked (by code that also receives|from replicated arrays)",
             "gets a second device axis",
             "is read through",
         ),
@@ -143,8 +143,7 @@ CAUSES = (
             "is one argument more",
             "is spread into",
             "is returned by an asynchronous function",
-            "is bound to a function that is stored",
-            "is bound (by|through too many nested) partials",
+            "is bound (by a partial that is stored|by partials|through too many nested partials)",
             "is a parameter's default",
             "is a base",
             "is yielded outside",
@@ -170,25 +169,25 @@ CAUSES = (
     ),
     StackedCause(
         "reachable",
-        "Can be changed from elsewhere",
+        "May be changed by code that fix cannot identify",
         (
-            "can be reached through",
-            r"\S+ is read (from an object|by code)",
+            "may be read or changed through",
+            r"\S+ is read (from an object|in traced code)",
             "is (read|replaced) (from|in) an object",
             "is stored in",
             "may depend on",
             "is changed by a decorator",
         ),
-        "Attributes are reached by computed names (`getattr`, `vars`, `sys.modules`), through objects that `fix`"
-        " cannot identify, or the program replaces functions while it runs.",
-        "Use the attribute by its name, on an object whose class is visible. Keep the arrays out of objects that are"
-        " changed this way.",
+        "Attributes are accessed by computed names (`getattr`, `vars`, `sys.modules`) or on objects whose class `fix`"
+        " does not know, or the program monkeypatches functions.",
+        "Access the attribute as `obj.name`, on an object of a known class. Keep arrays out of objects that are changed"
+        " through `getattr` or `vars`.",
     ),
     StackedCause(
         "mixed",
         "Used both stacked and otherwise",
         (
-            "is (mixed with|put on the devices together)",
+            "is (mixed with|put on the devices in one call)",
             "is a container in one place",
             "is used as stacked",
             "is split over the devices in one place",
@@ -213,9 +212,9 @@ CAUSES = (
     StackedCause(
         "padding",
         "pad_shard_unpad",
-        (r"is (padded and cut up|put together) by pad_shard_unpad",),
-        "flax pads the batch and splits it at each call. The map inside takes what flax gives it.",
-        "Nothing. The parameters beside it can be global.",
+        (r"is (padded and sharded|gathered and unpadded) by flax's pad_shard_unpad",),
+        "flax's `pad_shard_unpad` pads and shards the batch at each call, so the mapped function takes stacked slices.",
+        "Nothing. Other arguments, such as the parameters, can still lose their device axis.",
     ),
     StackedCause(
         "not-followed",

@@ -167,7 +167,7 @@ class Solver(Groups):
         for node in self.it.sites:
             for place, cell in zip(self.places[node], self._outputs(node), strict=True):
                 if self._layout(cell) == "split" and self._is_number(node, place):
-                    changed |= self._drop(cell, "is one number per device")
+                    changed |= self._drop(cell, "is a scalar on each device")
         return changed
 
     def _is_number(self, node: ast.expr, place: Place) -> bool:
@@ -184,7 +184,7 @@ class Solver(Groups):
             cells, named = self._outputs(node), self.named[node]
             parts = results.parts_at(shape, self.places[node], named)
             if named and None in parts:
-                self.blocked[node] = "fix cannot tell what it returns"
+                self.blocked[node] = "fix cannot tell what the mapped function returns"
                 changed = True
                 continue
             self.blocked[node] = self._speaks_against_unmapped(self._unmapped(node, parts))
@@ -320,7 +320,9 @@ class Solver(Groups):
         module = cause.module or self.it.sites[node].module
         called = cause.node.func if isinstance(cause.node, ast.Call) else cause.node
         name = (
-            ast.unparse(called) if isinstance(called, ast.expr) else cause.name or "a function that is stored elsewhere"
+            ast.unparse(called)
+            if isinstance(called, ast.expr)
+            else cause.name or "a function read from a variable or container"
         )
         says = f"`{name}` gives the same on every device"
         return Assumption("likely", "equal", self._result_name(node, index), says, module, cause.node or node)
@@ -342,7 +344,7 @@ class Solver(Groups):
     def _speaks_against_unmapped(self, parts: Sequence[Var | None]) -> str:
         """Why outputs without a device axis keep their site as it is; the program may do with them what it likes."""
         if parts and self.processes and any(self._is_mixed(root) for root in self.kinds):
-            return "an output under out_axes=None is an array of one process"
+            return "an output under out_axes=None is local to its process"
         if any(part is None or part.level != Level.NO for part in parts):
             return "an output under out_axes=None cannot be proven replicated"
         return ""
@@ -436,9 +438,12 @@ class Solver(Groups):
                 inner = operations.slices_in(self.it, maker.operand, maker.module)
                 if self._layout(op.cell) is None:
                     for one in inner:
-                        changed |= self._drop(one.cell, "is unstacked, and flax then reads the sharding of the result")
+                        changed |= self._drop(
+                            one.cell,
+                            "is unstacked, and flax then reads the `.sharding` of the result, which would change",
+                        )
                 elif not all(operations.is_on_one_device(self.it, one) for one in inner):
-                    changed |= self._drop(op.cell, "is stacked from replicated arrays, and flax reads their sharding")
+                    changed |= self._drop(op.cell, "is stacked from replicated arrays, whose `.sharding` flax reads")
         return changed
 
     def _drop_useless(self) -> bool:

@@ -54,7 +54,7 @@ def start_uncalled(it: Interpreter, names: set[str]) -> None:
 def _call_unseen(it: Interpreter, function: Function, reason: str) -> None:
     """A function that nothing in sight calls runs with anything; who gets what it returns is not known, if anybody."""
     module, node = function.module, function.node
-    says = f"no code out of sight calls `{_name_of(function)}`"
+    says = f"`{_name_of(function)}` is called only in the files given"
     apart = None if _is_hook(function) else it.trust.leaves_apart(module.path, says, module, node)
     if apart is None:
         it.call_unseen(function, Blocker(reason, module, node, remedy=CALLS))
@@ -83,7 +83,7 @@ def use_from_unread(it: Interpreter) -> None:
         reason, remedy = f"may be used in {path.name}, {it.reachable.why_unread(path)}", Remedy("apart", path.name)
         for source, names in used.items():
             if source in modules and names:
-                module, says = modules[source], f"{path.name} does not reach into {source.name}"
+                module, says = modules[source], f"{path.name} neither uses nor changes {source.name}"
                 apart = it.trust.leaves_apart(path, says, module, module.tree)
                 if apart is None:
                     _use_names(it, Blocker(reason, module, module.tree, remedy=remedy), frozenset(names), held)
@@ -174,7 +174,9 @@ def sweep(it: Interpreter) -> None:
     for module in it.modules:
         for node in module.table.references:
             if isinstance(node, ast.Attribute) and node.attr in FRAME_ATTRIBUTES:
-                it.blockers.beyond.setdefault(node, Blocker(f"can be reached through {node.attr}", module, node))
+                it.blockers.beyond.setdefault(
+                    node, Blocker(f"may be read or changed through {node.attr}", module, node)
+                )
     for pin in it.blockers.beyond.values():
         for cell in list(it.cells.values()):
             it.changed |= cell.pin(pin)
@@ -206,7 +208,7 @@ def _sweep_unrun(it: Interpreter) -> None:
             continue
         holder = module.table.scope_of[node].lookup(node.id)
         if holder is not None and (holder.node, node.id) in names:
-            pin = Blocker(f"{node.id} is read by code that runs on devices", module, node)
+            pin = Blocker(f"{node.id} is read in traced code", module, node)
             it.pin(names[holder.node, node.id], pin)
 
 
