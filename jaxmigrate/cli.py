@@ -162,6 +162,8 @@ def _add_lint(commands: Any) -> None:
     codes = _checked(parse_codes)
     lint.add_argument("--select", type=codes, metavar="CODES", help="only these rules, such as JM101,JM2")
     lint.add_argument("--ignore", type=codes, metavar="CODES", help="all but these rules")
+    lint.add_argument("--fix", action="store_true", help="mend what has one right answer, marked [*]; print the rest")
+    lint.add_argument("--diff", action="store_true", help="with --fix: print a unified diff and write nothing")
     lint.add_argument("--no-cache", action="store_true", help="neither use nor write .jaxmigrate_cache/")
     lint.add_argument("--baseline", metavar="FILE", help="report only findings that this file does not list")
     lint.add_argument("--write-baseline", action="store_true", help="write the current findings to the baseline")

@@ -1,7 +1,8 @@
 """The rules of `jaxmigrate lint`, one folder each.
 
 A folder is a rule's page (README.md), an example of what it reports and of what it does not (bad.py, good.py), and, in
-`__init__.py`, its check. A folder without a check documents a code that another command gives.
+`__init__.py`, its check, with a sentence in `FIX` if that offers fixes. A folder without a check documents a code that
+another command gives.
 """
 
 from __future__ import annotations
@@ -27,3 +28,10 @@ def checks() -> dict[str, Check]:
     folders = sorted(name for top in tops for name in os.listdir(top) if (top / name / "README.md").is_file())
     modules = {name: importlib.import_module(f"{__name__}.{name}") for name in folders}
     return {name: module.check for name, module in modules.items() if hasattr(module, "check")}
+
+
+@cache
+def fixes() -> dict[str, str]:
+    """What `lint --fix` does where a rule finds something with one right answer, by code: the rule's `FIX`."""
+    modules = (importlib.import_module(f"{__name__}.{name}") for name in checks())
+    return {module.CODE: module.FIX for module in modules if hasattr(module, "FIX")}

@@ -16,7 +16,7 @@ import pytest
 
 from jaxmigrate import __version__
 from jaxmigrate.cli import main
-from jaxmigrate.commands import lint as lint_command
+from jaxmigrate.commands import linted
 from jaxmigrate.findings import Finding
 from jaxmigrate.lint.cache import Examined
 from jaxmigrate.lint.pool import Surroundings, Work, examine_all
@@ -152,7 +152,7 @@ class TestFailures:
             raise error
 
         (folder / "a.py").write_text(CLEAN)
-        monkeypatch.setattr(lint_command, "examine_all", broken)
+        monkeypatch.setattr(linted, "examine_all", broken)
         assert main(["lint", "a.py"]) == 2
         out, err = capsys.readouterr()
         assert (out, err) == (
@@ -186,7 +186,7 @@ class TestFailures:
             raise error
 
         (folder / "a.py").write_text(CLEAN)
-        monkeypatch.setattr(lint_command, "examine_all", stopped)
+        monkeypatch.setattr(linted, "examine_all", stopped)
         monkeypatch.setattr("jaxmigrate.cli._discard_output", lambda: None)
         assert main(["lint", "a.py"]) == status
         assert capsys.readouterr() == ("", "")
@@ -397,9 +397,9 @@ def planted(monkeypatch: pytest.MonkeyPatch) -> None:
         ]
         return [one._replace(findings=everywhere(sorted(names))) for one, names in zip(plain, named, strict=True)]
 
-    monkeypatch.setattr(lint_command, "examine_all", examined)
+    monkeypatch.setattr(linted, "examine_all", examined)
     stdin = lambda source, *_: Examined(everywhere([source.name]), (), {})  # noqa: E731
-    monkeypatch.setattr(lint_command, "examine_text", stdin)
+    monkeypatch.setattr(linted, "examine_text", stdin)
 
 
 @pytest.mark.usefixtures("planted")

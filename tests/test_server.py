@@ -16,6 +16,7 @@ from pygls.lsp.client import LanguageClient
 
 from jaxmigrate.cli import main
 from jaxmigrate.commands import server
+from jaxmigrate.commands.rule import whole
 from jaxmigrate.commands.server.changes import changes, ignored
 from jaxmigrate.commands.server.document import Document
 from jaxmigrate.commands.server.problems import problems
@@ -152,7 +153,7 @@ def test_findings_follow_what_is_written(tmp_path: Path) -> None:
         assert wrong.related_information is not None
         assert [note.location.range.start.line for note in wrong.related_information] == [7]
         assert (hint.range.start.line, hint.severity) == (7, lsp.DiagnosticSeverity.Hint)
-        assert await editor.hover(editor.uri, 5, wrong.range.start.character) == rule_pages()["JM101"].text
+        assert await editor.hover(editor.uri, 5, wrong.range.start.character) == whole(rule_pages()["JM101"])
         assert [await editor.hover(editor.uri, line, 0) for line in (5, 7)] == ["", ""]
 
         editor.change(STEP.replace("bacth", "bat"))
@@ -178,6 +179,11 @@ def test_what_is_offered_does_what_it_says(tmp_path: Path) -> None:
         (ignore,) = [a for a in await editor.actions(5) if a.title == "Ignore JM101 on this line"]
         silent = editor.applied(ignore)
         assert silent == STEP.replace('"bacth")', '"bacth")  # jaxmigrate: ignore[JM101]')
+        (mend,) = [a for a in await editor.actions(5) if a.title == "Fix: write 'batch'"]
+        assert (mend.kind, mend.is_preferred) == (lsp.CodeActionKind.QuickFix, True)
+        assert [diagnostic.code for diagnostic in mend.diagnostics or ()] == ["JM101"]
+        assert editor.applied(mend) == STEP.replace("bacth", "batch")
+        assert [a.title for a in await editor.actions(5, only=["refactor"])] == []
         (fix,) = await editor.actions(7)
         migrated = editor.applied(fix)
         ast.parse(migrated)
@@ -289,6 +295,8 @@ def test_notebooks_by_their_cells_or_as_files(tmp_path: Path) -> None:
         (ignore,) = [a for a in await editor.actions(4) if a.title == "Ignore JM101 on this line"]
         silent = cells[2].replace('"bacth")', '"bacth")  # jaxmigrate: ignore[JM101]')
         assert editor.applied(ignore) == silent
+        (mend,) = [a for a in await editor.actions(4) if a.title == "Fix: write 'batch'"]
+        assert editor.applied(mend) == cells[2].replace("bacth", "batch")
         (fix,) = await editor.actions(6)
         assert "jax.shard_map(" in editor.applied(fix)
 

@@ -13,7 +13,9 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from jaxmigrate.commands.rule import names_table  # noqa: E402
+from jaxmigrate.rules import fixes  # noqa: E402
+
+from jaxmigrate.commands.rule import whole  # noqa: E402
 from jaxmigrate.findings.rule_pages import RulePage, rule_pages  # noqa: E402
 
 GROUPS = {
@@ -31,7 +33,7 @@ def generated() -> dict[str, str]:
     pages = rule_pages()
     return {
         "rules/index.md": index(pages),
-        **{f"rules/{p.code}.md": p.text + names_table(p.code) for p in pages.values()},
+        **{f"rules/{p.code}.md": whole(p) for p in pages.values()},
     }
 
 
@@ -41,11 +43,14 @@ def index(pages: dict[str, RulePage]) -> str:
         "# Rules\n",
         "Each page is what `jaxmigrate rule CODE` prints: what the rule finds, why that is bad, an example, what to",
         "write instead, and when the rule may be wrong. Pages of what `fix` leaves say why. The tests lint the",
-        "examples, and run those that can run: what such a page says of JAX was printed by it.",
+        "examples, and run those that can run: what such a page says of JAX was printed by it. `[*]` marks rules with",
+        "findings that have one right answer, which `lint --fix` writes.",
     ]
+    mended = fixes()
     for start, title in GROUPS.items():
         lines += ["", f"## {title}", "", "| code | finds |", "| --- | --- |"]
-        lines += [f"| [{p.code}]({p.code}.md) | {p.title} |" for p in pages.values() if p.code.startswith(start)]
+        of_group = [page for page in pages.values() if page.code.startswith(start)]
+        lines += [f"| [{p.code}]({p.code}.md) | {p.title}{' `[*]`' if p.code in mended else ''} |" for p in of_group]
     return "\n".join(lines) + "\n"
 
 

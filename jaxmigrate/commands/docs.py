@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from jaxmigrate.commands.inputs import Located
 from jaxmigrate.commands.planning import plan_files
 from jaxmigrate.config import Version
+from jaxmigrate.findings.fixes import NO_FIX
 from jaxmigrate.lint.cache import Examined
 from jaxmigrate.lint.examine import examine_text
 from jaxmigrate.migrate import SitePlan
@@ -18,6 +19,7 @@ from jaxmigrate.migrate.api_updates.plans import LinesBefore
 from jaxmigrate.migrate.options import PlanOptions
 from jaxmigrate.migrate.plan import NamePlan
 from jaxmigrate.program.old_names import Era
+from jaxmigrate.records import replace as with_changes
 from jaxmigrate.reports.diff import unified_diff
 from jaxmigrate.reports.fix_result import FixedFile, FixResult, Outcome
 from jaxmigrate.sources import Location, SourceError, replace_bytes
@@ -71,10 +73,9 @@ def lint_docs(file: Location, target: Version | None) -> Examined:
         for number in groups_of(raw, file.name, file.path):
             source, broken = read_documentation(raw, file.name, file.path, number, SAID)
             one = examine_text(source, target)
+            findings = tuple(with_changes(finding, fix=NO_FIX) for finding in one.findings)
             marks = (*found.marks.get(file.name, ()), *one.marks.get(file.name, ()))
-            found = Examined(
-                (*found.findings, *one.findings), (*found.errors, *broken, *one.errors), {file.name: marks}
-            )
+            found = Examined((*found.findings, *findings), (*found.errors, *broken, *one.errors), {file.name: marks})
     except SourceError as error:
         return found._replace(errors=(*found.errors, error))
     return found

@@ -12,6 +12,7 @@ from jaxmigrate.commands import Failure
 from jaxmigrate.commands.assumptions import declared_in, unused, write_assumptions
 from jaxmigrate.commands.beside import texts_beside
 from jaxmigrate.commands.cells import remarks
+from jaxmigrate.commands.diffs import print_diff
 from jaxmigrate.commands.explain import explained
 from jaxmigrate.commands.inputs import Inputs, load, locate, tell_if_nothing_is_there
 from jaxmigrate.commands.interactive import StoppedError, ask
@@ -28,12 +29,11 @@ from jaxmigrate.program.declarations import Kind
 from jaxmigrate.program.observed import NOTHING_OBSERVED, Observed
 from jaxmigrate.program.trust import GRADES
 from jaxmigrate.reports import fix_html, fix_json, fix_junit, fix_markdown
-from jaxmigrate.reports.diff import shown_diff
 from jaxmigrate.reports.fix_result import FixedFile, FixResult
 from jaxmigrate.reports.site_layouts import is_global, reasons, summary
 from jaxmigrate.requirements import pins, project_of, target_jax, written_for
 from jaxmigrate.sources import SourceError, create_source, is_writable, may_be_created, write_source
-from jaxmigrate.terminal import is_quiet, is_terminal, note, plural, printable, say, wants_colour, wrapped
+from jaxmigrate.terminal import is_quiet, note, plural, printable, say, wrapped
 from jaxmigrate.verify.model import Evidence
 
 _REPORTS = {".json": fix_json.write, ".xml": fix_junit.write, ".md": fix_markdown.write, ".html": fix_html.write}
@@ -336,11 +336,7 @@ def _done(file: FixedFile, check: bool) -> str:
 
 def _print_diffs(result: FixResult) -> None:
     for file in result.changed:
-        if is_terminal(sys.stdout):
-            sys.stdout.write(shown_diff(file.diff, file.encoding, wants_colour(sys.stdout)))
-        else:
-            sys.stdout.flush()
-            sys.stdout.buffer.write(file.diff)
+        print_diff(file.diff, file.encoding)
 
 
 def _status(result: FixResult, options: argparse.Namespace) -> int:

@@ -1,56 +1,82 @@
-"""`jaxmigrate lint PATH...`: finds the files, has them examined, leaves out what is not wanted, prints."""
+"""`jaxmigrate lint PATH...`: has the files looked at, and mended where that is asked for; prints what is left."""
 
 from __future__ import annotations
 
 import argparse
-import contextlib
 import importlib
-import os
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
 
 from jaxmigrate.commands import Failure
-from jaxmigrate.commands.inputs import Located, locate, tell_if_nothing_is_there
-from jaxmigrate.commands.waiting import under_way
-from jaxmigrate.config import Config, Version
-from jaxmigrate.findings import Finding
-from jaxmigrate.findings.suppressions import Unused, silence
-from jaxmigrate.lint.cache import Cache, Examined
-from jaxmigrate.lint.examine import examine_text
-from jaxmigrate.lint.pool import Surroundings, Work, examine_all
-from jaxmigrate.lint.work_units import Piece, pieces
+from jaxmigrate.commands.inputs import locate, tell_if_nothing_is_there
+from jaxmigrate.commands.linted import Lint
 from jaxmigrate.records import replace
 from jaxmigrate.reports.lint_result import LintResult
-from jaxmigrate.requirements import project_of, target_jax
-from jaxmigrate.sources import STDIN, Kind, SourceError, SourceFile, decode, read_source
+from jaxmigrate.sources import SourceFile
 from jaxmigrate.terminal import columns, is_terminal, note, plural, say, wants_colour
-
-if TYPE_CHECKING:
-    from jaxmigrate.lint.shards import Part, Shard
-
-_Told = TypeVar("_Told", Finding, SourceError)
 
 
 def run(options: argparse.Namespace) -> int:
     """Lints the files that `options.paths` mean; 1 with findings, 2 if a file could not be looked at.
 
     Raises:
-        Failure: The options contradict one another, or the baseline cannot be used.
+        Failure: The options contradict one another, the baseline cannot be used, or LibCST is needed and missing.
     """
     _check(options)
     stdin = None if options.stdin_filename is None else Path(options.stdin_filename)
     groups = locate(options.paths, options.force_exclude, stdin, options.docs)
     tell_if_nothing_is_there(options.paths, groups, options.docs)
-    part = _mine(groups, options.shard)
-    result = _result(groups, _examined(groups, options, stdin, part), options, part)
-    result, remark = _without_known(result, options, part)
+    lint = Lint(groups, options)
+    if options.fix:
+        return _fix(lint, options)
+    result, remark = lint.result()
     sys.stdout.write(_formatted(result, options))
     _tell_the_rest(result, options.format, remark)
+    return _status(result)
+
+
+def _status(result: LintResult) -> int:
     if result.errors:
         return 2
     return 1 if result.findings else 0
+
+
+def _fix(lint: Lint, options: argparse.Namespace) -> int:
+    """Mends what has one right answer, or shows it; tells the rest."""
+    from jaxmigrate.commands.lint_fixes import Fixer
+
+    fixer = Fixer(lint, writes=not options.diff)
+    mended = fixer.mend()
+    if not options.diff and (errors := fixer.write()):
+        mended = fixer.mend()
+        mended = mended._replace(result=replace(mended.result, errors=[*mended.result.errors, *errors]))
+    result = mended.result
+    if options.diff:
+        _print_diffs(mended.files)
+    elif isinstance(lint.stdin, SourceFile):
+        sys.stdout.buffer.write(lint.stdin.raw)
+        sys.stderr.write(_formatted(result, options))
+    else:
+        sys.stdout.write(_formatted(result, options))
+    for line in mended.refused:
+        say(line)
+    left = f"{len(result.findings)} left"
+    if mended.mended:
+        would = "would fix" if options.diff else "fixed"
+        note(f"{would} {plural(mended.mended, 'finding')} in {plural(len(mended.files), 'file')}; {left}")
+    elif options.diff:
+        note(f"nothing to fix; {left}")
+    _tell_the_rest(result, "diff" if options.diff else options.format, mended.remark)
+    return _status(result) or (1 if options.diff and mended.files else 0)
+
+
+def _print_diffs(files: Iterable[tuple[SourceFile, str]]) -> None:
+    from jaxmigrate.commands.diffs import print_diff
+    from jaxmigrate.reports.diff import diff_of
+
+    for source, text in files:
+        print_diff(diff_of(source, text), source.encoding)
 
 
 def _check(options: argparse.Namespace) -> None:
@@ -63,190 +89,24 @@ def _check(options: argparse.Namespace) -> None:
     for option in ("docs", "shard"):
         if getattr(options, option) and "-" in options.paths:
             raise Failure(f"--{option} goes with files and folders, not with standard input")
+    _check_fixes(options)
 
 
-def _mine(groups: Sequence[Located], shard: Shard | None) -> Part | None:
-    """The files to tell of; None where that is all."""
-    if shard is None:
-        return None
-    from jaxmigrate.lint.shards import part_of
-
-    return part_of((file.name for group in groups for file in group.files), shard)
-
-
-def _examined(
-    groups: Sequence[Located], options: argparse.Namespace, stdin: Path | None, part: Part | None
-) -> list[list[Examined]]:
-    """For each project, what came out of its pieces, those of all projects examined side by side."""
-    if options.docs:
-        from jaxmigrate.commands.docs import lint_docs
-
-        return [
-            [lint_docs(file, _target(group)) for file in group.files if part is None or part.tells(file.name)]
-            for group in groups
-        ]
-    works: list[Work] = []
-    surroundings: list[Surroundings] = []
-    for number, group in enumerate(groups):
-        files = [(f.name, f.path.absolute()) for f in group.files if f.kind is not Kind.STDIN]
-        cache = None if options.no_cache or not files else Cache(group.config.root).prepare()
-        surroundings.append(Surroundings({path: name for name, path in files}, cache))
-        common = Path(os.path.commonpath([path.parent for _, path in files])) if files else Path.cwd()
-        works += [
-            Work(number, piece)
-            for piece in _wanted_pieces(pieces(files, common, _target(group), group.config.declared), part)
-        ]
-    found: list[list[Examined]] = [[] for _ in groups]
-    with under_way(f"checking {plural(sum(len(group.files) for group in groups), 'file')}"):
-        for work, one in zip(works, examine_all(works, surroundings), strict=True):
-            found[work.project].append(one)
-    for number, group in enumerate(groups):
-        if any(file.kind is Kind.STDIN for file in group.files):
-            found[number].append(_examined_stdin(stdin, group))
-    return found
-
-
-def _wanted_pieces(found: Sequence[Piece], part: Part | None) -> Sequence[Piece]:
-    """Those in which something may be found in a file to tell of."""
-    if part is None:
-        return found
-    from jaxmigrate.lint.shards import leading
-
-    paths = {path for piece in found for name, path in piece.files if name in part.own}
-    return [piece for piece, leads in zip(found, leading(found, paths), strict=True) if leads]
-
-
-def _target(group: Located) -> Version | None:
-    files = (file.path for file in group.files if file.kind is not Kind.STDIN)
-    return target_jax(group.config, project_of(group.config, files))
-
-
-def _examined_stdin(named: Path | None, group: Located) -> Examined:
-    name = STDIN if named is None else named.as_posix()
-    try:
-        source = decode(sys.stdin.buffer.read(), name, named)
-    except SourceError as error:
-        return Examined((), (error,), {})
-    return examine_text(source, _target(group), group.config.declared)
-
-
-def _result(
-    groups: Sequence[Located], examined: Sequence[list[Examined]], options: argparse.Namespace, part: Part | None
-) -> LintResult:
-    findings: list[Finding] = []
-    errors: list[SourceError] = []
-    warnings: list[SourceError] = []
-    for group, found in zip(groups, examined, strict=True):
-        kept, unused = _wanted(found, _with_options(group.config, options))
-        findings += kept
-        warnings += unused
-        warnings += [one for examined in found for one in examined.skipped]
-        errors += [*group.errors, *(error for one in found for error in one.errors)]
-    return LintResult(
-        findings=_in_order(findings, part),
-        errors=_in_order(errors, part),
-        warnings=_in_order(warnings, part),
-        files=[name for name in _looked_at(groups, errors, options) if part is None or part.tells(name)],
-        sources=_sources(findings) if options.format == "text" and is_terminal(sys.stdout) else {},
-        titles=_titles() if options.statistics or options.format == "sarif" else {},
-        pages=_pages(findings) if options.format == "sarif" else {},
-        shard="" if part is None else str(part.shard),
-        maps=sum(one.maps for found in examined for one in found) if part is None else 0,
-    )
-
-
-def _in_order(told: Iterable[_Told], part: Part | None) -> list[_Told]:
-    """What is to be told, file by file in the order of their names; all of one file stays as it stands."""
-    return sorted((one for one in told if part is None or part.tells(one.path)), key=lambda one: one.path)
-
-
-def _wanted(examined: Iterable[Examined], config: Config) -> tuple[list[Finding], list[SourceError]]:
-    """The findings of one project that are neither deselected nor silenced, and the comments that silence nothing."""
-    found: dict[object, Finding] = {}
-    marked = {name: marks for one in examined for name, marks in one.marks.items()}
-    for finding in sorted((f for one in examined for f in one.findings), key=lambda f: (f.path, f.cell, f)):
-        what = (finding.path, finding.cell, finding.line, finding.column, finding.code, finding.message)
-        found.setdefault(what, finding)
-    silenced = silence(found.values(), marked)
-    kept = [f for f in silenced.findings if config.reports(f.code, None if f.path == STDIN else Path(f.path))]
-    return kept, [_unused(one) for one in silenced.unused if _is_known_to_lint(one.code, config)]
-
-
-def _is_known_to_lint(code: str, config: Config) -> bool:
-    """Whether a silenced code is one that lint would give here; those of `fix` and of rules turned off are not."""
-    from jaxmigrate.rules import checks
-
-    given = [name.partition("_")[0].upper() for name in checks()]
-    meant = [known for known in given if known.startswith(code)]
-    return not meant and not code.startswith("JM4") if not meant else any(config.reports(known) for known in meant)
-
-
-def _unused(one: Unused) -> SourceError:
-    from jaxmigrate.findings.rule_pages import begins_a_code
-
-    what = f"'# jaxmigrate: ignore[{one.code}]'" if one.code else "'# jaxmigrate: ignore'"
-    known = begins_a_code(one.code)
-    message = f"warning: {what} silences nothing here" if known else f"warning: {what}: there is no such rule"
-    return SourceError(one.path, message, one.line, cell=one.cell)
-
-
-def _looked_at(groups: Sequence[Located], errors: Sequence[SourceError], options: argparse.Namespace) -> Iterator[str]:
-    """The names of the files that could be read, whether they parse or not."""
-    unreadable = {error.path for error in errors if not error.message.startswith("cannot be parsed")}
-    for group in groups:
-        for file in group.files:
-            name = options.stdin_filename if file.kind is Kind.STDIN and options.stdin_filename else file.name
-            if name not in unreadable:
-                yield name
-
-
-def _sources(findings: Iterable[Finding]) -> dict[str, SourceFile]:
-    """The files whose lines are shown beside findings."""
-    found: dict[str, SourceFile] = {}
-    for name in {finding.path for finding in findings} - {STDIN}:
-        with contextlib.suppress(SourceError):
-            found[name] = read_source(Path(name), name)
-    return found
-
-
-def _titles() -> dict[str, str]:
-    from jaxmigrate.findings.rule_pages import rule_titles
-
-    return rule_titles()
-
-
-def _pages(findings: Iterable[Finding]) -> dict[str, str]:
-    from jaxmigrate.findings.rule_pages import rule_pages
-
-    found = {finding.code for finding in findings}
-    return {code: page.text for code, page in rule_pages().items() if code in found}
-
-
-def _with_options(config: Config, options: argparse.Namespace) -> Config:
-    """A selection on the command line replaces the project's; an --ignore alone adds to it."""
-    if options.select is not None:
-        return replace(config, select=options.select, ignore=options.ignore or ())
-    return replace(config, ignore=config.ignore + (options.ignore or ()))
-
-
-def _without_known(result: LintResult, options: argparse.Namespace, part: Part | None) -> tuple[LintResult, str]:
-    """The result without what the baseline has, and a remark on it."""
-    if options.baseline is None:
-        return result, ""
-    from jaxmigrate.findings import baseline
-
-    file = Path(options.baseline)
-    try:
-        if options.write_baseline:
-            baseline.write(result.findings, file)
-            remark = f"{plural(len(result.findings), 'finding')} written to {file}"
-            return replace(result, findings=[]), remark
-        compared = baseline.compare(result.findings, file, None if part is None else part.absolute().tells)
-    except baseline.BaselineError as error:
-        raise Failure(str(error)) from error
-    known = len(result.findings) - len(compared.new)
-    gone = f", {compared.gone} of its entries no longer found" if compared.gone else ""
-    return replace(result, findings=compared.new), f"{plural(known, 'finding')} already in the baseline {file}{gone}"
+def _check_fixes(options: argparse.Namespace) -> None:
+    if options.diff and not options.fix:
+        raise Failure("--diff shows what --fix would write: give both")
+    if options.diff and (options.statistics or options.format != "text"):
+        raise Failure("--diff prints a diff alone: leave out --statistics and --format")
+    if options.fix and "-" in options.paths and len(options.paths) > 1:
+        raise Failure("--fix mends standard input by itself: without other paths")
+    reasons = {
+        "docs": "reads documentation, where --fix changes nothing",
+        "shard": "reports on a part of the files, and a fix may be in another",
+        "write_baseline": "keeps all findings, and --fix leaves only some",
+    }
+    for option, reason in reasons.items():
+        if options.fix and getattr(options, option):
+            raise Failure(f"--{option.replace('_', '-')} {reason}: leave one of them out")
 
 
 def _formatted(result: LintResult, options: argparse.Namespace) -> str:
@@ -272,6 +132,8 @@ def _tell_the_rest(result: LintResult, format_name: str, remark: str) -> None:
         note(remark)
     if format_name == "text" and (result.files or not result.errors):
         note(_summary(result))
+        if count := sum(bool(finding.fix.edits) for finding in result.findings):
+            note(f"[*] {count} can be fixed by `jaxmigrate lint --fix`")
 
 
 def _summary(result: LintResult) -> str:

@@ -26,8 +26,7 @@ def run(options: argparse.Namespace) -> int:
     elif (row := old_names().get(options.code.strip())) is not None:
         sys.stdout.write(f"{row.told}\n\n`jaxmigrate rule {row.code}` says more.\n")
     else:
-        page = _page(options.code.strip().upper(), pages)
-        sys.stdout.write(page.text + names_table(page.code))
+        sys.stdout.write(whole(_page(options.code.strip().upper(), pages)))
     return 0
 
 
@@ -37,6 +36,16 @@ def _page(code: str, pages: dict[str, RulePage]) -> RulePage:
         hint = f"did you mean {close[0]}?" if close else "`jaxmigrate rule` lists them"
         raise Failure(f"there is no rule {code!r}; {hint}")
     return pages[code]
+
+
+def whole(page: RulePage) -> str:
+    """The page of a rule, with what `lint --fix` does about it and the old names that it is about."""
+    from jaxmigrate.rules import fixes
+
+    fix = fixes().get(page.code)
+    told = f"\n## Fix\nSafe, by `jaxmigrate lint --fix`: {fix}.\n" if fix else ""
+    text, references, links = page.text.partition("\n## References\n")
+    return f"{text}{told}{references}{links}{names_table(page.code)}"
 
 
 def names_table(code: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from jaxmigrate.findings.fixes import NO_FIX, Fix
 from jaxmigrate.records import record
 
 
@@ -43,6 +44,7 @@ class Finding:
         notes: Other places that explain this one, nearest first.
         cell: The cell of a notebook that the lines are counted in, from 1 among all its cells; 0 elsewhere.
         file_line: The line of the notebook's own file that holds the first line; 0 elsewhere.
+        fix: What mends it, where there is one right answer.
     """
 
     path: str
@@ -55,9 +57,13 @@ class Finding:
     notes: tuple[Note, ...] = ()
     cell: int = 0
     file_line: int = 0
+    fix: Fix = NO_FIX
 
     def to_json(self) -> dict[str, Any]:
-        """The finding as plain JSON types, with every attribute under its own name; the last two only in notebooks."""
+        """The finding as plain JSON types, with every attribute under its own name.
+
+        The cell and the file's line are there only in notebooks, the fix where there is one.
+        """
         plain = {
             "path": self.path,
             "line": self.line,
@@ -68,4 +74,5 @@ class Finding:
             "end_column": self.end_column,
             "notes": [note.to_json() for note in self.notes],
         }
+        plain |= {"fix": self.fix.to_json()} if self.fix.edits else {}
         return plain | ({"cell": self.cell, "file_line": self.file_line} if self.cell else {})

@@ -22,6 +22,7 @@ from jaxmigrate.flow.axes import (
 )
 from jaxmigrate.flow.axis_values import map_axes
 from jaxmigrate.flow.first_devices import Taken, taken_from
+from jaxmigrate.flow.fixes import Offer, described
 from jaxmigrate.flow.guards import is_within_raises
 from jaxmigrate.flow.map_prefilter import MapPrefilter
 from jaxmigrate.flow.mapped_calls import JITS
@@ -62,6 +63,7 @@ class Place(NamedTuple):
 
 
 Find: TypeAlias = Callable[[DeviceMap, Reading], Iterable[Place]]
+Mend: TypeAlias = Callable[[ast.expr, Module, Resolver], Offer | None]
 
 
 class Facts:
@@ -258,8 +260,11 @@ class Facts:
                     reported.add(place)
                     yield from self.finding(place.module, place.node, code, place.message)
 
-    def along_axes(self, code: str, find: Find) -> Iterator[Finding]:
-        """The same for the devices along each axis of a map; AXES in a message becomes those that it is true of."""
+    def along_axes(self, code: str, find: Find, mend: Mend | None = None) -> Iterator[Finding]:
+        """The same for the devices along each axis of a map; AXES in a message becomes those that it is true of.
+
+        `mend` says what would mend what is found at an expression.
+        """
         reported: set[Place] = set()
         for ways in self.readings_along:
             axes: dict[Place, set[str]] = {}
@@ -271,7 +276,8 @@ class Facts:
                     reported.add(place)
                     message = place.message.replace(AXES, shown(frozenset(names)))
                     message = message.replace(AXES_ARGUMENT, as_argument(names))
-                    yield from self.finding(place.module, place.node, code, message)
+                    fix = None if mend is None else mend(place.node, place.module, self.resolver)
+                    yield from self.finding(place.module, place.node, code, message, fix=fix)
 
     def _confirmed_places(self, find: Find, found: DeviceMap, reading: Reading) -> Iterator[Place]:
         if any(True for _ in find(found, reading)):
@@ -286,9 +292,15 @@ class Facts:
         return self._confirmed[found]
 
     def finding(
-        self, module: Module, node: ast.expr, code: str, message: str, way: Sequence[Step] = ()
+        self,
+        module: Module,
+        node: ast.expr,
+        code: str,
+        message: str,
+        way: Sequence[Step] = (),
+        fix: Offer | None = None,
     ) -> Iterator[Finding]:
-        """A finding at an expression; the steps of `way` become notes.
+        """A finding at an expression; the steps of `way` become notes, and `fix` what `lint --fix` does.
 
         None where its file was not named, nor, but for old names, where a test expects that to raise which it finds.
         """
@@ -300,7 +312,8 @@ class Facts:
         )
         line, column = start(module, node)
         end_line, end_column = end(module, node)
-        yield Finding(name, line, column, code, message, end_line, end_column, notes)
+        fixed = described(fix, self.names)
+        yield Finding(name, line, column, code, message, end_line, end_column, notes, fix=fixed)
 
 
 def _calls_by_name(module: Module) -> dict[str, list[ast.Call]]:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from jaxmigrate.flow.axis_values import axis_names, mesh_axes
 from jaxmigrate.flow.context_meshes import entered
 from jaxmigrate.flow.meshes import mesh_call
+from jaxmigrate.flow.spelling import is_slip
 from jaxmigrate.program.callers import callers_of
 from jaxmigrate.program.collectives import SHARD_MAPS, SPECS, argument
 from jaxmigrate.program.library import last_names, named
@@ -102,7 +103,7 @@ def _is_mesh(value: Value) -> bool:
 def is_misspelt(axis: str, resolver: Resolver) -> str:
     """The axis that a name is a slip of, which nothing else in the program has; empty where it may be a name."""
     names = known_axes(resolver).names
-    slip = "" if axis in names else next((n for n in sorted(names | usual_axes(resolver)) if _is_slip(axis, n)), "")
+    slip = "" if axis in names else next((n for n in sorted(names | usual_axes(resolver)) if is_slip(axis, n)), "")
     texts = (module.text for module in resolver.project.program)
     if not slip or sum(text.count(f"'{axis}'") + text.count(f'"{axis}"') for text in texts) > 1:
         return ""
@@ -130,20 +131,6 @@ def written_in_specs(module: Module, resolver: Resolver) -> Iterator[tuple[ast.C
                 if isinstance(callee, External) and callee.name in SPECS:
                     parts = (part for one in call.args for part in ast.walk(one))
                     yield from ((call, p) for p in parts if isinstance(p, ast.Constant) and isinstance(p.value, str))
-
-
-def _is_slip(one: str, other: str) -> bool:
-    """Whether two words differ by one letter, by two that changed places, or in capitals; numbers at the end count."""
-    if one != other and one.lower() == other.lower():
-        return True
-    if len(one) < 3 or len(other) < 4 or one.rstrip("0123456789") == other.rstrip("0123456789"):
-        return False
-    if len(one) == len(other):
-        pairs = [(n, a, b) for n, (a, b) in enumerate(zip(one, other, strict=True)) if a != b]
-        swapped = len(pairs) == 2 and pairs[1][0] == pairs[0][0] + 1 and pairs[0][1:] == pairs[1][:0:-1]
-        return len(pairs) == 1 or swapped
-    short, long = sorted((one, other), key=len)
-    return len(long) == len(short) + 1 and any(long[:n] + long[n + 1 :] == short for n in range(len(long)))
 
 
 def _bound(module: Module, resolver: Resolver) -> Iterator[frozenset[str] | None]:

@@ -15,11 +15,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from jaxmigrate.findings import Finding, Note
+from jaxmigrate.findings.fixes import fix_from_json
 from jaxmigrate.findings.suppressions import Mark
 from jaxmigrate.lint.work_units import Piece
 from jaxmigrate.sources import SourceError
 
 FOLDER = ".jaxmigrate_cache"
+UNCHANGED: Mapping[Path, bytes] = {}
 
 
 class Examined(NamedTuple):
@@ -41,10 +43,14 @@ class Examined(NamedTuple):
 
 
 class Disk:
-    """What was read from the disk for one piece, with digests; `None` where there was nothing to read."""
+    """What was read from the disk for one piece, with digests; `None` where there was nothing to read.
 
-    def __init__(self, remembers: bool = True) -> None:
+    The files at the paths of `changed` count as if they had been written with that content.
+    """
+
+    def __init__(self, remembers: bool = True, changed: Mapping[Path, bytes] = UNCHANGED) -> None:
         self.remembers = remembers
+        self._changed = changed
         self.digests: dict[Path, str | None] = {}
         self.listings: dict[str, str] = {}
 
@@ -58,9 +64,26 @@ class Disk:
         importable = sorted(e for e in entries if e.endswith(".py") or "." not in e[1:])
         self.listings[folder] = _digest("\0".join(e for e in importable if e not in _BYWORK).encode())
 
+    def read(self, path: Path) -> bytes:
+        """The content at a path.
+
+        Raises:
+            OSError: It cannot be read.
+        """
+        if path in self._changed:
+            return self._changed[path]
+        with open(path, "rb", buffering=0) as stream:
+            return stream.read()
+
+    def _content(self, path: Path) -> bytes | None:
+        try:
+            return self.read(path)
+        except OSError:
+            return None
+
     def text(self, path: Path) -> str | None:
         """The text of a module that is imported, None where it cannot be read as Python."""
-        raw = _read(path)
+        raw = self._content(path)
         self.note(path, raw)
         try:
             return None if raw is None else raw.decode("utf-8-sig")
@@ -70,7 +93,7 @@ class Disk:
     def digest(self, path: Path) -> str | None:
         """The digest of what is at a path now."""
         if path not in self.digests:
-            self.note(path, _read(path))
+            self.note(path, self._content(path))
         return self.digests[path]
 
     def listing(self, folder: str) -> str:
@@ -180,15 +203,8 @@ def _listed(files: Iterable[tuple[str, Path]], disk: Disk) -> list[list[str | No
 
 
 def _finding(found: dict[str, Any]) -> Finding:
-    return Finding(**{**found, "notes": tuple(Note(**note) for note in found["notes"])})
-
-
-def _read(path: Path) -> bytes | None:
-    try:
-        with open(path, "rb", buffering=0) as stream:
-            return stream.read()
-    except OSError:
-        return None
+    notes, fix = tuple(Note(**note) for note in found["notes"]), fix_from_json(found.get("fix"))
+    return Finding(**{**found, "notes": notes, "fix": fix})
 
 
 def _digest(raw: bytes) -> str:

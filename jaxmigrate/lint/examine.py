@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from jaxmigrate.config import Version
 from jaxmigrate.findings import Finding
 from jaxmigrate.findings.suppressions import Mark, marks_of
-from jaxmigrate.lint.cache import Cache, Disk, Examined
+from jaxmigrate.lint.cache import UNCHANGED, Cache, Disk, Examined
 from jaxmigrate.lint.work_units import Piece
 from jaxmigrate.program.declarations import NOTHING_DECLARED, Declarations
 from jaxmigrate.program.old_mentions import mentions
@@ -39,11 +39,19 @@ def concerns(text: str) -> bool:
     return any(word in text for word in SUBJECTS) or any(mentions(text))
 
 
-def examine(piece: Piece, names: Mapping[Path, str], cache: Cache | None) -> Examined:
-    """Looks at the files of a piece; `names` are those of the whole project's files."""
+def examine(
+    piece: Piece,
+    names: Mapping[Path, str],
+    cache: Cache | None,
+    changed: Mapping[Path, bytes] = UNCHANGED,
+) -> Examined:
+    """Looks at the files of a piece; `names` are those of the whole project's files.
+
+    Those at the paths of `changed` are taken to have that content.
+    """
+    disk = Disk(cache is not None, changed)
     if cache is None:
-        return _looked_at(piece, names, Disk(False), piece.files)
-    disk = Disk()
+        return _looked_at(piece, names, disk, piece.files)
     files, errors = _worth_a_look(piece, disk)
     found = cache.load(piece, files, disk) if files else Examined((), (), {})
     if found is None:
@@ -59,7 +67,7 @@ def _worth_a_look(piece: Piece, disk: Disk) -> tuple[list[tuple[str, Path]], lis
     errors: list[SourceError] = []
     for name, path in piece.files:
         try:
-            raw = _read(name, path)
+            raw = _read(name, path, disk)
         except SourceError as error:
             errors.append(error)
             continue
@@ -124,7 +132,7 @@ def examine_text(
 
 def _glance(name: str, path: Path, disk: Disk) -> SourceFile | None:
     """The file decoded if there is anything in it to look at; its bytes are checked in any case."""
-    raw = _read(name, path)
+    raw = _read(name, path, disk)
     if raw is None or (path.suffix == NOTEBOOK and not _is_notebook_of_interest(raw)):
         return None
     source = decode(raw, name, path)
@@ -134,11 +142,10 @@ def _glance(name: str, path: Path, disk: Disk) -> SourceFile | None:
     return source
 
 
-def _read(name: str, path: Path) -> bytes | None:
+def _read(name: str, path: Path, disk: Disk) -> bytes | None:
     """The bytes of a file, None where they mention nothing to look at; they are checked in any case."""
     try:
-        with open(path, "rb", buffering=0) as stream:
-            raw = stream.read()
+        raw = disk.read(path)
     except OSError as error:
         raise SourceError(name, os_reason(error)) from error
     if any(word in raw for word in _LIBRARIES):  # as one is in what asks for silence

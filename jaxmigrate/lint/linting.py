@@ -11,6 +11,7 @@ from pathlib import Path
 
 from jaxmigrate.config import Config, Version
 from jaxmigrate.findings import Finding, Note
+from jaxmigrate.findings.fixes import fix_in_cells
 from jaxmigrate.flow.facts import Facts
 from jaxmigrate.program.kept import asked_at, lines_of_site
 from jaxmigrate.program.modules import Module, Project, parse_module, read_utf8
@@ -83,9 +84,10 @@ def _in_cell(finding: Finding, notebooks: Mapping[str, Container]) -> Finding:
         else n
         for n in finding.notes
     )
+    fix = finding.fix if finding.fix.path not in notebooks else fix_in_cells(finding.fix, notebooks[finding.fix.path])
     at = _at(finding.path, finding.line, finding.column, notebooks)
     if at is None:
-        return replace(finding, notes=notes)
+        return replace(finding, notes=notes, fix=fix)
     end = notebooks[finding.path].located(finding.end_line, finding.end_column)
     return replace(
         finding,
@@ -96,6 +98,7 @@ def _in_cell(finding: Finding, notebooks: Mapping[str, Container]) -> Finding:
         notes=notes,
         cell=at.cell,
         file_line=at.file_line,
+        fix=fix,
     )
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from jaxmigrate.lint.cache import Cache, Examined
+from jaxmigrate.lint.cache import UNCHANGED, Cache, Examined
 from jaxmigrate.lint.examine import examine, workers
 from jaxmigrate.lint.work_units import Piece
 
@@ -23,10 +23,11 @@ class Work(NamedTuple):
 
 
 class Surroundings(NamedTuple):
-    """What the pieces of one project share."""
+    """What the pieces of one project share; the files at the paths of `changed` are taken to have that content."""
 
     names: Mapping[Path, str]
     cache: Cache | None
+    changed: Mapping[Path, bytes] = UNCHANGED
 
 
 def examine_all(works: Sequence[Work], surroundings: Sequence[Surroundings]) -> list[Examined]:

@@ -157,7 +157,7 @@ class ProjectWriter:
             wanted = [one for one in self._names[work.module].imports() if one.bound in said]
             own = [one for one in work.operations if isinstance(one, Import)]
             work.operations = [one for one in work.operations if not isinstance(one, Import)]
-            work.operations += [replace(one, uses=(*one.uses, *nodes)) for one in (*own, *wanted)]
+            work.operations += [one.for_uses(nodes) for one in (*own, *wanted)]
         missing = {path: found for path, found in kinds.items() if self.project.text(path) is None}
         return {path: self._new_file(path, found, users[path]) for path, found in missing.items()}
 

@@ -9,23 +9,24 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TypeAlias
+
+from jaxmigrate.records import made, record
 
 HOLE = re.compile(r"\$([A-Za-z_][A-Za-z_0-9]*)")
 ITSELF = "itself"  # the hole that stands for the node which is replaced
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class Code:
     """Source of an expression or of statements, on lines as short as they come: whoever applies it breaks them."""
 
     text: str
-    parts: Mapping[str, Part] = field(default_factory=dict)
+    parts: Mapping[str, Part] = made(factory=dict)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class Marked:
     """A part whose value a verification records under a site's id.
 
@@ -47,7 +48,7 @@ def code(text: str, **parts: str | Part) -> Code:
     return Code(filled, {name: part for name, part in parts.items() if not isinstance(part, str)})
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class Replace:
     """Puts code in the place of an expression."""
 
@@ -55,7 +56,7 @@ class Replace:
     code: Code
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class Mark:
     """Wraps whatever stands in the place of an expression for a verification; no line moves.
 
@@ -68,7 +69,7 @@ class Mark:
     host: bool = False
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class SetKeyword:
     """Gives a call an argument by keyword, in the place of the one of that name where there is one."""
 
@@ -77,7 +78,7 @@ class SetKeyword:
     code: Code
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class NameArgument:
     """Passes an argument of a call under another name; by position where the name is empty."""
 
@@ -86,7 +87,7 @@ class NameArgument:
     name: str
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class DropArgument:
     """Takes an argument out of a call."""
 
@@ -94,7 +95,7 @@ class DropArgument:
     argument: ast.expr | ast.keyword
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class DropIndex:
     """Takes an index out of a subscript: of `x[:, 0]` the first leaves `x[0]`."""
 
@@ -102,7 +103,7 @@ class DropIndex:
     place: int
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class Before:
     """Puts statements before a statement; comments above it stay with it."""
 
@@ -110,7 +111,7 @@ class Before:
     code: Code
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class After:
     """Puts statements behind a statement."""
 
@@ -118,7 +119,7 @@ class After:
     code: Code
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class First:
     """Puts statements at the beginning of a function's body, after its docstring."""
 
@@ -126,7 +127,7 @@ class First:
     code: Code
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class ReplaceStatement:
     """Puts statements in the place of one."""
 
@@ -134,7 +135,7 @@ class ReplaceStatement:
     code: Code
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class DropStatement:
     """Takes a statement out; comments above it stay, but with `commented` those right above that are about it alone."""
 
@@ -142,7 +143,7 @@ class DropStatement:
     commented: bool = False
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class Enclose:
     """Puts a function around another one, which keeps its body under a new name right below.
 
@@ -158,14 +159,14 @@ class Enclose:
     kept: tuple[ast.expr, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class Unbind:
     """Takes `as name` off an item of a with statement."""
 
     item: ast.withitem
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class Redecorate:
     """Puts other decorators in the place of one; none drops it."""
 
@@ -174,7 +175,7 @@ class Redecorate:
     decorators: tuple[Code, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class Import:
     """Imports `name` from `module`, or `module` itself where there is no name; nothing where it is imported already.
 
@@ -191,6 +192,10 @@ class Import:
         """The name that the import binds."""
         return self.asname or self.name or self.module.partition(".")[0]
 
+    def for_uses(self, uses: Iterable[ast.AST]) -> Import:
+        """The same import for further uses."""
+        return Import(self.module, self.name, self.asname, (*self.uses, *uses))
+
     @property
     def statement(self) -> str:
         """The import as a statement."""
@@ -198,7 +203,7 @@ class Import:
         return f"from {self.module} import {self.name}{bound}" if self.name else f"import {self.module}{bound}"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class DropAlias:
     """Takes a name out of an import, and all of it where that was its only one."""
 
@@ -206,7 +211,7 @@ class DropAlias:
     alias: ast.alias
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class ReplaceAlias:
     """Imports something else in the place of a name in an import: `name` as it is written there.
 
@@ -221,7 +226,7 @@ class ReplaceAlias:
     module: str = ""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class Define:
     """Adds definitions below the imports, before the first of `uses`; one that the file has already is left out."""
 

@@ -7,6 +7,7 @@ from jaxmigrate.reports.lint_result import LintResult
 from jaxmigrate.sources import shown_path
 from jaxmigrate.terminal import BOLD, CYAN, DIM, RED, fitted, indent_like, paint, printable
 
+FIXABLE = "[*] "  # what `lint --fix` mends
 _WIDTH = 120
 
 
@@ -33,7 +34,8 @@ def write_statistics(result: LintResult) -> str:
 def _lines(finding: Finding, result: LintResult, excerpts: bool, colour: bool, width: int) -> list[str]:
     place = printable(f"{shown_path(finding.path, finding.cell)}:{finding.line}:{finding.column}")
     painted = f"{paint(place, BOLD, on=colour)} {paint(finding.code, RED, BOLD, on=colour)}"
-    plain = fitted(f"{place} {finding.code} {printable(finding.message)}", width)
+    mark = FIXABLE if finding.fix.edits else ""
+    plain = fitted(f"{place} {finding.code} {mark}{printable(finding.message)}", width)
     head = plain.replace(f"{place} {finding.code}", painted, 1)
     if not excerpts:
         return [head]

@@ -11,11 +11,13 @@ from jaxmigrate.flow.axes import AxisUse, Step, shown
 from jaxmigrate.flow.facts import Facts
 from jaxmigrate.flow.guards import is_expected_to_fail, is_guarded, is_tried
 from jaxmigrate.flow.known_axes import is_misspelt, known_axes
+from jaxmigrate.flow.misspelt import respelled
 from jaxmigrate.flow.spelling import near_miss
 from jaxmigrate.flow.stray_axes import called_back, lone_axes, nowhere_bound, quoted_variables
 from jaxmigrate.program.modules import Module
 
 CODE = "JM101"
+FIX = "the name of the one bound axis that is a letter off, where nothing binds the name as it is written"
 OF_HOST = "the host calls it back"
 OF_JIT = "jit compiles it, and binds no axis"
 
@@ -56,16 +58,18 @@ def _anywhere(facts: Facts, told: set[ast.AST]) -> Iterator[Finding]:
             strays[axis].append((module, call, name))
     for axis, ((module, call, name), *others) in strays.items():
         names = known_axes(facts.resolver).names
+        fix = None if others else respelled(call, axis, names, module, facts.resolver)
         message = f"{name}: {unbound(axis, names, 'the maps and meshes of the project bind only')}"
         told.add(call)
         way = [Step(where, again, "here, too") for where, again, _ in others]
-        yield from facts.finding(module, call, CODE, message, way)
+        yield from facts.finding(module, call, CODE, message, way, fix)
     for module, call, name, axis, other in lone_axes(facts):
         if call not in told:
             message = (
                 f"{name}: nothing else in the project names the axis {axis!r}; did you mean {other}, as beside it?"
             )
-            yield from facts.finding(module, call, CODE, message)
+            fix = respelled(call, axis, known_axes(facts.resolver).names, module, facts.resolver)
+            yield from facts.finding(module, call, CODE, message, fix=fix)
 
 
 def is_unbound(use: AxisUse, facts: Facts) -> bool:
@@ -108,10 +112,13 @@ def _at_collective(use: AxisUse, facts: Facts) -> Iterator[Finding]:
         return
     message = f"{name}: {_told(use, facts)}"
     place = _written(use)
+    axes = use.environment.axes if use.environment.complete else known_axes(facts.resolver).names
     if place is not None and facts.names.get(place[0].path) is not None:
-        yield from facts.finding(*place, CODE, message, (*use.way, Step(use.module, use.call, name)))
+        fix = respelled(place[1], use.axis, axes, place[0], facts.resolver)
+        yield from facts.finding(*place, CODE, message, (*use.way, Step(use.module, use.call, name)), fix)
     else:
-        yield from facts.finding(use.module, use.call, CODE, message + _chain(use.way), use.way)
+        fix = respelled(use.call, use.axis, axes, use.module, facts.resolver)
+        yield from facts.finding(use.module, use.call, CODE, message + _chain(use.way), use.way, fix)
 
 
 def _written(use: AxisUse) -> tuple[Module, ast.expr] | None:

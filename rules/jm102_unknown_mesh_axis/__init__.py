@@ -15,6 +15,7 @@ from jaxmigrate.flow.facts import Facts
 from jaxmigrate.flow.guards import is_within_raises
 from jaxmigrate.flow.known_axes import is_misspelt, is_of_project, known_axes, written_in_specs
 from jaxmigrate.flow.mapped_calls import JITS
+from jaxmigrate.flow.misspelt import respelled
 from jaxmigrate.flow.readings import DeviceMap
 from jaxmigrate.flow.specs import spec_calls
 from jaxmigrate.flow.spelling import near_miss
@@ -28,6 +29,7 @@ from jaxmigrate.program.values import Application, Argument, External, Function
 from jaxmigrate.records import replace
 
 CODE = "JM102"
+FIX = "the name of the one axis of the mesh that is a letter off, where nothing binds the name as it is written"
 SHARDED = {name: int(position) for name, position in valued("shards").items()}  # by a spec at that position
 LAST_SHARDED = frozenset(name.rpartition(".")[2] for name in SHARDED)
 PARTITIONED = {name: int(position) for name, position in valued("partitions").items()}  # by names at that position
@@ -47,7 +49,9 @@ def check(facts: Facts) -> Iterator[Finding]:
     known = known_axes(facts.resolver).names
     for module, node, slip in stray_specs(facts):
         hint = f"; did you mean {slip!r}?" if slip else f", only {shown(known)}"
-        for finding in facts.finding(module, node, CODE, f"PartitionSpec: {OF_PROJECT} {node.value!r}{hint}"):
+        fix = respelled(node, str(node.value), known, module, facts.resolver)
+        told = f"PartitionSpec: {OF_PROJECT} {node.value!r}{hint}"
+        for finding in facts.finding(module, node, CODE, told, fix=fix):
             if (finding.path, finding.line) not in lines:
                 yield finding
 
@@ -213,7 +217,8 @@ def _in_spec(
             if known is not None:
                 hint = f"; did you mean {near!r}?" if near else f", only {shown(had)}"
                 message = f"{where}: {OF_PROJECT} {axis!r}{hint}"
-            yield from facts.finding(module, node, CODE, message)
+            fix = respelled(node, axis, had, module, facts.resolver)
+            yield from facts.finding(module, node, CODE, message, fix=fix)
 
 
 @once

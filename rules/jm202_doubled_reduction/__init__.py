@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from jaxmigrate.findings import Finding
+from jaxmigrate.flow.doubled import undoubled
 from jaxmigrate.flow.facts import AXES, Facts, Place
 from jaxmigrate.flow.readings import DeviceMap
 from jaxmigrate.flow.variance import Level, Reading, Reduction
@@ -18,6 +19,7 @@ from jaxmigrate.program.resolve import call_arguments
 from jaxmigrate.program.values import External
 
 CODE = "JM202"
+FIX = "the second of two equal `pmean`, `pmax` or `pmin` in one function is left out, which changes no number"
 EFFECTS = {
     "psum": "it becomes too large by the number of devices",
     "pmean": "the value does not change, and the communication is wasted",
@@ -50,7 +52,7 @@ def check(facts: Facts) -> Iterator[Finding]:
                 )
                 yield Place(same[0].module, same[0].node, message)
 
-    yield from facts.along_axes(CODE, find)
+    yield from facts.along_axes(CODE, find, undoubled)
     yield from _written_out(facts)
 
 
@@ -68,7 +70,8 @@ def _written_out(facts: Facts) -> Iterator[Finding]:
         if call in read or outer is None or not isinstance(inner, ast.Call):
             continue
         if reduction_of(inner, module, facts) == outer:
-            yield from facts.finding(module, call, CODE, _told(*outer))
+            fix = undoubled(call, module, facts.resolver)
+            yield from facts.finding(module, call, CODE, _told(*outer), fix=fix)
 
 
 def reduction_of(call: ast.Call, module: Module, facts: Facts) -> tuple[str, str] | None:

@@ -7,9 +7,14 @@ from collections.abc import Iterator
 from jaxmigrate.findings import Finding
 from jaxmigrate.flow.eager import eager_calls
 from jaxmigrate.flow.facts import Facts
+from jaxmigrate.flow.jitted import compiled
 from jaxmigrate.flow.mapped_calls import may_come_from, shard_mapped
 
 CODE = "JM501"
+FIX = (
+    "`jax.jit` is put around the shard_map, where it is made once and its body only computes; compiled code may round "
+    "in other places, in the last bits"
+)
 
 
 def check(facts: Facts) -> Iterator[Finding]:
@@ -24,4 +29,4 @@ def check(facts: Facts) -> Iterator[Finding]:
             if found is None or found[1]:
                 continue
             message = "shard_map runs op by op here, hundreds of times slower; put jax.jit around it"
-            yield from facts.finding(module, call, CODE, message)
+            yield from facts.finding(module, call, CODE, message, fix=compiled(found[0], facts.resolver))

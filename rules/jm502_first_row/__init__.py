@@ -11,15 +11,21 @@ from jaxmigrate.flow.axes import calls_of, expression_calls, last_name
 from jaxmigrate.flow.axis_values import axis_names
 from jaxmigrate.flow.facts import Facts
 from jaxmigrate.flow.first_rows import first_rows_in_pmaps, is_parameter, leaves_taken
+from jaxmigrate.flow.fixes import Offer, replaced
 from jaxmigrate.flow.mapped_calls import first_dimension, shard_mapped
 from jaxmigrate.flow.readings import DeviceMap, takes_blocks
 from jaxmigrate.flow.specs import spec_axes
+from jaxmigrate.flow.squeezed import squeezed
 from jaxmigrate.program.collectives import REDUCTIONS, SHARD_MAPS, argument
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import own_statements, returned_by
 from jaxmigrate.program.values import Application, Argument, External, Function
 
 CODE = "JM502"
+FIX = (
+    "`x[0]` becomes `x.squeeze(0)` in a shard_map that reads nothing else of an array: the same row where there is "
+    "one, an error where there are more; the `[0]` of a scalar is left out"
+)
 KEYS = ("key", "rng", "seed")  # one a device, which are stacked on purpose
 # What there is one of for each device as often as not: the weights of an expert or a stage, a member of a population.
 OWN = re.compile(
@@ -50,9 +56,12 @@ def _of_blocks(found: DeviceMap, facts: Facts) -> Iterator[Finding]:
         axes = axis_names(first, spec.module, facts.resolver, {}) if first is not None else None
         if not axes or any(part in name.lower() for part in KEYS) or _is_own(name, axes):
             continue
-        for node in _first_rows(function, name):
+        rows = [*_first_rows(function, name)]
+        fixes = squeezed(rows, name, found, facts) if rows else {}
+        for node in rows:
             message = f"{name}[0] is one row of this device's block of {name}, which is split over {axes[0]!r}"
-            yield from facts.finding(function.module, node, CODE, f"{message}; the other rows are dropped")
+            told = f"{message}; the other rows are dropped"
+            yield from facts.finding(function.module, node, CODE, told, fix=fixes.get(node))
 
 
 def _is_own(name: str, axes: tuple[str, ...]) -> bool:
@@ -110,7 +119,10 @@ def _of_scalars(module: Module, facts: Facts) -> Iterator[Finding]:
         made = shard_mapped(value.callee, facts.resolver) if isinstance(value, Application) else None
         if made is not None and _gives_scalar(made[0], facts):
             message = f"{ast.unparse(node.value)[:40]} is one scalar for all devices and cannot be indexed by [0]"
-            yield from facts.finding(module, node, CODE, message)
+            fix = None
+            if isinstance(node.ctx, ast.Load):
+                fix = Offer("leave out [0]", module, (replaced(node, "$scalar", scalar=node.value),))
+            yield from facts.finding(module, node, CODE, message, fix=fix)
 
 
 def _gives_scalar(made: Application, facts: Facts) -> bool:

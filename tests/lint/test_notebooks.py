@@ -14,7 +14,7 @@ from jaxmigrate.lint import pool
 
 FIRST = "import jax\nAXIS = 'batch'\n%matplotlib inline\n"
 MAPPED = "%%time\ndef step(x):\n    return jax.lax.psum(x, 'bacth'){comment}\n\np_step = jax.pmap(step, axis_name=AXIS)"
-FINDING = "cell 3:3:12 JM101 psum: axis 'bacth' is not bound here; did you mean 'batch'?"
+FINDING = "cell 3:3:12 JM101 [*] psum: axis 'bacth' is not bound here; did you mean 'batch'?"
 
 
 @pytest.fixture
@@ -89,7 +89,7 @@ def test_other_formats_show_the_cell_and_the_line_of_the_file(folder: Path, caps
     assert result["locations"][0]["physicalLocation"]["region"] == {"startLine": line}
     assert result["message"]["text"].startswith("cell 3:3:12: psum")
     assert main(["lint", "--format", "junit", "."]) == 1
-    assert f"a.ipynb:{FINDING}" in capsys.readouterr().out
+    assert f"a.ipynb:{FINDING.replace(' [*]', '')}" in capsys.readouterr().out
 
 
 def test_notes_name_cells(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -154,4 +154,5 @@ def test_what_cannot_be_read_stops_nothing(folder: Path, capsys: pytest.CaptureF
     assert lines[3:] == [
         "e.ipynb: skipped: its kernel's language is r, not Python",
         "1 finding in 1 file, 2 of 5 files checked; 1 use of pmap: `jaxmigrate fix --diff` shows how to rewrite it",
+        "[*] 1 can be fixed by `jaxmigrate lint --fix`",
     ]

@@ -1,4 +1,4 @@
-"""What is offered to change in a document: what `fix` would make of it, and a comment that silences a finding."""
+"""What is offered to change in a document: what `fix` would make of it, and what mends or silences a finding."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ import difflib
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
+from jaxmigrate.commands import Failure
 from jaxmigrate.commands.server.document import Document
 from jaxmigrate.config import find_config
 from jaxmigrate.findings import Finding
+from jaxmigrate.findings.fixes import Fix
 from jaxmigrate.findings.suppressions import MARK
 from jaxmigrate.migrate.plan import SitePlan
 from jaxmigrate.requirements import project_of, target_jax
@@ -47,11 +49,32 @@ def rewrite(document: Document) -> Rewrite:
     planned, _ = plan_files([document.source], PlanOptions("stacked", target, declared=config.declared))
     if not planned:
         return Rewrite((), ())
-    after, notebook = planned[0].plan.after, document.source.notebook
+    return Rewrite(_to(document, planned[0].plan.after), planned[0].sites)
+
+
+def mended(document: Document, fix: Fix) -> tuple[Change, ...]:
+    """What `lint --fix` makes of a document for one finding; nothing where the fix is for another file, or fails.
+
+    Raises:
+        SourceError: It is no notebook although its name ends so.
+    """
+    from jaxmigrate.commands.mending import applied
+
+    if not fix.edits or fix.path != document.name:
+        return ()
+    try:
+        return _to(document, applied(document.source, [fix])[0])
+    except Failure:
+        return ()
+
+
+def _to(document: Document, after: str) -> tuple[Change, ...]:
+    """What makes a document's code, which is that of all cells of a notebook, another one."""
+    notebook = document.source.notebook
     if not isinstance(notebook, Notebook):
-        return Rewrite(tuple(changes(document.text, after)), planned[0].sites)
+        return tuple(changes(document.text, after))
     of_cells = (changes(one, other, number) for number, one, other in notebook.sources(after) if one != other)
-    return Rewrite(tuple(change for found in of_cells for change in found), planned[0].sites)
+    return tuple(change for found in of_cells for change in found)
 
 
 def changes(before: str, after: str, cell: int = 0) -> Iterator[Change]:

@@ -1,4 +1,4 @@
-"""What the language server offers at a place in a document: a comment that silences a finding, and the rewrite."""
+"""What the language server offers at a place in a document: what mends or silences a finding, and the rewrite."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from lsprotocol import types as lsp
 
-from jaxmigrate.commands.server.changes import Change, ignored, rewrite
+from jaxmigrate.commands.server.changes import Change, ignored, mended, rewrite
 from jaxmigrate.commands.server.document import Document
 from jaxmigrate.commands.server.opened import FIX_ALL, Opened
 from jaxmigrate.commands.server.problems import problems
@@ -25,7 +25,7 @@ def offers(opened: Opened, params: lsp.CodeActionParams) -> list[lsp.CodeAction]
     found: list[lsp.CodeAction] = []
     try:
         if _is_wanted("quickfix", wanted):
-            found += _to_ignore(opened, params)
+            found += _for_findings(opened, params)
         found += _to_fix(opened, params)
     except (ConfigError, SourceError) as error:
         print(f"jaxmigrate: {error}", file=sys.stderr)
@@ -37,7 +37,9 @@ def _is_wanted(kind: str, wanted: Sequence[lsp.CodeActionKind | str] | None) -> 
     return not wanted or any(kind == str(getattr(one, "value", one)) or kind.startswith(f"{one}.") for one in wanted)
 
 
-def _to_ignore(opened: Opened, params: lsp.CodeActionParams) -> list[lsp.CodeAction]:
+def _for_findings(opened: Opened, params: lsp.CodeActionParams) -> list[lsp.CodeAction]:
+    """What mends each finding at the place, where there is one right answer, and a comment that silences it."""
+
     def found_in(document: Document) -> list[Finding]:
         return problems(document, opened.workspace.neighbours, again=False)[0]
 
@@ -46,11 +48,22 @@ def _to_ignore(opened: Opened, params: lsp.CodeActionParams) -> list[lsp.CodeAct
         uri, shown = opened.of_finding(finding)
         if uri != params.text_document.uri or not _meet(shown.range, params.range):
             continue
+        if (changes := mended(opened.document, finding.fix)) and all(one.cell in opened.parts for one in changes):
+            offered.append(_quick(f"Fix: {finding.fix.title}", opened, shown, changes, is_preferred=True))
         change = ignored(opened.document, finding, found_in)
         if change is not None:
-            title, kind = f"Ignore {finding.code} on this line", lsp.CodeActionKind.QuickFix
-            offered.append(lsp.CodeAction(title, kind=kind, diagnostics=[shown], edit=_edit(opened, (change,))))
+            offered.append(_quick(f"Ignore {finding.code} on this line", opened, shown, (change,)))
     return offered
+
+
+def _quick(
+    title: str, opened: Opened, shown: lsp.Diagnostic, found: Iterable[Change], *, is_preferred: bool = False
+) -> lsp.CodeAction:
+    edit = _edit(opened, found)
+    preferred = True if is_preferred else None
+    return lsp.CodeAction(
+        title, kind=lsp.CodeActionKind.QuickFix, diagnostics=[shown], edit=edit, is_preferred=preferred
+    )
 
 
 def _to_fix(opened: Opened, params: lsp.CodeActionParams) -> list[lsp.CodeAction]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from lsprotocol import types as lsp
 from pygls.uris import to_fs_path
 
+from jaxmigrate.commands.rule import whole
 from jaxmigrate.commands.server.changes import rewrite
 from jaxmigrate.commands.server.document import Document
 from jaxmigrate.commands.server.problems import problems
@@ -177,7 +178,7 @@ def explanation(shown: Iterable[lsp.Diagnostic], at: lsp.Position) -> lsp.Hover 
     codes = dict.fromkeys(str(d.code) for d in here if str(d.code) in pages)
     if not codes:
         return None
-    text = "\n\n---\n\n".join(pages[code].text for code in codes)
+    text = "\n\n---\n\n".join(whole(pages[code]) for code in codes)
     return lsp.Hover(lsp.MarkupContent(lsp.MarkupKind.Markdown, text))
 
 

@@ -43,7 +43,7 @@ UNUSUAL = (ast.Await, ast.Yield, ast.YieldFrom, ast.NamedExpr)
 def is_pure_callback(call: ast.Call, module: Module, resolver: Resolver) -> bool:
     """Whether a call of `jax.pure_callback` is given a function of its arguments alone, as far as can be read."""
     given = [k.value for k in call.keywords if k.arg == "callback"] or call.args[:1]
-    return len(given) == 1 and _Reader(resolver).is_pure(given[0], module)
+    return len(given) == 1 and Reader(resolver).is_pure(given[0], module)
 
 
 def gives_nothing(node: ast.expr, values: Collection[Value], module: Module) -> bool:
@@ -62,8 +62,8 @@ def gives_nothing(node: ast.expr, values: Collection[Value], module: Module) -> 
     return bool(given) and is_none(given[0])
 
 
-class _Reader:
-    """Reads a callback and all that it calls."""
+class Reader:
+    """Reads a callback and all that it calls, on the host."""
 
     def __init__(self, resolver: Resolver) -> None:
         self.resolver = resolver
@@ -72,17 +72,22 @@ class _Reader:
     def is_pure(self, callee: ast.expr, module: Module) -> bool:
         """Whether all that an expression can stand for are functions of their arguments alone."""
         values = self.resolver.values(callee, module)
-        return bool(values) and all(self._is_function(value) for value in values)
+        return bool(values) and all(self.is_function(value) for value in values)
 
-    def _is_function(self, value: Value) -> bool:
+    def is_known(self, name: str) -> bool:
+        """Whether a function of a library is one of its arguments alone."""
+        if name.startswith(RANDOM):
+            return False
+        return name in BUILTINS or name in OTHERS or (name.startswith(NUMERIC) and library.is_pure(name))
+
+    def is_function(self, value: Value) -> bool:
+        """Whether something is a function of its arguments alone."""
         match value:
             case External(name=name):
-                if library.is_changed(self.resolver, name) or name.startswith(RANDOM):
-                    return False
-                return name in BUILTINS or name in OTHERS or (name.startswith(NUMERIC) and library.is_pure(name))
+                return not library.is_changed(self.resolver, name) and self.is_known(name)
             case Parameter():
                 passed = callers_of(self.resolver).passed(value)
-                return bool(passed) and all(isinstance(p, External | Function) and self._is_function(p) for p in passed)
+                return bool(passed) and all(isinstance(p, External | Function) and self.is_function(p) for p in passed)
             case Function(module=module, node=ast.FunctionDef() | ast.Lambda() as node) if value.receiver is None:
                 return node in self.inside or self._is_read(node, module)
         return False
@@ -117,7 +122,7 @@ class _Reader:
             case ast.Subscript(value=owner, ctx=ast.Store() | ast.Del()):
                 return isinstance(owner, ast.Name) and self._is_own(owner, module)
             case ast.Name(ctx=ast.Load()):
-                return self._is_own(node, module) or self._is_still(node, module)
+                return self._is_own(node, module) or self.is_still(node, module)
         return not isinstance(node, UNUSUAL)
 
     def _is_outside(self, node: ast.expr, module: Module) -> bool:
@@ -135,12 +140,12 @@ class _Reader:
         holder = scope.lookup(name.id) if scope is not None else None
         return holder is not None and holder.node in self.inside
 
-    def _is_still(self, name: ast.Name, module: Module) -> bool:
+    def is_still(self, name: ast.Name, module: Module) -> bool:
         """Whether what a name captures is a number, a module or a function: nothing that the program changes."""
         if self._is_owner(name, module):
             return True
         values = self.resolver.values(name, module)
-        return bool(values) and all(_is_number(value) or self._is_function(value) for value in values)
+        return bool(values) and all(_is_number(value) or self.is_function(value) for value in values)
 
 
 def _is_number(value: Value) -> bool:
