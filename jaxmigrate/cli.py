@@ -210,7 +210,7 @@ def _add_fix(commands: Any) -> None:
     fix.add_argument(
         "--require",
         choices=("proven", "declared", "likely"),
-        help="exit with 1 if part of the rewrite has weaker evidence than this, from proven, the strongest, to likely; for CI",
+        help="exit with 1 if part of the rewrite has weaker evidence than this, from proven to likely; for CI",
     )
     fix.add_argument(
         "--explain",

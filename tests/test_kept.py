@@ -217,7 +217,7 @@ def test_it_is_told_and_is_no_failure(project: Path, capsys: pytest.CaptureFixtu
     assert main(["fix", "main.py", "--report", "r.json", "--report", "r.md", "--report", "r.xml"]) == 0
     out = capsys.readouterr().out
     assert "main.py:5:10 JM491 is kept by the comment on line 5\n" in out
-    assert "main.py:8:5 JM491 is kept by the comment on its line\n" in out
+    assert "main.py:8:5 JM491 is kept, as the comment on its line asks\n" in out
     assert out.endswith("3 sites in 1 file: 2 rewritten, 0 left, 1 kept; 1 old name: 0 replaced, 0 left, 1 kept\n")
     report = json.loads((project / "r.json").read_text())
     assert [site["status"] for site in report["sites"]] == ["rewritten", "left", "rewritten"]

@@ -99,7 +99,7 @@ def _methods(entries: Sequence[Entry], choices: Sequence[OpChoice], arrays: Arra
     donated = any(choice.donated for choice in choices)
     jax = arrays.names.of("jax")
     one = f"{arrays.names.of('jax.numpy')}.copy(x.addressable_data(0))" if donated else "x.addressable_data(0)"
-    why = "Copies what the next step gives away." if donated else "Takes one device's copy."
+    why = "Copies arrays that the next step donates." if donated else "Takes one device's copy."
     names = ", ".join(entry.value for entry in entries)
     yield "def snapshot_state(self):"
     yield f'    """{why}"""'

@@ -187,11 +187,11 @@ def _refusal(reference: Reference, sites: Sequence[MappedSite], module: Module, 
 def _value_refusal(reference: Reference, module: Module) -> Refusal | None:
     parent = module.table.parents.get(reference.node)
     if isinstance(parent, ast.Attribute):
-        return Refusal("JM404", f"reads the attribute {parent.attr} of pmap itself; nothing else has it")
-    if isinstance(parent, ast.Compare):
         return Refusal(
-            "JM404", "compares with pmap itself; compare with the function that replaces it, or drop the test"
+            "JM404", f"reads {parent.attr} of jax.pmap itself, which no replacement has; drop that and run fix again"
         )
+    if isinstance(parent, ast.Compare):
+        return Refusal("JM404", "compares a function with jax.pmap; compare with its replacement, or drop the test")
     return None
 
 

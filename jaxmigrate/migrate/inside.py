@@ -49,7 +49,11 @@ def inside(
     sites = tuple(by_node[m.node] for m in maps if m.node in by_node)
     reason = (
         _reason_at(maps, sites, site, resolver)
-        or ("; fix does not share out the devices of several processes between two axes" if processes else "")
+        or (
+            "; fix does not rewrite nested maps of programs with several processes; map once over a mesh with two axes"
+            if processes
+            else ""
+        )
         or _reason_around(maps, sites, site, _around(maps, by_node, resolver), resolver)
     )
     return Inside(sites, reason and f"maps a function that itself calls pmap ({where}){reason}")
@@ -66,17 +70,17 @@ def _around(
 def _reason_at(maps: Sequence[Application], sites: Sequence[MappedSite], site: MappedSite, resolver: Resolver) -> str:
     """What one of the maps inside has that cannot be replaced."""
     if len(sites) < len(maps):
-        return " in another module; move that map beside this one and run fix again"
+        return " in another module; move the inner map into this module and run fix again"
     if any(inner.reference is None for inner in sites):
-        return " through a name of the project's own; call jax.pmap there by its name and run fix again"
+        return " through an alias; call jax.pmap there by its name and run fix again"
     given = {a.keyword for inner in sites for a in inner.arguments} - KEYWORDS
     if given:
         return f" with {_listed(given)}, which only an outermost map can have; remove it and run fix again"
     if any(maps_inside(inner, resolver) for inner in sites):
-        return " around a third one; map once over a mesh of as many axes"
+        return " around a third one; map once over a mesh with three axes"
     names = {_axis(inner, resolver) for inner in sites}
     if len(names) > 1:
-        return f" over axes of different names ({_listed(names)}); give them one name and run fix again"
+        return f" over axes with different names ({_listed(names)}); give the inner maps one name and run fix again"
     if names == {_axis(site, resolver)} != {UNNAMED}:
         return " over an axis of the same name; give it another name and run fix again"
     return ""
@@ -114,18 +118,16 @@ def _reason_around(
                 if any(m.node in nodes for m in maps_reached(values, resolver)):
                     line = f"{module.path.name}:{call.lineno}"
                     return (
-                        f", and a gradient is taken through it ({line}); map a function that takes the gradient instead"
+                        f", and is differentiated ({line}); take the gradient inside the inner mapped function instead"
                     )
     use = _Use(site, around, {m.node for m in maps}, resolver)
     if any(isinstance(node, ast.Try) for function in use.between for node in ast.walk(function)):
         return (
-            " in a function with a try, which may catch an exception that the rewritten inner map relies on; "
-            "remove the try"
+            " in a function with a try, which may catch the exception by which the rewritten inner map asks for its "
+            "mesh axis; move the map out of that function"
         )
     if not all(use.stays(inner) for inner in sites):
-        return (
-            ", and a function on the way there is also used elsewhere; give each use its own function and run fix again"
-        )
+        return ", and a function between the two maps is also called elsewhere; copy it for that use and run fix again"
     return ""
 
 

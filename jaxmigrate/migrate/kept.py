@@ -47,10 +47,12 @@ def leave_kept(
             elif node is not None and not line:
                 own_one = site.reference is not None and site.reference.node is node
                 where = f"{module.path.name}:{site.node.lineno}"
-                kept.setdefault(node, Refusal(KEPT, DECLINED if own_one else f"goes with {where}, which {DECLINED}"))
+                kept.setdefault(
+                    node, Refusal(KEPT, DECLINED if own_one else f"is used by the map at {where}, which {DECLINED}")
+                )
             elif node is not None:
                 where = f"{module.path.name}:{line}"
-                reason = f"is kept by the comment at {where}, on a map that goes through it"
+                reason = f"is kept, as the comment at {where} asks of a map that uses it"
                 kept.setdefault(node, Refusal(KEPT, reason))
     return {module: _left(found, kept) for module, found in decisions.items()} if kept else dict(decisions)
 

@@ -15,7 +15,7 @@ from jaxmigrate.program.modules import Module
 from jaxmigrate.program.sites import MappedSite
 
 FUN, AXIS, MESH = "fun", "axis_name", "mesh"  # its parameters
-TOLD = '"""Maps fun; kept, so that each function is compiled once."""'
+TOLD = '"""Maps fun; cached, so that each function is compiled once."""'
 
 
 def with_parameters(plan: MapPlan, module: Module) -> MapPlan:

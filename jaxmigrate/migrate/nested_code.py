@@ -61,7 +61,7 @@ def inner_axis_lines(names: Names) -> list[str]:
     """The source of the exception by which a map inside asks for its axis."""
     return [
         f"class {names.inner}(Exception):",
-        '    """Asks the map around a map for a second mesh axis: its name and size."""',
+        '    """Asks the outer map for a second mesh axis, by its name and size."""',
     ]
 
 
@@ -112,7 +112,7 @@ def _gather_lines(names: Names, out_axes: bool) -> Iterator[str]:
     yield ""
     yield "@gathered.defjvp"
     yield "def no_gradient(primals, tangents):"
-    yield '    raise NotImplementedError("a gradient through a map inside a map")'
+    yield '    raise NotImplementedError("take gradients inside the inner map")'
 
 
 def _mapped_lines(names: Names, in_axes: bool) -> Iterator[str]:
@@ -131,7 +131,7 @@ def _mapped_lines(names: Names, in_axes: bool) -> Iterator[str]:
     yield "    except NameError:"
     yield f"        raise {names.inner}(axis_name, rows) from None"
     yield "    if size != rows:"
-    yield '        raise ValueError(f"maps inside a map have {size} and {rows} rows")'
+    yield '        raise ValueError(f"inner maps differ in rows: {size} and {rows}")'
     yield f"    index = {jax}.lax.axis_index(axis_name)"
     if in_axes:
         yield "    args, kwargs = per_axis(row, (in_axes, 0), (args, kwargs))"

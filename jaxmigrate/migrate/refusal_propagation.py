@@ -39,7 +39,7 @@ def leave_together(
 
 
 def _inside(refusal: Refusal) -> Refusal:
-    reason = "is called inside a map that is left: see the reason there"
+    reason = "is called inside a mapped function that is not rewritten; see the reason there"
     code = KEPT if refusal.code == KEPT else "JM405"
     return refusal if refusal.reason == reason else Refusal(code, reason)
 
@@ -62,7 +62,7 @@ def _groups(
             where = f"{maps[0].module.path.name}:{maps[0].node.lineno}"
             through = Refusal(
                 "JM405",
-                f"maps, by a name or a function of the project's own, what itself calls pmap ({where}); "
-                "call jax.pmap by its name for both and run fix again",
+                f"maps a function that calls pmap ({where}) by an alias or a wrapper of pmap; "
+                "call jax.pmap by its name in both places and run fix again",
             )
         yield outer, [node for node in inner if node is not None], through

@@ -321,7 +321,7 @@ def _shard(names: FileNames, wanted: Wanted) -> Iterator[str]:
     mesh = "get_mesh()" if wanted.one_axis is not None else "get_mesh(axis_name)"
     parameter = "" if wanted.one_axis is not None else ", axis_name"
     yield f"def shard(tree, spec{parameter}):"
-    yield '    """Lays out this process\'s share of what spec splits, or all under P()."""'
+    yield '    """Puts this process\'s arrays on the mesh, split or replicated by spec."""'
     sharding = f"{names.of('jax.sharding.NamedSharding')}({mesh}, spec)"
     copied = f"{jnp}.copy(x) if isinstance(x, {jax}.Array) else {numpy}.array(x)"
     if not (wanted.unlike or wanted.weakly):
@@ -365,7 +365,7 @@ def _stack(names: FileNames, wanted: Wanted) -> Iterator[str]:
 def _prefetch(names: FileNames, wanted: Wanted) -> Iterator[str]:
     del names, wanted
     yield "def prefetch(iterator, size):"
-    yield '    """Has size elements on their way to the devices ahead of their use."""'
+    yield '    """Prefetches size elements to the devices."""'
     yield "    queue = []"
     yield "    for element in iterator:"
     yield "        queue.append(element)"
@@ -422,7 +422,7 @@ def _host_local(names: FileNames, wanted: Wanted) -> Iterator[str]:
     parameters += [f"axis_name={axis}"] if late and several and not given else []
     parameters += ["mesh=None"] if wanted.with_mesh and not given else []
     yield f"def host_local({', '.join(parameters)}):"
-    yield '    """Maps the rows of this process, where there are several processes."""'
+    yield '    """Passes and returns the rows of this process, where there are several."""'
     if given:
         yield "    if not mesh.is_multi_process:"
         yield "        return mapped"

@@ -19,7 +19,7 @@ from jaxmigrate.program.values import Constant, Function
 
 ELSEWHERE = Refusal(
     "JM406",
-    "reaches pmap in a way that fix cannot follow, or through a file that it was not given; "
+    "reaches pmap through an alias that fix cannot follow, or a file that it was not given; "
     "run fix on the whole project, or call jax.pmap by name",
 )
 

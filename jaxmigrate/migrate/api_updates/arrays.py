@@ -156,7 +156,7 @@ def name_bounds(desk: RewriteContext) -> None:
             continue
         named = [k for k in call.keywords if k.arg == "a"]
         if named and ordered(call)[0] is not named[0]:
-            desk.leave(call.func, row, "passes the array by keyword, after the bounds; pass it first, by position")
+            desk.leave(call.func, row, "passes the array by keyword after the bounds; pass it first, by position")
             continue
         drop_name(desk, call, "a")
         for old, new in BOUNDS.items():

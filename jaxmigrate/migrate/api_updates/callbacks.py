@@ -35,7 +35,9 @@ def reason(use: OldReference, batches: Batches) -> str:
         shape = next((k.value for k in call.keywords if k.arg == "result_shape"), None)
         return f"{use.row.told}, with a jax.ShapeDtypeStruct" if _is_constant_number(shape) else ""
     if batches.may_hold(use):
-        return f"{use.row.told}; under vmap it is called once per row; a tap was called once for all rows"
+        return (
+            f"{use.row.told}; under vmap the new callback runs once per row, where a tap ran once for the whole batch"
+        )
     return ""
 
 
@@ -74,7 +76,7 @@ def _call(jax: str, numpy: str, io_callback: str) -> list[str]:
 def _tap(jax: str, numpy: str) -> list[str]:
     return [
         "def _tap(function, arg, result=None):",
-        '    """Hands a value to a function on the host; gives it, or the result."""',
+        '    """Passes a value to a host function; returns it, or result if given."""',
         f"    {jax}.debug.callback(lambda arg: function({jax}.tree.map({numpy}.asarray, arg), ()), arg)",
         "    return arg if result is None else result",
     ]
@@ -83,7 +85,7 @@ def _tap(jax: str, numpy: str) -> list[str]:
 def _print(jax: str, numpy: str) -> list[str]:
     return [
         "def _print_value(arg, result=None, **labels):",
-        '    """Prints a value on the host; gives it, or the result."""',
+        '    """Prints a value on the host; returns it, or result if given."""',
         '    lines = [" ".join(f"{label}: {labels[label]}" for label in sorted(labels))] if labels else []',
         f'    {jax}.debug.callback(lambda arg: print(*lines, {jax}.tree.map({numpy}.asarray, arg), sep="\\n"), arg)',
         "    return arg if result is None else result",

@@ -27,7 +27,7 @@ PROCESSES = (
 def reason(use: OldReference, resolver: Resolver, texts: Texts) -> str:
     """Why a use is left."""
     if any(texts.mention(word) for word in ("ppermute", "axis_index_groups")):
-        return f"{use.row.told}; ppermute between some devices and groups of them need jax.shard_map"
+        return f"{use.row.told}; axis_index_groups, and ppermute between some devices, need jax.shard_map"
     call, first = call_of(use, resolver)
     if call is None:
         plain = is_decorator(use.node, use.module)
@@ -38,7 +38,11 @@ def reason(use: OldReference, resolver: Resolver, texts: Texts) -> str:
     axes = given.get("in_axes")
     if axes is not None and not _is_plain(axes, use, resolver):
         return f"{use.row.told}; this one maps over other axes than the first"
-    return f"{use.row.told}; each of several processes may have its own rows" if _has_processes(texts) else ""
+    return (
+        f"{use.row.told}; if each process passes only its own rows, write it with jax.shard_map"
+        if _has_processes(texts)
+        else ""
+    )
 
 
 def _has_processes(texts: Texts) -> bool:

@@ -59,9 +59,9 @@ def context_reason(
     if context.by_hand:
         return f"{row.told}; to enter it without a with statement, call jax.set_mesh(mesh)"
     if context.target is not None and not isinstance(context.target, ast.Name):
-        return f"{row.told}; give the mesh its name before the with statement, and run fix again"
+        return f"{row.told}; assign the mesh to a variable before the with statement, and run fix again"
     if runs_in_jit(context.statement, module, resolver):
-        return f"{row.told} outside of jit; inside, give shardings that name the mesh"
+        return f"{row.told} outside of jit; inside jit, use NamedSharding(mesh, spec)"
     return ""
 
 

@@ -15,8 +15,8 @@ NAMES = ("jax.experimental.pjit.pjit", "jax.pjit")
 RENAMED = {"in_axis_resources": "in_shardings", "out_axis_resources": "out_shardings"}
 POSITIONAL = ("fun", "in_shardings", "out_shardings")
 IN_CONTEXT = (
-    "shards by specs over a mesh in context, and some mesh of the project is entered by `with mesh:`, which sets none "
-    "for jax.jit; enter it by jax.set_mesh and run fix again"
+    "shards by bare specs, which jax.jit takes only under jax.set_mesh, and some mesh of the project is entered by "
+    "`with mesh:`; write `with jax.set_mesh(mesh):` and run fix again"
 )
 
 
@@ -27,16 +27,16 @@ def reason(use: OldReference, resolver: Resolver, texts: Texts, stays: bool) -> 
     call, first = call_of(use, resolver)
     if call is None:
         old = any(texts.mention(name) for name in RENAMED)
-        return "is passed as a value, and some call has in_axis_resources; call it by name" if old else ""
+        return "is passed as a value, and some call of pjit has in_axis_resources; call pjit by its name" if old else ""
     if any(isinstance(a, ast.Starred) for a in call.args):
         return "is called with *args; write the arguments out and run fix again"
     if is_open(call) and any(texts.mention(name) for name in RENAMED):
         return "is called with **kwargs, which may hold in_axis_resources; write them out and run fix again"
     if len(call.args) - first > len(POSITIONAL):
-        return "has more than its shardings by position; pass the rest by keyword and run fix again"
+        return "has positional arguments after the shardings; pass them by keyword and run fix again"
     arguments = ordered(call)
     if any(k.arg == "fun" and arguments.index(k) > first for k in call.keywords):
-        return "has fun after other arguments; put the function first and run fix again"
+        return "passes fun by keyword after other arguments; put the function first and run fix again"
     return ""
 
 

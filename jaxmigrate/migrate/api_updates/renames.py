@@ -11,7 +11,7 @@ from jaxmigrate.program.old_names import row_of
 from jaxmigrate.program.old_uses import OldImport, OldReference
 from jaxmigrate.program.operations import Import
 
-NO_PLACE = " (the file imports nothing at its top to put an import beside)"
+NO_PLACE = " (the file has no import at its top to put the new one next to)"
 
 
 def rename_reference(desk: RewriteContext, use: OldReference) -> bool:

@@ -18,8 +18,8 @@ from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.sites import ReferenceNode, denotes
 from jaxmigrate.program.unknown_names import UnknownName
 
-KEPT_HERE = "is kept by the comment on its line"
-KEPT_ALONG = "shares an import with a use that a comment keeps"
+KEPT_HERE = "is kept, as the comment on its line asks"
+KEPT_ALONG = "is imported together with a use that a comment keeps"
 NOT_LOADED = ("jax.extend.", "jax.experimental.", "jax.example_libraries.", "jax.flatten_util.")
 SHORT = {
     "jax.sharding.PartitionSpec": ("P", "PartitionSpec"),

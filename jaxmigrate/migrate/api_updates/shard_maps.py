@@ -55,7 +55,7 @@ def plan(reference: Reference, sites: Sequence[MappedSite], resolver: Resolver, 
         return Plan("is passed as a value, so fix cannot see its calls; call it by name and run fix again")
     if any(site.module is not reference.module and _needs_edits(site.node) for site in sites):
         return Plan(
-            "is called through another module's name, with arguments that must change; call it by its own name there"
+            "is called by another module's name for it, with arguments that must change; call shard_map itself there"
         )
     reason = next((r for c in _calls(reference, sites) if (r := _unreadable(c, reference, texts, resolver))), "")
     if reason:
@@ -90,12 +90,12 @@ def _unreadable(call: ast.Call, reference: Reference, texts: Texts, resolver: Re
         return "is called with **kwargs, which may hold check_rep; write them out and run fix again"
     arguments = ordered(call)
     if any(k.arg == "f" and arguments.index(k) > 0 for k in call.keywords):
-        return "has f after other arguments; put the function first and run fix again"
+        return "passes f by keyword after other arguments; put the function first and run fix again"
     first = _first(call, reference, resolver)
     auto = given(call, "auto", PARAMETERS.index("auto") + first)
     mesh = given(call, "mesh", PARAMETERS.index("mesh") + first)
     if auto is not None and not _is_empty(auto) and not isinstance(mesh, ast.Name | ast.Attribute):
-        return "has auto with a mesh that is not a variable; assign the mesh to one and run fix again"
+        return "uses auto with a mesh that is not a variable; assign the mesh to a variable and run fix again"
     return ""
 
 

@@ -55,7 +55,7 @@ def _split(desk: RewriteContext, use: OldReference, call: ast.Call, axes: Axes) 
     constrain = desk.name_of("jax.lax.with_sharding_constraint", call) or "jax.lax.with_sharding_constraint"
     lines = [
         "def _laid_out(function, specs):",
-        '    """Lays the arguments of a function out over the mesh in context."""',
+        '    """Constrains the arguments of a function to specs on the current mesh."""',
         f"    return lambda *args: function(*{constrain}(args, specs))",
     ]
     mapped = _mapped(desk, call, axes, named=True)
