@@ -67,28 +67,33 @@ def advice(it: Interpreter, pin: str | Blocker, result: str = "") -> str:
         case "calls":
             return f"give `fix` the file that calls it, {LIKELY}"
         case "equal" if result:
-            declared = f'if it is replicated, declare `equal = ["{result}"]`'
-            return f"reduce it with `jax.lax.pmean`; {declared}, {LIKELY}"
+            return f"reduce it with `jax.lax.pmean`; if it is replicated, {_declare(result, 'equal')}, {LIKELY}"
         case "made":
             return _of_maker(it, pin.node, pin.module)
         case "mixed":
             return next((_of_maker(it, value, pin.module) for _, _, value in _others(it, pin)), "")
         case "replaced":
-            declared = f'declare `never-replaced = ["{remedy.name}"]`'
-            return f"if nothing replaces it while your program runs, {declared}, {LIKELY}"
+            declare = _declare(remedy.name, "never-replaced")
+            return f"if nothing replaces it while your program runs, {declare}, {LIKELY}"
         case "apart":
-            return f'if that file is not part of your program, declare `apart = ["{remedy.name}"]`, {LIKELY}'
+            return f"if that file is not part of your program, {_declare(remedy.name, 'apart')}, {LIKELY}"
     return ""
+
+
+def _declare(name: str, *keys: str) -> str:
+    """What to write where."""
+    lines = " or ".join(f'`{key} = ["{name}"]`' for key in keys)
+    return f"declare {lines} in pyproject.toml"
 
 
 def _reader(it: Interpreter, pin: Blocker, name: str) -> str:
     """What to declare of a function that is given arrays: of a library's, or of one that is not known, by its text."""
     if name:
-        return f'if `{name}` only reads its arguments, declare `readers = ["{name}"]`, {LIKELY}'
+        return f"if `{name}` only reads its arguments, {_declare(name, 'readers')}, {LIKELY}"
     if not isinstance(pin.node, ast.Call):
         return ""
     called = it.trust.names_of(pin.module, ast.unparse(pin.node.func))[-1]
-    return f'if `{called}` only reads its arguments, declare `readers = ["{called}"]`'
+    return f"if `{called}` only reads its arguments, {_declare(called, 'readers')}"
 
 
 def _others(it: Interpreter, pin: Blocker) -> Iterator[tuple[str, Blocker, ast.expr]]:
@@ -110,7 +115,7 @@ def _of_maker(it: Interpreter, node: ast.AST, module: Module) -> str:
         callee = value.callee if isinstance(value, Application) else None
         name = it.trust.names_of(callee)[0] if isinstance(callee, Function) else getattr(callee, "name", "")
         if isinstance(callee, Function | External) and name:
-            return f'if `{name}` replicates or shards it, declare `replicates = ["{name}"]` or `splits = ["{name}"]`'
+            return f"if `{name}` replicates or shards it, {_declare(name, 'replicates', 'splits')}"
     return "make it by `jax_utils.replicate` or `common_utils.shard` in a file that fix is given"
 
 
