@@ -155,7 +155,7 @@ def _add_lint(commands: Any) -> None:
     _add_paths(lint)
     lint.add_argument(
         "--format",
-        choices=("text", "json", "github", "sarif", "junit"),
+        choices=("text", "json", "github", "gitlab", "sarif", "junit"),
         default="text",
         help="how findings are printed (default: %(default)s)",
     )

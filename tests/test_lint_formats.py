@@ -9,7 +9,7 @@ import pytest
 
 from jaxmigrate.findings import Finding, Note
 from jaxmigrate.records import replace
-from jaxmigrate.reports import lint_github, lint_json, lint_junit, lint_sarif, lint_text
+from jaxmigrate.reports import lint_github, lint_gitlab, lint_json, lint_junit, lint_sarif, lint_text
 from jaxmigrate.reports.lint_result import LintResult
 from jaxmigrate.sources import SourceError, decode
 
@@ -148,3 +148,21 @@ def test_junit_has_a_case_for_each_file() -> None:
     assert failure.text == "a b.py:2:23 JM101 axis 'bacth' is not bound"
     assert len(cases["clean.py"]) == 0
     assert cases["broken.py"].find("error") is not None
+
+
+def test_gitlab_has_an_issue_for_each() -> None:
+    issues = json.loads(lint_gitlab.write(replace(RESULT, findings=[FINDING, FINDING, HOSTILE])))
+    assert [(issue["check_name"], issue["severity"]) for issue in issues] == [
+        *(("JM101", "major"), ("JM101", "major"), ("JM201", "major")),
+        *(("jaxmigrate", "critical"), ("jaxmigrate", "critical"), ("jaxmigrate", "info")),
+    ]
+    assert issues[0]["description"] == "axis 'bacth' is not bound"
+    assert issues[0]["location"] == {"path": "a b.py", "lines": {"begin": 2}}
+    assert issues[4]["location"]["lines"]["begin"] == 1  # of a file that could not be read at all
+    assert len({issue["fingerprint"] for issue in issues}) == len(issues)
+
+
+def test_gitlab_knows_a_finding_again_on_another_line() -> None:
+    (before,), (after,) = (json.loads(lint_gitlab.write(LintResult([replace(FINDING, line=line)]))) for line in (2, 12))
+    assert before["fingerprint"] == after["fingerprint"]
+    assert before["location"] != after["location"]

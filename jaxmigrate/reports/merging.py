@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 from urllib.parse import unquote
 
-from jaxmigrate.reports import xml_text
+from jaxmigrate.reports import lint_gitlab, xml_text
 from jaxmigrate.reports.lint_result import most_frequent
 
 _One = TypeVar("_One")
@@ -59,6 +59,8 @@ def _kind(text: str, name: str) -> str:
         if not known:
             raise NotMergeable(f"{name}: is not output of jaxmigrate lint")
         return known[0]
+    if text.startswith(("[\n", "[]")):
+        return "a GitLab report"
     first = text.splitlines()[0]
     for kind, pattern in (("GitHub commands", _COMMAND), ("statistics", _COUNT), ("text", _FINDING)):
         if pattern.match(first):
@@ -70,12 +72,11 @@ _KEYS = {"SARIF": {"runs"}, "JSON": {"files", "findings", "errors"}, "a baseline
 _LINES = ("text", "GitHub commands", "statistics")
 
 
-def _loaded(text: str, name: str) -> dict[str, Any]:
+def _loaded(text: str, name: str) -> Any:
     try:
-        document: dict[str, Any] = json.loads(text)
+        return json.loads(text)
     except ValueError as error:
         raise NotMergeable(f"{name}: is not valid JSON: {error}") from error
-    return document
 
 
 def _complete(shards: Mapping[str, str | None]) -> None:
@@ -157,6 +158,18 @@ def _place(result: Mapping[str, Any]) -> str:
     return unquote(uri.removeprefix("file://"))
 
 
+def _merged_gitlab(parts: Mapping[str, str]) -> Merged:
+    issues: list[dict[str, Any]] = [issue for name, text in parts.items() for issue in _loaded(text, name)]
+
+    def order(issue: Mapping[str, Any]) -> tuple[int, str]:
+        section = 0 if issue["check_name"] != lint_gitlab.TOOL else 1 if issue["severity"] == lint_gitlab.ERROR else 2
+        return section, issue["location"]["path"]
+
+    merged = sorted(issues, key=order)
+    sections = {order(issue)[0] for issue in merged}
+    return Merged(json.dumps(merged, indent=2) + "\n", 0 in sections, 1 in sections)
+
+
 def _merged_junit(parts: Mapping[str, str]) -> Merged:
     suites = {name: _suite(text, name) for name, text in parts.items()}
     _complete({name: _shard_of(suite) for name, suite in suites.items()})
@@ -235,6 +248,7 @@ _MERGERS: Mapping[str, Callable[[Mapping[str, str]], Merged]] = {
     "JSON": _merged_json,
     "SARIF": _merged_sarif,
     "JUnit": _merged_junit,
+    "a GitLab report": _merged_gitlab,
     "a baseline": _merged_baseline,
     "text": _merged_text,
     "GitHub commands": _merged_commands,

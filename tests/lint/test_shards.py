@@ -30,7 +30,7 @@ NOTEBOOK = {
     "nbformat_minor": 4,
 }
 FORMATS = (
-    *(["--format", name] for name in ("text", "json", "github", "sarif", "junit")),
+    *(["--format", name] for name in ("text", "json", "github", "gitlab", "sarif", "junit")),
     ["--statistics"],
     ["--format", "json", "--statistics"],
 )
