@@ -12,7 +12,7 @@ from jaxmigrate.flow.layout.choices import OpChoice
 from jaxmigrate.flow.layout.idioms import CONSTANTS, TILES, Idioms, shape_of_constant
 from jaxmigrate.flow.layout.model import Op
 from jaxmigrate.flow.layout.objects import REPLACES
-from jaxmigrate.flow.layout.operations import OBSERVED, PRESUMED
+from jaxmigrate.flow.layout.operations import OBSERVED, PRESUMED, WITHIN
 from jaxmigrate.migrate import placing
 from jaxmigrate.migrate.names import FileNames
 from jaxmigrate.migrate.sharing import Shared
@@ -67,6 +67,9 @@ class ArrayWriter:
 
     def write(self, choice: OpChoice) -> Iterator[Operation]:
         """What becomes of an operation; of stacked arrays it is kept as it is, but for those over all processes."""
+        if choice.op.kind == "first" and choice.op.form == WITHIN:
+            yield from self._within_first(choice)
+            return
         if choice.layout == "stacked":
             yield self._over_all(choice)
             return
@@ -401,6 +404,16 @@ class ArrayWriter:
             yield Replace(op.node, code(one.format("$x"), x=op.operand))
         else:
             yield Replace(op.node, code(self._on_leaves(one, "$x"), x=op.operand))
+
+    def _within_first(self, choice: OpChoice) -> Iterator[Operation]:
+        """`x[0, 1]`, which becomes `x[1]`; over all processes it is of the slices of this one's first device."""
+        op = choice.op
+        assert isinstance(op.node, ast.Subscript)
+        one = "{}.addressable_data(0)" if choice.layout == "stacked" else self._one_of(choice)
+        if one != "{}":
+            yield Replace(op.operand, code(one.format("$itself")))
+        if choice.layout != "stacked":
+            yield DropIndex(op.node, 0)
 
     def _on_leaves(self, one: str, operand: str) -> str:
         """The source of what becomes of one array, on all arrays of a tree."""

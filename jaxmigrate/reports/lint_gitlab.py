@@ -12,9 +12,7 @@ from jaxmigrate.reports.in_cells import in_cell
 from jaxmigrate.reports.lint_result import LintResult
 from jaxmigrate.sources import SourceError
 
-TOOL = (
-    "jaxmigrate"  # what gives the issues that no rule does: files that could not be read, comments that silence nothing
-)
+TOOL = "jaxmigrate"  # what tells of files that could not be read, and of comments that silence nothing
 ERROR, WARNING = "critical", "info"
 
 

@@ -79,6 +79,7 @@ GUARDED, UNGUARDED = "jax.process_index()", "jax.local_device_count()"
         ("pass", GUARDED, True),
         ("state = state.replace(key=jax.pmap(lambda k: jax.random.split(k)[0])(state.key))", GUARDED, True),
         ("first = state.key[0]", GUARDED, True),
+        ("first = state.key[0, 1]", GUARDED, True),
         ("first = jax_utils.unreplicate(state.key)", GUARDED, True),
         ("first = jax_utils.unreplicate(state)", GUARDED, True),
         ("first = jax_utils.unreplicate(state)", UNGUARDED, False),  # one part of it on all devices, one on its first
@@ -101,3 +102,10 @@ def test_keys_that_a_map_takes_without_their_device_axis_stay_with_their_process
     look = f"w = jax.pmap(lambda w, keys: w + keys.sum(), in_axes=(0, {in_axes}))(w, keys)"
     text = fix_files({"main.py": PROGRAM.format(look=look)}, "auto")["main.py"]
     assert ("keys = shard(" in text) is (in_axes == "0")
+
+
+def test_a_part_of_the_first_slice_is_of_this_processs_own() -> None:
+    text = fix_files(
+        {"main.py": STATE.format(look="first = state.key[0, 1], state.params[0, :2]", rank=GUARDED)}, "auto"
+    )
+    assert "first = state.key.addressable_data(0)[0, 1], state.params.addressable_data(0)[:2]" in text["main.py"]

@@ -38,6 +38,7 @@ OBSERVED = "observed"  # the form of what is made out of sight, so that its devi
 PRESUMED = "presumed"  # the same, where no run has shown that it has one
 SCALARS = named("scalar")
 FETCHES = named("scalar", "fetches", "host-number")
+WITHIN = "within"  # the form of what is taken out of the first device's slice in the same subscript: `x[0, 1]`
 NAMINGS = ("def", "class", "import", "from")  # what binds a name without a value
 NUMBER_SPECS = tuple("bdoxXeEfFgGn%")
 
@@ -61,6 +62,8 @@ def item(it: Interpreter, owner: Ref, node: ast.Subscript, key: object, frame: F
             return first(it, owner, node, node.value, "index", frame)
         it.pin_all([owner], "is indexed with [0], but may be a list or tuple instead of an array", node, frame.module)
         return PLAIN
+    if _is_within_first(node.slice, of_array=owner.is_array):
+        return first(it, Ref(owner.cell, leaf=True), node, node.value, WITHIN, frame)
     if _is_behind_first(node.slice):
         it.changed |= owner.cell.flatten()
         record(it, "inner", node, node.value, owner.cell, "", frame)
@@ -81,6 +84,22 @@ def _seems_one_array(it: Interpreter, index: ast.Subscript, module: Module) -> b
             made = [one for one in it.resolver.bindings_at(name, module) if one.value is not index]  # loss = loss[0]
             return bool(made) and all(one.path for one in made)
     return False
+
+
+def _is_within_first(index: ast.expr, *, of_array: bool) -> bool:
+    """Whether a subscript takes a part of the first slice of one array: `x[0, 1]`, and `x[0, :2]`, which is no key."""
+    match index:
+        case ast.Tuple(elts=[ast.Constant(value=int(first)), *rest]) if first == 0 and rest:
+            known = all(isinstance(one, ast.Slice) or _is_place(one) for one in rest)
+            return known and not isinstance(first, bool) and (of_array or any(isinstance(o, ast.Slice) for o in rest))
+    return False
+
+
+def _is_place(node: ast.expr) -> bool:
+    """Whether an index is a number, `...` or `None`, which cannot be an array of places."""
+    if isinstance(node, ast.Constant):
+        return node.value is None or node.value is ... or type(node.value) is int
+    return _is_number(node)
 
 
 def _is_behind_first(index: ast.expr) -> bool:
