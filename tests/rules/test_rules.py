@@ -9,6 +9,7 @@ import pytest
 from jaxmigrate.rules import checks
 
 from jaxmigrate.config import Config
+from jaxmigrate.lint.examine import concerns
 from jaxmigrate.lint.linting import lint
 from jaxmigrate.migrate import fix_files
 from jaxmigrate.sources import decode, read_source
@@ -29,6 +30,7 @@ def test_bad_is_reported_to_the_line(rule: str) -> None:
     marked = [(n, m[1]) for n, line in enumerate(text.splitlines(), 1) if (m := MARK.search(line))]
     assert marked
     assert found(text) == marked
+    assert concerns(text)  # else the command never parses such a file
 
 
 @pytest.mark.parametrize("folder", sorted(p.parent.name for p in RULES.glob("*/good.py")))
