@@ -395,7 +395,7 @@ def _apply_library(walk: AxisWalk, name: str, arguments: tuple[Argument, ...], n
         if spec is not None and at.around.axes:
             walk.constraints.append(Constraint(name.rpartition(".")[2], spec, at.around.axes))
     elif name in CALLBACKS:
-        outside = at.mapped(Environment(complete=True)).stepping(node, "the host calls it back")
+        outside = at.mapped(Environment(complete=True)).stepping(node, "it is called back on the host")
         _hand_over(walk, arguments[:1], outside)
     else:
         known = name.startswith(KNOWN_LIBRARIES)

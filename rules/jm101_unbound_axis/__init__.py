@@ -18,7 +18,7 @@ from jaxmigrate.program.modules import Module
 
 CODE = "JM101"
 FIX = "the name of the one bound axis that is a letter off, where nothing binds the name as it is written"
-OF_HOST = "the host calls it back"
+OF_HOST = "it is called back on the host"
 OF_JIT = "jit compiles it, and binds no axis"
 
 

@@ -48,7 +48,7 @@ def pin_views(it: Interpreter) -> None:
     for node, cell in it.operations.views.items():
         module = it.operations.ops[node].module
         if not _is_spent(it, node, module, mapped):
-            cell.pin(Blocker("is a view of a buffer that the program writes into", module, node))
+            cell.pin(Blocker("is a view of a NumPy buffer that the program writes into again", module, node))
 
 
 def _is_spent(it: Interpreter, node: ast.expr, module: Module, mapped: Container[ast.AST]) -> bool:

@@ -205,7 +205,7 @@ CAUSES = (
     StackedCause(
         "buffer",
         "A view of a buffer that is written again",
-        ("is a view of a buffer",),
+        ("is a view of a NumPy buffer",),
         "The program fills the buffer again while the device may still read it.",
         "Pass the view to the step in the very next statement, or copy it: `shard(buffer.copy())`.",
     ),

@@ -77,7 +77,7 @@ class SiteFacts:
             return None
         beside = loaded_beside(self.it.resolver, module)
         for name, pin in [one for one in self.it.blockers.replaced.values() if one[1].module in beside]:
-            says = f"replacing `{name}` does not affect this map"
+            says = f"monkeypatching `{name}` does not affect this mapped function"
             granted = self.it.trust.grants("never-replaced", name, says, pin.module, pin.node)
             if granted is None:
                 return pin
