@@ -1,4 +1,4 @@
-"""Conditions whose outcome the program settles: `self.backend == "pmap"` where nothing passes another backend.
+"""Conditions whose outcome the program settles: `self.backend == "pmap"`, `if fewshot is None`, `if as_array`.
 
 A class that maps its function or jits it, as it is told, would otherwise be held to do both.
 """
@@ -6,6 +6,8 @@ A class that maps its function or jits it, as it is told, would otherwise be hel
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
+from typing import Any
 
 from jaxmigrate.flow.axes import last_name
 from jaxmigrate.flow.layout.interpreter import Interpreter
@@ -18,20 +20,37 @@ REFLECTING = frozenset({"__dict__", "__setattr__", "eval", "exec", "globals", "l
 
 
 def known_truth(it: Interpreter, test: ast.expr, module: Module) -> bool | None:
-    """Whether a comparison of a name or attribute with a string always or never holds; None where it may do both."""
+    """Whether a test of a name or attribute always or never holds; None where it may do both.
+
+    It compares with a string, asks for None, or reads what is True, False or None.
+    """
     match test:
+        case ast.UnaryOp(op=ast.Not(), operand=operand):
+            inner = known_truth(it, operand, module)
+            return None if inner is None else not inner
+        case ast.Name() | ast.Attribute():
+            return _one_outcome(it, test, module, bool | None, bool)
         case ast.Compare(
-            left=(ast.Name() | ast.Attribute()) as left,
-            ops=[(ast.Eq() | ast.NotEq()) as op],
-            comparators=[ast.Constant(value=str(expected))],
+            left=(ast.Name() | ast.Attribute()) as left, ops=[op], comparators=[ast.Constant(value=expected)]
         ):
-            if _may_be_set_from_outside(it, last_name(left), isinstance(left, ast.Attribute)):
-                return None
-            found = {value.value if isinstance(value, Constant) else None for value in _values(it, left, module)}
-            outcomes = {(one == expected) is isinstance(op, ast.Eq) for one in found}
-            certain = all(isinstance(one, str) for one in found) and len(outcomes) == 1
-            return outcomes.pop() if certain else None
+            same = isinstance(op, ast.Eq | ast.Is)
+            if isinstance(op, ast.Eq | ast.NotEq) and isinstance(expected, str):
+                return _one_outcome(it, left, module, str, lambda value: (value == expected) is same)
+            if isinstance(op, ast.Is | ast.IsNot) and expected is None:
+                return _one_outcome(it, left, module, object, lambda value: (value is None) is same)
     return None
+
+
+def _one_outcome(
+    it: Interpreter, node: ast.Name | ast.Attribute, module: Module, kind: Any, outcome: Callable[[object], bool]
+) -> bool | None:
+    """What comes of all that a name or attribute stands for, where these are constants of a kind that agree on it."""
+    if _may_be_set_from_outside(it, last_name(node), isinstance(node, ast.Attribute)):
+        return None
+    values = _values(it, node, module)
+    found = [value.value for value in values if isinstance(value, Constant) and isinstance(value.value, kind)]
+    outcomes = set(map(outcome, found))
+    return outcomes.pop() if len(found) == len(values) and len(outcomes) == 1 else None
 
 
 @once
