@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from pathlib import Path
 
-from jaxmigrate.program.imports import imported_files, packages
+from jaxmigrate.program.import_graph import ImportGraph
 from jaxmigrate.program.modules import Project
 
 
@@ -13,7 +13,7 @@ class Importers:
     """Which files lead to some of a set of files, remembered for every file that was asked about or passed."""
 
     def __init__(self, project: Project, targets: Collection[Path]) -> None:
-        self._project, self._targets = project, targets
+        self._graph, self._targets = ImportGraph(project, ()), targets
         self._none: set[Path] = set()
 
     def lead(self, start: Path) -> bool:
@@ -23,14 +23,8 @@ class Importers:
             path = waiting.pop()
             if path in self._targets or path.suffix == ".ipynb":
                 return True
-            fresh = {*self._imported(path)} - seen - self._none
+            fresh = self._graph.imported(path) - seen - self._none
             seen |= fresh
             waiting += fresh
         self._none |= seen
         return False
-
-    def _imported(self, path: Path) -> Iterable[Path]:
-        """What a file imports, with the packages that this passes through."""
-        for found in imported_files(path, self._project.text(path) or "", self._project):
-            yield found
-            yield from packages(found, self._project)
