@@ -9,6 +9,7 @@ import ast
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from jaxmigrate.flow.axes import last_name
 from jaxmigrate.flow.layout import (
     assignments,
     classes,
@@ -22,6 +23,7 @@ from jaxmigrate.flow.layout import (
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.model import Env, Frame
 from jaxmigrate.flow.layout.values import NONE, NOTHING, PLAIN, Abstract, Blocker, Func, Nothing, Ref, Seq, func, same
+from jaxmigrate.flow.map_prefilter import MAPS
 from jaxmigrate.program.library import named, starting
 from jaxmigrate.program.trust import Assumption
 from jaxmigrate.program.values import Class, External, Member
@@ -84,9 +86,16 @@ def _return(it: Interpreter, node: ast.Return, frame: Frame) -> None:
 def _if(it: Interpreter, node: ast.If, frame: Frame) -> None:
     expressions.test(it, node.test, frame)
     truth = conditions.known_truth(it, node.test, frame.module)
+    if truth is not None and not isinstance(node.test, ast.Compare) and _makes_map(node.orelse if truth else node.body):
+        truth = None  # a flag that says whether to map at all is for whoever runs the program
     for statement in () if truth is None else node.orelse if truth else node.body:
         it.mark_loads(statement)  # what never runs reads nothing
     _branches(it, [node.body, node.orelse] if truth is None else [node.body if truth else node.orelse], node, frame)
+
+
+def _makes_map(statements: Iterable[ast.stmt]) -> bool:
+    names = (last_name(n) for one in statements for n in ast.walk(one) if isinstance(n, ast.Name | ast.Attribute))
+    return not MAPS.isdisjoint(names)
 
 
 def _with(it: Interpreter, node: ast.With | ast.AsyncWith, frame: Frame) -> None:
