@@ -275,7 +275,7 @@ def test_no_more_is_left_than_what_is_to_blame(
     assert main(["fix", ".", "--verify", *COMMAND]) == 1
     out, err = capsys.readouterr()
     assert err.count("verifying ") <= 6
-    assert err.count("trying it with ") == err.count("verifying ") - 1
+    assert err.count("trying again with ") == err.count("verifying ") - 1
     assert [(program / f"{name}.py").read_text() != TOOLS for name in ("one", "two", "tools")] == [True] * 3
     assert "5 sites in 4 files: 4 rewritten, 1 left" in out
 

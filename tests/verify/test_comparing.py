@@ -135,7 +135,7 @@ class TestComparing:
         ("given", "says"),
         [
             ([ARRAY], ", from equal arguments"),
-            ([["[0][0]", *ARRAY[1:]], ["[0][1]", *ARRAY[1:]]], ", from arguments of which not all could be compared"),
+            ([["[0][0]", *ARRAY[1:]], ["[0][1]", *ARRAY[1:]]], ", but not all arguments could be compared"),
         ],
     )
     def test_arguments_are_only_called_equal_where_all_were_compared(
@@ -357,7 +357,7 @@ class TestHints:
 
     def test_a_step_of_zero(self) -> None:
         zero = LeafError(1.0, 1.0, 1.0, update_factor=0.0)
-        assert "adds nothing to the argument" in hint(Delta("output", "value", 0), zero, True, 8)
+        assert "the argument comes back unchanged" in hint(Delta("output", "value", 0), zero, True, 8)
 
     def test_differing_arguments_are_pointed_at(self, compared: Any) -> None:
         (pair,) = compared(calls("1"), calls("2"))["a"].differing
