@@ -1,4 +1,4 @@
-"""JM111: a sum over a dimension that is split in one operand and not alike in the other."""
+"""JM111: blocks that are taken for other parts of their arrays than they are: in a sum, or by an index."""
 
 from __future__ import annotations
 
@@ -18,11 +18,19 @@ OWN_AXES = re.compile(r"expert|stage|pipe|layer|pop|member|ensemble|agent|island
 
 
 def check(facts: Facts) -> Iterator[Finding]:
-    """Products of matrices and einsums in the bodies of shard_maps whose blocks do not fit each other."""
+    """Products and einsums in the bodies of shard_maps whose blocks do not fit each other, and parts divided again."""
     told: set[ast.expr] = set()
     for found, given in shard_maps(facts):
         body = body_of(found, given, facts.resolver)
         body.run()
+        for part in body.chosen:
+            if part.node not in told:
+                told.add(part.node)
+                message = (
+                    f"{_short(part.held)} is each device's own part along {part.axis!r} already, by its spec, and the "
+                    "index of the device chooses in it as if it were whole; write P() for it, or leave the index out"
+                )
+                yield from facts.finding(part.module, part.node, CODE, message)
         for clash in body.clashes:
             own = any(OWN_AXES.search(axis.lower()) for axes in clash.axes for axis in axes)
             if clash.node not in told and not own:

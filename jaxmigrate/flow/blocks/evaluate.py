@@ -19,6 +19,7 @@ from jaxmigrate.program.scopes import Binding, FunctionNode, positional_names
 from jaxmigrate.program.values import Application, Argument, Constant, External, Function
 
 _VECTORS = re.compile(r"(^|_)(norm|scale|bias|gamma|beta|gain)\d*(_|$)")
+INDEX = "jax.lax.axis_index"
 DEEPEST = 3  # functions that are followed one within the other
 
 
@@ -30,6 +31,15 @@ class Clash(NamedTuple):
     one: ast.expr
     other: ast.expr
     axes: tuple[frozenset[str], frozenset[str]]
+
+
+class OwnPart(NamedTuple):
+    """A device's own part of an array, in which its index along the axis that splits it chooses as if it were whole."""
+
+    module: Module
+    node: ast.expr
+    held: ast.expr
+    axis: str
 
 
 def spec_block(node: ast.expr, module: Module, resolver: Resolver) -> Block | None:
@@ -54,7 +64,7 @@ class Evaluator:
     """What is known of the blocks in one function.
 
     `given` holds the blocks of its parameters; what is asked for only once is worked out then. Operations that cannot
-    fit are kept in `clashes`.
+    fit are kept in `clashes`, parts that are divided once more in `chosen`.
     """
 
     def __init__(
@@ -71,13 +81,20 @@ class Evaluator:
         self.given = given or {}
         self.depth = depth
         self.clashes: list[Clash] = []
+        self.chosen: list[OwnPart] = []
         self._known: dict[ast.expr, Block | None] = {}
 
     def run(self) -> None:
-        """Looks at every product in the function."""
+        """Looks at every product in the function, and at what is chosen by an index."""
         for node in ast.walk(self.function) if self.function is not None else ():
             if isinstance(node, ast.BinOp | ast.Call):
                 self.block(node)
+            elif isinstance(node, ast.Subscript):
+                parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+                for position, one in enumerate(parts):
+                    if _is(one, None) or _is(one, ...):
+                        break
+                    self._choose(node, node.value, one, position)
 
     def returned(self) -> Block | None:
         """What the function returns, if each of its returns gives the same."""
@@ -229,6 +246,23 @@ class Evaluator:
                 dims += [axes] if isinstance(one, ast.Slice) else []
         return Block(tuple(dims), True)
 
+    def _choose(self, node: ast.expr, held: ast.expr, index: ast.expr, position: int) -> None:
+        """Notes where the index of the device along an axis chooses along a dimension that this axis has split.
+
+        In what the function is given itself: of what is summed over the devices, each may well take another part.
+        """
+        found = self.block(held) if isinstance(held, ast.Name) and self.is_parameter(held) else None
+        binding = only_binding(index, self.module) if isinstance(index, ast.Name) else None
+        made = binding.value if binding is not None and binding.kind == "assign" and not binding.path else index
+        if found is None or position >= len(found.dims) or not isinstance(made, ast.Call):
+            return
+        if self.resolver.value(made.func, self.module) != External(INDEX):
+            return
+        axis = argument(call_arguments(made, self.module), 0, "axis_name")
+        names = axis_names(axis.expression, axis.module, self.resolver, {}) if axis is not None else None
+        if names is not None and len(names) == 1 and names[0] in (found.dims[position] or ()):
+            self.chosen.append(OwnPart(self.module, node, held, names[0]))
+
     # Calls
 
     def _call(self, node: ast.Call) -> Block | None:
@@ -258,12 +292,19 @@ class Evaluator:
         if given:
             inner.run()
             self.clashes += inner.clashes
+            self.chosen += inner.chosen
         return inner.returned()
 
     def _library(self, node: ast.Call, name: str) -> Block | None:
         if any(isinstance(one, ast.Starred) for one in node.args):
             return None
         arguments = call_arguments(node, self.module)
+        if name in functions.CHOOSING and len(node.args) > 1:
+            at = argument(arguments, 2, "axis")
+            position = self.resolver.literal(at) if at is not None else functions.CHOOSING[name]
+            if isinstance(position, int) and position >= 0:
+                self._choose(node, node.args[0], node.args[1], position)
+            return None
         if name in functions.PRODUCTS and len(node.args) == 2:
             return self.product(node, *node.args)
         if name in EINSUMS:

@@ -42,5 +42,10 @@ SHAPED = {
     **dict.fromkeys(_of(_ARRAYS, "zeros ones empty full"), 0),
     **{name: int(position) for name, position in valued("shape").items() if name.startswith("jax.random.")},
 }
+CHOOSING = {
+    "jax.lax.dynamic_index_in_dim": 0,
+    "jax.lax.index_in_dim": 0,
+    "jax.numpy.take": -1,
+}  # and along what, if not told
 SAME_METHODS = frozenset({"astype", "copy", "conj", "block_until_ready", "clip", "round", "cumsum"})
 REDUCING_METHODS = frozenset({"sum", "mean", "max", "min", "prod", "any", "all", "std", "var", "argmax", "argmin"})
