@@ -103,19 +103,15 @@ def takers(comparisons: Mapping[str, SiteComparison], copying: Collection[str] =
     Those take them in later calls, which had equal arguments on both sides: the rewritten program has got the same in
     another way. A call that gave exactly what it was given needs none to take it where its function is one of those
     `copying`, in which nothing computes. A function that computes and yet gave what it was given may give something
-    else for other data; only whoever migrated by hand may have left it out.
+    else for other data; only whoever migrated by hand may have left it out altogether. What was an argument before, as
+    zeros are, says nothing of a call that gives it.
     """
-    given: dict[tuple[int, _Bits], tuple[int, str]] = {}
-    for site, comparison in comparisons.items():
-        for pair in comparison.pairs:
-            if pair.inputs_equal and pair.original.inputs is not None:
-                for bits in _bits(pair.original.inputs, 1).values():
-                    key = (pair.key.stream.process, bits)
-                    given[key] = max(given.get(key, (-1, "")), (pair.original.order, site))
+    given = _Given.of(comparisons)
     found = {}
     for site, comparison in comparisons.items():
+        by_hand = comparison.lenient and not comparison.calls_rewritten
         told = [
-            _takers_of(stream.process, call, given, copies=site in copying, lenient=comparison.lenient)
+            _takers_of(stream.process, call, given, copies=site in copying, by_hand=by_hand)
             for stream, call in comparison.dropped
         ]
         if told and None not in told:
@@ -123,20 +119,53 @@ def takers(comparisons: Mapping[str, SiteComparison], copying: Collection[str] =
     return found
 
 
-def _takers_of(
-    process: int, call: Call, given: Mapping[tuple[int, _Bits], tuple[int, str]], *, copies: bool, lenient: bool
-) -> tuple[str, ...] | None:
+_Place = tuple[int, _Bits]
+
+
+class _Given(NamedTuple):
+    """When arrays were arguments in the original, by process: at first in any call, and at last in one whose arguments
+    were equal on both sides, with its site.
+    """
+
+    first: dict[_Place, int]
+    last: dict[_Place, tuple[int, str]]
+
+    @classmethod
+    def of(cls, comparisons: Mapping[str, SiteComparison]) -> _Given:
+        """Those of all calls."""
+        found = cls({}, {})
+        for site, comparison in comparisons.items():
+            paired = ((pair.key.stream, pair.original, pair.inputs_equal) for pair in comparison.pairs)
+            for stream, call, are_equal in (*paired, *((*one, False) for one in comparison.dropped)):
+                for bits in _bits(call.inputs, 1).values() if call.inputs is not None else ():
+                    place = (stream.process, bits)
+                    found.first[place] = min(found.first.get(place, call.order), call.order)
+                    if are_equal:
+                        found.last[place] = max(found.last.get(place, (-1, "")), (call.order, site))
+        return found
+
+    def is_taken(self, place: _Place, order: int) -> bool:
+        """Whether a call behind another one has such an argument, equal on both sides."""
+        return self.last.get(place, (-1, ""))[0] > order
+
+
+def _takers_of(process: int, call: Call, given: _Given, *, copies: bool, by_hand: bool) -> tuple[str, ...] | None:
     """The sites that take what a call gave, none if it only copied that; None if it is missed."""
     results = _all_bits(call.outputs)
-    if results is None or not results:
+    if not results:
         return None
     arguments = [*_bits(call.inputs, 1).values()] if call.inputs is not None else []
     if copies and results == arguments:
         return ()
-    if {*results} <= {*arguments} and not (copies or lenient):
+    if {*results} <= {*arguments} and not (copies or by_hand):
         return None
-    last = [given.get((process, bits), (-1, "")) for bits in results]
-    return tuple(site for _, site in last) if all(order > call.order for order, _ in last) else None
+    places = [(process, bits) for bits in results]
+    if not all(given.is_taken(place, call.order) for place in places):
+        return None
+    new = [place for place in places if place[1] not in arguments]
+    if new and all(given.first[place] < call.order for place in new):
+        return None
+    return tuple(given.last[place][1] for place in places)
 
 
 def _all_bits(values: Values | None) -> list[_Bits] | None:

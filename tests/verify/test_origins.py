@@ -70,3 +70,56 @@ def initialised(log: Log) -> None:
 @pytest.mark.parametrize(("given", "found"), [("zeros", {"init": ("step",)}), ("other", {})])
 def test_who_takes_the_results_of_a_site_that_is_gone(tmp_path: Path, given: str, found: dict[str, Any]) -> None:
     assert takers(compared(tmp_path, initialised, lambda log: log.call("step", given, "ones"), by_hand=True)) == found
+
+
+def same(calls: int) -> Write:
+    """A program whose `sync` gives what it is given, and whose `step` takes that."""
+
+    def write(log: Log) -> None:
+        for number in range(3):
+            if number < calls:
+                log.call("sync", "p", "p")
+            log.call("step", "p", f"q{number}")
+
+    return write
+
+
+@pytest.mark.parametrize(
+    ("calls", "by_hand", "copying", "found"),
+    [
+        (0, True, (), {"sync": ("step",)}),
+        (0, False, (), {}),
+        (2, True, (), {}),
+        (2, False, (), {}),
+        (2, False, ("sync",), {"sync": ()}),
+    ],
+)
+def test_a_function_that_gave_what_it_was_given(
+    tmp_path: Path, calls: int, by_hand: bool, copying: tuple[str, ...], found: dict[str, Any]
+) -> None:
+    assert takers(compared(tmp_path, same(3), same(calls), by_hand=by_hand), copying) == found
+
+
+def counted(evaluates: bool) -> Write:
+    """A program that counts from zeros in every step, and whose evaluation gives zeros, too."""
+
+    def write(log: Log) -> None:
+        for number in range(3):
+            log.call("step", "zeros", f"q{number}")
+            if evaluates or number != 1:
+                log.call("eval", f"q{number}", "zeros")
+
+    return write
+
+
+def test_what_is_given_in_every_step_does_not_stand_for_a_result(tmp_path: Path) -> None:
+    assert takers(compared(tmp_path, counted(True), counted(False))) == {}
+
+
+def test_what_a_call_returned_is_not_taken_before_it(tmp_path: Path) -> None:
+    def write(log: Log, last: bool = True) -> None:
+        log.call("step", "a", "b")
+        if last:
+            log.call("made", "c", "a")
+
+    assert takers(compared(tmp_path, write, lambda log: write(log, last=False))) == {}
