@@ -36,8 +36,9 @@ from jaxmigrate.program.collectives import (
 )
 from jaxmigrate.program.library import last_names, named, starting
 from jaxmigrate.program.modules import Module
-from jaxmigrate.program.resolve import Resolver, call_arguments, own_statements, returned_by
-from jaxmigrate.program.scopes import FunctionNode, children
+from jaxmigrate.program.resolve import Resolver, call_arguments, returned_by
+from jaxmigrate.program.scopes import FunctionNode
+from jaxmigrate.program.syntax import calls_of, last_name
 from jaxmigrate.program.values import (
     UNKNOWN,
     Application,
@@ -311,21 +312,6 @@ def _named_vmaps(module: Module) -> Iterator[ast.Call]:
             yield call
 
 
-def last_name(node: ast.expr) -> str:
-    """The name after the last dot of a name, empty for anything else."""
-    if isinstance(node, ast.Attribute):
-        return node.attr
-    return node.id if isinstance(node, ast.Name) else ""
-
-
-def by_last_name(calls: Iterable[ast.Call]) -> dict[str, list[ast.Call]]:
-    """Calls by the last part of the name of what they call."""
-    found: dict[str, list[ast.Call]] = {}
-    for call in calls:
-        found.setdefault(last_name(call.func), []).append(call)
-    return found
-
-
 def may_be_mapped(node: ast.FunctionDef | ast.AsyncFunctionDef, module: Module, leads: MapPrefilter) -> bool:
     """Whether a decorator of a function may lead to a map."""
     return any(leads.mentions(decorator, module) for decorator in node.decorator_list)
@@ -583,28 +569,6 @@ def _record(
 def _is_of_clu(cls: Class, resolver: Resolver) -> bool:
     bases = [v for one in resolver.lineage(cls) for v in resolver.bases(one)]
     return any(isinstance(v, External) and v.name == CLU_METRICS for v in bases)
-
-
-# What the rest of flow asks, too
-
-
-def calls_of(node: FunctionNode) -> Iterator[ast.Call]:
-    """The calls in a function's body, those of functions defined in it left out."""
-    roots: list[ast.AST] = [node.body] if isinstance(node, ast.Lambda) else list(own_statements(node))
-    for root in roots:
-        if isinstance(root, ast.expr):
-            yield from expression_calls(root)
-
-
-def expression_calls(expression: ast.expr) -> Iterator[ast.Call]:
-    """The calls in an expression, in the order in which they are written, bodies of lambdas left out."""
-    pending: list[ast.AST] = [expression]
-    while pending:
-        node = pending.pop()
-        if isinstance(node, ast.Call):
-            yield node
-        if not isinstance(node, ast.Lambda | ast.Constant | ast.Name):
-            pending += children(node)[::-1]
 
 
 def label(function: Function) -> str:

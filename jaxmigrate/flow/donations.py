@@ -6,12 +6,12 @@ import ast
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from jaxmigrate.flow.axes import last_name
 from jaxmigrate.flow.mapped_calls import JITS, may_come_from
 from jaxmigrate.flow.wrappers import before_compiling, unwrapped
 from jaxmigrate.program.collectives import PMAPS, argument
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver, own_statements, returned_by
+from jaxmigrate.program.syntax import last_name
 from jaxmigrate.program.values import Application, Constant, External, Function, Instance, Partial, Value
 
 METADATA = frozenset({"shape", "dtype", "ndim", "size", "sharding", "is_deleted", "aval"})

@@ -8,11 +8,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from jaxmigrate.flow.axes import calls_of
 from jaxmigrate.program.library import named
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.scopes import FunctionNode
+from jaxmigrate.program.syntax import calls_of
 from jaxmigrate.program.values import External, Function
 
 RUNNERS = named("runs-main")

@@ -9,17 +9,7 @@ from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
 from jaxmigrate.findings import Finding, Note
-from jaxmigrate.flow.axes import (
-    AxisUse,
-    AxisWalk,
-    Step,
-    as_argument,
-    by_last_name,
-    may_be_mapped,
-    shown,
-    walk_axes,
-    walk_jits,
-)
+from jaxmigrate.flow.axes import AxisUse, AxisWalk, Step, as_argument, may_be_mapped, shown, walk_axes, walk_jits
 from jaxmigrate.flow.axis_values import map_axes
 from jaxmigrate.flow.first_devices import Taken, taken_from
 from jaxmigrate.flow.fixes import Offer, described
@@ -46,6 +36,7 @@ from jaxmigrate.program.collectives import ONE_AXIS_MAPS, PMAPS, SHARD_MAPS, VMA
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.old_names import Release
 from jaxmigrate.program.resolve import Resolver
+from jaxmigrate.program.syntax import by_last_name
 from jaxmigrate.program.values import Application, External
 from jaxmigrate.records import replace
 

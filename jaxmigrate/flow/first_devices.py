@@ -7,10 +7,10 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from jaxmigrate.flow.axes import last_name
 from jaxmigrate.program.library import last_names
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.scopes import Binding
+from jaxmigrate.program.syntax import last_name
 from jaxmigrate.program.trees import ANY_TREE_MAPS
 
 TAKING = last_names("unreplicates") | {"get_first", "first_replica", "unreplicate_tree", "get_from_first_device"}

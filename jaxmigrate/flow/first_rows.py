@@ -6,7 +6,6 @@ import ast
 import re
 from collections.abc import Iterator
 
-from jaxmigrate.flow.axes import calls_of, last_name
 from jaxmigrate.flow.blocks.evidence import only_binding
 from jaxmigrate.flow.facts import Facts
 from jaxmigrate.flow.readings import DeviceMap, broadcast, is_data, takes_blocks
@@ -14,6 +13,7 @@ from jaxmigrate.program.collectives import PMAP
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import returned_by
 from jaxmigrate.program.scopes import FunctionNode, all_parameters
+from jaxmigrate.program.syntax import calls_of, last_name
 from jaxmigrate.program.values import Function
 
 ARRAYS = re.compile(r"^(\w+\.)*(Array|ndarray|DeviceArray|ArrayLike)$|^(Float|Int|Num|Shaped|Inexact)\w*\[")

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import ast
 
-from jaxmigrate.flow.axes import AxisUse, last_name
+from jaxmigrate.flow.axes import AxisUse
 from jaxmigrate.flow.truth import truth
 from jaxmigrate.flow.variance.suspicion import is_about_maps
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.scopes import defaults_of
+from jaxmigrate.program.syntax import last_name
 from jaxmigrate.program.values import Constant, Parameter, Values
 
 _DEFINITIONS = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda

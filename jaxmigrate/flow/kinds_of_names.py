@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 import re
 
-from jaxmigrate.flow.axes import last_name
 from jaxmigrate.flow.readings import is_data
+from jaxmigrate.program.syntax import last_name
 
 _OF_SPEC = re.compile(r"(^|_)((partition_?)?p?specs?|(named_?)?shardings?|sharded)$")
 _KINDS = (  # the first that fits

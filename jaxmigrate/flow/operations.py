@@ -7,7 +7,6 @@ import itertools
 import re
 from collections.abc import Iterable, Iterator
 
-from jaxmigrate.flow.axes import calls_of, expression_calls, last_name
 from jaxmigrate.flow.axis_values import bind_arguments, bound
 from jaxmigrate.program.callers import callers_of
 from jaxmigrate.program.collectives import (
@@ -23,6 +22,7 @@ from jaxmigrate.program.library import named
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.once import once
 from jaxmigrate.program.resolve import Resolver, call_arguments, returned_by
+from jaxmigrate.program.syntax import calls_of, expression_calls, last_name
 from jaxmigrate.program.values import (
     UNKNOWN,
     Application,

@@ -10,11 +10,11 @@ import ast
 import re
 from collections.abc import Iterable, Iterator
 
-from jaxmigrate.flow.axes import last_name
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.passing import passed_by
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.scopes import Binding, positional_names
+from jaxmigrate.program.syntax import last_name
 from jaxmigrate.program.values import External
 
 KEY = "prng_seed"

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from jaxmigrate.program.modules import Module
+from jaxmigrate.program.syntax import last_name
 
 FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef
 OVER_LEAVES = frozenset({"map", "tree_map"})  # which run a lambda for every leaf of a tree
@@ -39,7 +40,7 @@ def _comes_to(above: ast.AST, node: ast.AST, module: Module) -> bool:
             return not _may_leave(body, node)
         case ast.Lambda():
             call = module.table.parents.get(above)
-            return isinstance(call, ast.Call) and above in call.args and _last(call.func) in OVER_LEAVES
+            return isinstance(call, ast.Call) and above in call.args and last_name(call.func) in OVER_LEAVES
     return True
 
 
@@ -56,7 +57,3 @@ def _own(statement: ast.AST) -> Iterator[ast.AST]:
         yield statement
         for child in ast.iter_child_nodes(statement):
             yield from _own(child)
-
-
-def _last(node: ast.expr) -> str:
-    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""

@@ -7,13 +7,13 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 
-from jaxmigrate.flow.axes import expression_calls, last_name
 from jaxmigrate.flow.operations import Operation, operations, same_sequence, within_map
 from jaxmigrate.program.library import last_names, named
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.once import once
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.scopes import children, inner_statements, is_docstring, walk
+from jaxmigrate.program.syntax import expression_calls, last_name
 from jaxmigrate.program.values import Application, External, Function, Value
 from jaxmigrate.records import record, replace
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterator
 from jaxmigrate.flow.axis_symbols import has_symbols
 from jaxmigrate.flow.meshes import axes_with_one_device, length_of_devices
 from jaxmigrate.flow.specs import out_vars, spec_axes, spec_calls, spec_var, varies
-from jaxmigrate.flow.variance import EQUAL, MAY, Level, Reading, Var, read
+from jaxmigrate.flow.variance import EQUAL, MAY, AbstractValue, Level, Reading, read
 from jaxmigrate.flow.variance.lattice import DATA
 from jaxmigrate.program.collectives import ONE_AXIS_MAPS, PMAPS, SHARD_MAPS, TRANSPARENT, VMAP, argument
 from jaxmigrate.program.library import named
@@ -167,7 +167,7 @@ def read_map(
     return read(found.mapped, [], found.axes or frozenset(), resolver, given, lenient=True, **modes)
 
 
-def arguments(found: DeviceMap, resolver: Resolver) -> list[Var]:
+def arguments(found: DeviceMap, resolver: Resolver) -> list[AbstractValue]:
     """pmap's stacked arguments may be equal on all devices, for all that is known; a split block is not.
 
     Nor is what has the name of data.
@@ -179,11 +179,11 @@ def arguments(found: DeviceMap, resolver: Resolver) -> list[Var]:
     for number, (name, one) in enumerate(zip(names, given, strict=True)):
         own = one.level == Level.YES or (one == MAY and found.name in PMAPS)
         if own and one.parts is None and one.fields is None and is_data(name):
-            given[number] = Var(Level.YES, marks=frozenset([DATA]))
+            given[number] = AbstractValue(Level.YES, marks=frozenset([DATA]))
     return given
 
 
-def _by_axes(found: DeviceMap, count: int, resolver: Resolver) -> list[Var]:
+def _by_axes(found: DeviceMap, count: int, resolver: Resolver) -> list[AbstractValue]:
     if found.name in ONE_AXIS_MAPS:
         return _along_one_axis(found, count, resolver)
     static = _numbers(found.keyword("static_broadcasted_argnums", 3), resolver) if found.name in PMAPS else ()
@@ -191,7 +191,7 @@ def _by_axes(found: DeviceMap, count: int, resolver: Resolver) -> list[Var]:
     return [EQUAL if index in static or index in shared else MAY for index in range(count)]
 
 
-def _by_specs(found: DeviceMap, count: int, resolver: Resolver) -> list[Var]:
+def _by_specs(found: DeviceMap, count: int, resolver: Resolver) -> list[AbstractValue]:
     specs = found.keyword("in_specs", 2)
     if specs is None or specs.expression is None:
         return [MAY] * count
@@ -207,12 +207,12 @@ def is_data(name: str) -> bool:
     return DATA_NAMES.search(name.lower()) is not None and NO_DATA.search(name.lower()) is None
 
 
-def _along_one_axis(found: DeviceMap, count: int, resolver: Resolver) -> list[Var]:
+def _along_one_axis(found: DeviceMap, count: int, resolver: Resolver) -> list[AbstractValue]:
     """The arguments of a map that splits them along numbered dimensions: blocks, and what has None is one for all."""
     given = found.keyword("in_axes")
     axes = resolver.literal(given) if given is not None else ...
     each = axes if isinstance(axes, tuple) else [axes] * count
-    kinds = [EQUAL if one is None else Var(Level.YES) if isinstance(one, int) else MAY for one in each]
+    kinds = [EQUAL if one is None else AbstractValue(Level.YES) if isinstance(one, int) else MAY for one in each]
     return [*kinds, *[MAY] * count][:count]
 
 
@@ -301,7 +301,7 @@ def axes_of_one(found: DeviceMap, resolver: Resolver) -> frozenset[str]:
 
 
 def unreduced_outputs(
-    found: DeviceMap, reading: Reading, resolver: Resolver, wrong: Callable[[Var], bool] = varies
+    found: DeviceMap, reading: Reading, resolver: Resolver, wrong: Callable[[AbstractValue], bool] = varies
 ) -> Iterator[tuple[Module, ast.expr, str]]:
     """The places where a device map declares an output replicated that certainly varies, or is otherwise wrong."""
 

@@ -10,7 +10,6 @@ import ast
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from jaxmigrate.flow.axes import by_last_name, last_name
 from jaxmigrate.flow.layout.functions import single_return
 from jaxmigrate.flow.layout.idioms import BROADCASTS, REPLICATES, STACKS
 from jaxmigrate.flow.mapped_methods import MappedMethods
@@ -25,6 +24,7 @@ from jaxmigrate.program.modules import Module
 from jaxmigrate.program.passing import passed_by
 from jaxmigrate.program.resolve import Resolver, returned_by
 from jaxmigrate.program.scopes import Binding, FunctionNode, Scope, defaults_of, positional_names
+from jaxmigrate.program.syntax import by_last_name, last_name
 from jaxmigrate.program.trees import ANY_TREE_MAPS
 from jaxmigrate.program.trust import Trust
 from jaxmigrate.program.values import Application, External, Function, Parameter, Value, Values

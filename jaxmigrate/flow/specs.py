@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 from jaxmigrate.flow.axis_symbols import has_symbols
 from jaxmigrate.flow.axis_values import axis_names
-from jaxmigrate.flow.variance import Level, Var, dict_of, tuple_of
+from jaxmigrate.flow.variance import AbstractValue, Level, dict_of, tuple_of
 from jaxmigrate.flow.variance.library import MUTATORS
 from jaxmigrate.program.collectives import SPECS
 from jaxmigrate.program.modules import Module
@@ -54,32 +54,32 @@ def _starred(node: ast.expr) -> frozenset[str] | None:
     return None
 
 
-def spec_var(node: ast.expr, module: Module, resolver: Resolver, over: frozenset[str] | None = None) -> Var:
+def spec_var(node: ast.expr, module: Module, resolver: Resolver, over: frozenset[str] | None = None) -> AbstractValue:
     """What a block with this spec is: equal on all devices under `P()`, different under one that splits it.
 
     Asked about the devices along some axes: those that the spec does not name hold equal blocks. What has None for a
     spec holds no arrays: it is what an argument is that a jit around takes for static.
     """
     if resolver.value(node, module) == Constant(None):
-        return Var(Level.NO)
+        return AbstractValue(Level.NO)
     listed = resolver.container(node, module)
     if listed is not None:
         made = _of_listed(*listed, resolver, over)
-        return made if listed[0] is node or not _is_changed(node, module) else Var(Level.MAY)
+        return made if listed[0] is node or not _is_changed(node, module) else AbstractValue(Level.MAY)
     assumed = resolver.defaults_hold
     ways = resolver.values(node, module)
     if assumed and len(ways) > 1:
         found = {_block(_axes_of(one, resolver, symbols=True), over) for one in ways if one != Constant(None)}
-        return found.pop() if len(found) == 1 else Var(Level.MAY)
+        return found.pop() if len(found) == 1 else AbstractValue(Level.MAY)
     return _block(spec_axes(node, module, resolver, symbols=assumed), over)
 
 
-def _block(axes: frozenset[str] | None, over: frozenset[str] | None) -> Var:
+def _block(axes: frozenset[str] | None, over: frozenset[str] | None) -> AbstractValue:
     if axes is None:
-        return Var(Level.MAY)
+        return AbstractValue(Level.MAY)
     if axes if over is None else axes & over:
-        return Var(Level.YES)
-    return Var(Level.MAY if axes and has_symbols(axes | (over or frozenset())) else Level.NO)
+        return AbstractValue(Level.YES)
+    return AbstractValue(Level.MAY if axes and has_symbols(axes | (over or frozenset())) else Level.NO)
 
 
 def _is_changed(node: ast.expr, module: Module) -> bool:
@@ -92,16 +92,16 @@ def _is_changed(node: ast.expr, module: Module) -> bool:
 
 def _of_listed(
     node: ast.Dict | ast.Tuple | ast.List, module: Module, resolver: Resolver, over: frozenset[str] | None
-) -> Var:
+) -> AbstractValue:
     """What a tuple or dictionary of blocks is."""
     if isinstance(node, ast.Dict):
         names = [key.value if isinstance(key, ast.Constant) else None for key in node.keys]
         if not all(isinstance(name, str) for name in names):
-            return Var(Level.MAY)
+            return AbstractValue(Level.MAY)
         values = [spec_var(one, module, resolver, over) for one in node.values]
         return dict_of({str(name): value for name, value in zip(names, values, strict=True)})
     if any(isinstance(one, ast.Starred) for one in node.elts):
-        return Var(Level.MAY)
+        return AbstractValue(Level.MAY)
     return tuple_of([spec_var(one, module, resolver, over) for one in node.elts])
 
 
@@ -122,7 +122,7 @@ def spec_calls(
             yield value.module, value.node, axes
 
 
-def varies(value: Var) -> bool:
+def varies(value: AbstractValue) -> bool:
     """Whether a value certainly differs between devices."""
     return value.level == Level.YES
 
@@ -130,10 +130,10 @@ def varies(value: Var) -> bool:
 def out_vars(
     node: ast.expr,
     module: Module,
-    value: Var,
+    value: AbstractValue,
     replicated: Callable[[ast.expr, Module], bool],
     resolver: Resolver,
-    wrong: Callable[[Var], bool] = varies,
+    wrong: Callable[[AbstractValue], bool] = varies,
 ) -> Iterator[tuple[Module, ast.expr, str]]:
     """The output declarations that say replicated of a value that is not, and which output each means."""
     yield from _out_vars(
@@ -144,8 +144,8 @@ def out_vars(
 def _out_vars(
     node: ast.expr,
     module: Module,
-    value: Var,
-    is_wrong: Callable[[ast.expr, Module, Var], bool],
+    value: AbstractValue,
+    is_wrong: Callable[[ast.expr, Module, AbstractValue], bool],
     resolver: Resolver,
     which: str,
 ) -> Iterator[tuple[Module, ast.expr, str]]:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import ast
 
-from jaxmigrate.flow.axes import last_name
 from jaxmigrate.flow.facts import Facts
 from jaxmigrate.flow.layout.idioms import REPLICATES
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.order import reaching
 from jaxmigrate.program.scopes import Binding
+from jaxmigrate.program.syntax import last_name
 from jaxmigrate.program.values import External
 
 FETCHING = frozenset({"device_get", "block_until_ready"})

@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
-from jaxmigrate.flow.axes import CALLBACKS, COLLECTIVES, calls_of
+from jaxmigrate.flow.axes import CALLBACKS, COLLECTIVES
 from jaxmigrate.flow.axis_values import axis_names
 from jaxmigrate.flow.expected import is_expected_to_raise
 from jaxmigrate.flow.facts import Facts
@@ -22,6 +22,7 @@ from jaxmigrate.program.collectives import AXIS_POSITIONS, SPECS, argument, axis
 from jaxmigrate.program.library import last_names
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import call_arguments
+from jaxmigrate.program.syntax import calls_of
 from jaxmigrate.program.values import Constant, External, Function
 
 _OF_AXES = re.compile(r"ax[ie]s")

@@ -166,7 +166,7 @@ class ArrayWriter:
                 for i, t in enumerate(texts)
             ]
             return Replace(op.node, self._code(f"({', '.join(found)})"))
-        name, count = self.module.segment(op.operand), len(op.cell.find().fields)
+        name, count = self.module.segment(op.operand), len(op.group.find().fields)
         runs = [[*run] for _, run in itertools.groupby(range(count), lambda i: str(i) in kept)]
         found = []
         for first, *rest in runs:

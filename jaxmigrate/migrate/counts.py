@@ -6,9 +6,9 @@ import ast
 import re
 from collections.abc import Collection, Iterator, Sequence
 
-from jaxmigrate.flow.axes import last_name
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.scopes import Scope
+from jaxmigrate.program.syntax import last_name
 
 COUNTS = re.compile(
     r"device_count|local_devices|\bjax\.devices\(\)|(?<![\w.)\]])devices\(\)"  # not those of an array

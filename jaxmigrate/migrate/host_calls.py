@@ -9,11 +9,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
-from jaxmigrate.flow.axes import last_name
 from jaxmigrate.program.mentions import defined, mentioned, reached
 from jaxmigrate.program.once import once
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.sites import MappedSite, axis_of, is_decorator, mapped_sites
+from jaxmigrate.program.syntax import last_name
 from jaxmigrate.program.values import Constant
 
 CALLS = frozenset(

@@ -16,12 +16,12 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from jaxmigrate.flow.axes import last_name
 from jaxmigrate.migrate.nesting import certain, functions_reached, maps_inside, maps_reached
 from jaxmigrate.program.library import named
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.scopes import FunctionNode
 from jaxmigrate.program.sites import MappedSite, axis_of
+from jaxmigrate.program.syntax import last_name
 from jaxmigrate.program.values import Application, Constant, External
 
 UNNAMED = "none"

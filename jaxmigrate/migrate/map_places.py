@@ -6,12 +6,12 @@ import ast
 import re
 from dataclasses import dataclass
 
-from jaxmigrate.flow.axes import last_name
 from jaxmigrate.migrate.counts import COUNTED, LISTED
 from jaxmigrate.migrate.maps import MapPlan
 from jaxmigrate.migrate.names import names_in
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.scopes import FunctionNode
+from jaxmigrate.program.syntax import last_name
 from jaxmigrate.sources.notebooks.magics import MARK
 
 DEVICES = frozenset((*COUNTED, *LISTED, "process_index", "process_count"))

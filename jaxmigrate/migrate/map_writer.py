@@ -13,7 +13,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from textwrap import indent
 
-from jaxmigrate.flow.axes import last_name
 from jaxmigrate.migrate.bodies import Body, Words, body_function
 from jaxmigrate.migrate.kept_maps import FUN, TOLD, key_of, parameters, with_parameters
 from jaxmigrate.migrate.keys import key_parameters
@@ -46,6 +45,7 @@ from jaxmigrate.program.operations import (
 )
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.sites import is_decorator, listed
+from jaxmigrate.program.syntax import last_name
 
 Named = ast.FunctionDef | ast.AsyncFunctionDef
 

@@ -13,13 +13,13 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, cast
 
-from jaxmigrate.flow.axes import last_name
 from jaxmigrate.migrate.reads import Attribute, Key, Own, read_from, read_under
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.once import once, once_each
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.scopes import FunctionNode, positional_names
 from jaxmigrate.program.sites import MappedSite, Reference
+from jaxmigrate.program.syntax import last_name
 from jaxmigrate.program.values import Argument, External
 
 TAKES_ONE = frozenset({"unreplicate", "get_first", "device_put"})

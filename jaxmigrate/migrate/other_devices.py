@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import ast
 
-from jaxmigrate.flow.axes import last_name
 from jaxmigrate.flow.layout.device_lists import changes_devices, is_made_of_all
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.once import once, once_each
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.sites import mapped_sites
+from jaxmigrate.program.syntax import last_name
 
 ARRAYS = ("array", "asarray")
 REORDERS = ("choice", "flip", "flipud", "permutation", "reversed", "roll", "sample")

@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from jaxmigrate.flow.axes import last_name
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver
+from jaxmigrate.program.syntax import last_name
 from jaxmigrate.program.values import Class
 
 Named = ast.FunctionDef | ast.AsyncFunctionDef

@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 from typing import NamedTuple
 
-from jaxmigrate.flow.axes import last_name
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.sites import MappedSite
+from jaxmigrate.program.syntax import last_name
 from jaxmigrate.program.values import External
 
 Named = ast.FunctionDef | ast.AsyncFunctionDef

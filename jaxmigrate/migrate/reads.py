@@ -6,9 +6,9 @@ import ast
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from jaxmigrate.flow.axes import last_name
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.scopes import FunctionNode, Scope
+from jaxmigrate.program.syntax import last_name
 
 LOOPS = ast.For | ast.While | ast.AsyncFor
 

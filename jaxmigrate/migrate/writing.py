@@ -10,7 +10,6 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from jaxmigrate.flow.axes import last_name
 from jaxmigrate.flow.layout.choices import SiteChoice
 from jaxmigrate.flow.layout.device_lists import changes_devices
 from jaxmigrate.migrate.aliases import Aliased, unused_aliases
@@ -60,6 +59,7 @@ from jaxmigrate.program.operations import (
 )
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.sites import MappedSite, axis_of
+from jaxmigrate.program.syntax import last_name
 from jaxmigrate.program.values import Application, Constant, External, Value
 
 WORD = re.compile(r"\w+")

@@ -6,12 +6,12 @@ import ast
 from collections.abc import Iterator
 
 from jaxmigrate.findings import Finding
-from jaxmigrate.flow.axes import last_name
 from jaxmigrate.flow.axis_values import axis_names
 from jaxmigrate.flow.facts import Facts
 from jaxmigrate.program.collectives import SPECS
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import call_arguments
+from jaxmigrate.program.syntax import last_name
 from jaxmigrate.program.values import External
 
 CODE = "JM103"

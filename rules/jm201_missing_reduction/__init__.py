@@ -9,7 +9,7 @@ from jaxmigrate.rules.jm101_unbound_axis import is_unbound
 from jaxmigrate.findings import Finding
 from jaxmigrate.flow.facts import AXES, Facts, Place
 from jaxmigrate.flow.readings import DeviceMap, is_checked, is_unchecked, unreduced_outputs
-from jaxmigrate.flow.variance import Level, Reading, Var
+from jaxmigrate.flow.variance import AbstractValue, Level, Reading
 from jaxmigrate.flow.variance.lattice import GATHERED, mapped
 from jaxmigrate.flow.variance.lattice import replace as replace_var
 from jaxmigrate.program.collectives import VMAP
@@ -45,11 +45,11 @@ def check(facts: Facts) -> Iterator[Finding]:
     return facts.along_axes(CODE, find)
 
 
-def _is_gathered(value: Var) -> bool:
+def _is_gathered(value: AbstractValue) -> bool:
     return value.level == Level.NO and GATHERED in value.marks
 
 
-def _unless_updated(value: Var) -> Var:
+def _unless_updated(value: AbstractValue) -> AbstractValue:
     return replace_var(value, level=Level.MAY) if value.updated else value
 
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from jaxmigrate.findings import Finding
-from jaxmigrate.flow.axes import Step, calls_of, shown
+from jaxmigrate.flow.axes import Step, shown
 from jaxmigrate.flow.enclosing import text_around
 from jaxmigrate.flow.facts import Facts
 from jaxmigrate.flow.readings import DeviceMap, arguments
@@ -18,6 +18,7 @@ from jaxmigrate.program.collectives import SHARD_MAPS
 from jaxmigrate.program.imports import reached
 from jaxmigrate.program.library import named
 from jaxmigrate.program.modules import Module, Project
+from jaxmigrate.program.syntax import calls_of
 
 CODE = "JM205"
 DRAWING = ("ropout", "next_rng", "make_rng")

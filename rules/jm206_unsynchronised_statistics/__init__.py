@@ -9,7 +9,7 @@ from jaxmigrate.findings import Finding
 from jaxmigrate.flow.axes import shown
 from jaxmigrate.flow.facts import Facts, Place
 from jaxmigrate.flow.readings import DeviceMap
-from jaxmigrate.flow.variance import Level, Reading, Var
+from jaxmigrate.flow.variance import AbstractValue, Level, Reading
 from jaxmigrate.flow.variance.lattice import STATISTICS
 
 CODE = "JM206"
@@ -50,7 +50,7 @@ def check(facts: Facts) -> Iterator[Finding]:
     return facts.in_maps(CODE, find)
 
 
-def holds_statistics(value: Var) -> bool:
+def holds_statistics(value: AbstractValue) -> bool:
     """Whether something in a value is a device's own statistics."""
     held = [*(value.parts or ()), *(value.fields or {}).values()]
     if held:

@@ -8,17 +8,18 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
 from jaxmigrate.findings import Finding
-from jaxmigrate.flow.axes import last_name, shown
+from jaxmigrate.flow.axes import shown
 from jaxmigrate.flow.enclosing import outermost_function, text_around
 from jaxmigrate.flow.facts import AXES, Facts, Place
 from jaxmigrate.flow.readings import DeviceMap, is_checked
 from jaxmigrate.flow.specs import spec_calls
-from jaxmigrate.flow.variance import Level, Reading, Reduction, Var
+from jaxmigrate.flow.variance import AbstractValue, Level, Reading, Reduction
 from jaxmigrate.flow.variance.lattice import BESIDE, GIVEN, MEAN, OF_EQUAL, TOTAL, UNREDUCED
 from jaxmigrate.flow.variance.means import is_scaled, sum_of_means
 from jaxmigrate.program.collectives import PMAPS, SHARD_MAPS
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.scopes import is_docstring
+from jaxmigrate.program.syntax import last_name
 from jaxmigrate.program.values import External
 
 CODE = "JM207"
@@ -165,7 +166,7 @@ def _rate(node: ast.expr) -> str:
     return name if RATES.search(name) else ""
 
 
-def _leaves(value: Var) -> Iterator[Var]:
+def _leaves(value: AbstractValue) -> Iterator[AbstractValue]:
     held = [*(value.parts or ()), *(value.fields or {}).values()]
     for one in held:
         yield from _leaves(one)
@@ -173,11 +174,11 @@ def _leaves(value: Var) -> Iterator[Var]:
         yield value
 
 
-def _is_of_mean(value: Var) -> bool:
+def _is_of_mean(value: AbstractValue) -> bool:
     return MEAN in value.marks and not value.inner and (value.gradient or value.kind == "array")
 
 
-def _is_of_gradients(value: Var) -> bool:
+def _is_of_gradients(value: AbstractValue) -> bool:
     return any(leaf.gradient and not leaf.inner and leaf.level != Level.NO for leaf in _leaves(value))
 
 
@@ -239,7 +240,7 @@ def _of_statistics(facts: Facts) -> Iterator[Finding]:
     return facts.along_axes(CODE, find)
 
 
-def _has_equal_and_others(leaves: Sequence[Var]) -> bool:
+def _has_equal_and_others(leaves: Sequence[AbstractValue]) -> bool:
     """Whether some of what is summed is replicated, and other parts differ."""
     differs = any(leaf.level == Level.YES or UNREDUCED in leaf.marks for leaf in leaves)
     return differs and any(map(_is_equal, leaves))
@@ -299,5 +300,5 @@ def _unequal(ways: Sequence[tuple[DeviceMap, Reading]]) -> dict[ast.expr, tuple[
     return {node: (places[node], axes) for node, axes in equal.items() if node in apart}
 
 
-def _is_equal(operand: Var) -> bool:
+def _is_equal(operand: AbstractValue) -> bool:
     return operand.level == Level.NO and GIVEN in operand.marks and not operand.host and not operand.reduced

@@ -11,7 +11,7 @@ from jaxmigrate.flow.axes import Step, shown
 from jaxmigrate.flow.facts import Facts
 from jaxmigrate.flow.first_devices import Taken
 from jaxmigrate.flow.readings import DeviceMap
-from jaxmigrate.flow.variance import Level, Reading, Var
+from jaxmigrate.flow.variance import AbstractValue, Level, Reading
 from jaxmigrate.flow.variance.lattice import DATA, MEAN
 from jaxmigrate.program.collectives import SHARD_MAPS, VMAP
 from jaxmigrate.program.modules import Module
@@ -120,9 +120,9 @@ def _told(found: DeviceMap, reading: Reading, facts: Facts) -> Iterator[tuple[Ta
                 yield taken, module, name
 
 
-def _metric(returned: Var, taken: Taken) -> str | None:
+def _metric(returned: AbstractValue, taken: Taken) -> str | None:
     """The metric in what is taken that differs between devices, by its name; None where there is none."""
-    value: Var | None = returned
+    value: AbstractValue | None = returned
     for key in taken.path:
         if value is None:
             return None
@@ -135,7 +135,7 @@ def _metric(returned: Var, taken: Taken) -> str | None:
     return _differing(value, taken.names) if value is not None else None
 
 
-def _differing(value: Var, names: tuple[str, ...]) -> str | None:
+def _differing(value: AbstractValue, names: tuple[str, ...]) -> str | None:
     if value.fields:
         found = (_differing(inner, (*names, name)) for name, inner in value.fields.items())
         return next((one for one in found if one is not None), None)

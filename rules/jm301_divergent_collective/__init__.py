@@ -6,12 +6,13 @@ import ast
 from collections.abc import Iterator
 
 from jaxmigrate.findings import Finding
-from jaxmigrate.flow.axes import Step, expression_calls
+from jaxmigrate.flow.axes import Step
 from jaxmigrate.flow.facts import Facts
 from jaxmigrate.flow.operations import function_operations, same_sequence, within_map
 from jaxmigrate.flow.processes import RESTORED
 from jaxmigrate.program.collectives import VMAP
 from jaxmigrate.program.modules import Module
+from jaxmigrate.program.syntax import expression_calls
 from jaxmigrate.program.values import UNKNOWN, External
 
 CODE = "JM301"

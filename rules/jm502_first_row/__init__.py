@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterator
 
 from jaxmigrate.findings import Finding
-from jaxmigrate.flow.axes import calls_of, expression_calls, last_name
 from jaxmigrate.flow.axis_values import axis_names
 from jaxmigrate.flow.facts import Facts
 from jaxmigrate.flow.first_rows import first_rows_in_pmaps, is_parameter, leaves_taken
@@ -19,6 +18,7 @@ from jaxmigrate.flow.squeezed import squeezed
 from jaxmigrate.program.collectives import REDUCTIONS, SHARD_MAPS, argument
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import own_statements, returned_by
+from jaxmigrate.program.syntax import calls_of, expression_calls, last_name
 from jaxmigrate.program.values import Application, Argument, External, Function
 
 CODE = "JM502"

@@ -6,10 +6,10 @@ import ast
 from collections.abc import Iterator
 
 from jaxmigrate.findings import Finding
-from jaxmigrate.flow.axes import last_name
 from jaxmigrate.flow.eager import is_top_level
 from jaxmigrate.flow.facts import Facts
 from jaxmigrate.program.modules import Module
+from jaxmigrate.program.syntax import last_name
 
 CODE = "JM505"
 PARSERS = frozenset({"parse_args", "parse_known_args"})

@@ -6,13 +6,14 @@ import ast
 from collections.abc import Iterator
 
 from jaxmigrate.findings import Finding
-from jaxmigrate.flow.axes import Step, last_name
+from jaxmigrate.flow.axes import Step
 from jaxmigrate.flow.facts import Facts
 from jaxmigrate.flow.stacked_names import base, is_stacked, nearest
 from jaxmigrate.program.collectives import PMAPS, argument
 from jaxmigrate.program.library import valued
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import call_arguments
+from jaxmigrate.program.syntax import last_name
 from jaxmigrate.program.values import Application, External, Member, Value
 
 CODE = "JM508"

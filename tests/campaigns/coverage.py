@@ -21,7 +21,6 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[2]))  # a script's own folder is all that Python would look in
 
 from jaxmigrate.flow import axes as axis_walk
-from jaxmigrate.flow.axes import last_name
 from jaxmigrate.flow.facts import Facts
 from jaxmigrate.flow.readings import arguments
 from jaxmigrate.flow.variance import calls as variance_calls
@@ -30,6 +29,7 @@ from jaxmigrate.lint.linting import parsed, place, without_collector
 from jaxmigrate.program.collectives import AXIS_POSITIONS, SHARD_MAPS
 from jaxmigrate.program.modules import Module, Project
 from jaxmigrate.program.resolve import Resolver
+from jaxmigrate.program.syntax import last_name
 from jaxmigrate.program.values import External
 from jaxmigrate.sources import SourceError, SourceFile, read_source
 

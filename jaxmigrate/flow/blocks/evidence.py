@@ -6,12 +6,12 @@ import ast
 import re
 from collections.abc import Iterator
 
-from jaxmigrate.flow.axes import last_name
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.once import once_each
 from jaxmigrate.program.order import reaching
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.scopes import Binding, FunctionNode
+from jaxmigrate.program.syntax import last_name
 from jaxmigrate.program.values import External
 
 EINSUMS = frozenset({"jax.numpy.einsum", "numpy.einsum"})

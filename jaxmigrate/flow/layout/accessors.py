@@ -45,15 +45,15 @@ def set_of(it: Interpreter, cls: Class, name: str, value: Abstract, target: ast.
                 _followed(it).setdefault(binding.node, (function, holder, name))
                 it.call_function(function, given_of([value]), target, frame)
             elif _may_set(it, binding, holder.module):
-                it.pin_all([value], "is stored in an attribute that fix cannot follow", target, frame.module)
+                it.block_all([value], "is stored in an attribute that fix cannot follow", target, frame.module)
 
 
 def sweep(it: Interpreter) -> None:
     """Setters may be run with anything where objects are set attributes of that nobody knows."""
     for function, holder, name in list(_followed(it).values()):
-        pin = it.blockers.pinned_classes.get(it.root(holder)) or next(_set_unseen(it, name), None)
-        if pin is not None:
-            it.call_unseen(function, pin)
+        blocker = it.blockers.blocked_classes.get(it.root(holder)) or next(_set_unseen(it, name), None)
+        if blocker is not None:
+            it.call_unseen(function, blocker)
 
 
 def _set_unseen(it: Interpreter, name: str) -> Iterator[Blocker]:

@@ -56,22 +56,22 @@ def _short(node: ast.expr) -> str:
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..."
 
 
-def advice(it: Interpreter, pin: str | Blocker, result: str = "") -> str:
+def advice(it: Interpreter, blocker: str | Blocker, result: str = "") -> str:
     """What to do about one reason; empty where its cause says all that there is. `result` is what to declare equal."""
-    remedy = pin.remedy if isinstance(pin, Blocker) else None
-    if not isinstance(pin, Blocker) or remedy is None:
+    remedy = blocker.remedy if isinstance(blocker, Blocker) else None
+    if not isinstance(blocker, Blocker) or remedy is None:
         return ""
     match remedy.kind:
         case "reads":
-            return _reader(it, pin, remedy.name)
+            return _reader(it, blocker, remedy.name)
         case "calls":
             return f"give `fix` the file that calls it, {LIKELY}"
         case "equal" if result:
             return f"reduce it with `jax.lax.pmean`; if it is replicated, {_declare(result, 'equal')}, {LIKELY}"
         case "made":
-            return _of_maker(it, pin.node, pin.module)
+            return _of_maker(it, blocker.node, blocker.module)
         case "mixed":
-            return next((_of_maker(it, value, pin.module) for _, _, value in _others(it, pin)), "")
+            return next((_of_maker(it, value, blocker.module) for _, _, value in _others(it, blocker)), "")
         case "replaced":
             declare = _declare(remedy.name, "never-replaced")
             return f"if nothing replaces it while your program runs, {declare}, {LIKELY}"
@@ -86,26 +86,26 @@ def _declare(name: str, *keys: str) -> str:
     return f"declare {lines} in pyproject.toml"
 
 
-def _reader(it: Interpreter, pin: Blocker, name: str) -> str:
+def _reader(it: Interpreter, blocker: Blocker, name: str) -> str:
     """What to declare of a function that is given arrays: of a library's, or of one that is not known, by its text."""
     if name:
         return f"if `{name}` only reads its arguments, {_declare(name, 'readers')}, {LIKELY}"
-    if not isinstance(pin.node, ast.Call):
+    if not isinstance(blocker.node, ast.Call):
         return ""
-    called = it.trust.names_of(pin.module, ast.unparse(pin.node.func))[-1]
+    called = it.trust.names_of(blocker.module, ast.unparse(blocker.node.func))[-1]
     return f"if `{called}` only reads its arguments, {_declare(called, 'readers')}"
 
 
-def _others(it: Interpreter, pin: Blocker) -> Iterator[tuple[str, Blocker, ast.expr]]:
+def _others(it: Interpreter, blocker: Blocker) -> Iterator[tuple[str, Blocker, ast.expr]]:
     """What else the names hold that a call is given, but for maps' results: by name, with its place and its value."""
     calls = {call.node for call in it.maps.calls.values()}
-    for given in pin.node.args if isinstance(pin.node, ast.Call) else ():
+    for given in blocker.node.args if isinstance(blocker.node, ast.Call) else ():
         if not isinstance(given, ast.Name):
             continue
-        for binding in it.resolver.bindings_at(given, pin.module):
+        for binding in it.resolver.bindings_at(given, blocker.module):
             value = binding.value
             if value is not None and not binding.path and value not in it.operations.ops and value not in calls:
-                yield given.id, Blocker(f"`{given.id}` is `{_short(value)}` too", pin.module, binding.node), value
+                yield given.id, Blocker(f"`{given.id}` is `{_short(value)}` too", blocker.module, binding.node), value
 
 
 def _of_maker(it: Interpreter, node: ast.AST, module: Module) -> str:
@@ -120,19 +120,19 @@ def _of_maker(it: Interpreter, node: ast.AST, module: Module) -> str:
 
 
 def story(
-    it: Interpreter, cell: Group | None, why: str | Blocker, family: Sequence[Group], module: Module
+    it: Interpreter, group: Group | None, why: str | Blocker, family: Sequence[Group], module: Module
 ) -> Iterator[str]:
     """What else is known of an array that stays stacked: what keeps it so, too, what makes it and what uses it."""
-    pins = [pin for one in family for pin in one.pins.values()]
+    blockers = [blocker for one in family for blocker in one.blockers.values()]
     first = describe(why, module) if isinstance(why, Blocker) else why
-    told = [one for one in dict.fromkeys(describe(pin, module) for pin in pins) if one != first]
+    told = [one for one in dict.fromkeys(describe(blocker, module) for blocker in blockers) if one != first]
     yield from (f"also: {one}" for one in told[:MOST])
     if told[MOST:]:
         yield f"and {len(told) - MOST} more"
-    mixed = (one for pin in pins[:MOST] if pin.remedy == MIXED for one in _others(it, pin))
+    mixed = (one for blocker in blockers[:MOST] if blocker.remedy == MIXED for one in _others(it, blocker))
     yield from dict.fromkeys(describe(place, module) for _, place, _ in mixed)
-    if cell is not None:
-        ops = [op for op in it.operations.ops.values() if op.cell.find() in family]
+    if group is not None:
+        ops = [op for op in it.operations.ops.values() if op.group.find() in family]
         for op in sorted(ops, key=lambda op: (op.module.path, op.node.lineno)):
             if op.kind in DOES:
                 yield describe(Blocker(DOES[op.kind], op.module, op.node), module)

@@ -30,15 +30,15 @@ def aligned(
     arrays: dict[ast.expr, set[Group | None]] = {}  # with a device axis, of the sites that run on all devices
     whole: set[Group] = set()  # what maps take or give without one
     for node, choice in choices.items():
-        pairs = [(one.layout in ("broadcast", "static"), cell) for one, cell in groups.with_cells(choice)]
-        whole.update(cell for is_whole, cell in pairs if is_whole and cell is not None)
+        pairs = [(one.layout in ("broadcast", "static"), group) for one, group in groups.with_groups(choice)]
+        whole.update(group for is_whole, group in pairs if is_whole and group is not None)
         if not (choice.blocked or choice.by_rows):
-            arrays[node] = {cell for is_whole, cell in pairs if not is_whole}
+            arrays[node] = {group for is_whole, group in pairs if not is_whole}
     over_all = {node for node in arrays if choices[node].is_global}
     sites = {root: {cast("ast.expr", key[1]) for key in groups.keys_of(root)} for root in stacked}
     ops: dict[Group, list[Op]] = {}
     for op in groups.it.operations.ops.values():
-        ops.setdefault(op.cell.find(), []).append(op)
+        ops.setdefault(op.group.find(), []).append(op)
     fitting = {root for root in stacked if sites[root] <= {*arrays} and _fits(groups, root, ops, guarded)}
     fitting = {root for root in fitting if whole.isdisjoint(groups.family_of(root))}
     while True:
@@ -51,7 +51,7 @@ def aligned(
 
 def marked(groups: Groups, choice: SiteChoice, over_all: Collection[Group]) -> SiteChoice:
     """A site with those of its arrays that lie over all processes."""
-    every = [_marked(one, cell, over_all) for one, cell in groups.with_cells(choice)]
+    every = [_marked(one, group, over_all) for one, group in groups.with_groups(choice)]
     count = len(choice.arguments)
     return replace(choice, arguments=tuple(every[:count]), outputs=tuple(every[count:]))
 
@@ -67,7 +67,7 @@ def _fits(groups: Groups, root: Group, ops: Mapping[Group, Sequence[Op]], guarde
     """Whether nothing but mapped functions looks at a group, but for what makes it and takes one slice of it."""
     family = groups.family_of(root)
     given = [key for key in groups.keys_of(root) if key[0] == "argument"]
-    if any(one.pins for one in family) or not groups.on_host.isdisjoint(family):
+    if any(one.blockers for one in family) or not groups.on_host.isdisjoint(family):
         return False
     if any(("plain", *key[1:3]) in groups.it.variables for key in given):
         return False
@@ -78,7 +78,7 @@ def _fits(groups: Groups, root: Group, ops: Mapping[Group, Sequence[Op]], guarde
 def _is_whole(groups: Groups, root: Group, stacked: Collection[Group], fitting: Collection[Group]) -> bool:
     """Whether the fields of stacked objects, and the objects that stacked fields are of, fit as well."""
     owners = [one for one in groups.owners.get(root, ()) if one in stacked]
-    return all(one in fitting for one in (*owners, *(cell.find() for cell in root.fields.values())))
+    return all(one in fitting for one in (*owners, *(group.find() for group in root.fields.values())))
 
 
 def _reached(

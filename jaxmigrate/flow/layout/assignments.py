@@ -56,9 +56,9 @@ def _assign_attribute(
                 elif isinstance(item, Obj):
                     _assign_attribute(it, item, target, value, node, frame)
                 else:
-                    it.pin_all([value], "is stored in an attribute that fix cannot follow", node, frame.module)
+                    it.block_all([value], "is stored in an attribute that fix cannot follow", node, frame.module)
         case _:
-            it.pin_all([owner, value], "is stored in an attribute that fix cannot follow", node, frame.module)
+            it.block_all([owner, value], "is stored in an attribute that fix cannot follow", node, frame.module)
 
 
 def _assign_item(
@@ -75,4 +75,4 @@ def _assign_item(
         case Nothing(), _:
             pass
         case _:
-            it.pin_all([holder, value], "is stored in part of something that fix cannot follow", node, frame.module)
+            it.block_all([holder, value], "is stored in part of something that fix cannot follow", node, frame.module)

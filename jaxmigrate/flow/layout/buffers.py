@@ -42,13 +42,13 @@ def is_result_written(node: ast.expr, module: Module, resolver: Resolver) -> boo
     return not names.isdisjoint(_written(module, resolver))
 
 
-def pin_views(it: Interpreter) -> None:
+def block_views(it: Interpreter) -> None:
     """Keeps views of such buffers stacked that are not copied to the devices before anything can be written."""
     mapped = {call.node for call in it.maps.calls.values()} - it.maps.unmapped
-    for node, cell in it.operations.views.items():
+    for node, group in it.operations.views.items():
         module = it.operations.ops[node].module
         if not _is_spent(it, node, module, mapped):
-            cell.pin(Blocker("is a view of a NumPy buffer that the program writes into again", module, node))
+            group.block(Blocker("is a view of a NumPy buffer that the program writes into again", module, node))
 
 
 def _is_spent(it: Interpreter, node: ast.expr, module: Module, mapped: Container[ast.AST]) -> bool:

@@ -29,7 +29,7 @@ from jaxmigrate.flow.layout import (
 )
 from jaxmigrate.flow.layout.idioms import Idiom, is_none
 from jaxmigrate.flow.layout.interpreter import Interpreter
-from jaxmigrate.flow.layout.model import Frame, Given, pin
+from jaxmigrate.flow.layout.model import Frame, Given, blocker_at
 from jaxmigrate.flow.layout.values import (
     NONE,
     NOTHING,
@@ -120,7 +120,7 @@ def arguments(it: Interpreter, node: ast.Call, frame: Frame) -> Given:
                 named["**"] = value.box.element
         elif not isinstance(value, Nothing):
             hidden = True
-            it.pin_all([value], "is spread into keyword arguments", keyword.value, frame.module)
+            it.block_all([value], "is spread into keyword arguments", keyword.value, frame.module)
     return Given(tuple(positional), named, hidden, sure, places)
 
 
@@ -132,7 +132,7 @@ def call_value(it: Interpreter, callee: Abstract, given: Given, node: ast.expr, 
         return _call_object(it, callee, given, node, frame)
     if not isinstance(callee, Func):
         given = trusting.given_to_method(it, given, node, frame)
-        it.pin_all([callee, *given.everything()], _UNSEEN, node, frame.module, READS)
+        it.block_all([callee, *given.everything()], _UNSEEN, node, frame.module, READS)
         return PLAIN
     if not all(isinstance(item, Site | MethodSite | Stage) for item in callee.items):
         it.maps.unmapped.add(node)
@@ -152,7 +152,9 @@ def _call_object(it: Interpreter, owner: Obj, given: Given, node: ast.expr, fram
     called = attributes.of_object(it, owner.cls, "__call__", node, frame)
     if isinstance(called, Func) or (isinstance(called, Nothing) and not it.final):
         return call_value(it, called, given, node, frame)
-    it.pin_all([owner, *given.everything()], "is passed to an object that fix cannot follow", node, frame.module, READS)
+    it.block_all(
+        [owner, *given.everything()], "is passed to an object that fix cannot follow", node, frame.module, READS
+    )
     return PLAIN
 
 
@@ -177,11 +179,11 @@ def _call_item(it: Interpreter, one: object, given: Given, node: ast.expr, frame
         case Stage(node=site, name=stage):
             return mapped.call_stage(it, site, stage, given, node, frame)
         case Unknown():
-            it.pin_all(given.everything(), _UNSEEN, node, frame.module, READS)
+            it.block_all(given.everything(), _UNSEEN, node, frame.module, READS)
             return PLAIN
         case Method(node=attribute):
             return containers.call_method(it, it.looks.receivers[attribute], attribute.attr, given, node, frame)
-    it.pin_all(given.everything(), "is passed to something that fix cannot follow", node, frame.module)
+    it.block_all(given.everything(), "is passed to something that fix cannot follow", node, frame.module)
     return PLAIN
 
 
@@ -194,7 +196,7 @@ def _call_bound(it: Interpreter, made: ast.Call, given: Given, node: ast.expr, f
     opened = before.open or given.open
     joined = Given((*before.positional, *given.positional), {**before.named, **given.named}, opened, places=places)
     if made in it.wrappers.inside or len(it.wrappers.inside) >= DEEPEST_PARTIAL:
-        it.pin_all([inner, *joined.everything()], "is bound through too many nested partials", node, frame.module)
+        it.block_all([inner, *joined.everything()], "is bound through too many nested partials", node, frame.module)
         return PLAIN
     it.wrappers.inside.append(made)
     try:
@@ -227,7 +229,7 @@ def call_function(it: Interpreter, function: Function, given: Given, node: ast.e
     context = _context(it, function, given, node)
     _bind(it, function, given, node, frame, context)
     if isinstance(function.node, ast.AsyncFunctionDef):
-        it.escape(function, pin("is returned by an asynchronous function", node, frame))
+        it.escape(function, blocker_at("is returned by an asynchronous function", node, frame))
         return PLAIN
     return it.load(("return", function.node, context))
 
@@ -279,7 +281,7 @@ def _bind(
         it.store(("parameter", function.node, name, context), value, node, frame.module)
 
     if given.open:
-        _bind_some(it, function, given, names, give, pin("is passed with * or ** to a function", node, frame))
+        _bind_some(it, function, given, names, give, blocker_at("is passed with * or ** to a function", node, frame))
         return
     found = passed(spec, given.positional, given.named, int(skip))
     for index, (name, value) in enumerate(zip(names, given.positional, strict=False)):
@@ -291,7 +293,7 @@ def _bind(
             it.fill(box, value, node, frame.module)
         give(spec.vararg.arg, Seq(box))
     elif extra:
-        it.pin_all(extra, "is one argument more than the function takes", node, frame.module)
+        it.block_all(extra, "is one argument more than the function takes", node, frame.module)
     for name, value in given.named.items():
         if name not in found.others:
             give(name, value, name)
@@ -319,7 +321,7 @@ def _bind_some(
         give(name, value)
     hidden = [*given.positional[min(given.sure, len(names)) :], *(v for n, v in given.named.items() if n not in known)]
     for value in hidden:
-        it.pin(value, why)
+        it.block(value, why)
     for parameter in list(all_parameters(spec))[1 if it.receives(function) else 0 :]:
         if parameter.arg not in known:
             give(parameter.arg, PLAIN)
@@ -367,12 +369,12 @@ def _record(it: Interpreter, cls: Class, given: Given, node: ast.expr, frame: Fr
     names = it.resolver.declared_fields(cls)
     own = any("__init__" in one.module.table.own_scope[one.node].bindings for one in it.resolver.lineage(cls))
     if own or given.open or len(given.positional) > len(names) or not set(given.named) <= set(names):
-        return projections.one_cell(it, values, node, frame)
+        return projections.one_group(it, values, node, frame)
     named = {**dict(zip(names, given.positional, strict=False)), **given.named}
     held = {name: value for name, value in named.items() if not isinstance(value, Func)}
     it.note_record(node, cls)
     held |= {name: PLAIN for name in objects.holding_defaults(it, cls) if name not in named}
-    return projections.with_fields(it, it.cell("record", node), held, node, frame)
+    return projections.with_fields(it, it.joined_group("record", node), held, node, frame)
 
 
 def _dataclass_fields(it: Interpreter, cls: Class, given: Given, node: ast.expr, frame: Frame) -> None:
@@ -383,7 +385,7 @@ def _dataclass_fields(it: Interpreter, cls: Class, given: Given, node: ast.expr,
         annotated
     )
     if not is_record or given.open or len(it.resolver.lineage(cls)) > 1 or classes.foreign_base(it, cls):
-        it.pin_all(given.everything(), "is passed to a constructor that fix cannot follow", node, frame.module)
+        it.block_all(given.everything(), "is passed to a constructor that fix cannot follow", node, frame.module)
         return
     values = dict(zip(annotated, given.positional, strict=False)) | dict(given.named)
     for name, value in values.items():
@@ -403,7 +405,7 @@ def call_external(it: Interpreter, name: str, given: Given, node: ast.expr, fram
     if name in RUNS_MAIN and not given.open:
         return _run_main(it, [*given.everything()], name, node, frame)
     if jaxline.runs(it, name, given):
-        it.pin_all([*given.positional[1:], *given.named.values()], *_passed_to(name, node, frame))
+        it.block_all([*given.positional[1:], *given.named.values()], *_passed_to(name, node, frame))
         return PLAIN
     result = library.call(it, name, given, node, frame)
     if result is not None:
@@ -417,16 +419,16 @@ def call_external(it: Interpreter, name: str, given: Given, node: ast.expr, fram
         for value in given.everything():
             devices.on_device(it, value)
         rest = [v for v in given.everything() if not _only_functions(v)]
-        it.pin_all(rest, *_passed_to(name, node, frame))
+        it.block_all(rest, *_passed_to(name, node, frame))
         for value in given.everything():
-            _pin_sites(it, value, f"is passed to {name}", node, frame)
+            _block_sites(it, value, f"is passed to {name}", node, frame)
         return PLAIN
-    it.pin_all(given.everything(), *_passed_to(name.removeprefix("builtins."), node, frame))
+    it.block_all(given.everything(), *_passed_to(name.removeprefix("builtins."), node, frame))
     return PLAIN
 
 
 def _passed_to(name: str, node: ast.AST, frame: Frame) -> tuple[str, ast.AST, Module, Remedy | None]:
-    """How arrays are pinned that a function of a library is given; of a built-in one there is nothing to declare."""
+    """How arrays are blocked that a function of a library is given; of a built-in one there is nothing to declare."""
     return f"is passed to {name}", node, frame.module, Remedy("reads", name) if "." in name else None
 
 
@@ -436,11 +438,11 @@ def _run_main(it: Interpreter, given: list[Abstract], name: str, node: ast.expr,
     if isinstance(main, Func):
         items = main.in_order()
         rest += [_call_item(it, item, Given((PLAIN,), {}), node, frame) for item in items]
-    it.pin_all(rest if isinstance(main, Func) else given, *_passed_to(name, node, frame))
+    it.block_all(rest if isinstance(main, Func) else given, *_passed_to(name, node, frame))
     return PLAIN
 
 
-def _pin_sites(it: Interpreter, value: Abstract, reason: str, node: ast.AST, frame: Frame) -> None:
+def _block_sites(it: Interpreter, value: Abstract, reason: str, node: ast.AST, frame: Frame) -> None:
     """Mapped functions in a value are called where nobody sees it."""
     for item in value.in_order() if isinstance(value, Func) else ():
         if not isinstance(item, Function):
@@ -458,7 +460,7 @@ def _bind_partial(it: Interpreter, given: Given, node: ast.Call, frame: Frame) -
         it.wrappers.bound[node] = bound
         it.touch(("bound", node))
         if Bound(node) in it.blockers.gone:
-            it.pin_all(
+            it.block_all(
                 [inner, *bound[1].everything()],
                 "is bound by a partial that is stored or passed on, so that fix cannot see its calls",
                 node,
@@ -478,14 +480,16 @@ def _is_of_object(given: Given) -> bool:
 def _note_reflection(it: Interpreter, name: str, node: ast.expr, frame: Frame) -> None:
     """Notes a call that reaches variables by name, or looks at how the program runs."""
     if name in INSPECTION:
-        it.blockers.beyond.setdefault(node, pin(f"may be read or changed through {name}", node, frame))
+        it.blockers.beyond.setdefault(node, blocker_at(f"may be read or changed through {name}", node, frame))
     if name in REFLECTION:
-        it.blockers.reflections[node] = pin(f"may be read or changed through {name.rpartition('.')[2]}()", node, frame)
+        it.blockers.reflections[node] = blocker_at(
+            f"may be read or changed through {name.rpartition('.')[2]}()", node, frame
+        )
         frames.capture_unnamed(it, frame)
         if name in OF_MODULES:
             it.blockers.of_modules.add(node)
         if frame.scope.kind == "module" or name not in OF_MODULES:
-            it.pin_all((frame.env or {}).values(), f"may be read or changed through {name}()", node, frame.module)
+            it.block_all((frame.env or {}).values(), f"may be read or changed through {name}()", node, frame.module)
 
 
 def _either_bound(
@@ -495,7 +499,7 @@ def _either_bound(
     inner = it.join(one[0], other[0], node, frame.module)
     first, second = one[1], other[1]
     if len(first.positional) != len(second.positional) or first.named.keys() != second.named.keys():
-        it.pin_all(
+        it.block_all(
             [*first.everything(), *second.everything()],
             "is bound by partials with different arguments",
             node,

@@ -9,11 +9,11 @@ import ast
 from collections.abc import Callable
 from typing import Any
 
-from jaxmigrate.flow.axes import last_name
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.program.callers import callers_of
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.once import once
+from jaxmigrate.program.syntax import last_name
 from jaxmigrate.program.values import Constant, Parameter, Value
 
 REFLECTING = frozenset({"__dict__", "__setattr__", "eval", "exec", "globals", "locals", "setattr", "vars"})

@@ -41,7 +41,7 @@ def call_method(it: Interpreter, owner: Abstract, name: str, given: Given, node:
             result = None
     if result is not None:
         return result
-    it.pin_all([owner, *given.everything()], f"has .{name}() called on the host", node, frame.module)
+    it.block_all([owner, *given.everything()], f"has .{name}() called on the host", node, frame.module)
     return PLAIN
 
 
@@ -124,8 +124,8 @@ def _of_tree(it: Interpreter, owner: Ref, name: str, given: Given, node: ast.exp
     if name in UNCHANGED and not any(is_tracked(v) for v in given.everything()):
         return owner
     if name in REPLACES and not given.positional and not given.open:
-        owner.cell.find().methods.add(name)
-        return projections.with_fields(it, owner.cell, given.named, node, frame)
+        owner.group.find().methods.add(name)
+        return projections.with_fields(it, owner.group, given.named, node, frame)
     if owner.is_array:
         return None
     fields = owner.shape.fields if owner.shape is not None else None
@@ -133,21 +133,21 @@ def _of_tree(it: Interpreter, owner: Ref, name: str, given: Given, node: ast.exp
         case "keys":
             return PLAIN
         case "values":
-            it.changed |= owner.cell.flatten()
+            it.changed |= owner.group.flatten()
             box = it.box("values", node)
-            it.fill(box, Ref(owner.cell), node, frame.module)
+            it.fill(box, Ref(owner.group), node, frame.module)
             return Seq(box)
         case "items" if not given.positional:
-            it.changed |= owner.cell.flatten()
+            it.changed |= owner.group.flatten()
             box = it.box("items", node)
-            it.fill(box, Tup((PLAIN, Ref(owner.cell))), node, frame.module)
+            it.fill(box, Tup((PLAIN, Ref(owner.group))), node, frame.module)
             return Seq(box)
         case "get" | "pop" if given.positional:
             key = node.args[0] if isinstance(node, ast.Call) and node.args else None
             known = isinstance(key, ast.Constant) and isinstance(key.value, str) and fields is not None
             shape = fields.get(key.value) if known and fields is not None else None  # type: ignore[union-attr]
-            it.changed |= owner.cell.flatten()
-            found: Abstract = Ref(owner.cell, shape)
+            it.changed |= owner.group.flatten()
+            found: Abstract = Ref(owner.group, shape)
             for default in given.positional[1:]:
                 found = it.join(found, default, node, frame.module)
             return found

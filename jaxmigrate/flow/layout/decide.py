@@ -77,8 +77,8 @@ def layouts(
 def _decided(it: Interpreter, solve: Callable[[], Solver]) -> Layouts:
     """The layouts with as few readers apart from their owners as the owners need."""
     undecided = read_only_copies.settle(it)
-    buffers.pin_views(it)
-    before, ops = Groups(_cells(it)), dict(it.operations.ops)
+    buffers.block_views(it)
+    before, ops = Groups(_groups(it)), dict(it.operations.ops)
     readers = {loan: loan.lent.find() for loan in undecided}
 
     def solved(apart: Collection[Group]) -> Solver:
@@ -106,9 +106,9 @@ def _decided(it: Interpreter, solve: Callable[[], Solver]) -> Layouts:
     return solved(apart).solution()
 
 
-def _cells(it: Interpreter) -> list[Group]:
+def _groups(it: Interpreter) -> list[Group]:
     return [
-        *it.cells.values(),
-        *(op.cell for op in it.operations.ops.values()),
+        *it.groups.values(),
+        *(op.group for op in it.operations.ops.values()),
         *(loan.owner for loan in it.lending.loans.values()),
     ]

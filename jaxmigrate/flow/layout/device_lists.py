@@ -11,6 +11,7 @@ from jaxmigrate.program.modules import Module
 from jaxmigrate.program.once import once_each
 from jaxmigrate.program.passing import passed
 from jaxmigrate.program.resolve import Resolver
+from jaxmigrate.program.syntax import last_name
 from jaxmigrate.program.values import Application, Constant, External, Function, Parameter, Value, Values
 
 DEVICES = named("devices")
@@ -55,7 +56,7 @@ def changes_devices(module: Module, resolver: Resolver) -> bool:
     return any(
         _is_changed((call, module), resolver)
         for call in calls
-        if _last(call.func) in NAMES and _made(resolver.value(call, module), resolver) is not None
+        if last_name(call.func) in NAMES and _made(resolver.value(call, module), resolver) is not None
     )
 
 
@@ -85,7 +86,7 @@ def _named_by(made: ast.AST, module: Module) -> set[str]:
     parent = module.table.parents.get(made)
     match parent:
         case ast.Assign(targets=targets, value=value) if value is made:
-            return {_last(target) for target in targets} - {""}
+            return {last_name(target) for target in targets} - {""}
         case ast.Return():
             scope = module.table.scope_of[made].function()
             return {getattr(scope.node, "name", "")} - {""} if scope is not None else set()
@@ -94,12 +95,8 @@ def _named_by(made: ast.AST, module: Module) -> set[str]:
         case ast.Call(func=func) if func is made:
             return _named_by(parent, module)
         case ast.AnnAssign(target=target, value=value) | ast.NamedExpr(target=target, value=value) if value is made:
-            return {_last(target)} - {""}
+            return {last_name(target)} - {""}
     return set()
-
-
-def _last(node: ast.AST) -> str:
-    return node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
 
 
 def _changes_one(names: set[str], resolver: Resolver) -> bool:
@@ -123,7 +120,7 @@ def _changes_one(names: set[str], resolver: Resolver) -> bool:
 
 def _is_augmented(name: str, module: Module) -> bool:
     return "+=" in module.text and any(
-        isinstance(node, ast.AugAssign) and _last(node.target) == name for node in ast.walk(module.tree)
+        isinstance(node, ast.AugAssign) and last_name(node.target) == name for node in ast.walk(module.tree)
     )
 
 
@@ -147,7 +144,7 @@ def _is_changed_at(node: ast.expr, module: Module, resolver: Resolver) -> bool:
 
 def _changes_given(call: ast.Call, given: ast.expr, module: Module, resolver: Resolver) -> bool:
     """Whether a call changes an argument: a shuffle, or a function of the project that does so to its parameter."""
-    if _last(call.func) == SHUFFLE:
+    if last_name(call.func) == SHUFFLE:
         return True
     for value in resolver.values(call.func, module):
         if isinstance(value, Function):
@@ -165,7 +162,7 @@ def _changed_in(nodes: Iterable[ast.AST]) -> Iterator[str]:
         match node:
             case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=attr)) if attr in CHANGES:
                 yield name
-            case ast.Call(func=called, args=[ast.Name(id=name), *_]) if _last(called) == SHUFFLE:
+            case ast.Call(func=called, args=[ast.Name(id=name), *_]) if last_name(called) == SHUFFLE:
                 yield name
             case ast.Subscript(value=ast.Name(id=name), ctx=ast.Store() | ast.Del()):
                 yield name

@@ -46,7 +46,7 @@ def other(it: Interpreter, node: ast.expr, frame: Frame) -> Abstract:
     """An expression of a kind that is nothing but arithmetic on its parts."""
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.expr):
-            it.pin_all([it.evaluate(child, frame)], "takes part in arithmetic on the host", node, frame.module)
+            it.block_all([it.evaluate(child, frame)], "takes part in arithmetic on the host", node, frame.module)
     return PLAIN
 
 
@@ -61,7 +61,7 @@ def _name(it: Interpreter, node: ast.Name, frame: Frame) -> Abstract:
 def _lambda(it: Interpreter, node: ast.Lambda, frame: Frame) -> Abstract:
     frames.capture(it, node, frame)
     for default in [*node.args.defaults, *(d for d in node.args.kw_defaults if d is not None)]:
-        it.pin_all([it.evaluate(default, frame)], "is a parameter's default", default, frame.module)
+        it.block_all([it.evaluate(default, frame)], "is a parameter's default", default, frame.module)
     return func(Function(frame.module, node))
 
 
@@ -79,18 +79,18 @@ def _walrus(it: Interpreter, node: ast.NamedExpr, frame: Frame) -> Abstract:
 
 def _set_comprehension(it: Interpreter, node: ast.SetComp, frame: Frame) -> Abstract:
     result = comprehension(it, node, frame)
-    it.pin_all([result], "is put into a set", node, frame.module)
+    it.block_all([result], "is put into a set", node, frame.module)
     return result
 
 
 def _starred(it: Interpreter, node: ast.Starred, frame: Frame) -> Abstract:
     result = it.evaluate(node.value, frame)
-    it.pin_all([result], "is unpacked", node, frame.module)
+    it.block_all([result], "is unpacked", node, frame.module)
     return result
 
 
 def _await(it: Interpreter, node: ast.Await, frame: Frame) -> Abstract:
-    it.pin_all([it.evaluate(node.value, frame)], "is awaited", node, frame.module)
+    it.block_all([it.evaluate(node.value, frame)], "is awaited", node, frame.module)
     return PLAIN
 
 
@@ -118,7 +118,7 @@ def _text(it: Interpreter, node: ast.JoinedStr, frame: Frame) -> Abstract:
 
 
 def _formatted(it: Interpreter, node: ast.FormattedValue, frame: Frame) -> Abstract:
-    it.pin_all([it.evaluate(node.value, frame)], "is shown as text", node, frame.module)
+    it.block_all([it.evaluate(node.value, frame)], "is shown as text", node, frame.module)
     if node.format_spec is not None:
         it.evaluate(node.format_spec, frame)
     return PLAIN
@@ -146,7 +146,7 @@ def tested(it: Interpreter, value: Abstract, node: ast.expr, frame: Frame) -> No
         or is_tried(node, frame.module)
         or any(classes.is_pytree(it, cls) for cls in class_index.measured(it))
     ):
-        it.pin_all([value], "is used as a condition", node, frame.module)
+        it.block_all([value], "is used as a condition", node, frame.module)
 
 
 def _tuple(it: Interpreter, node: ast.Tuple, frame: Frame) -> Abstract:
@@ -159,12 +159,12 @@ def _tuple(it: Interpreter, node: ast.Tuple, frame: Frame) -> Abstract:
         elif isinstance(value, Tup):
             parts += value.parts
         else:
-            it.pin_all([value], "is unpacked into a tuple", one, frame.module)
+            it.block_all([value], "is unpacked into a tuple", one, frame.module)
             unknown = unknown or one
     if unknown is not None:
-        return _pinned(it, parts, unknown, frame)
+        return _blocked(it, parts, unknown, frame)
     if max(map(_depth, parts), default=0) >= DEEPEST_TUPLE:
-        return _pinned(it, parts, node.elts[0], frame)
+        return _blocked(it, parts, node.elts[0], frame)
     return Tup(tuple(parts))
 
 
@@ -173,8 +173,8 @@ def _depth(value: Abstract) -> int:
     return 1 + max(map(_depth, value.parts), default=0) if isinstance(value, Tup) else 0
 
 
-def _pinned(it: Interpreter, parts: Sequence[Abstract], node: ast.expr, frame: Frame) -> Abstract:
-    it.pin_all(parts, "is part of a tuple of unknown length", node, frame.module)
+def _blocked(it: Interpreter, parts: Sequence[Abstract], node: ast.expr, frame: Frame) -> Abstract:
+    it.block_all(parts, "is part of a tuple of unknown length", node, frame.module)
     return PLAIN
 
 
@@ -211,12 +211,12 @@ def _spread(it: Interpreter, value: Abstract, node: ast.Dict, frame: Frame) -> N
             for name, one in list(inner.fields.items()):
                 it.fill(box, one, node, frame.module, name)
         case Ref():
-            it.changed |= value.cell.flatten()
-            it.fill(box, Ref(value.cell), node, frame.module)
+            it.changed |= value.group.flatten()
+            it.fill(box, Ref(value.group), node, frame.module)
         case Nothing():
             pass
         case _:
-            it.pin_all([value], "is spread into a dictionary", node, frame.module)
+            it.block_all([value], "is spread into a dictionary", node, frame.module)
             it.fill(box, PLAIN, node, frame.module)
 
 
@@ -238,13 +238,13 @@ def _compare(it: Interpreter, node: ast.Compare, frame: Frame) -> Abstract:
     nothing = any(isinstance(v, Nothing) for v in values)
     contained = all(isinstance(op, ast.In | ast.NotIn) for op in node.ops) and not is_tracked(values[0])
     if not (identity or nothing or contained):
-        it.pin_all([v for v in values if not isinstance(v, Func | Obj)], "is compared", node, frame.module)
+        it.block_all([v for v in values if not isinstance(v, Func | Obj)], "is compared", node, frame.module)
     return PLAIN
 
 
 def _yielded(it: Interpreter, value: Abstract, node: ast.expr, frame: Frame) -> None:
     if frame.function is None:
-        it.pin_all([value], "is yielded outside of a function", node, frame.module)
+        it.block_all([value], "is yielded outside of a function", node, frame.module)
         return
     box = it.box("generator", frame.function.node)
     it.fill(box, value, node, frame.module)
@@ -281,7 +281,7 @@ def _rounds(it: Interpreter, node: ast.expr, generators: Sequence[ast.comprehens
 def _dict_comprehension(it: Interpreter, node: ast.DictComp, frame: Frame) -> Abstract:
     box = it.box(node)
     for _ in _rounds(it, node, node.generators, frame):
-        it.pin_all([it.evaluate(node.key, frame)], "is a dictionary's key", node.key, frame.module)
+        it.block_all([it.evaluate(node.key, frame)], "is a dictionary's key", node.key, frame.module)
         it.fill(box, it.evaluate(node.value, frame), node.value, frame.module)
     return Dct(box)
 
@@ -333,7 +333,7 @@ def _subscript(it: Interpreter, node: ast.Subscript, frame: Frame) -> Abstract:
     index = it.evaluate(node.slice, frame)
     if isinstance(owner, Func) and all(_is_generic(it, item) for item in owner.items):
         return owner  # a type: `Callable[[State], Trainer]`
-    it.pin_all([index], "is used as an index", node, frame.module)
+    it.block_all([index], "is used as an index", node, frame.module)
     return projections.item(it, owner, node, frame)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from jaxmigrate.flow.layout import module_names, module_variables
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.model import Frame
-from jaxmigrate.flow.layout.values import NOTHING, PLAIN, Abstract, Ext, cells_in, func, same
+from jaxmigrate.flow.layout.values import NOTHING, PLAIN, Abstract, Ext, func, groups_in, same
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.once import once
 from jaxmigrate.program.scopes import Scope
@@ -44,8 +44,8 @@ def _note_equal(it: Interpreter, name: str, value: Abstract, node: ast.AST, fram
         says = f"`{name}` is equal on all devices"
         why = Assumption("declared", "equal", name, says, frame.module, node)
         it.leans = True
-        for cell in cells_in(value):
-            it.assumed.equal.setdefault(cell, why)
+        for group in groups_in(value):
+            it.assumed.equal.setdefault(group, why)
 
 
 def _is_rebound(it: Interpreter, key: tuple[object, ...]) -> bool:

@@ -13,7 +13,7 @@ from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.model import Key, Op, Place
 from jaxmigrate.flow.layout.site_facts import SiteFacts
 from jaxmigrate.flow.layout.values import NOT_ONE, Blocker, Group, told
-from jaxmigrate.flow.variance import Level, Var
+from jaxmigrate.flow.variance import AbstractValue, Level
 from jaxmigrate.flow.variance.lattice import OTHERS, Fields
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.values import Class, Instance
@@ -51,16 +51,16 @@ class Groups:
         self.touching: dict[Group, list[Key]] = {}
         self.of_site: dict[object, list[Group]] = {}
         self.owners: dict[Group, dict[Group, None]] = {}
-        roots = (cell.find() for cell in (*it.cells.values(), *(op.cell for op in it.operations.ops.values())))
+        roots = (group.find() for group in (*it.groups.values(), *(op.group for op in it.operations.ops.values())))
         for root in dict.fromkeys(roots):  # in the order of the program, so that reasons are the same in each run
-            for cell in root.fields.values():
-                self.owners.setdefault(cell.find(), {})[root] = None
+            for group in root.fields.values():
+                self.owners.setdefault(group.find(), {})[root] = None
         self.alike = jaxline.alike(it)
-        self.on_host = {cell.find() for cell in it.lending.on_host}  # what the program asks for there
-        for key, cell in it.cells.items():
+        self.on_host = {group.find() for group in it.lending.on_host}  # what the program asks for there
+        for key, group in it.groups.items():
             if key[0] in ("argument", "output"):
-                self.touching.setdefault(cell.find(), []).append(key)
-                self.of_site.setdefault(key[1], []).append(cell)
+                self.touching.setdefault(group.find(), []).append(key)
+                self.of_site.setdefault(key[1], []).append(group)
 
     # Facts
 
@@ -68,14 +68,14 @@ class Groups:
         """By group, what makes and takes apart its arrays."""
         found: dict[Group, set[str]] = {}
         for op in self.it.operations.ops.values():
-            found.setdefault(op.cell.find(), set()).add(op.kind)
+            found.setdefault(op.group.find(), set()).add(op.kind)
             if op.is_numpys:
-                found[op.cell.find()].add("numpy")
+                found[op.group.find()].add("numpy")
             if op.kind == "first" and is_result_written(op.node, op.module, self.it.resolver):
-                found[op.cell.find()].add("written")
-        for key, cell in self.it.cells.items():
+                found[op.group.find()].add("written")
+        for key, group in self.it.groups.items():
             if key[0] in ("output", "argument", "rows", *SLICED):
-                found.setdefault(cell.find(), set()).add(str(key[0]))
+                found.setdefault(group.find(), set()).add(str(key[0]))
         return found
 
     def _makers(self) -> dict[Group, list[Op]]:
@@ -83,35 +83,35 @@ class Groups:
         found: dict[Group, list[Op]] = {}
         for op in self.it.operations.ops.values():
             if operations.keeps_place(self.it, op):
-                found.setdefault(op.cell.find(), []).append(op)
+                found.setdefault(op.group.find(), []).append(op)
         return found
 
     def _lookers(self) -> list[Op]:
         """The operations that may look at how arrays lie that lie where that does which they are made of."""
-        ops = (op for op in self.it.operations.ops.values() if op.cell.find() in self.makers)
+        ops = (op for op in self.it.operations.ops.values() if op.group.find() in self.makers)
         return [op for op in ops if operations.may_look_at_place(self.it, op)]
 
     def _made_by(self) -> dict[Group, Class]:
         """By group, the class that all its objects are of, if mapped functions give back the same."""
         found: dict[Group, set[Class | None]] = {}
-        for key, cell in self.it.cells.items():
+        for key, group in self.it.groups.items():
             if key[0] not in ("argument", "output", "lent"):
-                found.setdefault(cell.find(), set()).add(self.it.maps.records.get(key[1]))
+                found.setdefault(group.find(), set()).add(self.it.maps.records.get(key[1]))
         single = {root: next(iter(kinds)) for root, kinds in found.items() if len(kinds) == 1}
         return {root: cls for root, cls in single.items() if cls is not None}
 
-    # Cells
+    # Groups
 
-    def _layout(self, cell: Group | None) -> Name | None:
+    def _layout(self, group: Group | None) -> Name | None:
         """The global layout of a group, None where it stays stacked."""
-        if cell is None:
+        if group is None:
             return None
-        layouts = [self._own(one) for one in self.family_of(cell.find())]
+        layouts = [self._own(one) for one in self.family_of(group.find())]
         return None if None in layouts else layouts[0]
 
     def _own(self, root: Group) -> Name | None:
         """The global layout of a group for all that is said about it alone."""
-        if root.pins or root in self.dropped:
+        if root.blockers or root in self.dropped:
             return None
         kinds = self.kinds_of(root)
         if "split" in kinds or "merge" in kinds:
@@ -120,10 +120,10 @@ class Groups:
             return None
         return "replicated" if kinds <= REPLICABLE else None
 
-    def _reason(self, cell: Group | None, module: Module) -> str:
-        if cell is None:
+    def _reason(self, group: Group | None, module: Module) -> str:
+        if group is None:
             return NOT_ONE
-        root = cell.find()
+        root = group.find()
         for one in self.family_of(root):
             if why := self._held_by(one):
                 return told(why, module)
@@ -138,52 +138,52 @@ class Groups:
 
     def _is_counted(self, root: Group) -> bool:
         """Whether the rows of a group are the numbers of the devices."""
-        rows = [op for op in self.it.operations.ops.values() if op.kind == "rows" and op.cell.find() is root]
+        rows = [op for op in self.it.operations.ops.values() if op.kind == "rows" and op.group.find() is root]
         names = (self.it.idioms.called(op.node, op.module) for op in rows)
         return bool(rows) and all(name in COUNTINGS for name in names)
 
     def _held_by(self, root: Group) -> str | Blocker:
-        """What a group was dropped for, or is pinned by; empty where nothing is."""
-        return self.dropped.get(root) or next(iter(root.pins.values()), "")
+        """What a group was dropped for, or is blocked by; empty where nothing is."""
+        return self.dropped.get(root) or next(iter(root.blockers.values()), "")
 
     def _argument(self, node: ast.expr, index: int) -> Group | None:
-        return self.it.cells.get(("argument", node, index))
+        return self.it.groups.get(("argument", node, index))
 
     def _outputs(self, node: ast.expr) -> list[Group | None]:
-        return [self.it.cells.get(("output", node, i)) for i in self.places[node]]
+        return [self.it.groups.get(("output", node, i)) for i in self.places[node]]
 
-    def with_cells(self, choice: SiteChoice) -> list[tuple[Choice, Group | None]]:
+    def with_groups(self, choice: SiteChoice) -> list[tuple[Choice, Group | None]]:
         """The arguments and outputs of a site, each with its group."""
         node = choice.site.node
-        cells = [*(self._argument(node, i) for i in range(len(choice.arguments))), *self._outputs(node)]
-        roots = [cell.find() if cell is not None else None for cell in cells]
+        groups = [*(self._argument(node, i) for i in range(len(choice.arguments))), *self._outputs(node)]
+        roots = [group.find() if group is not None else None for group in groups]
         return list(zip((*choice.arguments, *choice.outputs), roots, strict=True))
 
-    def _returned(self, node: ast.expr) -> Var | None:
+    def _returned(self, node: ast.expr) -> AbstractValue | None:
         return results.returned(self.it, node, self._given(node))
 
-    def _given(self, node: ast.expr) -> list[Var]:
+    def _given(self, node: ast.expr) -> list[AbstractValue]:
         """The arguments of a mapped function: whether devices hold different ones."""
         return [self._given_one(node, i, axis) for i, axis in enumerate(self.facts.in_axes(node) or ())]
 
-    def _given_one(self, node: ast.expr, index: int, axis: int | None) -> Var:
+    def _given_one(self, node: ast.expr, index: int, axis: int | None) -> AbstractValue:
         kind: Literal["array", "unknown"] = "unknown" if ("tree", node, index) in self.it.variables else "array"
-        cell = self._argument(node, index)
-        if axis is not None and self._layout(cell) != "replicated":
-            alike = ("plain", node, index) not in self.it.variables and cell in self.alike
-            return Var(Level.NO if alike else Level.YES, kind=kind)
-        fields = self._stacked_fields(cell, self.it.sites[node].module) if axis is not None else ()
-        cls = self.classes.get(cell.find()) if cell is not None and axis is not None else None
+        group = self._argument(node, index)
+        if axis is not None and self._layout(group) != "replicated":
+            alike = ("plain", node, index) not in self.it.variables and group in self.alike
+            return AbstractValue(Level.NO if alike else Level.YES, kind=kind)
+        fields = self._stacked_fields(group, self.it.sites[node].module) if axis is not None else ()
+        cls = self.classes.get(group.find()) if group is not None and axis is not None else None
         if cls is not None:
             stacked = {name for name, _ in fields}
             levels = {n: Level.YES if n in stacked else Level.NO for n in self.it.resolver.declared_fields(cls)}
-            each = Fields({name: Var(level) for name, level in levels.items()})
-            return Var(Level.MAY if stacked else Level.NO, fields=each, static=Instance(cls))
-        state = self.states.get(cell.find()) if cell is not None and axis is not None else None
+            each = Fields({name: AbstractValue(level) for name, level in levels.items()})
+            return AbstractValue(Level.MAY if stacked else Level.NO, fields=each, static=Instance(cls))
+        state = self.states.get(group.find()) if group is not None and axis is not None else None
         if not fields and state is None:
-            return Var(Level.NO, kind=kind)
-        each = Fields({name: Var(Level.YES) for name, _ in fields} | {OTHERS: Var()})
-        return Var(
+            return AbstractValue(Level.NO, kind=kind)
+        each = Fields({name: AbstractValue(Level.YES) for name, _ in fields} | {OTHERS: AbstractValue()})
+        return AbstractValue(
             Level.MAY if fields else Level.NO, fields=each, static=Instance(state) if state is not None else None
         )
 
@@ -202,7 +202,7 @@ class Groups:
         return set().union(*(self.kinds.get(one, set()) for one in self.family_of(root)))
 
     def _field(self, root: Group, name: str) -> Group:
-        """The cell of a field, of which the program may not have asked yet."""
+        """The group of a field, of which the program may not have asked yet."""
         field = root.field(name)
         self.owners.setdefault(field.find(), {})[root] = None
         return field
@@ -215,14 +215,14 @@ class Groups:
             return False
         keys = self.touching.get(root, [])
         mapped_by = {key[1] for key in keys if key[0] == "argument"}
-        pinned = [name for name, cell in root.fields.items() if cell.find().pins]
-        if any(name in PARAMETERS and self._layout(cell) is None for name, cell in root.fields.items()):
+        blocked = [name for name, group in root.fields.items() if group.find().blockers]
+        if any(name in PARAMETERS and self._layout(group) is None for name, group in root.fields.items()):
             return False  # there is nothing to be won by the rest
         sites = [cast("ast.expr", key[1]) for key in self.keys_of(root)]
         if any(self.named[site] and self._of(root, site) is None for site in sites):
             return False  # the specs of all that such a site takes and gives are trees
         given = all(key[1] in mapped_by for key in keys if key[0] == "output")
-        return given and not any(objects.may_be_static(self.it, name) for name in pinned)
+        return given and not any(objects.may_be_static(self.it, name) for name in blocked)
 
     def _method(self, root: Group) -> str:
         """The method that copies an object with other fields; empty where that is not known."""
@@ -242,25 +242,25 @@ class Groups:
 
     def _module_of(self, root: Group) -> Module:
         keys = self.touching.get(root, ())
-        ops = (op.module for op in self.it.operations.ops.values() if op.cell.find() is root)
+        ops = (op.module for op in self.it.operations.ops.values() if op.group.find() is root)
         return next((self.it.sites[key[1]].module for key in keys), None) or next(ops)  # type: ignore[index]
 
-    def _stacked_fields(self, cell: Group | None, module: Module) -> tuple[tuple[str, str], ...]:
+    def _stacked_fields(self, group: Group | None, module: Module) -> tuple[tuple[str, str], ...]:
         """The fields of an object that stay stacked while the others are replicated."""
-        if cell is None or self._layout(cell) != "replicated":
+        if group is None or self._layout(group) != "replicated":
             return ()
-        fields = sorted(cell.find().fields.items())
+        fields = sorted(group.find().fields.items())
         return tuple((name, self._reason(one, module)) for name, one in fields if self._layout(one) is None)
 
     def _named_tuple(self, cls: Class | None, node: ast.expr) -> NamedTuple | None:
         name = classes.name_at(self.it, cls, node, self.it.sites[node].module) if cls is not None else ""
         return NamedTuple(name, tuple(self.it.resolver.declared_fields(cls))) if cls is not None and name else None
 
-    def _of(self, cell: Group | None, node: ast.expr) -> NamedTuple | None:
+    def _of(self, group: Group | None, node: ast.expr) -> NamedTuple | None:
         """What the class of a group's objects is called where a site stands."""
-        return self._named_tuple(self.classes.get(cell.find()), node) if cell is not None else None
+        return self._named_tuple(self.classes.get(group.find()), node) if group is not None else None
 
 
 def parts_of(root: Group) -> list[Group]:
     """The parts of a tuple that is made by one operation."""
-    return [cell.find() for name, cell in root.fields.items() if name.isdigit()]
+    return [group.find() for name, group in root.fields.items() if name.isdigit()]

@@ -39,8 +39,8 @@ class Reads(Enum):
 def reads(it: Interpreter, cls: Class, name: str, node: ast.AST) -> Reads:
     """What the attribute `node` of an object of a class, or of one that derives from it in sight, gives."""
     root = it.root(cls)
-    it.reads.add(("pinned class", root))
-    if name not in it.scope.assigned or root in it.blockers.pinned_classes:
+    it.reads.add(("blocked class", root))
+    if name not in it.scope.assigned or root in it.blockers.blocked_classes:
         return Reads.EITHER
     if not class_index.is_method(it, name):
         return Reads.EITHER

@@ -128,9 +128,9 @@ class Interpreter(State):
         """Adds to what a function returns."""
         key = ("return", node, frame.context)
         self.store(key, value, where, frame.module)
-        if ("returns pinned", node) in self.variables and not isinstance(value, Nothing):
-            pin = Blocker("is returned to callers that fix cannot see", frame.module, where, remedy=CALLS)
-            self.pin(self.load(key), pin)
+        if ("returns blocked", node) in self.variables and not isinstance(value, Nothing):
+            blocker = Blocker("is returned to callers that fix cannot see", frame.module, where, remedy=CALLS)
+            self.block(self.load(key), blocker)
         if node in self.assumed.uncalled:
             self.lean([self.load(key)], self.assumed.uncalled[node])
 

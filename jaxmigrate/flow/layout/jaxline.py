@@ -58,11 +58,11 @@ def define(it: Interpreter, cls: Class, frame: Frame) -> None:
     _call(it, cls, frame)
     family = [one for one in class_index.family(it, it.root(cls)) if is_experiment(it, one)]
     if (seen := _looked_at(it, cls)) is not None:
-        it.pin_class(cls, seen)
+        it.block_class(cls, seen)
     for one in family:
         for name, table in _tables(one):
             if table is None:
-                it.pin_class(
+                it.block_class(
                     cls,
                     Blocker(
                         f"may be named in {name}, which is not written as a plain dictionary", one.module, one.node
@@ -84,23 +84,23 @@ def _call(it: Interpreter, cls: Class, frame: Frame) -> None:
             for binding in bindings:
                 if name in CALLED and isinstance(binding.node, ast.FunctionDef):
                     method = Function(one.module, binding.node, Instance(cls))
-                    pin = Blocker("is returned to jaxline", one.module, binding.node)
-                    it.call_unseen(method, pin, handed if name in STEPS else {})
+                    blocker = Blocker("is returned to jaxline", one.module, binding.node)
+                    it.call_unseen(method, blocker, handed if name in STEPS else {})
 
 
 def _handed_over(it: Interpreter, cls: Class, name: str, frame: Frame) -> Abstract:
-    cell = it.cell("handed over", it.root(cls), name)
-    it.changed |= cell.pin(Blocker("is passed by jaxline with one slice per device", frame.module, cls.node))
-    return Ref(cell, leaf=True)
+    group = it.joined_group("handed over", it.root(cls), name)
+    it.changed |= group.block(Blocker("is passed by jaxline with one slice per device", frame.module, cls.node))
+    return Ref(group, leaf=True)
 
 
 def alike(it: Interpreter) -> set[Group]:
-    """The cells of stacked arrays whose slices are equal: the number of the step, where nothing else flows into it."""
-    roots = {cell.find() for key, cell in it.cells.items() if key[0] == "handed over" and key[2] == "global_step"}
-    for key, cell in it.cells.items():
+    """The groups of stacked arrays whose slices are equal: the number of the step, where nothing else flows into it."""
+    roots = {group.find() for key, group in it.groups.items() if key[0] == "handed over" and key[2] == "global_step"}
+    for key, group in it.groups.items():
         if key[0] != "argument" and not (key[0] == "handed over" and key[2] == "global_step"):
-            roots.discard(cell.find())
-    return {cell for cell in it.cells.values() if cell.find() in roots}
+            roots.discard(group.find())
+    return {group for group in it.groups.values() if group.find() in roots}
 
 
 def _tables(cls: Class) -> Iterator[tuple[str, ast.Dict | None]]:
@@ -136,14 +136,14 @@ def _name(it: Interpreter, cls: Class, table: str, key: ast.Constant, holder: Cl
     name = str(key.value)
     if table == WHOLES:  # whatever the attribute ever holds: this runs again when that changes
         reason = f"is listed in {WHOLES}, so jaxline saves and restores it with its device axis"
-        it.pin(it.load(("attribute", it.root(cls), name)), Blocker(reason, holder.module, key))
+        it.block(it.load(("attribute", it.root(cls), name)), Blocker(reason, holder.module, key))
         return
-    cell = it.cell("checkpoint", key)
-    it.changed |= cell.flatten()
-    operations.record(it, "checkpoint", key, key, cell, "", frame)
+    group = it.joined_group("checkpoint", key)
+    it.changed |= group.flatten()
+    operations.record(it, "checkpoint", key, key, group, "", frame)
     if (against := _speaks_against(it, cls)) is not None:
-        it.changed |= cell.pin(against)
-    it.set_attribute(cls, name, Ref(cell), key, holder.module)
+        it.changed |= group.block(against)
+    it.set_attribute(cls, name, Ref(group), key, holder.module)
 
 
 def _speaks_against(it: Interpreter, cls: Class) -> Blocker | None:

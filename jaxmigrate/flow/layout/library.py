@@ -36,8 +36,8 @@ from jaxmigrate.flow.layout.values import (
     Seq,
     Super,
     Tup,
-    cells_in,
     func,
+    groups_in,
     is_tracked,
     leaves_plain,
 )
@@ -80,17 +80,17 @@ def call(it: Interpreter, name: str, given: Given, node: ast.expr, frame: Frame)
     if name in REPLICATES | SPLITS | FIRSTS and (idiom := it.idioms.of_library(node, name, frame.module)) is not None:
         return operations.apply(it, idiom, values[0], node, frame)
     if name in FETCHES:
-        it.lending.on_host.update(cell for value in values for cell in cells_in(value))
+        it.lending.on_host.update(group for value in values for group in groups_in(value))
     if name in UNCHANGED and len(values) == 1:
         return values[0]
     if name in CASTS and len(values) == 2 and not given.named:
         return values[1]
     if name in LIKE and len(values) == 1 and not given.named and isinstance(values[0], Ref):
-        it.changed |= values[0].cell.flatten()
-        return Ref(values[0].cell, leaf=True)
+        it.changed |= values[0].group.flatten()
+        return Ref(values[0].group, leaf=True)
     if name in COPIES and values and isinstance(values[0], Ref) and not any(map(is_tracked, values[1:])):
-        it.changed |= values[0].cell.flatten()
-        return Ref(values[0].cell, values[0].shape, values[0].leaf)
+        it.changed |= values[0].group.flatten()
+        return Ref(values[0].group, values[0].shape, values[0].leaf)
     if name in KEY_SPLITS and len(values) == 1 and not is_tracked(values[0]):
         return operations.rows(it, node, frame)
     if _gives_rows(it, name, node, frame) and not any(map(is_tracked, values)):
@@ -110,15 +110,15 @@ def call(it: Interpreter, name: str, given: Given, node: ast.expr, frame: Frame)
     if name in FROZEN and given.named and not values:
         entries = [*given.named.values()]
         waits = any(isinstance(entry, Nothing) for entry in entries) and not it.final
-        return NOTHING if waits else projections.one_cell(it, entries, node, frame)
+        return NOTHING if waits else projections.one_group(it, entries, node, frame)
     if name in MERGES and len(values) == 2 and not given.named:
         return projections.merged(it, values[0], values[1], node, frame)
     if name in FIELDWISE and len(values) == 1 and isinstance(values[0], Ref):
-        return projections.with_fields(it, values[0].cell, given.named, node, frame)
+        return projections.with_fields(it, values[0].group, given.named, node, frame)
     if name in TREE_LEAVES and len(values) == 1 and isinstance(values[0], Ref):
-        it.changed |= values[0].cell.flatten()
+        it.changed |= values[0].group.flatten()
         box = it.box(node)
-        it.fill(box, Ref(values[0].cell, leaf=True), node, frame.module)
+        it.fill(box, Ref(values[0].group, leaf=True), node, frame.module)
         return Seq(box)
     if name == "builtins.getattr" and values and is_tracked(values[0]):
         return None
@@ -232,7 +232,7 @@ def tree_map(it: Interpreter, given: Given, node: ast.expr, frame: Frame) -> Abs
     if alone and operand is not None and isinstance(mapped, Ext) and mapped.name in FIRSTS:
         return operations.first(it, trees[0], node, operand, "tree", frame)
     if isinstance(mapped, Ext) and mapped.name in FETCHES:
-        it.lending.on_host.update(cell for tree in trees for cell in cells_in(tree))
+        it.lending.on_host.update(group for tree in trees for group in groups_in(tree))
     if isinstance(mapped, Ext) and mapped.name in COPIES | UNCHANGED | LIKE and alone:
         return _as_tree(it, trees[0], node, frame)
     if not any(is_tracked(tree) for tree in trees):
@@ -260,7 +260,7 @@ def _like(tree: Abstract, leaf: Abstract) -> Abstract:
 
 def _leafless(value: Abstract) -> Abstract:
     """A tree whose leaves are a value."""
-    return Ref(value.cell) if isinstance(value, Ref) else value if isinstance(value, Nothing) else _plain(value)
+    return Ref(value.group) if isinstance(value, Ref) else value if isinstance(value, Nothing) else _plain(value)
 
 
 def _plain(value: Abstract) -> Abstract:
@@ -271,17 +271,17 @@ def _leaf(it: Interpreter, tree: Abstract, node: ast.expr, frame: Frame) -> Abst
     if not is_tracked(tree):
         return PLAIN
     if leaves_plain(tree):
-        it.pin_all([tree], "is mapped over together with values that are not stacked here", node, frame.module)
+        it.block_all([tree], "is mapped over together with values that are not stacked here", node, frame.module)
         return PLAIN
-    cell = it.group([tree])
-    return Ref(cell, leaf=True) if cell is not None else PLAIN
+    group = it.group([tree])
+    return Ref(group, leaf=True) if group is not None else PLAIN
 
 
 def _as_tree(it: Interpreter, tree: Abstract, node: ast.expr, frame: Frame) -> Abstract:
     if isinstance(tree, Ref) or not is_tracked(tree):
         return tree
     leaf = _leaf(it, tree, node, frame)
-    return Ref(leaf.cell) if isinstance(leaf, Ref) else PLAIN
+    return Ref(leaf.group) if isinstance(leaf, Ref) else PLAIN
 
 
 def _gives_rows(it: Interpreter, name: str, node: ast.Call, frame: Frame) -> bool:
@@ -315,11 +315,13 @@ def metrics(it: Interpreter, value: Abstract, node: ast.Call, frame: Frame) -> A
     if not isinstance(value, Seq) or not is_tracked(value):
         return None if is_tracked(value) else PLAIN
     if leaves_plain(value):
-        it.pin_all([value], "is unstacked by code that also receives values without a device axis", node, frame.module)
+        it.block_all(
+            [value], "is unstacked by code that also receives values without a device axis", node, frame.module
+        )
         return PLAIN
-    cell = it.group([value])
-    assert cell is not None
-    operations.record(it, "metrics", node, node.args[0], cell, "metrics", frame)
+    group = it.group([value])
+    assert group is not None
+    operations.record(it, "metrics", node, node.args[0], group, "metrics", frame)
     return PLAIN
 
 
@@ -328,9 +330,9 @@ def prefetch(it: Interpreter, value: Seq, node: ast.Call, frame: Frame) -> Abstr
     if not is_tracked(value):
         return value
     if leaves_plain(value) or len(node.args) != 2 or node.keywords:
-        it.pin_all([value], "is prefetched in a way that fix cannot follow", node, frame.module)
+        it.block_all([value], "is prefetched in a way that fix cannot follow", node, frame.module)
         return value
-    cell = it.group([value])
-    assert cell is not None
-    operations.record(it, "prefetch", node, node.args[0], cell, "prefetch", frame)
+    group = it.group([value])
+    assert group is not None
+    operations.record(it, "prefetch", node, node.args[0], group, "prefetch", frame)
     return value

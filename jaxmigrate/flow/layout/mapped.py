@@ -43,7 +43,7 @@ def make_site(it: Interpreter, node: ast.Call, frame: Frame) -> Abstract:
             devices.on_device(it, value)
             _bound_on_device(it, value, argument, frame)
         else:
-            it.pin_all([value], "is passed to pmap as an option", argument, frame.module)
+            it.block_all([value], "is passed to pmap as an option", argument, frame.module)
     return func(Site(node))
 
 
@@ -55,7 +55,7 @@ def _bound_on_device(it: Interpreter, value: Abstract, node: ast.AST, frame: Fra
             callee, given = found
             devices.on_device(it, callee)
             _bound_on_device(it, callee, node, frame)
-            it.pin_all(given.everything(), "is bound to the mapped function by a partial", node, frame.module)
+            it.block_all(given.everything(), "is bound to the mapped function by a partial", node, frame.module)
         elif isinstance(item, Site):
             it.escape(item, Blocker("is mapped once more", frame.module, node))
 
@@ -78,7 +78,7 @@ def call_site(it: Interpreter, site: ast.expr, given: Given, node: ast.expr, fra
         if hides:
             reason = "is called with a number of arguments that fix cannot tell"
         it.escape(Site(site), Blocker(reason, frame.module, node))
-        it.pin_all(given.everything(), "is passed to a mapped function by keyword or with a star", node, frame.module)
+        it.block_all(given.everything(), "is passed to a mapped function by keyword or with a star", node, frame.module)
         return PLAIN
     given = Given((*given.positional, *(given.named[name] for name in names)), {})
     key = (site, node, len(given.positional))
@@ -174,15 +174,15 @@ def _give(
     if not is_tracked(value) or leaves_plain(value):
         if is_tracked(value):
             reason = "is passed in one argument with arrays that may have no device axis"
-            it.pin_all([value], reason, node, frame.module, MIXED)
+            it.block_all([value], reason, node, frame.module, MIXED)
         else:
-            it.pin_all([value], "is passed to a mapped function", node, frame.module)
+            it.block_all([value], "is passed to a mapped function", node, frame.module)
         if ("plain", site, index) not in it.variables:
             it.store(("plain", site, index), PLAIN, node, frame.module)
     else:
-        cell = it.cell_of(value)
-        assert cell is not None
-        it.cell("argument", site, index).unify(cell)
-    if ("plain", site, index) in it.variables and ("argument", site, index) in it.cells:
+        group = it.group_of(value)
+        assert group is not None
+        it.joined_group("argument", site, index).unify(group)
+    if ("plain", site, index) in it.variables and ("argument", site, index) in it.groups:
         reason = "is an argument for which another call passes arrays that may have no device axis"
-        it.changed |= it.cells["argument", site, index].pin(Blocker(reason, frame.module, node, remedy=MIXED))
+        it.changed |= it.groups["argument", site, index].block(Blocker(reason, frame.module, node, remedy=MIXED))

@@ -101,9 +101,9 @@ def sweep(it: Interpreter) -> None:
         if site in it.blockers.escaped:
             continue
         names.setdefault(_name(it, site), []).append(site)
-        pin = _let_go(it, cls) or _traces_anew(it, cls)
-        if pin is not None:
-            it.escape(Site(site), pin)
+        blocker = _let_go(it, cls) or _traces_anew(it, cls)
+        if blocker is not None:
+            it.escape(Site(site), blocker)
     for module in it.modules if names else ():
         for name in names.keys() & module.table.named.keys():
             for read in module.table.named[name]:
@@ -133,9 +133,9 @@ def _is_set_unseen(it: Interpreter, node: ast.Attribute) -> bool:
     return not isinstance(node.ctx, ast.Load) and node not in it.looks.known_targets
 
 
-def _escape(it: Interpreter, sites: list[ast.expr], pin: Blocker) -> None:
+def _escape(it: Interpreter, sites: list[ast.expr], blocker: Blocker) -> None:
     for site in sites:
-        it.escape(Site(site), pin)
+        it.escape(Site(site), blocker)
 
 
 def _name(it: Interpreter, site: ast.expr) -> str:
@@ -147,9 +147,9 @@ def _name(it: Interpreter, site: ast.expr) -> str:
 def _let_go(it: Interpreter, cls: Class) -> Blocker | None:
     """What lets the objects of a class, or of one that derives from it, out of sight."""
     for one in (cls, *class_index.descendants(it, cls)):
-        pin = it.blockers.pinned_classes.get(it.root(one))
-        if pin is not None:
-            return replace(pin, reason=f"is a method of an object that {pin.reason}")
+        blocker = it.blockers.blocked_classes.get(it.root(one))
+        if blocker is not None:
+            return replace(blocker, reason=f"is a method of an object that {blocker.reason}")
         for base in it.resolver.lineage(one):
             reason = _changes_lookup(it, base)
             if reason:
@@ -166,7 +166,7 @@ def _traces_anew(it: Interpreter, cls: Class) -> Blocker | None:
         table = module.table
         own = [f for f in methods if f in table.own_scope and table.scope_of[f].node in family]
         read |= {name for f in own for name in _named_below(f, f.args.args[0].arg)}
-    return next((pin for module in it.modules if read for pin in _set_again(module, read)), None)
+    return next((blocker for module in it.modules if read for blocker in _set_again(module, read)), None)
 
 
 def _named_below(node: Def, name: str) -> Iterator[str]:
@@ -211,7 +211,7 @@ def _changes_lookup(it: Interpreter, cls: Class) -> str:
 
 
 def _sweep_objects(it: Interpreter) -> None:
-    """Pins the objects that code on devices hands on: who gets them may read what they hold."""
+    """Blocks the objects that code on devices hands on: who gets them may read what they hold."""
     held = {key[1:3]: value for key, value in it.variables.items() if key[0] == "variable" and _may_be_mapped(value)}
     for module in it.modules:
         unrun = (n for n in module.table.references if held and isinstance(n, ast.Name) and n not in it.looks.loads)
@@ -219,7 +219,7 @@ def _sweep_objects(it: Interpreter) -> None:
             holder = module.table.scope_of[name].lookup(name.id)
             value = held.get((holder.node, name.id)) if holder is not None else None
             if value is not None and not _is_read_by_name(it, name, module):
-                it.pin(value, Blocker("is used in traced code", module, name))
+                it.block(value, Blocker("is used in traced code", module, name))
         for node, scope in module.table.own_scope.items():
             if node not in it.bodies.device or not isinstance(node, Def) or scope.parent is None:
                 continue
@@ -228,7 +228,7 @@ def _sweep_objects(it: Interpreter) -> None:
                 handed = next(_handed_on(it, node, node.args.args[0].arg, module), None)
                 if handed is not None:
                     cls = Class(module, owner)
-                    it.pin_class(cls, Blocker("is passed on in traced code", module, handed))
+                    it.block_class(cls, Blocker("is passed on in traced code", module, handed))
 
 
 def _handed_on(it: Interpreter, node: Def, name: str, module: Module) -> Iterator[ast.Name]:

@@ -21,7 +21,7 @@ Place: TypeAlias = tuple[int | str, ...]
 
 @dataclass(slots=True, eq=False)
 class Op:
-    """An expression that makes a stacked array or takes one apart; its text changes with the layout of `cell`.
+    """An expression that makes a stacked array or takes one apart; its text changes with the layout of `group`.
 
     `form` says how it is written; `fetched` that the result goes to the host and nowhere else; `sorts` that it puts the
     keys of a dictionary in another order, as all that maps over trees does.
@@ -31,7 +31,7 @@ class Op:
     module: Module
     node: ast.expr
     operand: ast.expr
-    cell: Group
+    group: Group
     form: str = ""
     fetched: bool = False
     sorts: bool = False
@@ -115,8 +115,8 @@ class Frame:
     reached: list[Env] = field(default_factory=list)
 
 
-def pin(reason: str, node: ast.AST, frame: Frame) -> Blocker:
-    """A pin at a place in a frame's module."""
+def blocker_at(reason: str, node: ast.AST, frame: Frame) -> Blocker:
+    """A blocker at a place in a frame's module."""
     return Blocker(reason, frame.module, node)
 
 

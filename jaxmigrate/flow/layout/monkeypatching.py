@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 
-from jaxmigrate.flow.axes import last_name
 from jaxmigrate.flow.layout import class_index
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.model import Frame, Given
@@ -32,6 +31,7 @@ from jaxmigrate.flow.layout.values import (
 )
 from jaxmigrate.flow.variance.library import change
 from jaxmigrate.program.modules import Module
+from jaxmigrate.program.syntax import last_name
 from jaxmigrate.program.values import Class, Function, ModuleValue, Partial
 
 TOLD = frozenset({"__doc__", "__name__", "__qualname__"})  # what a function says of itself, and does not depend on

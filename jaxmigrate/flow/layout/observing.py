@@ -55,8 +55,8 @@ def given(it: Interpreter, site: ast.expr, index: int, value: Abstract, node: as
     if _is_unmade(it, value):
         return _entered(it, Idiom(making.way, node, _form(making)), making, node, (GIVEN, *key), frame)
     if op is not None and op.form in (OBSERVED, PRESUMED):  # what it held at first was not all
-        it.pin_all(
-            [value, Ref(op.cell)],
+        it.block_all(
+            [value, Ref(op.group)],
             "comes from code that fix can read in one place, and that it cannot in another",
             node,
             frame.module,
@@ -110,7 +110,7 @@ def _entered(it: Interpreter, idiom: Idiom, making: Making, node: ast.expr, fact
     kind = making.way
     result = operations.make(it, kind, of, node, idiom.operand, idiom.form, frame)
     if idiom.form in (OBSERVED, PRESUMED) and isinstance(result, Ref):
-        it.changed |= result.cell.flatten()  # it is converted as a whole
+        it.changed |= result.group.flatten()  # it is converted as a whole
     declared: Declared = "replicates" if kind == "replicate" else "splits"
     text = _short(node.func if isinstance(node, ast.Call) else node)
     name = _name_of(it, node, frame.module) if idiom.form == "tree" else ""

@@ -47,12 +47,12 @@ def item(it: Interpreter, owner: Ref, node: ast.Subscript, key: object, frame: F
     """`x[key]` of a tree of arrays: device 0's slice, a field, or something that is not followed."""
     shape = owner.shape
     if isinstance(key, str):
-        it.changed |= owner.cell.flatten()
-        return Ref(owner.cell, shape.fields.get(key) if shape is not None and shape.fields is not None else None)
+        it.changed |= owner.group.flatten()
+        return Ref(owner.group, shape.fields.get(key) if shape is not None and shape.fields is not None else None)
     parts = shape.parts if shape is not None and not owner.is_array else None
     if isinstance(key, int) and parts is not None and -len(parts) <= key < len(parts):
-        it.changed |= owner.cell.flatten()
-        return Ref(owner.cell, parts[key])
+        it.changed |= owner.group.flatten()
+        return Ref(owner.group, parts[key])
     if it.idioms.is_first(node.slice):
         if owner.is_array or _is_scalar_here(it, node, frame):
             return first(it, owner, node, node.value, "index", frame)
@@ -60,15 +60,15 @@ def item(it: Interpreter, owner: Ref, node: ast.Subscript, key: object, frame: F
             says = f"`{ast.unparse(node)}` takes the first device's slice of one array"
             it.lean([owner], Assumption("likely", "unreplicates", "", says, frame.module, node))
             return first(it, owner, node, node.value, "index", frame)
-        it.pin_all([owner], "is indexed with [0], but may be a list or tuple instead of an array", node, frame.module)
+        it.block_all([owner], "is indexed with [0], but may be a list or tuple instead of an array", node, frame.module)
         return PLAIN
     if _is_within_first(node.slice, of_array=owner.is_array):
-        return first(it, Ref(owner.cell, leaf=True), node, node.value, WITHIN, frame)
+        return first(it, Ref(owner.group, leaf=True), node, node.value, WITHIN, frame)
     if _is_behind_first(node.slice):
-        it.changed |= owner.cell.flatten()
-        record(it, "inner", node, node.value, owner.cell, "", frame)
-        return Ref(owner.cell, leaf=True)
-    it.pin_all([owner], "is indexed along its device axis", node, frame.module)
+        it.changed |= owner.group.flatten()
+        record(it, "inner", node, node.value, owner.group, "", frame)
+        return Ref(owner.group, leaf=True)
+    it.block_all([owner], "is indexed along its device axis", node, frame.module)
     return PLAIN
 
 
@@ -143,22 +143,22 @@ def is_fetched(resolver: Resolver, node: ast.expr, module: Module) -> bool:
 
 
 def record(
-    it: Interpreter, kind: Kind, node: ast.expr, operand: ast.expr, cell: Group, form: str, frame: Frame
+    it: Interpreter, kind: Kind, node: ast.expr, operand: ast.expr, group: Group, form: str, frame: Frame
 ) -> None:
     """Notes an operation; one that stands in code which also runs on devices keeps its arrays stacked."""
     known = it.operations.ops.get(node)
     if known is not None:
-        it.changed |= known.cell.unify(cell)
+        it.changed |= known.group.unify(group)
     else:
         it.operations.ops[node] = Op(
-            kind, frame.module, node, operand, cell, form, is_fetched(it.resolver, node, frame.module)
+            kind, frame.module, node, operand, group, form, is_fetched(it.resolver, node, frame.module)
         )
         it.changed = True
     if frame.function is not None and frame.function.node in it.bodies.device:
         reason = "is stacked or unstacked in a function that is also called inside a mapped function"
-        it.changed |= cell.pin(Blocker(reason, frame.module, node))
+        it.changed |= group.block(Blocker(reason, frame.module, node))
     if not it.editable(frame.module):
-        cell.pin(Blocker("is stacked or unstacked in a file that was not among the paths given", frame.module, node))
+        group.block(Blocker("is stacked or unstacked in a file that was not among the paths given", frame.module, node))
 
 
 def make(
@@ -170,32 +170,32 @@ def make(
     beside = Blocker("is stacked by code that also receives arrays with a device axis", frame.module, node)
     if is_tracked(value):
         it.operations.twice.add(node)
-        it.pin_all([value], "gets a second device axis", node, frame.module)
+        it.block_all([value], "gets a second device axis", node, frame.module)
         if (known := it.operations.ops.get(node)) is not None:
-            it.changed |= known.cell.pin(beside)
+            it.changed |= known.group.block(beside)
         return PLAIN
-    cell = it.cell(kind, node)
+    group = it.joined_group(kind, node)
     it.note_record(node, _class_of(it, value))
-    record(it, kind, node, operand, cell, form, frame)
+    record(it, kind, node, operand, group, form, frame)
     if node in it.operations.twice:
-        it.changed |= cell.pin(beside)
+        it.changed |= group.block(beside)
     written = form in ("reshape", "sizes", "product", "wider") or "numpy." in form
     leaf = written or form in CONSTANTS or it.idioms.makes_array(operand, frame.module)
     viewed = kind == "split" or form == "numpy.broadcast_to"
     if viewed and is_written(it, operand, frame.module):
-        it.operations.views[node] = cell
+        it.operations.views[node] = group
     if form in ("tree", "each") and isinstance(value, Tup):
         apart = kind == "replicate" and not value.names and node not in it.operations.made_whole and _has_parts(operand)
         if not apart:
-            it.changed |= cell.flatten()
-        cells = [cell.field(str(i)) if apart else cell for i in range(len(value.parts))]
-        pairs = zip(value.parts, cells, strict=True)
+            it.changed |= group.flatten()
+        groups = [group.field(str(i)) if apart else group for i in range(len(value.parts))]
+        pairs = zip(value.parts, groups, strict=True)
         return Tup(tuple(p if isinstance(p, Nothing) else Ref(c) for p, c in pairs), value.names)
     it.operations.made_whole.add(node)
-    made = Ref(cell, leaf=leaf)
-    has_parts = any(name.isdigit() for name in cell.find().fields)
+    made = Ref(group, leaf=leaf)
+    has_parts = any(name.isdigit() for name in group.find().fields)
     if kind != "replicate" or has_parts or not is_object(made, node, operand, frame.module):
-        it.changed |= cell.flatten()
+        it.changed |= group.flatten()
     return made
 
 
@@ -247,21 +247,23 @@ def _apart(
     if not is_tracked(value):
         it.operations.plain_ops.add(node)
         for inner in _taken_apart_in(it, operand, frame.module):
-            it.changed |= inner.cell.pin(Blocker("is unstacked twice", frame.module, node))
+            it.changed |= inner.group.block(Blocker("is unstacked twice", frame.module, node))
         known = it.operations.ops.get(node)
         if known is not None:
-            known.cell.pin(
+            known.group.block(
                 Blocker("is unstacked by code that also receives values without a device axis", frame.module, node)
             )
         return PLAIN
     if leaves_plain(value) or node in it.operations.plain_ops:
-        it.pin_all([value], "is unstacked by code that also receives values without a device axis", node, frame.module)
+        it.block_all(
+            [value], "is unstacked by code that also receives values without a device axis", node, frame.module
+        )
         return PLAIN
-    cell = it.cell_of(value)
-    assert cell is not None
+    group = it.group_of(value)
+    assert group is not None
     if kind != "first" or not (isinstance(value, Ref) and is_object(value, node, operand, frame.module)):
-        it.changed |= cell.flatten()
-    record(it, kind, node, operand, cell, form, frame)
+        it.changed |= group.flatten()
+    record(it, kind, node, operand, group, form, frame)
     it.operations.ops[node].sorts |= has_own_order(value)
     return Tup(tuple(PLAIN for _ in value.parts), value.names) if isinstance(value, Tup) else PLAIN
 
@@ -337,9 +339,9 @@ def is_on_one_device(it: Interpreter, op: Op) -> bool:
 
 def rows(it: Interpreter, node: ast.expr, frame: Frame) -> Abstract:
     """Arrays with one unrelated slice for each device: they stay stacked, and show how many devices there are."""
-    cell = it.cell("rows", node)
-    record(it, "rows", node, node, cell, "", frame)
-    return Ref(cell, leaf=True)
+    group = it.joined_group("rows", node)
+    record(it, "rows", node, node, group, "", frame)
+    return Ref(group, leaf=True)
 
 
 def put(it: Interpreter, value: Abstract, node: ast.expr, operand: ast.expr, frame: Frame) -> Abstract:
@@ -350,17 +352,17 @@ def put(it: Interpreter, value: Abstract, node: ast.expr, operand: ast.expr, fra
     if not is_tracked(value):
         it.operations.plain_ops.add(node)
         if known is not None:
-            it.changed |= known.cell.pin(
+            it.changed |= known.group.block(
                 Blocker("is put on the devices in one call with other values", frame.module, node)
             )
         return PLAIN
     if leaves_plain(value) or node in it.operations.plain_ops:
-        it.pin_all([value], "is put on the devices in one call with arrays that are not stacked", node, frame.module)
+        it.block_all([value], "is put on the devices in one call with arrays that are not stacked", node, frame.module)
         return PLAIN
-    cell = it.cell_of(value)
-    assert cell is not None
-    it.changed |= cell.flatten()
-    record(it, "identity", node, operand, cell, "tree", frame)
+    group = it.group_of(value)
+    assert group is not None
+    it.changed |= group.flatten()
+    record(it, "identity", node, operand, group, "tree", frame)
     return value
 
 
@@ -370,7 +372,7 @@ def apply(it: Interpreter, idiom: Idiom, value: Abstract, node: ast.expr, frame:
         return make(it, idiom.kind, value, node, idiom.operand, idiom.form, frame)
     if idiom.kind == "identity":
         if idiom.form == OF_ARRAY and not (isinstance(value, Ref) and value.is_array):
-            it.pin_all(
+            it.block_all(
                 [value], "is iterated over where it may be a tuple or a list as well as an array", node, frame.module
             )
             return NOTHING if isinstance(value, Nothing) else PLAIN

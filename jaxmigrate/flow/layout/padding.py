@@ -48,7 +48,7 @@ def wrap(it: Interpreter, given: Given, node: ast.Call, frame: Frame) -> Abstrac
         it.wrappers.padded[node] = after
         it.touch(("padded", node))
         if Padded(node) in it.blockers.gone:
-            it.pin_all([after], _STORED, node, frame.module)
+            it.block_all([after], _STORED, node, frame.module)
     return func(Padded(node))
 
 
@@ -60,7 +60,7 @@ def call(it: Interpreter, made: ast.Call, given: Given, node: ast.expr, frame: F
     static, is_static_return = options
     named = {name: value for name, value in given.named.items() if name != OWN}
     if named or given.open or not isinstance(node, ast.Call):
-        it.pin_all(
+        it.block_all(
             [inner, *given.everything()], "is passed to pad_shard_unpad by keyword or with a star", node, frame.module
         )
         return PLAIN
@@ -72,7 +72,7 @@ def call(it: Interpreter, made: ast.Call, given: Given, node: ast.expr, frame: F
     result = it.call_value(inner, given_of(values), node, frame)
     if is_static_return:
         return result
-    it.pin_all([result], WHY_NOT, node, frame.module)
+    it.block_all([result], WHY_NOT, node, frame.module)
     return NOTHING if isinstance(result, Nothing) else PLAIN
 
 
@@ -80,10 +80,10 @@ def _sliced(it: Interpreter, value: Abstract, made: ast.Call, index: int, node: 
     """An argument cut up: arrays with a slice for each device, which stay so."""
     if isinstance(value, Nothing):
         return value
-    it.pin_all([value], WHY, node, frame.module)
-    cell = it.cell("padded", made, index)
-    it.changed |= cell.pin(Blocker(WHY, frame.module, node))
-    return Ref(cell, leaf=it.idioms.is_array(node.args[index], frame.module))
+    it.block_all([value], WHY, node, frame.module)
+    group = it.joined_group("padded", made, index)
+    it.changed |= group.block(Blocker(WHY, frame.module, node))
+    return Ref(group, leaf=it.idioms.is_array(node.args[index], frame.module))
 
 
 def _options(node: ast.Call) -> tuple[frozenset[int], bool] | None:

@@ -46,7 +46,7 @@ def element(it: Interpreter, value: Abstract, node: ast.AST, frame: Frame) -> Ab
         case Nothing():
             return NOTHING
         case Ref() | Obj() | Func():
-            it.pin_all([value], "is iterated over", node, frame.module)
+            it.block_all([value], "is iterated over", node, frame.module)
     return PLAIN
 
 
@@ -68,8 +68,8 @@ def unpack(
             return [NOTHING] * len(targets)
         case Ref(shape=shape) if shape is not None and shape.parts is not None and not starred:
             if len(shape.parts) == len(targets):
-                it.changed |= value.cell.flatten()
-                return [Ref(value.cell, part) for part in shape.parts]
+                it.changed |= value.group.flatten()
+                return [Ref(value.group, part) for part in shape.parts]
     one = element(it, value, node, frame)
     others = it.box("starred", node)
     if starred:
@@ -107,7 +107,7 @@ def item(it: Interpreter, owner: Abstract, node: ast.Subscript, frame: Frame) ->
         case Ref():
             return operations.item(it, owner, node, key, frame)
         case Obj() | Func():
-            it.pin_all([owner], "is subscripted", node, frame.module)
+            it.block_all([owner], "is subscripted", node, frame.module)
         case Nothing():
             return NOTHING
     return PLAIN
@@ -131,16 +131,16 @@ def _slice(parts: tuple[Abstract, ...], node: ast.Slice) -> Abstract | None:
     return Tup(parts[slice(cast("int | None", low), cast("int | None", high), cast("int | None", step))])
 
 
-def one_cell(it: Interpreter, values: Sequence[Abstract], node: ast.AST, frame: Frame) -> Abstract:
+def one_group(it: Interpreter, values: Sequence[Abstract], node: ast.AST, frame: Frame) -> Abstract:
     """One tree made of several values: all arrays in it share a representation."""
     tracked = [v for v in values if is_tracked(v)]
     if not tracked:
         return PLAIN
     if any(isinstance(v, Plain | Obj | Func) for v in values):
-        it.pin_all(values, MIXED_TREE, node, frame.module)
+        it.block_all(values, MIXED_TREE, node, frame.module)
         return PLAIN
-    cell = it.group(tracked)
-    return Ref(cell) if cell is not None else PLAIN
+    group = it.group(tracked)
+    return Ref(group) if group is not None else PLAIN
 
 
 def merged(it: Interpreter, tree: Abstract, more: Abstract, node: ast.AST, frame: Frame) -> Abstract:
@@ -148,19 +148,19 @@ def merged(it: Interpreter, tree: Abstract, more: Abstract, node: ast.AST, frame
     if isinstance(more, Nothing) and not it.final:
         return tree
     if not isinstance(tree, Ref) or not is_tracked(more) or leaves_plain(more):
-        it.pin_all([tree, more], MIXED_TREE, node, frame.module)
+        it.block_all([tree, more], MIXED_TREE, node, frame.module)
         return PLAIN
-    return one_cell(it, [tree, more], node, frame)
+    return one_group(it, [tree, more], node, frame)
 
 
-def with_fields(it: Interpreter, cell: Group, fields: Mapping[str, Abstract], node: ast.AST, frame: Frame) -> Abstract:
+def with_fields(it: Interpreter, group: Group, fields: Mapping[str, Abstract], node: ast.AST, frame: Frame) -> Abstract:
     """An object in which some fields hold these values."""
     for name, value in fields.items():
-        field = cell.field(name)
+        field = group.field(name)
         if not is_tracked(value) or leaves_plain(value):
-            it.pin_all([value], MIXED_TREE, node, frame.module)
+            it.block_all([value], MIXED_TREE, node, frame.module)
             if not isinstance(value, Nothing):
-                it.changed |= field.pin(Blocker(NOT_ONE, frame.module, node, remedy=MADE))
-        elif (group := it.cell_of(value)) is not None:
-            it.changed |= field.unify(group)
-    return Ref(cell)
+                it.changed |= field.block(Blocker(NOT_ONE, frame.module, node, remedy=MADE))
+        elif (joined := it.group_of(value)) is not None:
+            it.changed |= field.unify(joined)
+    return Ref(group)

@@ -30,13 +30,13 @@ def lend(it: Interpreter, value: Abstract, place: ast.expr | None, frame: Frame)
         return value
     if on_device or not it.editable(frame.module):
         return value
-    cell = it.cell("lent", place)
+    group = it.joined_group("lent", place)
     known = it.lending.loans.get(place)
     if known is None:
-        it.lending.loans[place] = Loan(place, frame.module, value.cell, cell)
+        it.lending.loans[place] = Loan(place, frame.module, value.group, group)
     else:
-        it.changed |= known.owner.unify(value.cell)
-    return Ref(cell, value.shape, value.leaf)
+        it.changed |= known.owner.unify(value.group)
+    return Ref(group, value.shape, value.leaf)
 
 
 def note(it: Interpreter, place: ast.expr, value: Abstract) -> None:
@@ -74,7 +74,7 @@ def settle(it: Interpreter) -> list[Loan]:
         parts = _parts(loan)
         if not used.isdisjoint(parts):
             undecided.append(loan)
-        elif any(part.pins for part in parts):
+        elif any(part.blockers for part in parts):
             _stack(it, loan)
         else:
             close(loan)
@@ -83,7 +83,7 @@ def settle(it: Interpreter) -> list[Loan]:
 
 def _mapped(it: Interpreter) -> set[Group]:
     """What mapped functions take and give."""
-    return {cell.find() for key, cell in it.cells.items() if key[0] in ("argument", "output")}
+    return {group.find() for key, group in it.groups.items() if key[0] in ("argument", "output")}
 
 
 def _parts(loan: Loan) -> list[Group]:
@@ -96,13 +96,15 @@ def _is_kept(it: Interpreter, loan: Loan) -> bool:
     """Whether what is lent stays stacked anyway, or may have changed when it is read."""
     owner = loan.owner.find()
     fields = owner.fields.values() if loan.place in it.lending.read_later else ()
-    return bool(owner.pins) or any(field.find().pins for field in fields)
+    return bool(owner.blockers) or any(field.find().blockers for field in fields)
 
 
 def part(it: Interpreter, loan: Loan) -> None:
     """Gives a reader that maps what it is lent stacked arrays of its own, which stay so."""
     _stack(it, loan)
-    loan.lent.pin(Blocker("is stacked in some of the functions that read it, but not in all", loan.module, loan.place))
+    loan.lent.block(
+        Blocker("is stacked in some of the functions that read it, but not in all", loan.module, loan.place)
+    )
 
 
 def _stack(it: Interpreter, loan: Loan) -> None:
@@ -112,9 +114,10 @@ def _stack(it: Interpreter, loan: Loan) -> None:
 def _not_given(it: Interpreter) -> list[Loan]:
     """The open loans of arrays that no mapped function takes, or that lie on the host."""
     on_host = {
-        cell.find() for cell in (*it.lending.on_host, *(op.cell for op in it.operations.ops.values() if op.is_numpys))
+        group.find()
+        for group in (*it.lending.on_host, *(op.group for op in it.operations.ops.values() if op.is_numpys))
     }
-    given = {cell.find() for key, cell in it.cells.items() if key[0] == "argument"}
+    given = {group.find() for key, group in it.groups.items() if key[0] == "argument"}
     owners = {field.find(): root for root in given for field in root.fields.values()}
     found: list[Loan] = []
     for loan in [one for one in it.lending.loans.values() if one.is_open]:

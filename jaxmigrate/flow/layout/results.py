@@ -14,7 +14,7 @@ from jaxmigrate.flow.layout import classes, initializers, mapped_bodies
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.model import Place
 from jaxmigrate.flow.layout.values import NOTHING, PLAIN, Abstract, Func, Nothing, Ref, Tup
-from jaxmigrate.flow.variance import Var, read
+from jaxmigrate.flow.variance import AbstractValue, read
 from jaxmigrate.flow.variance.lattice import replace
 from jaxmigrate.program.once import once
 from jaxmigrate.program.sites import MappedSite, axis_of, literal_of, mapped_values
@@ -40,12 +40,14 @@ def _output(it: Interpreter, site: ast.expr, place: Place, tree: Tree, found: Ma
     return Tup(tuple(_output(it, site, (*place, i), part, found) for i, part in enumerate(tree.parts)))
 
 
-def _part(it: Interpreter, site: ast.expr, place: Place, shape: Var | None, found: Mapping[Place, Class]) -> Abstract:
+def _part(
+    it: Interpreter, site: ast.expr, place: Place, shape: AbstractValue | None, found: Mapping[Place, Class]
+) -> Abstract:
     if place not in found:
-        return PLAIN if axis_of_output(it, site, place) is None else Ref(it.cell("output", site, place), shape)
+        return PLAIN if axis_of_output(it, site, place) is None else Ref(it.joined_group("output", site, place), shape)
     names = tuple(it.resolver.declared_fields(found[place]))
     fields = (shape.fields if shape is not None else None) or {}
-    return Tup(tuple(Ref(it.cell("output", site, (*place, name)), fields.get(name)) for name in names), names)
+    return Tup(tuple(Ref(it.joined_group("output", site, (*place, name)), fields.get(name)) for name in names), names)
 
 
 def places(it: Interpreter, site: ast.expr, count: int) -> tuple[tuple[Place, ...], dict[Place, Class]]:
@@ -59,7 +61,9 @@ def places(it: Interpreter, site: ast.expr, count: int) -> tuple[tuple[Place, ..
     return tuple(result), found
 
 
-def parts_at(shape: Var | None, found: Sequence[Place], classes_at: Mapping[Place, Class]) -> list[Var | None]:
+def parts_at(
+    shape: AbstractValue | None, found: Sequence[Place], classes_at: Mapping[Place, Class]
+) -> list[AbstractValue | None]:
     """The parts of what a function returns; None for those that it is not known to have."""
     steps: dict[Place, set[int]] = {}
     for place in found:
@@ -70,7 +74,9 @@ def parts_at(shape: Var | None, found: Sequence[Place], classes_at: Mapping[Plac
     return [_part_at(shape, place, counts, classes_at) for place in found]
 
 
-def _part_at(shape: Var | None, place: Place, counts: Mapping[Place, int], found: Mapping[Place, Class]) -> Var | None:
+def _part_at(
+    shape: AbstractValue | None, place: Place, counts: Mapping[Place, int], found: Mapping[Place, Class]
+) -> AbstractValue | None:
     for depth, step in enumerate(place):
         if shape is None:
             return None
@@ -85,7 +91,7 @@ def _part_at(shape: Var | None, place: Place, counts: Mapping[Place, int], found
     return shape
 
 
-def _any_part(shape: Var) -> Var:
+def _any_part(shape: AbstractValue) -> AbstractValue:
     """What any part of a tuple may be of which only the whole is known."""
     return replace(shape, static=None, fields=None)
 
@@ -113,7 +119,7 @@ def _named_among(it: Interpreter, site: ast.expr, tree: Tree) -> dict[Place, Cla
     return found
 
 
-def made_by(value: Var | None) -> Class | None:
+def made_by(value: AbstractValue | None) -> Class | None:
     """The class that a value is an object of."""
     return value.static.cls if value is not None and isinstance(value.static, Instance) else None
 
@@ -128,10 +134,10 @@ def parts_of(it: Interpreter, site: ast.expr, count: int) -> int | None:
 class Tree:
     """What is returned at a place; `parts` are its own where that is certainly a tuple, and no list."""
 
-    shape: Var | None
+    shape: AbstractValue | None
     parts: tuple[Tree, ...] | None = None
 
-    def leaves(self, place: Place = ()) -> Iterator[tuple[Place, Var | None]]:
+    def leaves(self, place: Place = ()) -> Iterator[tuple[Place, AbstractValue | None]]:
         """All that is no such tuple, with its place."""
         if self.parts is None:
             yield place, self.shape
@@ -150,10 +156,10 @@ def _structure(it: Interpreter, site: ast.expr, count: int) -> Tree:
         return Tree(shape)
     if shape is not None and shape.parts is not None and len(shape.parts) == unpacked:
         return Tree(shape, tuple(map(Tree, shape.parts)))
-    return Tree(shape, (Tree(replace(shape or Var(), parts=None)),) * unpacked)
+    return Tree(shape, (Tree(replace(shape or AbstractValue(), parts=None)),) * unpacked)
 
 
-def _tuples(it: Interpreter, function: Value, shape: Var | None, place: Place) -> Tree:
+def _tuples(it: Interpreter, function: Value, shape: AbstractValue | None, place: Place) -> Tree:
     """The parts of a tuple that a function returns at a place, and theirs."""
     parts = shape.parts if shape is not None else None
     if parts is None or (place and not parts) or not mapped_bodies.returns_tuple(function, it.resolver, place):
@@ -179,12 +185,16 @@ def axis_of_output(it: Interpreter, site: ast.expr, place: Place) -> object:
 
 
 @once
-def _readings(_it: Interpreter) -> dict[tuple[ast.expr, tuple[Var, ...], bool], tuple[Values, Var | None]]:
+def _readings(
+    _it: Interpreter,
+) -> dict[tuple[ast.expr, tuple[AbstractValue, ...], bool], tuple[Values, AbstractValue | None]]:
     """What the functions of sites return, with the functions that this was told of."""
     return {}
 
 
-def returned(it: Interpreter, site: ast.expr, given: Sequence[Var], trusting: bool = False) -> Var | None:
+def returned(
+    it: Interpreter, site: ast.expr, given: Sequence[AbstractValue], trusting: bool = False
+) -> AbstractValue | None:
     """What the function that a site maps returns, given which arguments differ between devices.
 
     None where the function is not in sight. With `trusting` only the structure of the result counts, not its levels.
@@ -195,7 +205,7 @@ def returned(it: Interpreter, site: ast.expr, given: Sequence[Var], trusting: bo
     known = _readings(it).get(key)
     if known is not None and known[0] == functions:
         return known[1]
-    found: Var | None = None
+    found: AbstractValue | None = None
     mapped = it.sites[site]
     axis = axis_of(mapped, it.resolver)
     axes = frozenset({axis.value}) if isinstance(axis, Constant) and isinstance(axis.value, str) else frozenset()
@@ -214,10 +224,10 @@ def returned(it: Interpreter, site: ast.expr, given: Sequence[Var], trusting: bo
     return found
 
 
-def shape_of(it: Interpreter, site: ast.expr, count: int) -> Var | None:
+def shape_of(it: Interpreter, site: ast.expr, count: int) -> AbstractValue | None:
     """The structure of what a mapped function returns."""
     trees = [("tree", site, index) in it.variables for index in range(count)]
-    return returned(it, site, [Var(kind="unknown" if tree else "array") for tree in trees], trusting=True)
+    return returned(it, site, [AbstractValue(kind="unknown" if tree else "array") for tree in trees], trusting=True)
 
 
 def only_value(it: Interpreter, site: ast.expr) -> Value | None:

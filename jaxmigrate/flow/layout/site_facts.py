@@ -38,10 +38,10 @@ class SiteFacts:
     def blocked(self, node: ast.expr) -> str | Blocker:
         """Why a site cannot be a shard_map over global arrays at all; empty where it may."""
         site = self.it.sites[node]
-        pin = self.it.blockers.escaped.get(node) or self._replaced_beside(node, site.module)
-        if pin is not None:
-            remedy = pin.remedy if pin.remedy is not None and pin.remedy.kind in OF_PROGRAM else None
-            return replace(pin, reason=f"the mapped function {pin.reason}", remedy=remedy)
+        blocker = self.it.blockers.escaped.get(node) or self._replaced_beside(node, site.module)
+        if blocker is not None:
+            remedy = blocker.remedy if blocker.remedy is not None and blocker.remedy.kind in OF_PROGRAM else None
+            return replace(blocker, reason=f"the mapped function {blocker.reason}", remedy=remedy)
         if self.counts.get(node, 0) == -1:
             return "it is called with a different number of arguments in different places"
         if node not in self.counts:
@@ -76,11 +76,11 @@ class SiteFacts:
         if not self.it.blockers.replaced:
             return None
         beside = loaded_beside(self.it.resolver, module)
-        for name, pin in [one for one in self.it.blockers.replaced.values() if one[1].module in beside]:
+        for name, blocker in [one for one in self.it.blockers.replaced.values() if one[1].module in beside]:
             says = f"monkeypatching `{name}` does not affect this mapped function"
-            granted = self.it.trust.grants("never-replaced", name, says, pin.module, pin.node)
+            granted = self.it.trust.grants("never-replaced", name, says, blocker.module, blocker.node)
             if granted is None:
-                return pin
+                return blocker
             self.it.leans = True
             self.leans.setdefault(node, {})[granted] = None
         return None

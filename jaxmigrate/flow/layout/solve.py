@@ -15,7 +15,7 @@ from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.model import Op, Place
 from jaxmigrate.flow.layout.numbers import gives_number
 from jaxmigrate.flow.layout.values import NOT_ONE, Blocker, Group, Nothing, Remedy, describe, told
-from jaxmigrate.flow.variance import Level, Var
+from jaxmigrate.flow.variance import AbstractValue, Level
 from jaxmigrate.flow.variance.lattice import EQUAL, OTHERS, Cause, Fields, field_of
 from jaxmigrate.flow.variance.lattice import replace as replace_var
 from jaxmigrate.program.modules import Module
@@ -48,9 +48,9 @@ class Solver(Groups):
         while any(test() for test in tests):
             pass
 
-    def is_global(self, cell: Group) -> bool:
+    def is_global(self, group: Group) -> bool:
         """Whether the arrays of a group lose their leading axis."""
-        return self._layout(cell) is not None
+        return self._layout(group) is not None
 
     def solution(self) -> Layouts:
         """The layouts of all sites, and of what makes and takes apart their arrays."""
@@ -63,14 +63,14 @@ class Solver(Groups):
             if by_keyword and not result.sites[call.site].keywords and result.sites[call.site].is_global:
                 result.calls.append(call)
         for op in self.it.operations.ops.values():
-            layout = "stacked" if op.cell.find() in over_all else self._layout(op.cell)
+            layout = "stacked" if op.group.find() in over_all else self._layout(op.group)
             if layout is not None:
                 result.ops.append(self._op_choice(op, layout, over_all))
         result.together = self._together(result, over_all)
         return result
 
     def _op_choice(self, op: Op, layout: Name, over_all: Collection[Group]) -> OpChoice:
-        root = op.cell.find()
+        root = op.group.find()
         fields = tuple(name for name, _ in self._stacked_fields(root, op.module))
         method = self._method(root) if fields else ""
         cls = self.classes.get(root)
@@ -88,21 +88,21 @@ class Solver(Groups):
             module = choice.site.module
             found[node] = {module, *(s.function.module for s in choice.squeezes)}
             found[node] |= {call.module for call in result.calls if call.site is node}
-            for _, root in self.with_cells(choice):
+            for _, root in self.with_groups(choice):
                 if root is not None and (self.is_global(root) or root in over_all):
                     for one in self.family_of(root):
                         found.setdefault(one, set()).add(module)
         for op in (choice.op for choice in result.ops):
-            for one in self.family_of(op.cell.find()):
+            for one in self.family_of(op.group.find()):
                 found.setdefault(one, set()).add(op.module)
         return list(dict.fromkeys(frozenset(modules) for modules in found.values() if len(modules) > 1))
 
     # What speaks against
 
-    def _drop(self, cell: Group | None, reason: str | Blocker) -> bool:
-        if cell is None or self._layout(cell) is None:
+    def _drop(self, group: Group | None, reason: str | Blocker) -> bool:
+        if group is None or self._layout(group) is None:
             return False
-        self.dropped[cell.find()] = reason
+        self.dropped[group.find()] = reason
         return True
 
     def _block(self) -> bool:
@@ -118,8 +118,8 @@ class Solver(Groups):
                     changed = True
             if self.blocked[node]:
                 reason = _reaching(self.blocked[node])
-                for cell in self.of_site.get(node, ()):
-                    changed |= self._drop(cell, reason)
+                for group in self.of_site.get(node, ()):
+                    changed |= self._drop(group, reason)
             else:
                 for index, axis in enumerate(self.facts.in_axes(node) or ()):
                     if axis is None:
@@ -141,7 +141,9 @@ class Solver(Groups):
             return False
         if any(results.axis_of_output(self.it, node, place) is None for place in self.places[node]):
             return False
-        outputs = [cell.find() for cell in self._outputs(node) if cell is not None and self._layout(cell) is not None]
+        outputs = [
+            group.find() for group in self._outputs(node) if group is not None and self._layout(group) is not None
+        ]
         return any(map(self._is_result, outputs))
 
     def _is_result(self, root: Group) -> bool:
@@ -152,12 +154,12 @@ class Solver(Groups):
         """Whether every call has a slice for each device: some argument was made with as many."""
         axes = self.facts.in_axes(node) or ()
         known = [i for i, axis in enumerate(axes) if axis == 0 and ("plain", node, i) not in self.it.variables]
-        cells = [self._argument(node, i) for i in known]
-        return any(c is not None and self._is_full(c) for c in cells)
+        groups = [self._argument(node, i) for i in known]
+        return any(c is not None and self._is_full(c) for c in groups)
 
-    def _is_full(self, cell: Group) -> bool:
-        kinds = self.kinds_of(cell.find())
-        makers = [key[1] for key in self.keys_of(cell.find()) if key[0] == "output"]
+    def _is_full(self, group: Group) -> bool:
+        kinds = self.kinds_of(group.find())
+        makers = [key[1] for key in self.keys_of(group.find()) if key[0] == "output"]
         made = bool(kinds & {"replicate", "split", "rows", "checkpoint", *SLICED}) or bool(makers)
         return made and not any(self.blocked[cast("ast.expr", maker)] for maker in makers)
 
@@ -165,9 +167,9 @@ class Solver(Groups):
         """Outputs that would be split along an axis that they do not have."""
         changed = False
         for node in self.it.sites:
-            for place, cell in zip(self.places[node], self._outputs(node), strict=True):
-                if self._layout(cell) == "split" and self._is_number(node, place):
-                    changed |= self._drop(cell, "is a scalar on each device")
+            for place, group in zip(self.places[node], self._outputs(node), strict=True):
+                if self._layout(group) == "split" and self._is_number(node, place):
+                    changed |= self._drop(group, "is a scalar on each device")
         return changed
 
     def _is_number(self, node: ast.expr, place: Place) -> bool:
@@ -181,7 +183,7 @@ class Solver(Groups):
             if self.blocked[node]:
                 continue
             shape = self._returned(node)
-            cells, named = self._outputs(node), self.named[node]
+            groups, named = self._outputs(node), self.named[node]
             parts = results.parts_at(shape, self.places[node], named)
             if named and None in parts:
                 self.blocked[node] = "fix cannot tell what the mapped function returns"
@@ -191,14 +193,14 @@ class Solver(Groups):
             if self.blocked[node]:
                 changed = True
                 continue
-            if self._forget_classes(cells, parts):
+            if self._forget_classes(groups, parts):
                 changed = True
                 continue  # with what is known without them
-            for index, (part, cell) in enumerate(zip(parts, cells, strict=True)):
+            for index, (part, group) in enumerate(zip(parts, groups, strict=True)):
                 if part is None:
-                    seen = self._layout(cell) == "replicated" and self._is_taken_for_equal(node, index)
-                    changed |= not seen and self._drop(cell, "comes from a mapped function whose code fix cannot see")
-                elif part.level != Level.NO and self._layout(cell) == "replicated":
+                    seen = self._layout(group) == "replicated" and self._is_taken_for_equal(node, index)
+                    changed |= not seen and self._drop(group, "comes from a mapped function whose code fix cannot see")
+                elif part.level != Level.NO and self._layout(group) == "replicated":
                     assumed, why = self._assumed(part, node, index)
                     if why:
                         self.it.leans = True
@@ -206,10 +208,10 @@ class Solver(Groups):
                     else:
                         self.assumed.pop((node, index), None)
                     if assumed.level != Level.NO and not self._is_observed(node, index, assumed):
-                        changed |= self._drop_parts(cell, assumed, node, index)
+                        changed |= self._drop_parts(group, assumed, node, index)
         return changed
 
-    def _assumed(self, part: Var, node: ast.expr, index: int) -> tuple[Var, tuple[Assumption, ...]]:
+    def _assumed(self, part: AbstractValue, node: ast.expr, index: int) -> tuple[AbstractValue, tuple[Assumption, ...]]:
         """An output as it may be taken to be although that is not proven, and why: equal, or some fields of it."""
         declared = self._declared_equal(node, index)
         if declared is not None:
@@ -277,7 +279,7 @@ class Solver(Groups):
         says = f"`{name}` gives the same on every device"
         return Assumption("likely", "equal", self._result_name(node, index), says, site.module, node)
 
-    def _is_observed(self, node: ast.expr, index: int, part: Var | None, field: str = "") -> bool:
+    def _is_observed(self, node: ast.expr, index: int, part: AbstractValue | None, field: str = "") -> bool:
         """Whether an output, or a field of it, was equal on all devices at every call of a run.
 
         That is no more than an accident where the function is in sight as a whole, and makes it differ.
@@ -295,9 +297,9 @@ class Solver(Groups):
         """Whether the user declares that an output is equal on all devices: by a variable, or by the function."""
         if not self.it.trust.declarations.equal:
             return None
-        cell, name = self._outputs(node)[index], self._result_name(node, index)
-        if cell in self.it.assumed.equal:
-            return self.it.assumed.equal[cell]
+        group, name = self._outputs(node)[index], self._result_name(node, index)
+        if group in self.it.assumed.equal:
+            return self.it.assumed.equal[group]
         function = results.only_value(self.it, node)
         if not isinstance(function, Function) or not name:
             return None
@@ -327,21 +329,21 @@ class Solver(Groups):
         says = f"`{name}` gives the same on every device"
         return Assumption("likely", "equal", self._result_name(node, index), says, module, cause.node or node)
 
-    def _forget_classes(self, cells: Sequence[Group | None], parts: Sequence[Var | None]) -> bool:
+    def _forget_classes(self, groups: Sequence[Group | None], parts: Sequence[AbstractValue | None]) -> bool:
         """Forgets the classes of groups of which an output may be of another; says whether there are such."""
-        pairs = zip(cells, parts, strict=True)
+        pairs = zip(groups, parts, strict=True)
         wrong = [one.find() for one, part in pairs if one is not None and not self._is_of_its_class(one.find(), part)]
         for root in wrong:
             self.classes.pop(root, None)
             self.states.pop(root, None)
         return bool(wrong)
 
-    def _is_of_its_class(self, root: Group, part: Var | None) -> bool:
+    def _is_of_its_class(self, root: Group, part: AbstractValue | None) -> bool:
         """Whether an output is of the class that the objects of its group are taken to be of."""
         cls = self.classes.get(root) or self.states.get(root)
         return cls is None or results.made_by(part) == cls
 
-    def _speaks_against_unmapped(self, parts: Sequence[Var | None]) -> str:
+    def _speaks_against_unmapped(self, parts: Sequence[AbstractValue | None]) -> str:
         """Why outputs without a device axis keep their site as it is; the program may do with them what it likes."""
         if parts and self.processes and any(self._is_mixed(root) for root in self.kinds):
             return "an output under out_axes=None is local to its process"
@@ -353,18 +355,18 @@ class Solver(Groups):
         """Whether some fields of the objects of a group stay stacked while the others are replicated."""
         return self._layout(root) == "replicated" and any(self._layout(one) is None for one in root.fields.values())
 
-    def _unmapped(self, node: ast.expr, parts: Sequence[Var | None]) -> list[Var | None]:
+    def _unmapped(self, node: ast.expr, parts: Sequence[AbstractValue | None]) -> list[AbstractValue | None]:
         """The outputs of a site that have no device axis: one value for all devices."""
         pairs = zip(parts, self.places[node], strict=True)
         return [part for part, place in pairs if results.axis_of_output(self.it, node, place) is None]
 
-    def _drop_parts(self, cell: Group | None, part: Var, node: ast.expr, index: int) -> bool:
+    def _drop_parts(self, group: Group | None, part: AbstractValue, node: ast.expr, index: int) -> bool:
         """The fields of an output that may differ between devices, all of it where they cannot be told apart."""
-        assert cell is not None
-        fields, root = part.fields or {}, cell.find()
+        assert group is not None
+        fields, root = part.fields or {}, group.find()
         rest = fields.get(OTHERS)
         if not fields or (rest is not None and rest.level != Level.NO) or not self._is_mixable(root):
-            return self._drop(cell, self._varies(part, node, index))
+            return self._drop(group, self._varies(part, node, index))
         named = [(self._field(root, name), name, one) for name, one in fields.items() if name != OTHERS]
         varying = [
             (field, name, one)
@@ -374,7 +376,7 @@ class Solver(Groups):
         news = [self._drop(field, self._varies(one, node, index, name)) for field, name, one in varying]
         return any(news)
 
-    def _varies(self, part: Var, node: ast.expr, index: int, name: str = "") -> str | Blocker:
+    def _varies(self, part: AbstractValue, node: ast.expr, index: int, name: str = "") -> str | Blocker:
         """Why an output, or a field of it, stays stacked: of which mapped function matters, where several share it."""
         behind = self._behind(node, index, name)
         if behind:
@@ -383,9 +385,9 @@ class Solver(Groups):
         if part.level == Level.YES:
             return Blocker("differs between devices when the mapped function returns it", module, node)
         said = "cannot be proven replicated when the mapped function returns it"
-        pin = Blocker(said, module, node, _depends(part.cause, module), Remedy("equal"))
-        self.result_of[pin] = self._result_name(node, index)
-        return pin
+        blocker = Blocker(said, module, node, _depends(part.cause, module), Remedy("equal"))
+        self.result_of[blocker] = self._result_name(node, index)
+        return blocker
 
     def _behind(self, node: ast.expr, index: int, name: str) -> str | Blocker:
         """Why an argument stays stacked without which an output would not: it would be replicated for all else."""
@@ -400,9 +402,9 @@ class Solver(Groups):
             return ""
         return next(why for why in reasons if why)
 
-    def _spoils(self, cell: Group | None) -> str | Blocker:
+    def _spoils(self, group: Group | None) -> str | Blocker:
         """Why arrays that nothing but that keeps from being replicated stay stacked, all or some fields of them."""
-        root = cell.find() if cell is not None else None
+        root = group.find() if group is not None else None
         if root is None or not self.kinds_of(root) <= REPLICABLE:
             return ""
         for one in (*self.family_of(root), *(field.find() for field in root.fields.values())):
@@ -416,15 +418,15 @@ class Solver(Groups):
         for root in [c for c in self.kinds if c.fields]:
             layout, module = self._layout(root), self._module_of(root)
             fields = [*root.fields.values()]
-            if layout is not None and all(self._layout(cell) is None for cell in fields):
+            if layout is not None and all(self._layout(group) is None for group in fields):
                 changed |= self._drop(root, self._reason(fields[0], module))
-            for cell in fields:
-                own = self._layout(cell)
+            for group in fields:
+                own = self._layout(group)
                 if own is None and layout is not None and not self._is_mixable(root):
-                    changed |= self._drop(root, self._reason(cell, module))
+                    changed |= self._drop(root, self._reason(group, module))
                 elif own is not None and own != layout:
-                    beside = layout is not None and "split" in self.kinds_of(cell.find())
-                    changed |= self._drop(cell, SPLIT_FIELD if beside else self._reason(root, module))
+                    beside = layout is not None and "split" in self.kinds_of(group.find())
+                    changed |= self._drop(group, SPLIT_FIELD if beside else self._reason(root, module))
         return changed
 
     def _drop_moved(self) -> bool:
@@ -434,16 +436,16 @@ class Solver(Groups):
         """
         changed = False
         for op in self.lookers:
-            for maker in self.makers.get(op.cell.find(), ()):
+            for maker in self.makers.get(op.group.find(), ()):
                 inner = operations.slices_in(self.it, maker.operand, maker.module)
-                if self._layout(op.cell) is None:
+                if self._layout(op.group) is None:
                     for one in inner:
                         changed |= self._drop(
-                            one.cell,
+                            one.group,
                             "is unstacked, and flax then reads the `.sharding` of the result, which would change",
                         )
                 elif not all(operations.is_on_one_device(self.it, one) for one in inner):
-                    changed |= self._drop(op.cell, "is stacked from replicated arrays, whose `.sharding` flax reads")
+                    changed |= self._drop(op.group, "is stacked from replicated arrays, whose `.sharding` flax reads")
         return changed
 
     def _drop_useless(self) -> bool:
@@ -457,12 +459,12 @@ class Solver(Groups):
 
     # Results
 
-    def _is_donated(self, cell: Group) -> bool:
-        given = [key for key in self.keys_of(cell.find()) if key[0] == "argument"]
+    def _is_donated(self, group: Group) -> bool:
+        given = [key for key in self.keys_of(group.find()) if key[0] == "argument"]
         return any(key[2] in (self.facts.positions(cast("ast.expr", key[1]), "donate_argnums") or ()) for key in given)
 
-    def _axis_for(self, cell: Group) -> str:
-        root = cell.find()
+    def _axis_for(self, group: Group) -> str:
+        root = group.find()
         for key in (*self.keys_of(root), *(k for one in root.fields.values() for k in self.keys_of(one.find()))):
             return self.facts.axis(key[1]) or self.axis  # type: ignore[arg-type]
         return self.axis
@@ -497,17 +499,17 @@ class Solver(Groups):
         if axis is None:
             static = self.facts.positions(node, "static_broadcasted_argnums") or ()
             return Choice("static" if index in static else "broadcast")
-        cell = self._argument(node, index)
-        layout = self._layout(cell)
-        if cell is None and self._is_none(node, index):
+        group = self._argument(node, index)
+        layout = self._layout(group)
+        if group is None and self._is_none(node, index):
             return Choice("broadcast")
         if layout is None:
-            return self._stacked(cell, module, advice.of_plain(self.it, node, index) if cell is None else None)
-        fields = self._stacked_fields(cell, module)
-        choice = Choice(layout, leans=self._leans_of(cell), ops=self._ops_of(cell))
-        if cell is None or not fields:
+            return self._stacked(group, module, advice.of_plain(self.it, node, index) if group is None else None)
+        fields = self._stacked_fields(group, module)
+        choice = Choice(layout, leans=self._leans_of(group), ops=self._ops_of(group))
+        if group is None or not fields:
             return choice
-        return replace(choice, fields=fields, method=self._method(cell.find()), of=self._of(cell, node))
+        return replace(choice, fields=fields, method=self._method(group.find()), of=self._of(group, node))
 
     def _is_none(self, node: ast.expr, index: int) -> bool:
         """Whether every call of a map gives None in one place: a tree without arrays, for which any spec will do."""
@@ -520,30 +522,30 @@ class Solver(Groups):
     def _output_choice(self, node: ast.expr, place: Place, module: Module) -> Choice:
         if results.axis_of_output(self.it, node, place) is None:
             return Choice("broadcast")
-        cell = self.it.cells.get(("output", node, place))
-        layout = self._layout(cell)
+        group = self.it.groups.get(("output", node, place))
+        layout = self._layout(group)
         if layout is None:
-            return self._stacked(cell, module, None)
-        fields = self._stacked_fields(cell, module)
-        alike = (i for i in range(self.facts.counts[node]) if fields and self._is_one(self._argument(node, i), cell))
-        of = self._of(cell, node) if fields else None
-        leans, ops = self._leans_of(cell), self._ops_of(cell)
+            return self._stacked(group, module, None)
+        fields = self._stacked_fields(group, module)
+        alike = (i for i in range(self.facts.counts[node]) if fields and self._is_one(self._argument(node, i), group))
+        of = self._of(group, node) if fields else None
+        leans, ops = self._leans_of(group), self._ops_of(group)
         return Choice(layout, fields=fields, like=next(alike, 0), of=of, leans=leans, ops=ops)
 
     @staticmethod
     def _is_one(one: Group | None, other: Group | None) -> bool:
         return one is not None and other is not None and one.find() is other.find()
 
-    def _ops_of(self, cell: Group | None) -> frozenset[tuple[ast.expr, str]]:
+    def _ops_of(self, group: Group | None) -> frozenset[tuple[ast.expr, str]]:
         """The operations on the arrays of a group, and on the objects that these are in."""
-        family = self.family_of(cell.find()) if cell is not None else []
-        return frozenset((op.node, op.kind) for op in self.it.operations.ops.values() if op.cell.find() in family)
+        family = self.family_of(group.find()) if group is not None else []
+        return frozenset((op.node, op.kind) for op in self.it.operations.ops.values() if op.group.find() in family)
 
-    def _leans_of(self, cell: Group | None) -> tuple[Assumption, ...]:
+    def _leans_of(self, group: Group | None) -> tuple[Assumption, ...]:
         """What the layout of a group, its fields and the objects that it is in rest on beside proof."""
-        if cell is None:
+        if group is None:
             return ()
-        family = self.family_of(cell.find())
+        family = self.family_of(group.find())
         every = [*family, *(field.find() for one in family for field in one.fields.values())]
         keys = {(key[1], key[2]) for one in every for key in self.touching.get(one, ()) if key[0] == "output"}
         own = [why for (site, i), all_ in self.assumed.items() if (site, self.places[site][i]) in keys for why in all_]
@@ -551,12 +553,12 @@ class Solver(Groups):
         own += [why for whys in seen for why in whys.values()]
         return tuple(dict.fromkeys((*(why for one in every for why in one.leans), *own)))
 
-    def _stacked(self, cell: Group | None, module: Module, plain: Blocker | None) -> Choice:
+    def _stacked(self, group: Group | None, module: Module, plain: Blocker | None) -> Choice:
         """An array that stays stacked, with what to do about that."""
-        family = self.family_of(cell.find()) if cell is not None else []
+        family = self.family_of(group.find()) if group is not None else []
         why: str | Blocker = plain or next((w for one in family if (w := self._held_by(one))), "")
-        story = tuple(advice.story(self.it, cell, why, family, module))
-        reason = told(plain, module) if plain is not None else self._reason(cell, module)
+        story = tuple(advice.story(self.it, group, why, family, module))
+        reason = told(plain, module) if plain is not None else self._reason(group, module)
         return Choice("stacked", reason, advice=advice.advice(self.it, why, self.result_of.get(why, "")), story=story)
 
 

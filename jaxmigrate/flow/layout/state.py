@@ -1,4 +1,4 @@
-"""What the interpreter of host code remembers: variables, cells, what is pinned, and the operations that it saw."""
+"""What the interpreter of host code remembers: variables, groups, what is blocked, and the operations that it saw."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from jaxmigrate.flow.layout.values import (
     Stage,
     Super,
     Tup,
-    cells_in,
+    groups_in,
     is_tracked,
     leaves_plain,
     same,
@@ -70,7 +70,7 @@ class State:
         self.kept: dict[object, object] = {}  # by `once`, which alone looks into it
         self.variables: dict[Key, Abstract] = {}
         self.attributes: dict[object, set[Key]] = {}  # of these, the attributes of a family of classes
-        self.cells: dict[Key, Group] = {}
+        self.groups: dict[Key, Group] = {}
         self.boxes: dict[Key, Box] = {}
         self.leans = False  # whether anything was taken for granted
         self.changed = False
@@ -84,14 +84,14 @@ class State:
         self.changed = True
         self.dirty.add(key)
 
-    # Cells and boxes
+    # Groups and boxes
 
-    def cell(self, *key: object) -> Group:
-        """The cell that a place in the program makes, the same one in every pass."""
-        if key not in self.cells:
-            self.cells[key] = Group(key)
+    def joined_group(self, *key: object) -> Group:
+        """The group that a place in the program makes, the same one in every pass."""
+        if key not in self.groups:
+            self.groups[key] = Group(key)
             self.changed = True
-        return self.cells[key]
+        return self.groups[key]
 
     def box(self, *key: object) -> Box:
         """The box of the list or dictionary that a place in the program makes."""
@@ -103,8 +103,8 @@ class State:
         """Puts a value into a box."""
         before = box.element if field is None else box.fields.get(field, NOTHING)
         after = self.join(before, value, node, module)
-        if box.pinned is not None:
-            self.pin(after, box.pinned)
+        if box.blocked is not None:
+            self.block(after, box.blocked)
         if not same(before, after):
             self.touch(("box", id(box)))
         if field is None:
@@ -133,43 +133,43 @@ class State:
         """Adds to what an attribute of the objects of a class can hold, which stays as it is where they do."""
         root = self.root(cls)
         self.store(("attribute", root, name), value, node, module)
-        if root in self.blockers.pinned_classes:
-            self.pin(value, self.blockers.pinned_classes[root])
+        if root in self.blockers.blocked_classes:
+            self.block(value, self.blockers.blocked_classes[root])
 
-    # Pins
+    # Blockers
 
-    def pin(self, value: Abstract, pin: Blocker, seen: set[int] | None = None) -> None:
+    def block(self, value: Abstract, blocker: Blocker, seen: set[int] | None = None) -> None:
         """Keeps everything in a value as it is in the original program."""
         seen = set() if seen is None else seen
         match value:
-            case Ref(cell=cell):
-                self.changed |= cell.pin(pin)
+            case Ref(group=group):
+                self.changed |= group.block(blocker)
             case Tup(parts=parts):
                 for part in parts:
-                    self.pin(part, pin, seen)
+                    self.block(part, blocker, seen)
             case Seq(box=box) | Dct(box=box):
                 if id(box) not in seen:
                     seen.add(id(box))
-                    box.pinned = box.pinned or pin
+                    box.blocked = box.blocked or blocker
                     for inner in (box.element, *box.fields.values()):
-                        self.pin(inner, pin, seen)
+                        self.block(inner, blocker, seen)
             case Obj(cls=cls):
-                self.pin_class(cls, pin)
+                self.block_class(cls, blocker)
             case Func(items=items):
                 for item in items:
-                    self.escape(item, pin)
+                    self.escape(item, blocker)
             case Mixed(values=values):
                 for one in values:
-                    self.pin(one, pin, seen)
+                    self.block(one, blocker, seen)
 
-    def pin_class(self, cls: Class, pin: Blocker) -> None:
+    def block_class(self, cls: Class, blocker: Blocker) -> None:
         """Keeps the attributes of all objects of a class as they are."""
         root = self.root(cls)
-        if root not in self.blockers.pinned_classes:
-            self.blockers.pinned_classes[root] = pin
-            self.touch(("pinned class", root))
+        if root not in self.blockers.blocked_classes:
+            self.blockers.blocked_classes[root] = blocker
+            self.touch(("blocked class", root))
             for key in list(self.attributes.get(root, ())):
-                self.pin(self.variables[key], pin)
+                self.block(self.variables[key], blocker)
 
     def root(self, cls: Class) -> ast.ClassDef:
         """The class that stands for its whole family: one for all the bases of any class in sight."""
@@ -197,11 +197,11 @@ class State:
         for key in [k for k in self.variables if k[0] in OF_CLASSES and k[1] is other]:
             self.touch(key)
             self.store((key[0], root, *key[2:]), self.variables.pop(key), cls.node, cls.module)
-        pin = self.blockers.pinned_classes.get(other) or self.blockers.pinned_classes.pop(root, None)
-        if pin is not None:
-            self.pin_class(cls, pin)
+        blocker = self.blockers.blocked_classes.get(other) or self.blockers.blocked_classes.pop(root, None)
+        if blocker is not None:
+            self.block_class(cls, blocker)
 
-    def escape(self, item: object, pin: Blocker) -> None:
+    def escape(self, item: object, blocker: Blocker) -> None:
         """Something callable goes where its calls cannot be seen."""
         if item in self.blockers.gone:
             return
@@ -209,26 +209,26 @@ class State:
             receiver = self.looks.receivers.get(item.node, NOTHING)
             if self.blockers.let_go.get(item) is not receiver:
                 self.blockers.let_go[item] = receiver
-                self.pin(receiver, pin)
+                self.block(receiver, blocker)
             return
         self.blockers.gone.add(item)
         match item:
             case Site(node=node) | Stage(node=node):
                 if node not in self.blockers.escaped:
-                    self.blockers.escaped[node] = pin
+                    self.blockers.escaped[node] = blocker
                     self.changed = True
             case MethodSite(node=node, cls=cls):
-                self.escape(Site(node), pin)
-                self.pin_class(cls, pin)
+                self.escape(Site(node), blocker)
+                self.block_class(cls, blocker)
             case Function():
-                self.call_unseen(item, pin)
+                self.call_unseen(item, blocker)
             case Class():
-                self.pin_class(item, pin)
+                self.block_class(item, blocker)
             case Obj(cls=cls) | Super(cls=cls):
-                self.pin_class(cls, pin)
+                self.block_class(cls, blocker)
             case Bound() | Padded():
                 for value in self.wrapped(item):
-                    self.pin(value, pin)
+                    self.block(value, blocker)
 
     def wrapped(self, item: Bound | Padded) -> list[Abstract]:
         """What a partial, or flax's `pad_shard_unpad`, holds."""
@@ -255,11 +255,11 @@ class State:
                 self.touch(("site", item.node))
 
     def call_unseen(
-        self, function: Function, pin: Blocker | None, handed: Mapping[str, Abstract] | None = None
+        self, function: Function, blocker: Blocker | None, handed: Mapping[str, Abstract] | None = None
     ) -> None:
         """A function that anything may call with anything that is the same in both programs.
 
-        `pin` is for what it returns, if anybody may get that; `handed` are parameters of which more is known.
+        `blocker` is for what it returns, if anybody may get that; `handed` are parameters of which more is known.
         """
         self.reach(function)
         unseen = ("unseen", function.node)
@@ -274,9 +274,9 @@ class State:
                     key = ("parameter", function.node, parameter.arg, None)
                     self.store(key, (handed or {}).get(parameter.arg, PLAIN), function.node, function.module)
         self.bodies.contexts.setdefault(function.node, {})[None] = True
-        if pin is not None:
-            self.store(("returns pinned", function.node), PLAIN, function.node, function.module)
-            self.pin(self.load(("return", function.node, None)), pin)
+        if blocker is not None:
+            self.store(("returns blocked", function.node), PLAIN, function.node, function.module)
+            self.block(self.load(("return", function.node, None)), blocker)
 
     def is_followed_once(self, function: Function) -> bool:
         """Whether all calls of a function are one: of a lambda, and of what runs on after its call has returned."""
@@ -301,11 +301,11 @@ class State:
             return one
         match one, other:
             case Ref(), Ref():
-                self.changed |= one.cell.unify(other.cell)
+                self.changed |= one.group.unify(other.group)
                 if one.is_array or other.is_array:
-                    self.changed |= one.cell.flatten()
+                    self.changed |= one.group.flatten()
                 shape = one.shape if one.shape == other.shape else None
-                return Ref(one.cell, shape, one.is_array and other.is_array)
+                return Ref(one.group, shape, one.is_array and other.is_array)
             case Tup(parts=a, names=names), Tup(parts=b, names=others) if len(a) == len(b) and names == others:
                 return Tup(tuple(self.join(x, y, node, module) for x, y in zip(a, b, strict=True)), names)
             case (Seq(), Seq()) | (Dct(), Dct()):
@@ -328,19 +328,19 @@ class State:
     def _join_unlike(self, one: Abstract, other: Abstract, node: ast.AST, module: Module) -> Abstract:
         """A container and a tree of arrays stay one group; functions are followed still, anything else no longer."""
         both = (one, other)
-        cell = self.group(both)
-        if cell is None or any(map(leaves_plain, both)):
-            pin = Blocker("is mixed with a value that might not be stacked", module, node, remedy=MIXED)
+        group = self.group(both)
+        if group is None or any(map(leaves_plain, both)):
+            blocker = Blocker("is mixed with a value that might not be stacked", module, node, remedy=MIXED)
             called = [value.items for value in both if isinstance(value, Func)]
             for value in both:
                 if not isinstance(value, Func):
-                    self.pin(value, pin)
+                    self.block(value, blocker)
             return Func(called[0] | {UNKNOWN}) if called else PLAIN
-        pin = Blocker("is a container in one place and something else in another", module, node)
+        blocker = Blocker("is a container in one place and something else in another", module, node)
         for value in both:
             if isinstance(value, Seq | Dct):
-                self.pin(value, pin)
-        return Ref(cell)
+                self.block(value, blocker)
+        return Ref(group)
 
     def _join_boxes(self, one: Abstract, other: Abstract, node: ast.AST, module: Module) -> Abstract:
         assert isinstance(one, Seq | Dct)
@@ -352,20 +352,20 @@ class State:
             self.fill(target, source.element, node, module)
             for name, value in list(source.fields.items()):
                 self.fill(target, value, node, module, name)
-            if source.pinned is not None and target.pinned is None:
-                self.pin(Seq(target), source.pinned)
+            if source.blocked is not None and target.blocked is None:
+                self.block(Seq(target), source.blocked)
         return one
 
     def group(self, values: Iterable[Abstract]) -> Group | None:
-        """The cell of all arrays in some values, which share one representation from here on."""
-        cell = unify_all(c for value in values for c in cells_in(value))
-        if cell is not None:
-            self.changed |= cell.flatten()
-        return cell
+        """The group of all arrays in some values, which share one representation from here on."""
+        group = unify_all(c for value in values for c in groups_in(value))
+        if group is not None:
+            self.changed |= group.flatten()
+        return group
 
-    def cell_of(self, value: Abstract) -> Group | None:
+    def group_of(self, value: Abstract) -> Group | None:
         """The same of one value, but that an object keeps a representation for each of its fields."""
-        return value.cell if isinstance(value, Ref) else self.group([value])
+        return value.group if isinstance(value, Ref) else self.group([value])
 
     def join_env(self, one: Env | None, other: Env | None, node: ast.AST, module: Module) -> Env | None:
         """What two ways that meet leave behind; None for a way that does not get there."""
@@ -396,17 +396,17 @@ class State:
     def lean(self, values: Iterable[Abstract], why: Assumption) -> None:
         """Has all arrays in some values rest on an assumption, as far as they become global ones."""
         self.leans = True
-        for cell in [cell.find() for value in values for cell in cells_in(value)]:
-            self.changed |= why not in cell.leans
-            cell.leans[why] = None
+        for group in [group.find() for value in values for group in groups_in(value)]:
+            self.changed |= why not in group.leans
+            group.leans[why] = None
 
-    def pin_all(
+    def block_all(
         self, values: Iterable[Abstract], reason: str, node: ast.AST, module: Module, remedy: Remedy | None = None
     ) -> None:
-        """Pins several values for one reason."""
-        pin = Blocker(reason, module, node, remedy=remedy)
+        """Blocks several values for one reason."""
+        blocker = Blocker(reason, module, node, remedy=remedy)
         for value in values:
-            self.pin(value, pin)
+            self.block(value, blocker)
 
 
 def _items(value: Func | Obj) -> frozenset[Item]:

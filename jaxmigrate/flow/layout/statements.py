@@ -9,7 +9,6 @@ import ast
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from jaxmigrate.flow.axes import last_name
 from jaxmigrate.flow.layout import (
     assignments,
     classes,
@@ -25,6 +24,7 @@ from jaxmigrate.flow.layout.model import Env, Frame
 from jaxmigrate.flow.layout.values import NONE, NOTHING, PLAIN, Abstract, Blocker, Func, Nothing, Ref, Seq, func, same
 from jaxmigrate.flow.map_prefilter import MAPS
 from jaxmigrate.program.library import named, starting
+from jaxmigrate.program.syntax import last_name
 from jaxmigrate.program.trust import Assumption
 from jaxmigrate.program.values import Class, External, Member
 
@@ -101,7 +101,7 @@ def _makes_map(statements: Iterable[ast.stmt]) -> bool:
 def _with(it: Interpreter, node: ast.With | ast.AsyncWith, frame: Frame) -> None:
     for item in node.items:
         context = it.evaluate(item.context_expr, frame)
-        it.pin_all([context], "is used as a context manager", item.context_expr, frame.module)
+        it.block_all([context], "is used as a context manager", item.context_expr, frame.module)
         if item.optional_vars is not None:
             assignments.assign(it, item.optional_vars, PLAIN, node, frame)
     _guarded(it, node.body, any(_may_suppress(it, item.context_expr, frame) for item in node.items), node, frame)
@@ -109,7 +109,7 @@ def _with(it: Interpreter, node: ast.With | ast.AsyncWith, frame: Frame) -> None
 
 def _raise(it: Interpreter, node: ast.Raise, frame: Frame) -> None:
     for raised in filter(None, (node.exc, node.cause)):
-        it.pin_all([it.evaluate(raised, frame)], "is raised", node, frame.module)
+        it.block_all([it.evaluate(raised, frame)], "is raised", node, frame.module)
     frame.env = None
 
 
@@ -125,7 +125,7 @@ def _delete(it: Interpreter, node: ast.Delete, frame: Frame) -> None:
     for target in node.targets:
         if isinstance(target, ast.Subscript | ast.Attribute):
             whole = it.evaluate(target.value, frame)
-            it.pin_all(
+            it.block_all(
                 [whole] if isinstance(whole, Ref) else [], "has an item or attribute deleted", node, frame.module
             )
 
@@ -133,7 +133,7 @@ def _delete(it: Interpreter, node: ast.Delete, frame: Frame) -> None:
 def _assert(it: Interpreter, node: ast.Assert, frame: Frame) -> None:
     expressions.test(it, node.test, frame)
     if node.msg is not None:
-        it.pin_all([it.evaluate(node.msg, frame)], "is shown", node, frame.module)
+        it.block_all([it.evaluate(node.msg, frame)], "is shown", node, frame.module)
 
 
 def _nothing(_it: Interpreter, _node: ast.stmt, _frame: Frame) -> None:
@@ -144,7 +144,7 @@ def _other(it: Interpreter, node: ast.stmt, frame: Frame) -> None:
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.expr):
             unknown = it.evaluate(child, frame)
-            it.pin_all([unknown], "is used in a statement that fix cannot follow", node, frame.module)
+            it.block_all([unknown], "is used in a statement that fix cannot follow", node, frame.module)
 
 
 def _leave(stack: list[list[Env]], frame: Frame) -> None:
@@ -160,7 +160,7 @@ def _augmented(it: Interpreter, node: ast.AugAssign, frame: Frame) -> None:
     if isinstance(before, Seq) and isinstance(node.op, ast.Add):
         it.fill(before.box, projections.element(it, value, node, frame), node, frame.module)
         return
-    it.pin_all([before, value], "takes part in arithmetic on the host", node, frame.module)
+    it.block_all([before, value], "takes part in arithmetic on the host", node, frame.module)
     if not isinstance(before, Nothing):
         assignments.assign(it, node.target, PLAIN, node, frame)
 
@@ -204,7 +204,9 @@ def _loop(it: Interpreter, node: ast.For | ast.AsyncFor | ast.While, frame: Fram
         if settled:
             break
     else:
-        it.pin_all((frame.env or {}).values(), "changes in a loop in a way that fix cannot follow", node, frame.module)
+        it.block_all(
+            (frame.env or {}).values(), "changes in a loop in a way that fix cannot follow", node, frame.module
+        )
     endless = isinstance(node, ast.While) and isinstance(node.test, ast.Constant) and bool(node.test.value)
     if endless:
         frame.env = None
@@ -264,7 +266,7 @@ def _may_suppress(it: Interpreter, node: ast.expr, frame: Frame) -> bool:
 def _match(it: Interpreter, node: ast.Match, frame: Frame) -> None:
     """A match: what it takes apart is not followed."""
     subject = it.evaluate(node.subject, frame)
-    it.pin_all([subject], "is unpacked by a match statement", node.subject, frame.module)
+    it.block_all([subject], "is unpacked by a match statement", node.subject, frame.module)
     start = frame.env
     after = dict(start) if start is not None else None
     for case in node.cases:
@@ -285,7 +287,7 @@ def _define_class(it: Interpreter, node: ast.ClassDef, frame: Frame) -> None:
     frames.capture(it, node, frame)
     for expression in [*node.decorator_list, *node.bases, *(k.value for k in node.keywords)]:
         value = it.evaluate(expression, frame)
-        it.pin_all([value] if not isinstance(value, Func) else [], "is a base", expression, frame.module)
+        it.block_all([value] if not isinstance(value, Func) else [], "is a base", expression, frame.module)
     cls = Class(frame.module, node)
     frames.assign_name(it, node.name, func(cls), node, frame)
     inner = Frame(
@@ -298,7 +300,7 @@ def _define_class(it: Interpreter, node: ast.ClassDef, frame: Frame) -> None:
     jaxline.define(it, cls, frame)
     outside = classes.foreign_base(it, cls)
     if outside and not _leaves_alone(it, cls):
-        it.pin_class(
+        it.block_class(
             cls, Blocker(f"is an attribute of {node.name}, whose base class {outside} may read it", frame.module, node)
         )
 

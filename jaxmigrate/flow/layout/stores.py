@@ -66,7 +66,7 @@ class Blockers:
     gone: set[object] = field(default_factory=set)  # what can be called
     let_go: dict[Method, Abstract] = field(default_factory=dict)
     escaped: dict[ast.expr, Blocker] = field(default_factory=dict)  # sites
-    pinned_classes: dict[ast.ClassDef, Blocker] = field(default_factory=dict)
+    blocked_classes: dict[ast.ClassDef, Blocker] = field(default_factory=dict)
     replaced: dict[ast.AST, tuple[str, Blocker]] = field(
         default_factory=dict
     )  # functions of the project, by their names

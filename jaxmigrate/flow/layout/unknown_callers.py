@@ -103,22 +103,22 @@ def _held(it: Interpreter) -> _Held:
     return held
 
 
-def _use_names(it: Interpreter, pin: Blocker, names: frozenset[str], held: _Held) -> None:
-    """Pins what a module has under some names, attributes of its objects included, as code out of sight may use it."""
-    module = pin.module
+def _use_names(it: Interpreter, blocker: Blocker, names: frozenset[str], held: _Held) -> None:
+    """Blocks what a module has under some names, and its objects' attributes, as code out of sight may use it."""
+    module = blocker.module
     own = _definitions(module, it)
     for _, node in sorted((one for name in names for one in own.get(name, ())), key=itemgetter(0)):
         if isinstance(node, ast.ClassDef):
-            it.escape(Class(module, node), pin)
+            it.escape(Class(module, node), blocker)
         elif node not in it.bodies.device:
-            it.escape(Function(module, node), pin)
+            it.escape(Function(module, node), blocker)
     found = [one for name in names for tree in (module.tree, None) for one in held.get((tree, name), ())]
     for _, key in sorted(found, key=itemgetter(0)):
         if is_tracked(value := it.variables[key]):
-            it.pin(value, pin)
+            it.block(value, blocker)
     for name, values in it.scope.globals.get(module.tree, {}).items():
         for value in values if name in names else ():
-            it.pin(value, pin)
+            it.block(value, blocker)
 
 
 @once_each
@@ -170,29 +170,29 @@ def _never_given(it: Interpreter, function: Function) -> bool:
 
 
 def sweep(it: Interpreter) -> None:
-    """Pins what is read where the interpreter did not look: by reflection, and by code that it did not run."""
+    """Blocks what is read where the interpreter did not look: by reflection, and by code that it did not run."""
     for module in it.modules:
         for node in module.table.references:
             if isinstance(node, ast.Attribute) and node.attr in FRAME_ATTRIBUTES:
                 it.blockers.beyond.setdefault(
                     node, Blocker(f"may be read or changed through {node.attr}", module, node)
                 )
-    for pin in it.blockers.beyond.values():
-        for cell in list(it.cells.values()):
-            it.changed |= cell.pin(pin)
+    for blocker in it.blockers.beyond.values():
+        for group in list(it.groups.values()):
+            it.changed |= group.block(blocker)
     reflections = [*it.blockers.reflections.items()]
     held = [(k, v) for k, v in it.variables.items() if k[0] == "variable" and is_tracked(v)] if reflections else []
     for place, reflection in reflections:
         for key, value in held:
             if isinstance(key[1], ast.Module) or place not in it.blockers.of_modules:
-                it.pin(value, reflection)
+                it.block(value, reflection)
     _sweep_unrun(it)
     methods.sweep(it)
     accessors.sweep(it)
 
 
 def _sweep_unrun(it: Interpreter) -> None:
-    """Pins variables and attributes that several functions see and that code reads which did not run."""
+    """Blocks variables and attributes that several functions see and that code reads which did not run."""
     names: dict[tuple[object, object], Abstract] = {}
     attributes: dict[object, list[Abstract]] = {}
     for key, value in it.variables.items():
@@ -204,12 +204,12 @@ def _sweep_unrun(it: Interpreter) -> None:
     for module, node in unrun if names or attributes else ():
         if isinstance(node, ast.Attribute):
             for value in attributes.get(node.attr, ()):
-                it.pin(value, Blocker(f".{node.attr} is read from an object that fix cannot identify", module, node))
+                it.block(value, Blocker(f".{node.attr} is read from an object that fix cannot identify", module, node))
             continue
         holder = module.table.scope_of[node].lookup(node.id)
         if holder is not None and (holder.node, node.id) in names:
-            pin = Blocker(f"{node.id} is read in traced code", module, node)
-            it.pin(names[holder.node, node.id], pin)
+            blocker = Blocker(f"{node.id} is read in traced code", module, node)
+            it.block(names[holder.node, node.id], blocker)
 
 
 def _is_hook(function: Function) -> bool:

@@ -1,9 +1,9 @@
 """What host code holds, as far as stacked arrays are concerned.
 
-Values that flow into one another share a `Group` (a `cell` in names): one representation for all of them. A value
+Values that flow into one another share a `Group` (a `group` in names): one representation for all of them. A value
 without one is `PLAIN`: it is the same in the original program and in the migrated one, whatever it is. The one thing
 that must never happen is that a value with a group reaches a place that nobody looked at, so what the interpreter does
-not understand *pins* the groups that it touches, by a `Blocker`: their arrays stay stacked.
+not understand *blocks* the groups that it touches, by a `Blocker`: their arrays stay stacked.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, TypeAlias
 
-from jaxmigrate.flow.variance import Var
+from jaxmigrate.flow.variance import AbstractValue
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.trust import Assumption
 from jaxmigrate.program.values import Class, Function
@@ -49,16 +49,16 @@ class Blocker:
     remedy: Remedy | None = None
 
 
-Pins: TypeAlias = dict[tuple[str, ast.AST], Blocker]
+Blockers: TypeAlias = dict[tuple[str, ast.AST], Blocker]
 
 
-def describe(pin: Blocker, module: Module) -> str:
-    """A pin in words, with its line where it has one, and its file where that is another one."""
-    if isinstance(pin.node, ast.Module):
-        return pin.reason
-    line = getattr(pin.node, "lineno", 0)
-    where = f"line {line}" if pin.module is module else f"{pin.module.path.name}:{line}"
-    return f"{pin.reason} ({where}){pin.behind}"
+def describe(blocker: Blocker, module: Module) -> str:
+    """A blocker in words, with its line where it has one, and its file where that is another one."""
+    if isinstance(blocker.node, ast.Module):
+        return blocker.reason
+    line = getattr(blocker.node, "lineno", 0)
+    where = f"line {line}" if blocker.module is module else f"{blocker.module.path.name}:{line}"
+    return f"{blocker.reason} ({where}){blocker.behind}"
 
 
 def told(why: str | Blocker, module: Module) -> str:
@@ -69,24 +69,24 @@ def told(why: str | Blocker, module: Module) -> str:
 class Group:
     """One representation, shared by all values that flow into one another (a union-find node).
 
-    Where the values are objects with fields, as a training state is, each field that the program names has a cell of
+    Where the values are objects with fields, as a training state is, each field that the program names has a group of
     its own, which says more than the object's; `method` is how such an object is copied with other fields. Fields
-    of fields have no cells, and what treats an object as a mere tree of arrays makes it `flat`: one cell for all of it.
+    of fields have none, and what treats an object as a mere tree of arrays makes it `flat`: one group for all of it.
     """
 
-    __slots__ = ("_parent", "fields", "flat", "key", "leans", "methods", "pins")
+    __slots__ = ("_parent", "blockers", "fields", "flat", "key", "leans", "methods")
 
     def __init__(self, key: object, flat: bool = False) -> None:
         self.key = key
         self.flat = flat
         self._parent: Group | None = None
-        self.pins: Pins = {}
+        self.blockers: Blockers = {}
         self.leans: dict[Assumption, None] = {}  # what its layout leans on, if it is a global one
         self.fields: dict[str, Group] = {}
         self.methods: set[str] = set()
 
     def find(self) -> Group:
-        """The cell that stands for its whole group."""
+        """The group that stands for its whole group."""
         root = self
         while root._parent is not None:
             root = root._parent
@@ -100,18 +100,18 @@ class Group:
         if one is two:
             return False
         two._parent = one  # noqa: SLF001 - the same class
-        one.pins |= two.pins
+        one.blockers |= two.blockers
         one.leans |= two.leans
         one.methods |= two.methods
         flat = one.flat or two.flat
-        for name, cell in two.fields.items():
-            one.field(name).unify(cell)
+        for name, group in two.fields.items():
+            one.field(name).unify(group)
         if flat:
             one.flatten()
         return True
 
     def field(self, name: str) -> Group:
-        """The cell of a field of the objects in the group."""
+        """The group of a field of the objects in the group."""
         root = self.find()
         if root.flat:
             return root
@@ -122,51 +122,51 @@ class Group:
     def flatten(self) -> bool:
         """Gives all fields one representation; says whether they had several."""
         root = self.find()
-        cells, root.fields, root.flat = [*root.fields.values()], {}, True
-        for cell in cells:
-            root.find().unify(cell)
-        return bool(cells)
+        groups, root.fields, root.flat = [*root.fields.values()], {}, True
+        for group in groups:
+            root.find().unify(group)
+        return bool(groups)
 
-    def pin(self, pin: Blocker) -> bool:
+    def block(self, blocker: Blocker) -> bool:
         """Keeps the group stacked; says whether that is news."""
-        pins = self.find().pins
-        if (pin.reason, pin.node) in pins:
+        blockers = self.find().blockers
+        if (blocker.reason, blocker.node) in blockers:
             return False
-        pins[pin.reason, pin.node] = pin
+        blockers[blocker.reason, blocker.node] = blocker
         return True
 
 
 class _Known(NamedTuple):
-    """What has been said of a cell by a certain time; its parent is the cell that it was joined to."""
+    """What has been said of a group by a certain time; its parent is the group that it was joined to."""
 
     parent: Group | None
     flat: bool
     fields: dict[str, Group]
-    pins: Pins
+    blockers: Blockers
     methods: set[str]
     leans: dict[Assumption, None]
 
 
 class Groups:
-    """How cells were grouped, so that several ways to go on can be tried."""
+    """How groups were grouped, so that several ways to go on can be tried."""
 
-    def __init__(self, cells: Iterable[Group]) -> None:
+    def __init__(self, groups: Iterable[Group]) -> None:
         self._known: dict[Group, _Known] = {}
-        pending = [*cells]
+        pending = [*groups]
         while pending:
-            cell = pending.pop()
-            if cell not in self._known:
-                parent = cell._parent  # noqa: SLF001 - the same subject
-                own = {**cell.fields}, {**cell.pins}, {*cell.methods}, {**cell.leans}
-                self._known[cell] = _Known(parent, cell.flat, *own)
-                pending += [*cell.fields.values(), *([parent] if parent is not None else [])]
+            group = pending.pop()
+            if group not in self._known:
+                parent = group._parent  # noqa: SLF001 - the same subject
+                own = {**group.fields}, {**group.blockers}, {*group.methods}, {**group.leans}
+                self._known[group] = _Known(parent, group.flat, *own)
+                pending += [*group.fields.values(), *([parent] if parent is not None else [])]
 
     def restore(self) -> None:
-        """Undoes what has been said of the cells since."""
-        for cell, known in self._known.items():
-            cell._parent, cell.flat = known.parent, known.flat  # noqa: SLF001
-            cell.fields, cell.pins, cell.methods = {**known.fields}, {**known.pins}, {*known.methods}
-            cell.leans = {**known.leans}
+        """Undoes what has been said of the groups since."""
+        for group, known in self._known.items():
+            group._parent, group.flat = known.parent, known.flat  # noqa: SLF001
+            group.fields, group.blockers, group.methods = {**known.fields}, {**known.blockers}, {*known.methods}
+            group.leans = {**known.leans}
 
 
 @dataclass(slots=True, eq=False)
@@ -175,7 +175,7 @@ class Box:
 
     element: Abstract
     fields: dict[str, Abstract] = field(default_factory=dict)
-    pinned: Blocker | None = None
+    blocked: Blocker | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,13 +194,13 @@ class Nothing:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ref:
-    """A tree of arrays that all have the representation of `cell`; `shape` is what is known of the tree.
+    """A tree of arrays that all have the representation of `group`; `shape` is what is known of the tree.
 
     `leaf` says that it is one array for certain.
     """
 
-    cell: Group
-    shape: Var | None = None
+    group: Group
+    shape: AbstractValue | None = None
     leaf: bool = False
 
     @property
@@ -351,23 +351,23 @@ def func(item: Item) -> Func:
     return Func(frozenset({item}))
 
 
-def cells_in(value: Abstract, seen: set[int] | None = None) -> Iterator[Group]:
-    """The cells of every array that a value holds, without those of objects' attributes."""
+def groups_in(value: Abstract, seen: set[int] | None = None) -> Iterator[Group]:
+    """The groups of every array that a value holds, without those of objects' attributes."""
     seen = set() if seen is None else seen
     match value:
-        case Ref(cell=cell):
-            yield cell
+        case Ref(group=group):
+            yield group
         case Tup(parts=parts):
             for part in parts:
-                yield from cells_in(part, seen)
+                yield from groups_in(part, seen)
         case Seq(box=box) | Dct(box=box):
             if id(box) not in seen:
                 seen.add(id(box))
                 for inner in (box.element, *box.fields.values()):
-                    yield from cells_in(inner, seen)
+                    yield from groups_in(inner, seen)
         case Mixed(values=values):
             for one_value in values:
-                yield from cells_in(one_value, seen)
+                yield from groups_in(one_value, seen)
 
 
 def boxes_in(value: Abstract, seen: set[int] | None = None) -> Iterator[Box]:
@@ -411,11 +411,11 @@ def has_own_order(value: Abstract) -> bool:
 
 def is_tracked(value: Abstract) -> bool:
     """Whether a value holds arrays whose representation may change."""
-    return next(cells_in(value), None) is not None
+    return next(groups_in(value), None) is not None
 
 
 def leaves_plain(value: Abstract, seen: set[int] | None = None) -> bool:
-    """Whether some part of a value is an array that no cell stands for."""
+    """Whether some part of a value is an array that no group stands for."""
     seen = set() if seen is None else seen
     match value:
         case Plain() | Obj() | Func() | Mixed():
@@ -433,7 +433,7 @@ def leaves_plain(value: Abstract, seen: set[int] | None = None) -> bool:
 def same(one: Abstract, other: Abstract) -> bool:
     """Whether two values are the same as far as the fixpoint is concerned."""
     if isinstance(one, Ref) and isinstance(other, Ref):
-        return one.cell.find() is other.cell.find() and one.shape == other.shape and one.leaf == other.leaf
+        return one.group.find() is other.group.find() and one.shape == other.shape and one.leaf == other.leaf
     if isinstance(one, Tup) and isinstance(other, Tup):
         return (
             len(one.parts) == len(other.parts) and one.names == other.names and all(map(same, one.parts, other.parts))
@@ -445,12 +445,12 @@ def same(one: Abstract, other: Abstract) -> bool:
     return one == other
 
 
-def unify_all(cells: Iterable[Group]) -> Group | None:
-    """One group of all cells; None where there are none."""
+def unify_all(groups: Iterable[Group]) -> Group | None:
+    """One group of all groups; None where there are none."""
     first: Group | None = None
-    for cell in cells:
+    for group in groups:
         if first is None:
-            first = cell
+            first = group
         else:
-            first.unify(cell)
+            first.unify(group)
     return first

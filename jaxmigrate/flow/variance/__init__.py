@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from jaxmigrate.flow.variance.engine import introduces_variance, loaded_beside, read
-from jaxmigrate.flow.variance.lattice import EQUAL, MAY, OTHERS, Fields, Level, Var, dict_of, tuple_of
+from jaxmigrate.flow.variance.lattice import EQUAL, MAY, OTHERS, AbstractValue, Fields, Level, dict_of, tuple_of
 from jaxmigrate.flow.variance.summary import Divergence, Draw, Reading, Reduction
 
 __all__ = [
     "EQUAL",
     "MAY",
     "OTHERS",
+    "AbstractValue",
     "Divergence",
     "Draw",
     "Fields",
     "Level",
     "Reading",
     "Reduction",
-    "Var",
     "dict_of",
     "introduces_variance",
     "loaded_beside",

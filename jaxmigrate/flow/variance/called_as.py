@@ -14,6 +14,7 @@ from jaxmigrate.program.modules import Module
 from jaxmigrate.program.passing import taker
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.scopes import FunctionNode
+from jaxmigrate.program.syntax import last_name
 from jaxmigrate.program.values import Class, External, Function, Instance
 
 WRAPPERS = last_names("partial", "jit", "vmap", "gradient", "same-call", "cache")
@@ -109,7 +110,7 @@ class _Step:
         above = module.table.parents.get(node)
         match above:
             case ast.Call(func=func) if func is node:
-                if method or (self.maker and _last(func) == self.maker):
+                if method or (self.maker and last_name(func) == self.maker):
                     self.value(above, module)
                 elif not isinstance(func, ast.Name):
                     self.given[above, module] = None
@@ -131,7 +132,7 @@ class _Step:
         for target in targets:
             for node in ast.walk(target):
                 if isinstance(node, ast.Name | ast.Attribute):
-                    self.add(_last(node))
+                    self.add(last_name(node))
 
     def _returned(self, node: ast.AST, module: Module) -> None:
         scope = module.table.scope_of.get(node)
@@ -142,7 +143,7 @@ class _Step:
             self.add(holder.name, maker=True)
 
     def _argument(self, call: ast.Call, node: ast.expr, name: str | None, module: Module) -> None:
-        if _last(call.func) in WRAPPERS | CONTAINERS:
+        if last_name(call.func) in WRAPPERS | CONTAINERS:
             self.value(call, module)
             return
         place: int | str | None = name
@@ -171,10 +172,6 @@ class _Step:
                     yield taken
                 else:
                     yield from (rest.arg for rest in (spec.vararg, spec.kwarg) if rest is not None)
-
-
-def _last(node: ast.expr) -> str:
-    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
 
 
 def _is_key(node: ast.expr, above: ast.expr) -> bool:

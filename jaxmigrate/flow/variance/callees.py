@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from jaxmigrate.flow.variance.frames import Frame
-from jaxmigrate.flow.variance.lattice import Callee, Level, Var
+from jaxmigrate.flow.variance.lattice import AbstractValue, Callee, Level
 from jaxmigrate.program.values import Function
 from jaxmigrate.records import record
 
@@ -17,17 +17,17 @@ class Closure(Callee):
 
     function: Function
     frame: Frame | None = None
-    defaults: tuple[tuple[str, Var], ...] | None = None
-    receiver: Var | None = None
+    defaults: tuple[tuple[str, AbstractValue], ...] | None = None
+    receiver: AbstractValue | None = None
 
 
 @record
 class Bound(Callee):
     """A partial: `callee` with some arguments given."""
 
-    callee: Var
-    given: tuple[Var, ...]
-    named: tuple[tuple[str, Var], ...]
+    callee: AbstractValue
+    given: tuple[AbstractValue, ...]
+    named: tuple[tuple[str, AbstractValue], ...]
 
 
 @record
@@ -35,16 +35,16 @@ class Transformed(Callee):
     """`callee` under a transformation of JAX, with the options given to that."""
 
     name: str
-    callee: Var
-    options: tuple[tuple[str, Var], ...]
-    given: tuple[Var, ...] = ()
+    callee: AbstractValue
+    options: tuple[tuple[str, AbstractValue], ...]
+    given: tuple[AbstractValue, ...] = ()
 
 
 @record
 class Method(Callee):
     """An attribute of a value whose class is not known."""
 
-    receiver: Var
+    receiver: AbstractValue
     name: str
 
 

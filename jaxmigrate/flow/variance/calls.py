@@ -21,11 +21,11 @@ from jaxmigrate.flow.variance.lattice import (
     EQUAL,
     NO_CAUSE,
     OTHERS,
+    AbstractValue,
     Callee,
     Choice,
     Fields,
     Level,
-    Var,
     dict_of,
     dictionary,
     doubtful,
@@ -58,7 +58,7 @@ from jaxmigrate.program.values import (
 )
 
 
-def call(run: Run, node: ast.Call, frame: Frame) -> Var:
+def call(run: Run, node: ast.Call, frame: Frame) -> AbstractValue:
     """The value of a call expression."""
     receiver = None
     if isinstance(node.func, ast.Attribute):
@@ -77,7 +77,7 @@ def call(run: Run, node: ast.Call, frame: Frame) -> Var:
     return identified(result, node)
 
 
-def _called(run: Run, node: ast.expr, frame: Frame) -> Var:
+def _called(run: Run, node: ast.expr, frame: Frame) -> AbstractValue:
     """What a call calls; for rules also what a dictionary of the program's functions has, looked up by a key."""
     function = run.evaluate(node, frame)
     if run.lenient and function.callee is None and function.static is None:
@@ -86,8 +86,8 @@ def _called(run: Run, node: ast.expr, frame: Frame) -> Var:
 
 
 def _arguments(run: Run, node: ast.Call, frame: Frame) -> Arguments:
-    given: list[Var] = []
-    rest: list[Var] = []
+    given: list[AbstractValue] = []
+    rest: list[AbstractValue] = []
     for one in node.args:
         value = run.evaluate(one.value if isinstance(one, ast.Starred) else one, frame)
         if not isinstance(one, ast.Starred):
@@ -98,7 +98,7 @@ def _arguments(run: Run, node: ast.Call, frame: Frame) -> Arguments:
             given += value.parts
         else:
             rest.append(element(value))
-    named: dict[str, Var] = {}
+    named: dict[str, AbstractValue] = {}
     for keyword in node.keywords:
         value = run.evaluate(keyword.value, frame)
         if keyword.arg is not None:
@@ -110,7 +110,9 @@ def _arguments(run: Run, node: ast.Call, frame: Frame) -> Arguments:
     return Arguments(tuple(given), Fields(named), join_all(rest) if rest else None)
 
 
-def apply(run: Run, function: Var, arguments: Arguments, node: ast.Call | None, frame: Frame | None = None) -> Var:
+def apply(
+    run: Run, function: AbstractValue, arguments: Arguments, node: ast.Call | None, frame: Frame | None = None
+) -> AbstractValue:
     """Calls a value."""
     if run.work > MOST_WORK:
         return _anything(run, function, arguments, node)
@@ -134,12 +136,12 @@ def apply(run: Run, function: Var, arguments: Arguments, node: ast.Call | None, 
     return fresh(made, node, arguments)
 
 
-def _is_any(function: Var) -> bool:
+def _is_any(function: AbstractValue) -> bool:
     """Whether what is called may be any function of the program, one that reduces among them."""
     return isinstance(function.static, Parameter)
 
 
-def at_rest(function: Var) -> Var:
+def at_rest(function: AbstractValue) -> AbstractValue:
     """What a stored function may hold: nothing that differs for certain, and no gradients that it would give back."""
     return replace(function, level=min(function.level, Level.MAY), callee=None, static=None, gradient=False)
 
@@ -151,8 +153,13 @@ def _label(node: ast.Call | None) -> str:
 
 
 def _anything(
-    run: Run, function: Var, arguments: Arguments, node: ast.Call | None = None, *, keeps_gradients: bool = False
-) -> Var:
+    run: Run,
+    function: AbstractValue,
+    arguments: Arguments,
+    node: ast.Call | None = None,
+    *,
+    keeps_gradients: bool = False,
+) -> AbstractValue:
     """Calls something unknown, which may also change whatever it is given, and reduce it."""
     cause = run.cause(_label(node), node)
     everything = replace(union([*arguments.all(), replace(function, callee=None)]), gradient=keeps_gradients)
@@ -166,7 +173,9 @@ def _has_functions(run: Run, arguments: Arguments) -> bool:
     return any(isinstance(known_callee(run, a), Closure | Bound | Transformed | Choice) for a in arguments.all())
 
 
-def dispatch(run: Run, callee: Callee, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> Var:
+def dispatch(
+    run: Run, callee: Callee, arguments: Arguments, node: ast.Call | None, frame: Frame | None
+) -> AbstractValue:
     """Calls what is known."""
     match callee:
         case Closure():
@@ -180,7 +189,7 @@ def dispatch(run: Run, callee: Callee, arguments: Arguments, node: ast.Call | No
             return methods.call(run, receiver, name, arguments, node, frame)
         case Pure(level=level, hidden=hidden):
             escaping_callbacks.run_all(run, arguments.all())
-            held = union([*arguments.all(), Var(level)])
+            held = union([*arguments.all(), AbstractValue(level)])
             return fresh(
                 run.hidden(_label(node), held, node) if hidden or _has_functions(run, arguments) else held,
                 node,
@@ -193,7 +202,7 @@ def dispatch(run: Run, callee: Callee, arguments: Arguments, node: ast.Call | No
 # From what stands in the program to what can be called
 
 
-def known_callee(run: Run, function: Var) -> Callee | None:
+def known_callee(run: Run, function: AbstractValue) -> Callee | None:
     """What a value does when it is called; None where that is not in sight."""
     if function.callee is not None:
         return function.callee
@@ -208,7 +217,7 @@ def _static_callee(run: Run, static: Value) -> Callee | None:
     match static:
         case Function(receiver=receiver):
             return Closure(
-                static, receiver=Var(static=receiver, places=OUTSIDE_PLACE) if receiver is not None else None
+                static, receiver=AbstractValue(static=receiver, places=OUTSIDE_PLACE) if receiver is not None else None
             )
         case Partial(callee=inner, arguments=arguments):
             given = _static_arguments(run, arguments)
@@ -230,14 +239,14 @@ def _static_callee(run: Run, static: Value) -> Callee | None:
 OUTSIDE_PLACE = frozenset([(OUTSIDE, "receiver")])
 
 
-def _static(run: Run, value: Value) -> Var:
+def _static(run: Run, value: Value) -> AbstractValue:
     return run.static(value, value, lambda: False)
 
 
 def _static_arguments(run: Run, arguments: Sequence[Argument]) -> Arguments | None:
     """The arguments of a partial or factory call of the host's code; None where a star hides some."""
-    given: list[Var] = []
-    named: dict[str, Var] = {}
+    given: list[AbstractValue] = []
+    named: dict[str, AbstractValue] = {}
     for one in arguments:
         if one.keyword in ("*", "**"):
             return None
@@ -277,7 +286,7 @@ def _made(run: Run, key: Application, factory: Function, arguments: Sequence[Arg
 # Calling a function of the project
 
 
-def enter(run: Run, closure: Closure, arguments: Arguments) -> Var:
+def enter(run: Run, closure: Closure, arguments: Arguments) -> AbstractValue:
     """Calls a function of the project: reads its body, or remembers what that gave."""
     node = closure.function.node
     if len(run.active) > DEEPEST or node in run.active or run.work > MOST_WORK:
@@ -307,7 +316,7 @@ def enter(run: Run, closure: Closure, arguments: Arguments) -> Var:
     return result
 
 
-def _with_causes(result: Var, before: Arguments, arguments: Arguments) -> Var:
+def _with_causes(result: AbstractValue, before: Arguments, arguments: Arguments) -> AbstractValue:
     """What a call gave, given again by one that is alike, whose arguments may differ for other causes."""
     pairs = [*zip(before.given, arguments.given, strict=True)]
     pairs += [(one, arguments.named[name]) for name, one in before.named.items()]
@@ -318,7 +327,7 @@ def _with_causes(result: Var, before: Arguments, arguments: Arguments) -> Var:
     return mapped(result, lambda v: replace(v, cause=causes[id(v.cause)]) if id(v.cause) in causes else v)
 
 
-def _read(run: Run, closure: Closure, arguments: Arguments) -> Var:
+def _read(run: Run, closure: Closure, arguments: Arguments) -> AbstractValue:
     function = closure.function
     node = function.node
     frame = Frame(function.module, node, closure.frame)
@@ -340,7 +349,7 @@ def _read(run: Run, closure: Closure, arguments: Arguments) -> Var:
         run.live(frame)
 
 
-def _parameters(run: Run, closure: Closure, arguments: Arguments) -> dict[str, Var]:
+def _parameters(run: Run, closure: Closure, arguments: Arguments) -> dict[str, AbstractValue]:
     node = closure.function.node
     spec = node.args
     given = arguments.given if closure.receiver is None else (closure.receiver, *arguments.given)
@@ -368,7 +377,7 @@ def _parameters(run: Run, closure: Closure, arguments: Arguments) -> dict[str, V
     return found
 
 
-def _defaults(run: Run, closure: Closure, given: dict[str, Var]) -> dict[str, Var]:
+def _defaults(run: Run, closure: Closure, given: dict[str, AbstractValue]) -> dict[str, AbstractValue]:
     """The defaults of a function's parameters, evaluated outside of everything."""
     function = closure.function
     return {
@@ -378,7 +387,7 @@ def _defaults(run: Run, closure: Closure, given: dict[str, Var]) -> dict[str, Va
     }
 
 
-def _outside(run: Run, value: Var, node: ast.expr) -> Var:
+def _outside(run: Run, value: AbstractValue, node: ast.expr) -> AbstractValue:
     """A default that can be changed is one object for all calls."""
     return run.kept(value, node) if value.places else value
 
@@ -386,14 +395,16 @@ def _outside(run: Run, value: Var, node: ast.expr) -> Var:
 # Making objects
 
 
-def construct(run: Run, cls: Class, arguments: Arguments, node: ast.Call | None) -> Var:
+def construct(run: Run, cls: Class, arguments: Arguments, node: ast.Call | None) -> AbstractValue:
     """An object of a class of the project: by its fields where it declares them, else by what its __init__ stores."""
     place = frozenset([node or cls.node])
     instance = Instance(cls)
     names = run.resolver.declared_fields(cls)
     starts = [v for v in run.resolver.attribute(instance, "__init__") if isinstance(v, Function)]
     if len(starts) == 1 and not externals.is_network(run, cls):
-        return _started(run, starts[0], Var(static=instance, fields=Fields(), places=place, own=place), arguments)
+        return _started(
+            run, starts[0], AbstractValue(static=instance, fields=Fields(), places=place, own=place), arguments
+        )
     if arguments.rest is None and len(arguments.given) <= len(names):
         given = dict(zip(names, arguments.given, strict=False)) | dict(arguments.named)
         made = dict_of(given)
@@ -402,7 +413,7 @@ def construct(run: Run, cls: Class, arguments: Arguments, node: ast.Call | None)
     return replace(held, static=instance, places=reachable(arguments) | place, own=place)
 
 
-def _started(run: Run, start: Function, made: Var, arguments: Arguments) -> Var:
+def _started(run: Run, start: Function, made: AbstractValue, arguments: Arguments) -> AbstractValue:
     """The object after its __init__ has run."""
     frame = Frame(start.module, start.node)
     closure = Closure(start, receiver=made)

@@ -9,7 +9,7 @@ import ast
 from collections.abc import Callable, Iterator
 
 from jaxmigrate.flow.variance.frames import Frame
-from jaxmigrate.flow.variance.lattice import Level, Var
+from jaxmigrate.flow.variance.lattice import AbstractValue, Level
 from jaxmigrate.flow.variance.run import Run
 from jaxmigrate.program.library import named, valued
 from jaxmigrate.program.modules import Module
@@ -21,11 +21,13 @@ STARTS = {name: int(position) for name, position in valued("carry").items()}
 NAMES = ("init", "init_val")
 
 
-def noting(run: Run, node: ast.Call | None, frame: Frame | None, around: Callable[[Var], Var]) -> Callable[[Var], Var]:
+def noting(
+    run: Run, node: ast.Call | None, frame: Frame | None, around: Callable[[AbstractValue], AbstractValue]
+) -> Callable[[AbstractValue], AbstractValue]:
     """A round of a loop that notes, the first time it is run, what it makes of new arrays."""
     first = True
 
-    def round_of(carry: Var) -> Var:
+    def round_of(carry: AbstractValue) -> AbstractValue:
         nonlocal first
         given = around(carry)
         if first and node is not None and frame is not None and not run.quiet():
@@ -50,7 +52,7 @@ def _start(node: ast.Call, module: Module, resolver: Resolver) -> ast.expr | Non
     return next(iter([*by_name, *node.args[position : position + 1]]), None)
 
 
-def _changed(start: ast.expr, given: Var, module: Module, run: Run) -> Iterator[ast.expr]:
+def _changed(start: ast.expr, given: AbstractValue, module: Module, run: Run) -> Iterator[ast.expr]:
     """The new arrays in a start for which a round gives what certainly differs."""
     start = _behind(start, module, run.resolver)
     if isinstance(start, ast.Tuple | ast.List):

@@ -18,8 +18,8 @@ from jaxmigrate.flow.variance.lattice import (
     TOTAL,
     TOTALS,
     VARYING,
+    AbstractValue,
     Level,
-    Var,
     mapped,
     replace,
     union,
@@ -35,12 +35,12 @@ GATHERS = "jax.lax.all_gather"
 SCALING = frozenset({"jax.lax.psum", "jax.lax.pmean"})  # after which a value is as large as that of one device, or not
 
 
-def call(run: Run, name: str, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> Var:
+def call(run: Run, name: str, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> AbstractValue:
     """The result of a collective."""
     over = axes_of(run, name, arguments, node, frame)
     operand = arguments.find(0, "x") or EQUAL
     if name == "jax.lax.axis_size":
-        return Var(kind="array")
+        return AbstractValue(kind="array")
     if name == "jax.lax.axis_index":
         return _index(run, over)
     if arguments.rest is not None:
@@ -71,7 +71,7 @@ def axes_of(
     return frozenset(names) - run.shadowed
 
 
-def varying(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> Var:
+def varying(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> AbstractValue:
     """`pcast` and `pvary`: a value as equal as it was, of which JAX takes each device's as one of its own."""
     operand = arguments.find(0, "x") or EQUAL
     over = axes_of(run, "jax.lax.pcast", arguments, node, frame)
@@ -80,7 +80,7 @@ def varying(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame 
     return mapped(operand, lambda v: replace(v, static=None, marks=v.marks | {VARYING}))
 
 
-def _names(value: Var, *, symbols: bool) -> tuple[str, ...] | None:
+def _names(value: AbstractValue, *, symbols: bool) -> tuple[str, ...] | None:
     if value.parts is not None:
         inner = [_names(part, symbols=symbols) for part in value.parts]
         return None if None in inner else tuple(name for names in inner for name in names or ())
@@ -93,20 +93,20 @@ def _names(value: Var, *, symbols: bool) -> tuple[str, ...] | None:
     return names if all(isinstance(n, str) for n in names) else None
 
 
-def _is_none(value: Var) -> bool:
+def _is_none(value: AbstractValue) -> bool:
     return value.static == Constant(None)
 
 
-def _index(run: Run, over: frozenset[str] | None) -> Var:
+def _index(run: Run, over: frozenset[str] | None) -> AbstractValue:
     if over is not None and None not in run.shadowed and not (over & run.axes):
-        return Var(kind="array")  # of a vmap's axis, or of one that does not matter here
+        return AbstractValue(kind="array")  # of a vmap's axis, or of one that does not matter here
     sure = over is not None and None not in run.shadowed
-    return Var(Level.YES if sure else Level.MAY, kind="array", marks=frozenset([INDEXED]))
+    return AbstractValue(Level.YES if sure else Level.MAY, kind="array", marks=frozenset([INDEXED]))
 
 
 def _reduced(
-    run: Run, name: str, operand: Var, node: ast.Call | None, frame: Frame | None, full: bool, apart: bool
-) -> Var:
+    run: Run, name: str, operand: AbstractValue, node: ast.Call | None, frame: Frame | None, full: bool, apart: bool
+) -> AbstractValue:
     if full and run.axes and node is not None and frame is not None and not run.quiet() and name in REDUCTIONS:
         run.reading.reductions.append(Reduction(frame.module, node, name, operand))
     run.cleared += 1
@@ -127,9 +127,9 @@ def _reduced(
     return mapped(operand, _cleared)
 
 
-def _cleared(value: Var) -> Var:
+def _cleared(value: AbstractValue) -> AbstractValue:
     """Equal on all devices; what it is made of stays."""
-    return Var(
+    return AbstractValue(
         parts=value.parts,
         fields=value.fields,
         kind=value.kind,
@@ -139,17 +139,17 @@ def _cleared(value: Var) -> Var:
     )
 
 
-def _marks_of_sum(value: Var, mark: str) -> frozenset[str]:
+def _marks_of_sum(value: AbstractValue, mark: str) -> frozenset[str]:
     told = MEAN in value.marks or value.gradient or (value.level == Level.NO and GIVEN in value.marks)
     totals = frozenset([TOTALS]) if TOTAL in value.marks else frozenset[str]()
     return totals | {mark} if told else totals
 
 
-def _marks_of_mean(value: Var, mark: str) -> frozenset[str]:
+def _marks_of_mean(value: AbstractValue, mark: str) -> frozenset[str]:
     return frozenset([mark]) if SHARE in value.marks else frozenset()
 
 
-def _partly(value: Var) -> Var:
+def _partly(value: AbstractValue) -> AbstractValue:
     """Reduced over some of the devices, or over axes that are not known."""
     level = min(value.level, Level.MAY)
     return replace(
@@ -157,7 +157,7 @@ def _partly(value: Var) -> Var:
     )
 
 
-def _spread(operand: Var, apart: bool) -> Var:
+def _spread(operand: AbstractValue, apart: bool) -> AbstractValue:
     """Sent from one device to another: the same for all only over another axis."""
     if apart:
         return mapped(operand, lambda v: replace(v, static=None))

@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterator
 
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver
+from jaxmigrate.program.syntax import last_name
 from jaxmigrate.program.values import UNKNOWN, Constant, External
 
 HOMES = frozenset({"jax", "jax.experimental", "jax.lax"})  # the modules that such functions lie in
@@ -37,7 +38,7 @@ def _said(module: Module, names: Collection[str]) -> Iterator[ast.expr]:
 def _computed(module: Module, resolver: Resolver) -> Iterator[ast.expr]:
     """What is looked up in a module of JAX's by a name that is computed, and what code made of strings gives."""
     for call in module.table.calls:
-        name = _last(call.func)
+        name = last_name(call.func)
         if name in GETTERS and len(call.args) > 1 and not isinstance(call.args[1], ast.Constant):
             if _is_home(call.args[0], module, resolver):
                 yield call
@@ -66,9 +67,5 @@ def _item(table: ast.expr, module: Module) -> ast.expr:
 def _is_home(node: ast.expr, module: Module, resolver: Resolver) -> bool:
     values = resolver.values(node, module)
     return any(isinstance(v, External) and v.name in HOMES for v in values) or (
-        UNKNOWN in values and _last(node) in ("lax", "jax")
+        UNKNOWN in values and last_name(node) in ("lax", "jax")
     )
-
-
-def _last(node: ast.expr) -> str:
-    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""

@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 from jaxmigrate.flow.variance import calls, expressions
 from jaxmigrate.flow.variance.frames import Arguments
-from jaxmigrate.flow.variance.lattice import GIVEN, Fields, Level, Var, mapped, replace, union, unsure
+from jaxmigrate.flow.variance.lattice import GIVEN, AbstractValue, Fields, Level, mapped, replace, union, unsure
 from jaxmigrate.flow.variance.library import HOST_IDENTITIES
 from jaxmigrate.flow.variance.name_call_graph import NameCallGraph
 from jaxmigrate.flow.variance.process_modules import ProcessModules
@@ -26,10 +26,10 @@ TRANSFERS = Transfers({**expressions.HANDLERS, ast.Call: calls.call}, calls.appl
 
 def read(
     function: Value,
-    arguments: Sequence[Var],
+    arguments: Sequence[AbstractValue],
     axes: frozenset[str],
     resolver: Resolver,
-    named: Mapping[str, Var] = MappingProxyType({}),
+    named: Mapping[str, AbstractValue] = MappingProxyType({}),
     *,
     trusting: bool = False,
     lenient: bool = False,
@@ -94,7 +94,7 @@ def _read(
 ) -> Run:
     run = Run(TRANSFERS, axes, resolver, shared, spilled, trusting, lenient, local, _home(function), checked)
     try:
-        run.reading.returned = run.apply(Var(static=function), given, None)
+        run.reading.returned = run.apply(AbstractValue(static=function), given, None)
     except RecursionError:
         run.gave_up = True
     proves = not trusting and not lenient
@@ -110,10 +110,10 @@ def _home(function: Value) -> Module | None:
     return function.module if isinstance(function, Function) else None
 
 
-def _argument(value: Var, place: object) -> Var:
+def _argument(value: AbstractValue, place: object) -> AbstractValue:
     """An argument: its leaves are at its level, and its containers are its own."""
 
-    def own(one: Var) -> Var:
+    def own(one: AbstractValue) -> AbstractValue:
         bare = one.parts is None and one.fields is None and one.kind == "unknown"
         one = replace(one, marks=one.marks | {GIVEN})
         tree = replace(one, kind="tree") if bare and one.level == Level.YES else one

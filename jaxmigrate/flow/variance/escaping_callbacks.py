@@ -7,13 +7,13 @@ from collections.abc import Iterable, Iterator
 
 from jaxmigrate.flow.variance.callees import Bound, Closure, Method, Transformed
 from jaxmigrate.flow.variance.frames import Arguments, reachable
-from jaxmigrate.flow.variance.lattice import Callee, Choice, Var, replace, union, unsure
+from jaxmigrate.flow.variance.lattice import AbstractValue, Callee, Choice, replace, union, unsure
 from jaxmigrate.flow.variance.library import MUTATORS
 from jaxmigrate.flow.variance.mutation_summary import changed_names
 from jaxmigrate.flow.variance.run import Run
 
 
-def run_all(run: Run, values: Iterable[Var]) -> None:
+def run_all(run: Run, values: Iterable[AbstractValue]) -> None:
     """Runs every function in some values that stores something outside of itself."""
     held = [*values]
     storing = [one for one, callee in _functions(run, held) if _stores(run, callee)]
@@ -22,7 +22,7 @@ def run_all(run: Run, values: Iterable[Var]) -> None:
         run.apply(one, Arguments(rest=given), None)
 
 
-def _functions(run: Run, values: Iterable[Var]) -> Iterator[tuple[Var, Callee]]:
+def _functions(run: Run, values: Iterable[AbstractValue]) -> Iterator[tuple[AbstractValue, Callee]]:
     for value in values:
         callee = run.known_callee(value)
         if callee is not None:

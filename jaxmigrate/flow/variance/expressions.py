@@ -13,8 +13,8 @@ from jaxmigrate.flow.variance.lattice import (
     EQUAL,
     NO_CAUSE,
     OTHERS,
+    AbstractValue,
     Level,
-    Var,
     constant,
     dictionary,
     doubtful,
@@ -40,7 +40,7 @@ from jaxmigrate.program.values import Class, Constant, Function
 MOST_UNROLLED = 8
 
 
-def _name(run: Run, node: ast.Name, frame: Frame) -> Var:
+def _name(run: Run, node: ast.Name, frame: Frame) -> AbstractValue:
     holder = frame.holder(node.id)
     if holder is not None:
         return holder.names[node.id]
@@ -51,15 +51,15 @@ def _name(run: Run, node: ast.Name, frame: Frame) -> Var:
     return replace(found, level=held_in([captured(run, made, frame)]))  # a class of its own for each call
 
 
-def _constant(_run: Run, node: ast.Constant, _frame: Frame) -> Var:
+def _constant(_run: Run, node: ast.Constant, _frame: Frame) -> AbstractValue:
     return constant(node.value)
 
 
-def _lambda(run: Run, node: ast.Lambda, frame: Frame) -> Var:
+def _lambda(run: Run, node: ast.Lambda, frame: Frame) -> AbstractValue:
     return closure(run, node, frame)
 
 
-def closure(run: Run, node: FunctionNode, frame: Frame) -> Var:
+def closure(run: Run, node: FunctionNode, frame: Frame) -> AbstractValue:
     """The function that a def or lambda makes here."""
     seen: Frame | None = frame
     while seen is not None:
@@ -70,17 +70,17 @@ def closure(run: Run, node: FunctionNode, frame: Frame) -> Var:
     held = captured(run, node, frame)
     places = held.places.union(*(value.places for _, value in defaults))
     level = held_in([held, *(value for _, value in defaults)])
-    return Var(level, callee=Closure(made, frame, defaults), host=bool(run.doubt), places=places)
+    return AbstractValue(level, callee=Closure(made, frame, defaults), host=bool(run.doubt), places=places)
 
 
-def captured(run: Run, node: ast.AST, frame: Frame) -> Var:
+def captured(run: Run, node: ast.AST, frame: Frame) -> AbstractValue:
     """What a function or class made here can give beside what it is given: whoever runs it out of sight sees that.
 
     A name that is bound later or again may hold anything by then; what is made here may be filled later.
     """
     if node not in run.shared.free:
         run.shared.free[node] = tuple(sorted(free_names(node, frame.module).items()))
-    held: list[Var] = []
+    held: list[AbstractValue] = []
     for name, is_bound_once in run.shared.free[node]:
         holder = frame.holder(name)
         value = holder.names[name] if holder is not None and is_bound_once else unsure(EQUAL)
@@ -103,9 +103,9 @@ def free_names(node: ast.AST, module: Module) -> dict[str, bool]:
     return found
 
 
-def _display(run: Run, node: ast.Tuple | ast.List, frame: Frame) -> Var:
-    parts: list[Var] | None = []
-    loose: list[Var] = []
+def _display(run: Run, node: ast.Tuple | ast.List, frame: Frame) -> AbstractValue:
+    parts: list[AbstractValue] | None = []
+    loose: list[AbstractValue] = []
     for item in node.elts:
         value = run.evaluate(item.value if isinstance(item, ast.Starred) else item, frame)
         loose.append(element(value) if isinstance(item, ast.Starred) else value)
@@ -117,13 +117,13 @@ def _display(run: Run, node: ast.Tuple | ast.List, frame: Frame) -> Var:
     return made_at(made, node) if isinstance(node, ast.List) else made
 
 
-def _set(run: Run, node: ast.Set, frame: Frame) -> Var:
+def _set(run: Run, node: ast.Set, frame: Frame) -> AbstractValue:
     inner = join_all([run.evaluate(e, frame) for e in node.elts])
     return each(inner, frozenset([node]))
 
 
-def _dict(run: Run, node: ast.Dict, frame: Frame) -> Var:
-    fields: dict[str, Var] = {}
+def _dict(run: Run, node: ast.Dict, frame: Frame) -> AbstractValue:
+    fields: dict[str, AbstractValue] = {}
     for key, entry in zip(node.keys, node.values, strict=True):
         value = run.evaluate(entry, frame)
         known = run.evaluate(key, frame) if key is not None else EQUAL
@@ -141,21 +141,21 @@ def _dict(run: Run, node: ast.Dict, frame: Frame) -> Var:
     return made_at(dictionary(fields), node)
 
 
-def _attribute(run: Run, node: ast.Attribute, frame: Frame) -> Var:
+def _attribute(run: Run, node: ast.Attribute, frame: Frame) -> AbstractValue:
     return objects.attribute(run, run.evaluate(node.value, frame), node.attr)
 
 
-def _subscript(run: Run, node: ast.Subscript, frame: Frame) -> Var:
+def _subscript(run: Run, node: ast.Subscript, frame: Frame) -> AbstractValue:
     value, index = run.evaluate(node.value, frame), run.evaluate(node.slice, frame)
     objects.operate(run, (value, index), GETTING)
     found = item(objects.in_order(run, value), index, node.slice)
     return identified(found, node) if isinstance(node.slice, ast.Slice) else found
 
 
-def item(value: Var, index: Var, node: ast.expr | None = None) -> Var:
+def item(value: AbstractValue, index: AbstractValue, node: ast.expr | None = None) -> AbstractValue:
     """What `value[index]` is."""
     key = index.static.value if isinstance(index.static, Constant) else None
-    found: Var | None = None
+    found: AbstractValue | None = None
     if value.parts is not None and isinstance(key, int) and -len(value.parts) <= key < len(value.parts):
         found = value.parts[key]
     elif value.parts is not None and isinstance(node, ast.Slice):
@@ -187,7 +187,7 @@ def _bounds(node: ast.Slice) -> slice | None:
     return slice(*found)
 
 
-def _conditional(run: Run, node: ast.IfExp, frame: Frame) -> Var:
+def _conditional(run: Run, node: ast.IfExp, frame: Frame) -> AbstractValue:
     doubt = uncertain(run, node.test, frame)
     run.doubt += doubt
     result = join_all([run.evaluate(node.body, frame), run.evaluate(node.orelse, frame)])
@@ -207,13 +207,13 @@ def uncertain(run: Run, test: ast.expr, frame: Frame) -> bool:
     return found
 
 
-def _boolean(run: Run, node: ast.BoolOp, frame: Frame) -> Var:
+def _boolean(run: Run, node: ast.BoolOp, frame: Frame) -> AbstractValue:
     found = [run.evaluate(operand, frame) for operand in node.values]
     result = join_all(found)
     return doubtful(result) if any(v.host for v in found) else result
 
 
-def _compare(run: Run, node: ast.Compare, frame: Frame) -> Var:
+def _compare(run: Run, node: ast.Compare, frame: Frame) -> AbstractValue:
     found = [run.evaluate(operand, frame) for operand in (node.left, *node.comparators)]
     objects.operate(run, found, COMPARING)
     structural = all(isinstance(op, ast.Is | ast.IsNot) for op in node.ops)
@@ -224,7 +224,7 @@ def _compare(run: Run, node: ast.Compare, frame: Frame) -> Var:
     return replace(union(found), kind="array")
 
 
-def _is_text(value: Var) -> bool:
+def _is_text(value: AbstractValue) -> bool:
     return isinstance(value.static, Constant) and isinstance(value.static.value, str)
 
 
@@ -239,12 +239,14 @@ OPERATING = frozenset(
 )
 
 
-def _arithmetic(run: Run, node: ast.BinOp, frame: Frame) -> Var:
+def _arithmetic(run: Run, node: ast.BinOp, frame: Frame) -> AbstractValue:
     left, right = run.evaluate(node.left, frame), run.evaluate(node.right, frame)
     return identified(operated(run, node, node.op, left, right, frame), node)
 
 
-def operated(run: Run, node: ast.expr, op: ast.operator, left: Var, right: Var, frame: Frame) -> Var:
+def operated(
+    run: Run, node: ast.expr, op: ast.operator, left: AbstractValue, right: AbstractValue, frame: Frame
+) -> AbstractValue:
     """What `left op right` is."""
     objects.operate(run, (left, right), OPERATING)
     if isinstance(op, ast.Add) and left.parts is not None and right.parts is not None:
@@ -263,11 +265,11 @@ def operated(run: Run, node: ast.expr, op: ast.operator, left: Var, right: Var, 
     return means.of_operation(run, op, node, left, right, result) if marked else result
 
 
-def _is_array(value: Var) -> bool:
+def _is_array(value: AbstractValue) -> bool:
     return value.kind == "array" and not isinstance(value.static, Constant)
 
 
-def _is_sequence(run: Run, op: ast.operator, left: Var, right: Var) -> bool:
+def _is_sequence(run: Run, op: ast.operator, left: AbstractValue, right: AbstractValue) -> bool:
     """Whether `left op right` may be a list, or another object that holds what its operands hold."""
     if not isinstance(op, ast.Mult | ast.Add) or _is_array(left) or _is_array(right):
         return False
@@ -279,11 +281,11 @@ def _is_sequence(run: Run, op: ast.operator, left: Var, right: Var) -> bool:
     return not run.lenient and run.shared.hidden.is_defined(own)
 
 
-def _is_fraction(value: Var) -> bool:
+def _is_fraction(value: AbstractValue) -> bool:
     return isinstance(value.static, Constant) and isinstance(value.static.value, float | complex)
 
 
-def _unary(run: Run, node: ast.UnaryOp, frame: Frame) -> Var:
+def _unary(run: Run, node: ast.UnaryOp, frame: Frame) -> AbstractValue:
     value = run.evaluate(node.operand, frame)
     if isinstance(node.op, ast.Not):
         return replace(union([value]), kind="array")
@@ -293,7 +295,7 @@ def _unary(run: Run, node: ast.UnaryOp, frame: Frame) -> Var:
     return replace(union([value]), kind=value.kind)
 
 
-def _walrus(run: Run, node: ast.NamedExpr, frame: Frame) -> Var:
+def _walrus(run: Run, node: ast.NamedExpr, frame: Frame) -> AbstractValue:
     value = run.evaluate(node.value, frame)
     holder = frame
     while holder.node is None and holder.parent is not None:
@@ -302,7 +304,7 @@ def _walrus(run: Run, node: ast.NamedExpr, frame: Frame) -> Var:
     return value
 
 
-def _comprehension(run: Run, node: ast.ListComp | ast.GeneratorExp | ast.SetComp, frame: Frame) -> Var:
+def _comprehension(run: Run, node: ast.ListComp | ast.GeneratorExp | ast.SetComp, frame: Frame) -> AbstractValue:
     found, known = _generated(run, node.generators, frame, lambda inner: run.evaluate(node.elt, inner))
     made = tuple_of(found) if known and not isinstance(node, ast.SetComp) else each(join_all(found))
     if isinstance(node, ast.GeneratorExp) and not _is_consumed(node, frame):
@@ -324,10 +326,10 @@ def _is_consumed(node: ast.GeneratorExp, frame: Frame) -> bool:
     return name in CONSUMERS
 
 
-def _dict_comprehension(run: Run, node: ast.DictComp, frame: Frame) -> Var:
-    entries: list[tuple[Var, Var]] = []
+def _dict_comprehension(run: Run, node: ast.DictComp, frame: Frame) -> AbstractValue:
+    entries: list[tuple[AbstractValue, AbstractValue]] = []
 
-    def entry(inner: Frame) -> Var:
+    def entry(inner: Frame) -> AbstractValue:
         entries.append((run.evaluate(node.key, inner), run.evaluate(node.value, inner)))
         return entries[-1][1]
 
@@ -342,15 +344,15 @@ def _dict_comprehension(run: Run, node: ast.DictComp, frame: Frame) -> Var:
 
 
 def _generated(
-    run: Run, generators: Sequence[ast.comprehension], frame: Frame, make: Callable[[Frame], Var]
-) -> tuple[list[Var], bool]:
+    run: Run, generators: Sequence[ast.comprehension], frame: Frame, make: Callable[[Frame], AbstractValue]
+) -> tuple[list[AbstractValue], bool]:
     """What a comprehension makes, and whether that is one value for each element in turn."""
     inner = Frame(frame.module, None, frame, loops=frame.loops)
     run.frames.append(inner)
     first, *more = generators
     source = run.evaluate(first.iter, frame)
     known = source.parts is not None and len(source.parts) <= MOST_UNROLLED and not more and not first.ifs
-    found: list[Var] = []
+    found: list[AbstractValue] = []
     for one in source.parts if known and source.parts is not None else [element(source)]:
         objects.assign(run, first.target, one, inner)
         doubt = source.host | _tested(run, first, inner)
@@ -369,17 +371,17 @@ def _tested(run: Run, generator: ast.comprehension, frame: Frame) -> bool:
     return any(doubts)
 
 
-def _text(run: Run, node: ast.JoinedStr, frame: Frame) -> Var:
+def _text(run: Run, node: ast.JoinedStr, frame: Frame) -> AbstractValue:
     return replace(run.operands(node, frame), kind="array")
 
 
-def _yield(run: Run, node: ast.Yield, frame: Frame) -> Var:
+def _yield(run: Run, node: ast.Yield, frame: Frame) -> AbstractValue:
     value = run.evaluate(node.value, frame) if node.value is not None else EQUAL
     _function_frame(frame).yielded.append(run.settle(value))
     return unsure(EQUAL)
 
 
-def _yield_from(run: Run, node: ast.YieldFrom, frame: Frame) -> Var:
+def _yield_from(run: Run, node: ast.YieldFrom, frame: Frame) -> AbstractValue:
     _function_frame(frame).yielded.append(run.settle(element(run.evaluate(node.value, frame))))
     return unsure(EQUAL)
 
@@ -390,7 +392,7 @@ def _function_frame(frame: Frame) -> Frame:
     return frame
 
 
-def _inner(run: Run, node: ast.Starred | ast.Await, frame: Frame) -> Var:
+def _inner(run: Run, node: ast.Starred | ast.Await, frame: Frame) -> AbstractValue:
     return run.evaluate(node.value, frame)
 
 

@@ -7,7 +7,6 @@ import ast
 import re
 from collections.abc import Callable
 
-from jaxmigrate.flow.axes import last_name
 from jaxmigrate.flow.variance import (
     callbacks,
     collectives,
@@ -27,8 +26,8 @@ from jaxmigrate.flow.variance.lattice import (
     OTHERS,
     SHAPED,
     STARTED,
+    AbstractValue,
     Level,
-    Var,
     certainly,
     dict_of,
     dictionary,
@@ -54,6 +53,7 @@ from jaxmigrate.program import trees
 from jaxmigrate.program.collectives import AXIS_POSITIONS, IF_MAPPED
 from jaxmigrate.program.library import named, valued
 from jaxmigrate.program.resolve import PARTIALS
+from jaxmigrate.program.syntax import last_name
 from jaxmigrate.program.values import (
     Application,
     Class,
@@ -66,10 +66,10 @@ from jaxmigrate.program.values import (
     Unknown,
 )
 
-Case = Callable[[Run, Arguments, "ast.Call | None", "Frame | None"], Var]
+Case = Callable[[Run, Arguments, "ast.Call | None", "Frame | None"], AbstractValue]
 
 
-def call(run: Run, name: str, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> Var:
+def call(run: Run, name: str, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> AbstractValue:
     """The result of calling something outside the project by its full name."""
     if library.is_changed(run.resolver, name):
         return _unknown(run, name, arguments, node)
@@ -87,7 +87,7 @@ def call(run: Run, name: str, arguments: Arguments, node: ast.Call | None, frame
     if name in PARTIALS and arguments.given:
         first, *given = arguments.given
         bound = Bound(first, tuple(given), tuple(arguments.named.items()))
-        return Var(held_in(arguments.all()), callee=bound, host=first.host, places=reachable(arguments))
+        return AbstractValue(held_in(arguments.all()), callee=bound, host=first.host, places=reachable(arguments))
     if name in TRANSFORMS:
         return _transformed(name, arguments)
     if name in library.EQUAL_RESULTS or name.startswith(library.SILENT):
@@ -102,13 +102,13 @@ def call(run: Run, name: str, arguments: Arguments, node: ast.Call | None, frame
     return _pure(run, name, arguments, node, frame)
 
 
-def _transformed(name: str, arguments: Arguments) -> Var:
+def _transformed(name: str, arguments: Arguments) -> AbstractValue:
     options = tuple((k, v) for k, v in arguments.named.items() if k not in ("fun", "f"))
     function = arguments.find(0, "fun", "f")
     if function is None:  # @jax.jit(static_argnums=...): a decorator is made
-        return Var(callee=Bound(Var(static=External(name)), (), options))
+        return AbstractValue(callee=Bound(AbstractValue(static=External(name)), (), options))
     made = Transformed(name, function, options, arguments.given[1:])
-    return Var(held_in([function]), callee=made, host=function.host, places=function.places)
+    return AbstractValue(held_in([function]), callee=made, host=function.host, places=function.places)
 
 
 ANY_NAME = named("any-name")
@@ -118,7 +118,7 @@ TIME = re.compile(r"(^|_)(steps?|epochs?|iter(ation)?s?|rounds?|count|num_update
 ORDERS = named("order")  # of rows, which may be one for unlike rows
 
 
-def _structural(name: str, arguments: Arguments) -> Var:
+def _structural(name: str, arguments: Arguments) -> AbstractValue:
     """What depends on shapes and types only."""
     everything = union(arguments.all())
     array = name.rpartition(".")[2] in (
@@ -140,10 +140,10 @@ def _reads(run: Run, node: ast.Call | None, frame: Frame | None) -> bool:
     return node is not None and frame is not None and callbacks.is_pure_callback(node, frame.module, run.resolver)
 
 
-def _unknown(run: Run, name: str, arguments: Arguments, node: ast.Call | None) -> Var:
+def _unknown(run: Run, name: str, arguments: Arguments, node: ast.Call | None) -> AbstractValue:
     """A function that may do anything; one that gives what the processes do not share at least changes nothing."""
     if run.local and run.lenient and name.startswith(library.HOST_IDENTITIES):
-        return Var(kind="array")  # for rules: one number for the devices of a process
+        return AbstractValue(kind="array")  # for rules: one number for the devices of a process
     cause = run.cause(name, node, host=library.is_host_source(name))
     escaping_callbacks.run_all(run, arguments.all())
     if run.trusting and not library.may_tell_devices(name):
@@ -158,7 +158,7 @@ def _unknown(run: Run, name: str, arguments: Arguments, node: ast.Call | None) -
     return unsure(replace(everything, places=reachable(arguments) | {name}), cause)
 
 
-def _pure(run: Run, name: str, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> Var:
+def _pure(run: Run, name: str, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> AbstractValue:
     numbers = name.startswith("jax.random.")  # which take no functions, whatever `config.alpha` may be
     if not numbers and any(run.known_callee(a) is not None for a in arguments.all()):
         if name.startswith("jax.") and not name.startswith("jax.nn.initializers"):
@@ -239,7 +239,7 @@ def is_network(run: Run, cls: Class) -> bool:
 # Cases of their own
 
 
-def _preserving(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> Var:
+def _preserving(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> AbstractValue:
     value = arguments.find(0) if arguments.given else None
     if value is None:
         return fresh(dict_of(arguments.named) if arguments.named else EQUAL, node, Arguments())
@@ -249,15 +249,15 @@ def _preserving(run: Run, arguments: Arguments, node: ast.Call | None, frame: Fr
     return fresh(replace(value, callee=None, static=None), node, arguments)
 
 
-def _tap(run: Run, arguments: Arguments, _node: ast.Call | None, _frame: Frame | None) -> Var:
+def _tap(run: Run, arguments: Arguments, _node: ast.Call | None, _frame: Frame | None) -> AbstractValue:
     return _tapped(run, arguments, 1)
 
 
-def _print(run: Run, arguments: Arguments, _node: ast.Call | None, _frame: Frame | None) -> Var:
+def _print(run: Run, arguments: Arguments, _node: ast.Call | None, _frame: Frame | None) -> AbstractValue:
     return _tapped(run, arguments, 0)
 
 
-def _tapped(run: Run, arguments: Arguments, place: int) -> Var:
+def _tapped(run: Run, arguments: Arguments, place: int) -> AbstractValue:
     """What `host_callback.id_tap` and `id_print` give: their argument, or the result that they are told."""
     escaping_callbacks.run_all(run, arguments.all())
     tapped = arguments.find(place, "arg")
@@ -266,28 +266,28 @@ def _tapped(run: Run, arguments: Arguments, place: int) -> Var:
     return union([tapped, arguments.named["result"]]) if "result" in arguments.named else tapped
 
 
-def _cast(_run: Run, arguments: Arguments, _node: ast.Call | None, _frame: Frame | None) -> Var:
+def _cast(_run: Run, arguments: Arguments, _node: ast.Call | None, _frame: Frame | None) -> AbstractValue:
     return arguments.given[-1] if arguments.given else EQUAL
 
 
-def _listed(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> Var:
+def _listed(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> AbstractValue:
     value = arguments.find(0) or EQUAL
     if (value.parts is None and value.fields is None) or (value.fields is not None and value.parts is None):
         value = each(element(value), value.places)
     return made_at(replace(value, callee=None, static=None, kind="unknown"), node)
 
 
-def _sorted(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> Var:
+def _sorted(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> AbstractValue:
     escaping_callbacks.run_all(run, arguments.all())
     return fresh(each(element(arguments.find(0) or EQUAL)), node, arguments)
 
 
-def _filter(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> Var:
+def _filter(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> AbstractValue:
     escaping_callbacks.run_all(run, arguments.all())
     return _sorted(run, Arguments(arguments.given[1:]), node, frame)
 
 
-def _dictionary(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> Var:
+def _dictionary(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> AbstractValue:
     fields = dict(arguments.named)
     if arguments.given:
         first = arguments.given[0]
@@ -297,7 +297,7 @@ def _dictionary(run: Run, arguments: Arguments, node: ast.Call | None, frame: Fr
     return made_at(dictionary(fields), node)
 
 
-def _zip(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> Var:
+def _zip(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> AbstractValue:
     columns = arguments.given
     if columns and arguments.rest is None and all(c.parts is not None for c in columns):
         rows = zip(*(c.parts or () for c in columns), strict=False)
@@ -306,15 +306,15 @@ def _zip(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | N
     return fresh(each(tuple_of([element(c) for c in (*columns, *more)])), node, arguments)
 
 
-def _enumerate(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> Var:
+def _enumerate(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> AbstractValue:
     items = arguments.find(0) or EQUAL
-    number = Var(kind="array")
+    number = AbstractValue(kind="array")
     if items.parts is not None:
         return fresh(tuple_of([tuple_of([number, part]) for part in items.parts]), node, arguments)
     return fresh(each(tuple_of([number, element(items)])), node, arguments)
 
 
-def _map(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> Var:
+def _map(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> AbstractValue:
     function, *columns = arguments.given or (EQUAL,)
     if columns and all(c.parts is not None for c in columns):
         rows = list(zip(*(c.parts or () for c in columns), strict=False))
@@ -322,7 +322,7 @@ def _map(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | N
     return fresh(each(run.apply(function, Arguments(tuple(element(c) for c in columns)), node, frame)), node, arguments)
 
 
-def _sum(_run: Run, arguments: Arguments, _node: ast.Call | None, _frame: Frame | None) -> Var:
+def _sum(_run: Run, arguments: Arguments, _node: ast.Call | None, _frame: Frame | None) -> AbstractValue:
     first = arguments.find(0) or EQUAL
     items = first.parts if first.parts is not None else (element(first),)
     result = union([*items, *arguments.given[1:]])
@@ -330,7 +330,7 @@ def _sum(_run: Run, arguments: Arguments, _node: ast.Call | None, _frame: Frame 
     return replace(result, kind="array" if array else "unknown", host=result.host or first.host)
 
 
-def _extreme(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> Var:
+def _extreme(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> AbstractValue:
     """`max` and `min`, which give one of what they are given."""
     escaping_callbacks.run_all(run, arguments.all())
     listed = arguments.given[0] if len(arguments.given) == 1 and arguments.rest is None else None
@@ -340,22 +340,22 @@ def _extreme(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame
     return at_least(join_all([replace(one, callee=None) for one in items]), union(arguments.all()).level)
 
 
-def _number(_run: Run, arguments: Arguments, _node: ast.Call | None, _frame: Frame | None) -> Var:
+def _number(_run: Run, arguments: Arguments, _node: ast.Call | None, _frame: Frame | None) -> AbstractValue:
     items = [i for a in arguments.given for i in (a.parts if a.parts is not None else (a,))]
     return replace(union([*items, *arguments.named.values()]), kind="array")
 
 
-def _range(_run: Run, arguments: Arguments, _node: ast.Call | None, _frame: Frame | None) -> Var:
+def _range(_run: Run, arguments: Arguments, _node: ast.Call | None, _frame: Frame | None) -> AbstractValue:
     bounds = union(arguments.all())
     numbers = [a.static.value for a in arguments.given if isinstance(a.static, Constant)]
     if len(numbers) == len(arguments.given) and all(isinstance(n, int) for n in numbers):
         found = range(*[n for n in numbers if isinstance(n, int)][:3]) if numbers else range(0)
         if len(found) <= 4:
-            return tuple_of([Var(kind="array", static=Constant(n)) for n in found])
+            return tuple_of([AbstractValue(kind="array", static=Constant(n)) for n in found])
     return replace(each(replace(bounds, kind="array")), host=bounds.host)
 
 
-def _getattr(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> Var:
+def _getattr(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> AbstractValue:
     from jaxmigrate.flow.variance import objects
 
     value, name = arguments.find(0) or EQUAL, arguments.find(1)
@@ -367,20 +367,20 @@ def _getattr(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame
     return found if default is None else join_all([found, default])
 
 
-def _setattr(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> Var:
+def _setattr(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> AbstractValue:
     if len(arguments.given) == 3:
         run.change(arguments.given[0], arguments.given[2])
     return EQUAL
 
 
-def _replace(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> Var:
+def _replace(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> AbstractValue:
     value = arguments.find(0) or EQUAL
     if arguments.rest is not None:
         return unsure(union(arguments.all()))
     return fresh(with_fields(value, arguments.named), node, arguments)
 
 
-def _leaves(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> Var:
+def _leaves(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> AbstractValue:
     tree = arguments.find(0, "tree") or EQUAL
     return _kept(tree) if _has_leaves_of_its_own(arguments) else loops.leaves(tree)
 
@@ -390,45 +390,45 @@ def _has_leaves_of_its_own(arguments: Arguments) -> bool:
     return arguments.find(1, "is_leaf") is not None or arguments.rest is not None
 
 
-def _kept(tree: Var) -> Var:
+def _kept(tree: AbstractValue) -> AbstractValue:
     """Containers out of a tree, in a list."""
     return each(whole(tree), tree.places)
 
 
-def _flatten(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> Var:
+def _flatten(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> AbstractValue:
     tree = arguments.find(0, "tree") or EQUAL
     found = _kept(tree) if _has_leaves_of_its_own(arguments) else loops.leaves(tree)
-    return tuple_of([found, Var(host=tree.host)])
+    return tuple_of([found, AbstractValue(host=tree.host)])
 
 
-def _unflatten(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> Var:
+def _unflatten(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> AbstractValue:
     items = arguments.find(1, "leaves") or EQUAL
     return fresh(certainly(union([items])) if items.parts is None else whole(items), node, arguments)
 
 
-def _map_paths(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> Var:
+def _map_paths(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> AbstractValue:
     return loops.tree_map(run, arguments, node, frame, with_path=True)
 
 
-def _reduce(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> Var:
+def _reduce(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> AbstractValue:
     return loops.associative(run, arguments, node, frame)
 
 
-def _full_like(_run: Run, arguments: Arguments, _node: ast.Call | None, _frame: Frame | None) -> Var:
+def _full_like(_run: Run, arguments: Arguments, _node: ast.Call | None, _frame: Frame | None) -> AbstractValue:
     return replace(union(list(arguments.all())[1:]), kind="array")
 
 
-def _vjp(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> Var:
+def _vjp(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> AbstractValue:
     function, given = arguments.find(0, "fun") or EQUAL, Arguments(arguments.given[1:], rest=arguments.rest)
     out = run.apply(function, given, node, frame)
     depends = transforms.unreduced(run, function, given, node, frame)
-    back = Var(held_in([depends]), callee=Pure(depends.level), host=depends.host)
+    back = AbstractValue(held_in([depends]), callee=Pure(depends.level), host=depends.host)
     if arguments.named.get("has_aux", EQUAL).static == Constant(True):
         return tuple_of([_part(out, 0), back, _part(out, 1)])
     return tuple_of([out, back])
 
 
-def _jvp(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> Var:
+def _jvp(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> AbstractValue:
     function = arguments.find(0, "fun") or EQUAL
     primals, tangents = arguments.find(1, "primals") or EQUAL, arguments.find(2, "tangents") or EQUAL
     if primals.parts is None:
@@ -439,25 +439,25 @@ def _jvp(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | N
     return tuple_of([out, certainly(union([depends, tangents]))])
 
 
-def _linearize(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> Var:
+def _linearize(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> AbstractValue:
     return tuple_of(list(_vjp(run, arguments, node, frame).parts or ())[:2])
 
 
-def _part(value: Var, index: int) -> Var:
+def _part(value: AbstractValue, index: int) -> AbstractValue:
     return value.parts[index] if value.parts is not None and index < len(value.parts) else element(value)
 
 
-def _stop(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> Var:
+def _stop(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> AbstractValue:
     value = arguments.find(0, "x") or EQUAL
     return mapped(value, lambda v: replace(v, static=None))
 
 
-def _split(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> Var:
+def _split(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> AbstractValue:
     """Keys, or pieces of an array: as many of them as the program takes."""
     return replace(union(arguments.all()), kind="array")
 
 
-def _apply_updates(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> Var:
+def _apply_updates(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> AbstractValue:
     """`optax.apply_updates(params, updates)`."""
     params, updates = arguments.find(0, "params") or EQUAL, arguments.find(1, "updates") or EQUAL
     if run.lenient:

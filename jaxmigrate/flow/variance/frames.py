@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping
 
-from jaxmigrate.flow.variance.lattice import Fields, Var, replace
+from jaxmigrate.flow.variance.lattice import AbstractValue, Fields, replace
 from jaxmigrate.program.modules import Module
 from jaxmigrate.records import made, record
 
-Names = dict[str, Var]
+Names = dict[str, AbstractValue]
 
 
 @record(eq=False, frozen=False)
@@ -31,8 +31,8 @@ class Frame:
     node: ast.AST | None
     parent: Frame | None = None
     names: Names = made(factory=dict)
-    returned: list[Var] = made(factory=list)
-    yielded: list[Var] = made(factory=list)
+    returned: list[AbstractValue] = made(factory=list)
+    yielded: list[AbstractValue] = made(factory=list)
     loops: list[Loop] = made(factory=list)
     watching: list[Names] = made(factory=list)
     captured: bool = False
@@ -50,18 +50,18 @@ class Frame:
 class Arguments:
     """Arguments of a call; `rest` is what stars of unknown length give."""
 
-    given: tuple[Var, ...] = ()
-    named: Mapping[str, Var] = made(factory=Fields)
-    rest: Var | None = None
+    given: tuple[AbstractValue, ...] = ()
+    named: Mapping[str, AbstractValue] = made(factory=Fields)
+    rest: AbstractValue | None = None
 
-    def all(self) -> Iterator[Var]:
+    def all(self) -> Iterator[AbstractValue]:
         """Everything that is given."""
         yield from self.given
         yield from self.named.values()
         if self.rest is not None:
             yield self.rest
 
-    def find(self, position: int, *keywords: str) -> Var | None:
+    def find(self, position: int, *keywords: str) -> AbstractValue | None:
         """The argument at a position or under one of some keywords."""
         for keyword in keywords:
             if keyword in self.named:
@@ -74,7 +74,7 @@ def reachable(arguments: Arguments) -> frozenset[object]:
     return frozenset[object]().union(*(a.places for a in arguments.all()))
 
 
-def fresh(value: Var, node: ast.AST | None, arguments: Arguments) -> Var:
+def fresh(value: AbstractValue, node: ast.AST | None, arguments: Arguments) -> AbstractValue:
     """A result that may be a new object, or one of the arguments."""
     if value.kind == "array":
         return value

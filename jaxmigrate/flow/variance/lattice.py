@@ -87,14 +87,14 @@ class Choice(Callee):
     ways: tuple[Callee, ...]
 
 
-class Fields(dict[str, "Var"]):
+class Fields(dict[str, "AbstractValue"]):
     """The entries of a dictionary or object by name; never changed once made, so that it can be hashed."""
 
     def __hash__(self) -> int:  # type: ignore[override]
         return hash(frozenset(self.items()))
 
 
-class Var(NamedTuple):
+class AbstractValue(NamedTuple):
     """A value.
 
     The level of a container is that of the least equal thing in it: NO says that all of it is equal, YES that something
@@ -117,8 +117,8 @@ class Var(NamedTuple):
     gradient: bool = False
     updated: bool = False
     inner: bool = False
-    parts: tuple[Var, ...] | None = None
-    fields: Mapping[str, Var] | None = None
+    parts: tuple[AbstractValue, ...] | None = None
+    fields: Mapping[str, AbstractValue] | None = None
     kind: Kind = "unknown"
     reduced: bool = False
     host: bool = False
@@ -135,28 +135,28 @@ class Var(NamedTuple):
         return self.places if self.own is None else self.own
 
 
-def replace(value: Var, **changes: Any) -> Var:
+def replace(value: AbstractValue, **changes: Any) -> AbstractValue:
     """A value with some of its fields changed: what `_replace` does in a fraction of its time."""
     content: list[Any] = list(value)
     for name, one in changes.items():
         content[_POSITIONS[name]] = one
-    return tuple.__new__(Var, content)
+    return tuple.__new__(AbstractValue, content)
 
 
-_POSITIONS = {name: number for number, name in enumerate(Var._fields)}
+_POSITIONS = {name: number for number, name in enumerate(AbstractValue._fields)}
 _OF_ALL = frozenset({MEAN, SHARE})  # what is true of a result only if it is of all that it is made of
-EQUAL = Var()
-MAY = Var(Level.MAY)
-ARRAY = Var(kind="array")
+EQUAL = AbstractValue()
+MAY = AbstractValue(Level.MAY)
+ARRAY = AbstractValue(kind="array")
 
 
-def constant(value: object) -> Var:
+def constant(value: object) -> AbstractValue:
     """A literal; numbers count as arrays, for they are one leaf."""
     number = isinstance(value, int | float | complex)
-    return Var(kind="array" if number else "unknown", static=Constant(value))
+    return AbstractValue(kind="array" if number else "unknown", static=Constant(value))
 
 
-def union(values: Iterable[Var]) -> Var:
+def union(values: Iterable[AbstractValue]) -> AbstractValue:
     """The value of an operation on several."""
     values = tuple(values)
     level, gradient, updated, inner, reduced, host = Level.NO, False, False, False, False, False
@@ -180,15 +180,15 @@ def union(values: Iterable[Var]) -> Var:
     none = frozenset[object]()
     made = (level, gradient, updated, inner, None, None, "unknown", reduced, host, None, None, none, None, marks, cause)
     return tuple.__new__(
-        Var, made
-    )  # as Var(...) makes it, without its detour: there is nothing that is made more often
+        AbstractValue, made
+    )  # as AbstractValue(...) makes it, without its detour: there is nothing that is made more often
 
 
-def join(one: Var, other: Var) -> Var:
+def join(one: AbstractValue, other: AbstractValue) -> AbstractValue:
     """What a name holds after two ways that meet."""
     if one == other:
         return one
-    return Var(
+    return AbstractValue(
         one.level if one.level == other.level else Level.MAY,
         one.gradient and other.gradient,
         one.updated or other.updated,
@@ -207,20 +207,20 @@ def join(one: Var, other: Var) -> Var:
     )
 
 
-def _join_parts(one: Var, other: Var) -> tuple[Var, ...] | None:
+def _join_parts(one: AbstractValue, other: AbstractValue) -> tuple[AbstractValue, ...] | None:
     if one.parts is None or other.parts is None or len(one.parts) != len(other.parts):
         return None
     return tuple(join(a, b) for a, b in zip(one.parts, other.parts, strict=True))
 
 
-def _join_fields(one: Var, other: Var) -> Fields | None:
+def _join_fields(one: AbstractValue, other: AbstractValue) -> Fields | None:
     if one.fields is None or other.fields is None:
         return None
     names = [*one.fields, *(name for name in other.fields if name not in one.fields)]
     return Fields({name: join(field_of(one, name), field_of(other, name)) for name in names})
 
 
-def join_callees(one: Var, other: Var) -> Callee | None:
+def join_callees(one: AbstractValue, other: AbstractValue) -> Callee | None:
     """Either of two functions; nothing where one of them is not known."""
     if one.callee == other.callee:
         return one.callee
@@ -234,7 +234,7 @@ def _ways(callee: Callee) -> tuple[Callee, ...]:
     return callee.ways if isinstance(callee, Choice) else (callee,)
 
 
-def join_all(values: Sequence[Var]) -> Var:
+def join_all(values: Sequence[AbstractValue]) -> AbstractValue:
     """What several ways give; EQUAL for none."""
     result = values[0] if values else EQUAL
     for value in values[1:]:
@@ -242,29 +242,29 @@ def join_all(values: Sequence[Var]) -> Var:
     return result
 
 
-def tuple_of(parts: Sequence[Var]) -> Var:
+def tuple_of(parts: Sequence[AbstractValue]) -> AbstractValue:
     """A tuple."""
     places = frozenset[object]().union(*(p.places for p in parts))
     return replace(union(parts), parts=tuple(parts), places=places, own=frozenset())
 
 
-def list_of(parts: Sequence[Var]) -> Var:
+def list_of(parts: Sequence[AbstractValue]) -> AbstractValue:
     """A tuple or a list, for whoever knows no place where it was made."""
     return replace(tuple_of(parts), own=None)
 
 
-def dict_of(fields: Mapping[str, Var]) -> Var:
+def dict_of(fields: Mapping[str, AbstractValue]) -> AbstractValue:
     """A dictionary with constant keys, or an object."""
     places = frozenset[object]().union(*(p.places for p in fields.values()))
     return replace(union(fields.values()), fields=Fields(fields), places=places)
 
 
-def dictionary(fields: Mapping[str, Var]) -> Var:
+def dictionary(fields: Mapping[str, AbstractValue]) -> AbstractValue:
     """A dictionary, for certain."""
     return replace(dict_of(fields), kind="dict")
 
 
-def whole(value: Var) -> Var:
+def whole(value: AbstractValue) -> AbstractValue:
     """Something in a value of which nothing else is known."""
     kind: Kind = value.kind if value.kind == "array" else "tree" if value.kind == "tree" else "unknown"
     level = inside(value)
@@ -272,10 +272,10 @@ def whole(value: Var) -> Var:
         level, value.gradient, value.updated, value.inner, None, None, kind, value.reduced, value.host, None, None,
         value.places, None, value.marks, value.cause,
     )  # fmt: skip
-    return tuple.__new__(Var, made)  # as in `union`
+    return tuple.__new__(AbstractValue, made)  # as in `union`
 
 
-def inside(value: Var) -> Level:
+def inside(value: AbstractValue) -> Level:
     """The level of anything in a value: sure only where all that it holds agrees."""
     if value.parts or value.fields:
         levels = {inside(one) for one in (*(value.parts or ()), *(value.fields or {}).values())}
@@ -283,12 +283,12 @@ def inside(value: Var) -> Level:
     return Level.MAY if value.level == Level.YES and value.kind == "unknown" else value.level
 
 
-def held_in(values: Iterable[Var]) -> Level:
+def held_in(values: Iterable[AbstractValue]) -> Level:
     """The level of a function that holds some values, for whoever is given it and may call it."""
     return min(max((inside(value) for value in values), default=Level.NO), Level.MAY)
 
 
-def field_of(value: Var, name: str) -> Var:
+def field_of(value: AbstractValue, name: str) -> AbstractValue:
     """An entry by its name."""
     if value.fields is not None:
         found = value.fields.get(name, value.fields.get(OTHERS))
@@ -297,12 +297,12 @@ def field_of(value: Var, name: str) -> Var:
     return whole(value)
 
 
-def certainly(value: Var) -> Var:
+def certainly(value: AbstractValue) -> AbstractValue:
     """A tree all of whose leaves are at the value's level, as far as can be told."""
     return replace(value, kind="array" if value.kind == "array" else "tree")
 
 
-def element(value: Var) -> Var:
+def element(value: AbstractValue) -> AbstractValue:
     """What iterating gives: of an array, an array; of a dictionary, its keys; of an object, what it holds."""
     if value.parts:
         return join_all(value.parts)
@@ -310,21 +310,21 @@ def element(value: Var) -> Var:
         each = value.fields.get(EACH)
         if each is not None:
             return each
-        return Var(host=value.host) if value.kind == "dict" else whole(value)
+        return AbstractValue(host=value.host) if value.kind == "dict" else whole(value)
     return whole(value)
 
 
-def made_at(value: Var, place: object) -> Var:
+def made_at(value: AbstractValue, place: object) -> AbstractValue:
     """A new mutable object, made at a place in the program."""
     return replace(value, places=value.places | {place}, own=frozenset([place]))
 
 
-def each(one: Var, places: frozenset[object] = frozenset()) -> Var:
+def each(one: AbstractValue, places: frozenset[object] = frozenset()) -> AbstractValue:
     """An iterator that gives `one` every time."""
     return replace(dict_of({EACH: one}), places=one.places | places)
 
 
-def with_fields(value: Var, changed: Mapping[str, Var]) -> Var:
+def with_fields(value: AbstractValue, changed: Mapping[str, AbstractValue]) -> AbstractValue:
     """An object with some of its entries replaced; what is known of the others stays."""
     before = value.fields if value.fields is not None else {OTHERS: whole(value)}
     made = dict_of({**before, **changed})
@@ -332,7 +332,7 @@ def with_fields(value: Var, changed: Mapping[str, Var]) -> Var:
     return replace(made, static=value.static, kind=kind, places=made.places | value.places, own=value.own)
 
 
-def rebuilt(value: Var, place: object) -> Var:
+def rebuilt(value: AbstractValue, place: object) -> AbstractValue:
     """A tree that JAX took apart and put together again: none of its containers is one that went in, nor another's.
 
     An object that is no tree comes out as it went in, as a function does.
@@ -346,7 +346,7 @@ def rebuilt(value: Var, place: object) -> Var:
     return replace(value, parts=parts, fields=fields, places=own.union(*inner), own=own)
 
 
-def identified(value: Var, place: object) -> Var:
+def identified(value: AbstractValue, place: object) -> AbstractValue:
     """The result of a call: each object in it that may be changed later has a place, here if it had none."""
     if value.kind == "array" or value.callee is not None or value.static is not None:
         return value
@@ -359,9 +359,9 @@ def identified(value: Var, place: object) -> Var:
     return known if value.places or value.own is not None else made_at(known, place)  # own: of a tuple, nowhere
 
 
-def unsure(value: Var, cause: Cause = NO_CAUSE) -> Var:
+def unsure(value: AbstractValue, cause: Cause = NO_CAUSE) -> AbstractValue:
     """What an unknown function makes of a value."""
-    return Var(
+    return AbstractValue(
         Level.MAY,
         value.gradient,
         value.updated,
@@ -373,22 +373,22 @@ def unsure(value: Var, cause: Cause = NO_CAUSE) -> Var:
     )
 
 
-def doubtful(value: Var, cause: Cause = NO_CAUSE) -> Var:
+def doubtful(value: AbstractValue, cause: Cause = NO_CAUSE) -> AbstractValue:
     """The same value, if processes may come by it on different ways."""
 
-    def doubt(one: Var) -> Var:
+    def doubt(one: AbstractValue) -> AbstractValue:
         known = cause if one.cause is NO_CAUSE else one.cause
         return replace(one, level=Level.MAY, reduced=False, host=True, static=None, cause=known)
 
     return mapped(value, doubt)
 
 
-def is_first_axis(axis: Var | None) -> bool:
+def is_first_axis(axis: AbstractValue | None) -> bool:
     """Whether an argument names the first axis and no other."""
     return axis is not None and axis.static in (Constant(0), Constant((0,)))
 
 
-def row_of_block(value: Var) -> Var:
+def row_of_block(value: AbstractValue) -> AbstractValue:
     """The one row of a block: of arrays that are split into rows, devices may hold equal ones, as under pmap.
 
     Of what is data by its name they do not.
@@ -397,12 +397,12 @@ def row_of_block(value: Var) -> Var:
     return replace(value, level=Level.MAY) if given else value
 
 
-def differs(value: Var) -> bool:
+def differs(value: AbstractValue) -> bool:
     """Whether devices hold different values for certain, or as surely as their gradients, or their data, differ."""
     return value.level == Level.YES or (value.level == Level.MAY and not value.marks.isdisjoint((UNREDUCED, DATA)))
 
 
-def mapped(value: Var, change: Callable[[Var], Var]) -> Var:
+def mapped(value: AbstractValue, change: Callable[[AbstractValue], AbstractValue]) -> AbstractValue:
     """A value with it and everything in it changed."""
     if value.parts is None and value.fields is None:
         return change(value)
@@ -411,7 +411,7 @@ def mapped(value: Var, change: Callable[[Var], Var]) -> Var:
     return change(replace(value, parts=parts, fields=fields))
 
 
-def shallow(value: Var, depth: int = 3) -> Var:
+def shallow(value: AbstractValue, depth: int = 3) -> AbstractValue:
     """A value with what it is made of forgotten below a depth, so that loops come to an end."""
     if depth == 0:
         return replace(value, parts=None, fields=None, callee=None)

@@ -13,9 +13,9 @@ from jaxmigrate.flow.variance.frames import Arguments, Frame, fresh
 from jaxmigrate.flow.variance.lattice import (
     ARRAY,
     EQUAL,
+    AbstractValue,
     Kind,
     Level,
-    Var,
     dict_of,
     differs,
     element,
@@ -38,7 +38,9 @@ from jaxmigrate.program.values import UNKNOWN, Application, Function, Partial, V
 MOST_ROUNDS = 6
 
 
-def fixpoint(run: Run, start: Var, around: Callable[[Var], Var]) -> tuple[Var, Var]:
+def fixpoint(
+    run: Run, start: AbstractValue, around: Callable[[AbstractValue], AbstractValue]
+) -> tuple[AbstractValue, AbstractValue]:
     """What a carried value can be at the start of any round, and what a round then gives."""
     carry = start
     given = around(carry)
@@ -51,7 +53,7 @@ def fixpoint(run: Run, start: Var, around: Callable[[Var], Var]) -> tuple[Var, V
     return carry, given
 
 
-def carried(start: Var, given: Var) -> Var:
+def carried(start: AbstractValue, given: AbstractValue) -> AbstractValue:
     """A loop's result: what a round gives; certain to be equal only if it is so without any round, too."""
     if start.parts is not None and given.parts is not None and len(start.parts) == len(given.parts):
         return list_of([carried(a, b) for a, b in zip(start.parts, given.parts, strict=True)])
@@ -60,14 +62,14 @@ def carried(start: Var, given: Var) -> Var:
     return given
 
 
-def scan(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> Var:
+def scan(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> AbstractValue:
     """`scan(f, init, xs)`."""
     function, start = arguments.find(0, "f") or EQUAL, arguments.find(1, "init") or EQUAL
     rows = arguments.find(2, "xs") or EQUAL
 
     last = EQUAL
 
-    def around(carry: Var) -> Var:
+    def around(carry: AbstractValue) -> AbstractValue:
         nonlocal last
         last = run.apply(function, Arguments((carry, rows)), node, frame)
         return _part(last, 0)
@@ -76,7 +78,7 @@ def scan(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | N
     return tuple_of([carried(start, _part(last, 0)), _part(last, 1)])
 
 
-def fori_loop(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> Var:
+def fori_loop(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> AbstractValue:
     """`fori_loop(lower, upper, body, init)`."""
     bounds = union([arguments.find(0, "lower") or EQUAL, arguments.find(1, "upper") or EQUAL])
     body, start = arguments.find(2, "body_fun") or EQUAL, arguments.find(3, "init_val") or EQUAL
@@ -88,7 +90,7 @@ def fori_loop(run: Run, arguments: Arguments, node: ast.Call | None, frame: Fram
     return at_least(carried(start, given), bounds.level)
 
 
-def while_loop(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> Var:
+def while_loop(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> AbstractValue:
     """`while_loop(cond, body, init)`: devices may go round it unlike numbers of times."""
     test, body = arguments.find(0, "cond_fun") or EQUAL, arguments.find(1, "body_fun") or EQUAL
     start = arguments.find(2, "init_val") or EQUAL
@@ -100,7 +102,7 @@ def while_loop(run: Run, arguments: Arguments, node: ast.Call | None, frame: Fra
     return at_least(join(start, given), again.level)
 
 
-def cond(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> Var:
+def cond(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> AbstractValue:
     """`cond(pred, true_fun, false_fun, *operands)`, or its old form with an operand for each."""
     predicate, *rest = arguments.given or (arguments.find(0, "pred") or EQUAL,)
     ways = [
@@ -124,7 +126,7 @@ def cond(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | N
     return result
 
 
-def switch(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> Var:
+def switch(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> AbstractValue:
     """`switch(index, branches, *operands)`."""
     index, branches = arguments.find(0, "index") or EQUAL, arguments.find(1, "branches") or EQUAL
     ways = branches.parts if branches.parts is not None else (element(branches),)
@@ -142,7 +144,12 @@ def _written(node: ast.Call, places: slice, *names: str) -> list[ast.expr]:
 
 
 def _diverging(
-    run: Run, written: Sequence[ast.expr], node: ast.Call, frame: Frame, ways: Sequence[Var], alone: bool = False
+    run: Run,
+    written: Sequence[ast.expr],
+    node: ast.Call,
+    frame: Frame,
+    ways: Sequence[AbstractValue],
+    alone: bool = False,
 ) -> None:
     """Notes a branch that devices take differently, where its ways differ in their collectives."""
     if len(written) != len(ways):
@@ -159,7 +166,7 @@ def _diverging(
         run.reading.divergences.append(Divergence(frame.module, node, max(first, other, key=len)[0]))
 
 
-def _function_of(run: Run, written: ast.expr, way: Var, frame: Frame) -> Value:
+def _function_of(run: Run, written: ast.expr, way: AbstractValue, frame: Frame) -> Value:
     """The function that is given, as it is written or, where that is a name for any, as it is known."""
     value = run.resolver.value(written, frame.module)
     if isinstance(value, Function | Partial | Application):
@@ -168,7 +175,7 @@ def _function_of(run: Run, written: ast.expr, way: Var, frame: Frame) -> Value:
     return callee.function if isinstance(callee, Closure) else value
 
 
-def associative(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> Var:
+def associative(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> AbstractValue:
     """A binary function over the elements of something: `associative_scan`, `reduce`, `tree_reduce`."""
     function, items = arguments.find(0, "fn", "function") or EQUAL, arguments.find(1, "elems", "tree") or EQUAL
     one = element(items) if items.parts is not None else whole(items)  # leaves, of whatever containers
@@ -181,14 +188,14 @@ def associative(run: Run, arguments: Arguments, node: ast.Call | None, frame: Fr
 
 def tree_map(
     run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | None, with_path: bool = False
-) -> Var:
+) -> AbstractValue:
     """A function over the leaves of trees, keeping the structure of the first."""
     function = arguments.find(0, "f") or EQUAL
     trees = [*arguments.given[1:], *([arguments.named["tree"]] if "tree" in arguments.named else [])]
     leaf = "is_leaf" not in arguments.named
     front = (EQUAL,) if with_path else ()
 
-    def over(values: Sequence[Var]) -> Var:
+    def over(values: Sequence[AbstractValue]) -> AbstractValue:
         first = values[0]
         if first.parts is not None:
             rows = [v.parts if v.parts is not None and len(v.parts) == len(first.parts) else None for v in values]
@@ -213,25 +220,25 @@ def tree_map(
     return fresh(rebuilt(over(trees), node), node, Arguments())
 
 
-def over_rows(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> Var:
+def over_rows(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> AbstractValue:
     """`jax.lax.map(f, xs)`, and the like: a function of one row."""
     function, rows = arguments.find(0, "f") or EQUAL, arguments.find(1, "xs") or EQUAL
     return run.apply(function, Arguments((rows,)), node, frame)
 
 
-def leaves(value: Var) -> Var:
+def leaves(value: AbstractValue) -> AbstractValue:
     """The leaves of a tree, in a list."""
-    found: list[Var] = []
+    found: list[AbstractValue] = []
     if not _collect(value, found):
         kind: Kind = "tree" if value.kind in ("array", "tree") else "unknown"
-        return Var(
+        return AbstractValue(
             value.level, value.gradient, value.updated, value.inner, kind=kind, reduced=value.reduced, host=value.host,
             marks=value.marks, cause=value.cause,
         )  # fmt: skip
     return list_of(found)
 
 
-def _collect(value: Var, found: list[Var]) -> bool:
+def _collect(value: AbstractValue, found: list[AbstractValue]) -> bool:
     held = [*(value.parts or ()), *(value.fields or {}).values()]
     if value.parts is None and value.fields is None:
         if value.kind != "array":
@@ -241,7 +248,7 @@ def _collect(value: Var, found: list[Var]) -> bool:
     return all(_collect(one, found) for one in held) and len(found) <= 16
 
 
-def unknown_order(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> Var:
+def unknown_order(run: Run, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> AbstractValue:
     """A function of JAX that calls what it is given, in some way: equal only if nothing that it sees differs."""
     data = [a for a in arguments.all() if run.known_callee(a) is None]
     functions = [a for a in arguments.all() if run.known_callee(a) is not None]
@@ -259,7 +266,7 @@ def unknown_order(run: Run, arguments: Arguments, node: ast.Call | None, frame: 
     return replace(unsure(everything), host=everything.host)
 
 
-def _part(value: Var, index: int) -> Var:
+def _part(value: AbstractValue, index: int) -> AbstractValue:
     return value.parts[index] if value.parts is not None and index < len(value.parts) else element(value)
 
 

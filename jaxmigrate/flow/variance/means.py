@@ -19,8 +19,8 @@ from jaxmigrate.flow.variance.lattice import (
     SUMMED,
     TOTAL,
     TOTALS,
+    AbstractValue,
     Level,
-    Var,
     mapped,
     replace,
 )
@@ -56,7 +56,7 @@ def is_scaled(reduction: Reduction, reading: Reading) -> bool:
     return any(sum_of_means(reduction.node, gradients=one) in reading.scaled for one in (False, True))
 
 
-def of_function(run: Run, name: str, result: Var, is_whole: bool) -> Var:
+def of_function(run: Run, name: str, result: AbstractValue, is_whole: bool) -> AbstractValue:
     """What a function of JAX gives, by its last name; `is_whole`: of all axes of an array."""
     if OWN_LENGTH in result.marks:
         result = replace(result, marks=result.marks - {OWN_LENGTH})
@@ -82,7 +82,9 @@ def of_function(run: Run, name: str, result: Var, is_whole: bool) -> Var:
     return result
 
 
-def of_operation(run: Run, op: ast.operator, node: ast.expr, left: Var, right: Var, result: Var) -> Var:
+def of_operation(
+    run: Run, op: ast.operator, node: ast.expr, left: AbstractValue, right: AbstractValue, result: AbstractValue
+) -> AbstractValue:
     """What an operator makes of means and their sums."""
     result = _without_length(op, left, right, result)
     if result.marks & SUMS and not isinstance(op, ast.Add | ast.Sub):
@@ -117,7 +119,9 @@ def _is_by_batch_size(op: ast.operator, node: ast.expr) -> bool:
     return by is not None and BATCH.search(ast.unparse(by).lower()) is not None
 
 
-def _quotient(run: Run, node: ast.expr, left: Var, right: Var, result: Var) -> Var | None:
+def _quotient(
+    run: Run, node: ast.expr, left: AbstractValue, right: AbstractValue, result: AbstractValue
+) -> AbstractValue | None:
     """What a sum of all that a device has, or that all devices have, is when a count of such divides it."""
     by_total = TOTAL in right.marks and right.level != Level.NO
     if TOTAL in left.marks and (TOTAL in right.marks or _is_own_length(right)):
@@ -133,41 +137,43 @@ def _quotient(run: Run, node: ast.expr, left: Var, right: Var, result: Var) -> V
     return None
 
 
-def _without_length(op: ast.operator, left: Var, right: Var, result: Var) -> Var:
+def _without_length(
+    op: ast.operator, left: AbstractValue, right: AbstractValue, result: AbstractValue
+) -> AbstractValue:
     """A result that is the length of a device's own block only as a product of such."""
     if OWN_LENGTH not in result.marks or (isinstance(op, ast.Mult) and _is_own_length(left) and _is_own_length(right)):
         return result
     return replace(result, marks=result.marks - {OWN_LENGTH})
 
 
-def _is_own_length(value: Var) -> bool:
+def _is_own_length(value: AbstractValue) -> bool:
     return OWN_LENGTH in value.marks and value.level == Level.NO and not value.host
 
 
-def _has_marks(value: Var) -> bool:
+def _has_marks(value: AbstractValue) -> bool:
     return any(mark in OF_EACH or mark.startswith(SUMMED) for mark in value.marks)
 
 
-def applied(value: Var) -> Var:
+def applied(value: AbstractValue) -> AbstractValue:
     """Parameters, or the state of an optimizer, after an update: what divides them divides no sum."""
     return mapped(value, lambda v: replace(v, marks=v.marks - _sums(v)) if v.marks else v)
 
 
-def _sums(value: Var) -> frozenset[str]:
+def _sums(value: AbstractValue) -> frozenset[str]:
     return frozenset(mark for mark in value.marks if mark.startswith(SUMMED))
 
 
-def _is_by_number(node: ast.expr, left: Var, right: Var) -> bool:
+def _is_by_number(node: ast.expr, left: AbstractValue, right: AbstractValue) -> bool:
     """Whether one side is a number: one that is written, or from outside."""
     written = _is_number(left) or _is_number(right)
     return written or (isinstance(node, ast.BinOp) and _is_weight(node, left, right))
 
 
-def _is_number(value: Var) -> bool:
+def _is_number(value: AbstractValue) -> bool:
     return isinstance(value.static, Constant) and isinstance(value.static.value, int | float)
 
 
-def _is_weight(node: ast.BinOp, left: Var, right: Var) -> bool:
+def _is_weight(node: ast.BinOp, left: AbstractValue, right: AbstractValue) -> bool:
     """Whether one side is a number from outside, such as a term's weight, and no count by its name."""
     sides = ((node.left, left), (node.right, right))
     return any(
@@ -187,15 +193,15 @@ def _has_rate(node: ast.expr) -> bool:
     return isinstance(node, ast.BinOp) and any(RATES.search(ast.unparse(one)) for one in (node.left, node.right))
 
 
-def note(run: Run, value: Var) -> None:
+def note(run: Run, value: AbstractValue) -> None:
     """Something may divide what is in a value."""
     run.reading.scaled.update(mark for mark in value.marks if mark.startswith(SUMMED))
 
 
-def apply(run: Run, value: Var) -> None:
+def apply(run: Run, value: AbstractValue) -> None:
     """Parameters are changed by something."""
     run.reading.applied.update(mark for mark in value.marks if mark.startswith(SUMMED))
 
 
-def _without(value: Var) -> frozenset[str]:
+def _without(value: AbstractValue) -> frozenset[str]:
     return frozenset(mark for mark in value.marks if mark not in OF_EACH and not mark.startswith(SUMMED))

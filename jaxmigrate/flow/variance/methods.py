@@ -7,7 +7,6 @@ import ast
 import re
 from collections.abc import Callable, Sequence
 
-from jaxmigrate.flow.axes import last_name
 from jaxmigrate.flow.variance import escaping_callbacks, means, objects, transforms
 from jaxmigrate.flow.variance.callees import Method, Pure, Transformed
 from jaxmigrate.flow.variance.frames import Arguments, Frame, fresh, reachable
@@ -18,8 +17,8 @@ from jaxmigrate.flow.variance.lattice import (
     OTHERS,
     STARTED,
     STATISTICS,
+    AbstractValue,
     Level,
-    Var,
     certainly,
     dict_of,
     each,
@@ -41,6 +40,7 @@ from jaxmigrate.flow.variance.name_call_graph import DEFINERS
 from jaxmigrate.flow.variance.run import KEY, Run, at_least, weaker
 from jaxmigrate.flow.variance.summary import Draw
 from jaxmigrate.program.library import starting, valued
+from jaxmigrate.program.syntax import last_name
 from jaxmigrate.program.values import Application, Class, Constant, External, Member, ModuleValue, Value
 
 STATEFUL = starting("stateful")
@@ -59,10 +59,12 @@ NO_DRAW = re.compile(
 )
 UPDATE = re.compile(r"(^|_)update(_fn|_fun)?$")
 OPTIMIZER = re.compile(r"opt(im|$|s$|_)|(^|_)tx$", re.IGNORECASE)
-Method_ = Callable[[Run, Var, Arguments, "ast.Call | None", "Frame | None"], Var]
+Method_ = Callable[[Run, AbstractValue, Arguments, "ast.Call | None", "Frame | None"], AbstractValue]
 
 
-def call(run: Run, receiver: Var, name: str, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> Var:
+def call(
+    run: Run, receiver: AbstractValue, name: str, arguments: Arguments, node: ast.Call | None, frame: Frame | None
+) -> AbstractValue:
     """The result of `receiver.name(...)`."""
     if receiver.static == objects.UPDATED_AT:
         return replace(union([receiver, *arguments.all()]), kind="array")
@@ -92,8 +94,8 @@ def _is_overridden(run: Run, name: str) -> bool:
 
 
 def _unseen(
-    run: Run, receiver: Var, name: str, arguments: Arguments, node: ast.Call | None, frame: Frame | None
-) -> Var:
+    run: Run, receiver: AbstractValue, name: str, arguments: Arguments, node: ast.Call | None, frame: Frame | None
+) -> AbstractValue:
     """A method of an object whose class is not in sight."""
     held = [receiver, *arguments.all()]
     escaping_callbacks.run_all(run, held)
@@ -132,19 +134,19 @@ def _unseen(
     return fresh(result, node, Arguments((receiver, *arguments.given), arguments.named, arguments.rest))
 
 
-def _with_gradients(result: Var, arguments: Arguments) -> Var:
+def _with_gradients(result: AbstractValue, arguments: Arguments) -> AbstractValue:
     """What an optimizer of old flax gives."""
     applied = any(one.gradient for one in arguments.all())
     result = means.applied(result)
     return replace(result, gradient=False, updated=True) if applied else result
 
 
-def _scaled(run: Run, name: str, result: Var, arguments: Arguments) -> Var:
+def _scaled(run: Run, name: str, result: AbstractValue, arguments: Arguments) -> AbstractValue:
     """What a method of anything gives that has no arguments: distributions have a `mean`, too."""
     return means.of_function(run, name, result, True) if run.lenient and not [*arguments.all()] else result
 
 
-def _of_array(run: Run, name: str, everything: Var, arguments: Arguments) -> Var:
+def _of_array(run: Run, name: str, everything: AbstractValue, arguments: Arguments) -> AbstractValue:
     """What a method of an array gives."""
     result = replace(everything, kind="array")
     if run.lenient:
@@ -152,7 +154,7 @@ def _of_array(run: Run, name: str, everything: Var, arguments: Arguments) -> Var
     return row_of_block(result) if name == "squeeze" and is_first_axis(arguments.find(0, "axis")) else result
 
 
-def _statistics(result: Var, arguments: Arguments) -> Var:
+def _statistics(result: AbstractValue, arguments: Arguments) -> AbstractValue:
     """What `apply(..., mutable=["batch_stats"])` gives beside its output."""
     mutable = arguments.named["mutable"]
     statics = [one.static for one in (mutable, *(mutable.parts or ()))]
@@ -164,7 +166,7 @@ def _names(value: object) -> tuple[object, ...]:
     return value if isinstance(value, tuple) else (value,)
 
 
-def _updated(result: Var, arguments: Arguments) -> Var:
+def _updated(result: AbstractValue, arguments: Arguments) -> AbstractValue:
     gradient = any(a.gradient for a in arguments.all())
     return replace(certainly(result), gradient=gradient, updated=gradient or result.updated)
 
@@ -173,7 +175,7 @@ def _has_functions(run: Run, arguments: Arguments) -> bool:
     return any(run.known_callee(a) is not None for a in arguments.all())
 
 
-def _is_stateful(run: Run, receiver: Var) -> bool:
+def _is_stateful(run: Run, receiver: AbstractValue) -> bool:
     """Whether an object comes from a library whose objects are not functions of what they are given."""
     from jaxmigrate.flow.variance import library
 
@@ -185,7 +187,7 @@ def _is_stateful(run: Run, receiver: Var) -> bool:
     return False
 
 
-def _class_method(run: Run, cls: Class, name: str, arguments: Arguments, node: ast.Call | None) -> Var:
+def _class_method(run: Run, cls: Class, name: str, arguments: Arguments, node: ast.Call | None) -> AbstractValue:
     """A class method that a base outside the project gives: `TrainState.create(...)`."""
     full = (f"{base.name}.{name}" for base in run.resolver.bases(cls) if isinstance(base, External))
     axis = next((GATHERS[one] for one in full if one in GATHERS), None)
@@ -197,7 +199,7 @@ def _class_method(run: Run, cls: Class, name: str, arguments: Arguments, node: a
     return fresh(run.hidden(name, union(arguments.all()), node), node, arguments)
 
 
-def _gathered(run: Run, usual: str, arguments: Arguments, node: ast.Call | None) -> Var | None:
+def _gathered(run: Run, usual: str, arguments: Arguments, node: ast.Call | None) -> AbstractValue | None:
     """What all devices are given of what each has, put together by methods of the program's; None over other axes."""
     named_axis = arguments.find(0, "axis_name")
     name = usual if named_axis is None else named_axis.static.value if isinstance(named_axis.static, Constant) else None
@@ -216,7 +218,7 @@ def note_update_by(run: Run, name: str, arguments: Arguments, node: ast.Call | N
 
 
 def _note_update(
-    run: Run, name: str, receiver: Var, arguments: Arguments, node: ast.Call | None, frame: Frame | None
+    run: Run, name: str, receiver: AbstractValue, arguments: Arguments, node: ast.Call | None, frame: Frame | None
 ) -> None:
     """A call that applies gradients that nothing has reduced."""
     everything = list(arguments.all())
@@ -234,7 +236,7 @@ def _note_update(
         run.reading.changed |= in_place
 
 
-def _applies_in_place(name: str, given: Var, node: ast.Call | None, frame: Frame | None) -> bool:
+def _applies_in_place(name: str, given: AbstractValue, node: ast.Call | None, frame: Frame | None) -> bool:
     """Whether an optimizer changes a network itself: `optimizer.update(model, grads)`, whose result nobody takes."""
     if name != "update" or not given.gradient or node is None or frame is None:
         return False
@@ -294,7 +296,7 @@ def _is_parameter(callee: ast.expr, frame: Frame) -> bool:
 # Containers
 
 
-def _is_container(receiver: Var, name: str, arguments: Arguments) -> bool:
+def _is_container(receiver: AbstractValue, name: str, arguments: Arguments) -> bool:
     if receiver.parts is not None or receiver.fields is not None:
         return True
     if name in ("update", "add", "sort", "pop", "fill", "write", "put"):
@@ -303,8 +305,8 @@ def _is_container(receiver: Var, name: str, arguments: Arguments) -> bool:
 
 
 def _mutate(
-    run: Run, receiver: Var, name: str, arguments: Arguments, node: ast.Call | None, frame: Frame | None
-) -> Var:
+    run: Run, receiver: AbstractValue, name: str, arguments: Arguments, node: ast.Call | None, frame: Frame | None
+) -> AbstractValue:
     """A method that changes a list, set or dictionary in place."""
     stored = union(arguments.all())
     stored = replace(stored, places=frozenset[object]().union(*(a.places for a in arguments.all())))
@@ -321,7 +323,7 @@ def _mutate(
     return join(result, _unseen(run, receiver, name, arguments, node, frame))  # it may be no container, and give itself
 
 
-def _after(receiver: Var, name: str, arguments: Arguments, stored: Var) -> Var:
+def _after(receiver: AbstractValue, name: str, arguments: Arguments, stored: AbstractValue) -> AbstractValue:
     places = receiver.places | stored.places
     if name == "append" and receiver.parts is not None and len(arguments.given) == 1:
         return replace(tuple_of([*receiver.parts, arguments.given[0]]), places=places, own=receiver.own)
@@ -337,7 +339,7 @@ def _after(receiver: Var, name: str, arguments: Arguments, stored: Var) -> Var:
     return weaker(receiver, stored)
 
 
-def _taken(receiver: Var, name: str, arguments: Arguments) -> Var:
+def _taken(receiver: AbstractValue, name: str, arguments: Arguments) -> AbstractValue:
     if name not in ("pop", "popitem", "setdefault", "popleft"):
         return EQUAL
     key = arguments.given[0].static if arguments.given else None
@@ -346,24 +348,32 @@ def _taken(receiver: Var, name: str, arguments: Arguments) -> Var:
     return replace(join_all([whole(receiver), *arguments.given[1:]]), host=receiver.host)
 
 
-def _items(run: Run, receiver: Var, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> Var:
+def _items(
+    run: Run, receiver: AbstractValue, arguments: Arguments, node: ast.Call | None, frame: Frame | None
+) -> AbstractValue:
     if receiver.fields is not None and OTHERS not in receiver.fields and EACH not in receiver.fields:
-        pairs = [tuple_of([Var(static=Constant(n)), v]) for n, v in receiver.fields.items()]
+        pairs = [tuple_of([AbstractValue(static=Constant(n)), v]) for n, v in receiver.fields.items()]
         return replace(tuple_of(pairs), host=receiver.host)
     return replace(each(tuple_of([EQUAL, whole(receiver)]), receiver.places), host=receiver.host)
 
 
-def _values(run: Run, receiver: Var, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> Var:
+def _values(
+    run: Run, receiver: AbstractValue, arguments: Arguments, node: ast.Call | None, frame: Frame | None
+) -> AbstractValue:
     if receiver.fields is not None and OTHERS not in receiver.fields and EACH not in receiver.fields:
         return replace(tuple_of(list(receiver.fields.values())), host=receiver.host)
     return replace(each(whole(receiver), receiver.places), host=receiver.host)
 
 
-def _keys(run: Run, receiver: Var, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> Var:
+def _keys(
+    run: Run, receiver: AbstractValue, arguments: Arguments, node: ast.Call | None, frame: Frame | None
+) -> AbstractValue:
     return unsure(EQUAL) if receiver.host else each(EQUAL)
 
 
-def _get(run: Run, receiver: Var, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> Var:
+def _get(
+    run: Run, receiver: AbstractValue, arguments: Arguments, node: ast.Call | None, frame: Frame | None
+) -> AbstractValue:
     key = arguments.given[0].static if arguments.given else None
     if isinstance(key, Constant) and isinstance(key.value, str) and not receiver.host:
         return join_all([objects.field(receiver, key.value), *_meant(run, arguments.given[1:])])
@@ -372,24 +382,28 @@ def _get(run: Run, receiver: Var, arguments: Arguments, node: ast.Call | None, f
     return at_least(join_all([whole(receiver), *_meant(run, arguments.given[1:])]), union(arguments.given[:1]).level)
 
 
-def _meant(run: Run, defaults: Sequence[Var]) -> list[Var]:
+def _meant(run: Run, defaults: Sequence[AbstractValue]) -> list[AbstractValue]:
     """Defaults that matter: to rules, `batch.get("mask", None)` is what the batch has."""
     return [one for one in defaults if not run.lenient or one.static != Constant(None)]
 
 
-def _replace(run: Run, receiver: Var, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> Var:
+def _replace(
+    run: Run, receiver: AbstractValue, arguments: Arguments, node: ast.Call | None, frame: Frame | None
+) -> AbstractValue:
     if arguments.rest is not None or arguments.given:
         return fresh(_one(run, receiver, arguments), node, arguments)
     changed = with_fields(receiver, arguments.named)
     return fresh(changed, node, Arguments((receiver, *arguments.given), arguments.named))
 
 
-def _one(run: Run, receiver: Var, arguments: Arguments) -> Var:
+def _one(run: Run, receiver: AbstractValue, arguments: Arguments) -> AbstractValue:
     total = union([receiver, *arguments.all()])
     return unsure(total) if total.host else certainly(total)
 
 
-def _copy(run: Run, receiver: Var, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> Var:
+def _copy(
+    run: Run, receiver: AbstractValue, arguments: Arguments, node: ast.Call | None, frame: Frame | None
+) -> AbstractValue:
     added = arguments.find(0, "add_or_replace")
     if added is None:
         return receiver if receiver.kind == "array" else made_at(replace(receiver, callee=None), node)
@@ -398,7 +412,9 @@ def _copy(run: Run, receiver: Var, arguments: Arguments, node: ast.Call | None, 
     return fresh(_one(run, receiver, arguments), node, arguments)
 
 
-def _apply_gradients(run: Run, receiver: Var, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> Var:
+def _apply_gradients(
+    run: Run, receiver: AbstractValue, arguments: Arguments, node: ast.Call | None, frame: Frame | None
+) -> AbstractValue:
     """flax's TrainState: parameters and optimiser state change, and what is given by name; the rest stays."""
     if arguments.rest is not None or arguments.given or "grads" not in arguments.named:
         return _unseen(run, receiver, "apply_gradients", arguments, node, frame)
@@ -415,7 +431,9 @@ def _apply_gradients(run: Run, receiver: Var, arguments: Arguments, node: ast.Ca
     return fresh(with_fields(receiver, changed), node, Arguments((receiver,), arguments.named))
 
 
-def _value_and_grad(run: Run, receiver: Var, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> Var:
+def _value_and_grad(
+    run: Run, receiver: AbstractValue, arguments: Arguments, node: ast.Call | None, frame: Frame | None
+) -> AbstractValue:
     """flax's DynamicScale: gradients of a scaled loss, which are averaged over the axis that it is given, if any.
 
     Without an axis nothing says whose method it is: then only a lenient reading takes it for that one.
@@ -424,14 +442,16 @@ def _value_and_grad(run: Run, receiver: Var, arguments: Arguments, node: ast.Cal
     known = "axis_name" in arguments.named or run.lenient
     if not known or arguments.rest is not None or run.known_callee(function) is None:
         return _unseen(run, receiver, "value_and_grad", arguments, node, frame)
-    named = {"axis_name": Var(static=Constant(None)), **arguments.named}
+    named = {"axis_name": AbstractValue(static=Constant(None)), **arguments.named}
     options = (*named.items(), (transforms.SCALE, receiver))
     made = Transformed(transforms.SCALED, function, options, arguments.given[1:])
     places = function.places | receiver.places
-    return Var(held_in([function, receiver]), callee=made, host=function.host or receiver.host, places=places)
+    return AbstractValue(held_in([function, receiver]), callee=made, host=function.host or receiver.host, places=places)
 
 
-def _has_key(run: Run, receiver: Var, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> Var:
+def _has_key(
+    run: Run, receiver: AbstractValue, arguments: Arguments, node: ast.Call | None, frame: Frame | None
+) -> AbstractValue:
     return unsure(EQUAL) if receiver.host else EQUAL
 
 

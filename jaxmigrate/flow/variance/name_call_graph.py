@@ -16,7 +16,6 @@ from collections.abc import Iterable, Iterator
 from functools import cached_property
 
 from jaxmigrate.flow import postdominance
-from jaxmigrate.flow.axes import last_name
 from jaxmigrate.flow.axis_values import axis_names
 from jaxmigrate.flow.map_prefilter import MAPS
 from jaxmigrate.flow.variance import callbacks, decorators, disguised, reflection
@@ -30,6 +29,7 @@ from jaxmigrate.program.library import last_names, named, starting
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver, is_static
 from jaxmigrate.program.scopes import FunctionNode, Scope, all_parameters, positional_names, walk
+from jaxmigrate.program.syntax import last_name
 from jaxmigrate.program.values import UNKNOWN, Application, Class, External, Function, Instance, ModuleValue
 from jaxmigrate.records import made, record
 

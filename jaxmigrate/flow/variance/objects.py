@@ -17,9 +17,9 @@ from jaxmigrate.flow.variance.lattice import (
     OTHERS,
     OWN_LENGTH,
     SHAPED,
+    AbstractValue,
     Kind,
     Level,
-    Var,
     element,
     held_in,
     join_all,
@@ -54,7 +54,7 @@ UPDATED_AT = External("jax.numpy.ndarray.at")
 STORING = frozenset({"__setattr__", "__setitem__"})
 
 
-def own_methods(run: Run, value: Var, names: frozenset[str]) -> list[Function]:
+def own_methods(run: Run, value: AbstractValue, names: frozenset[str]) -> list[Function]:
     """The methods of some names that an object's class, which is in sight, has of its own."""
     if not isinstance(value.static, Instance):
         return []
@@ -62,7 +62,7 @@ def own_methods(run: Run, value: Var, names: frozenset[str]) -> list[Function]:
     return [one for values in found for one in values if isinstance(one, Function)]
 
 
-def _is_property(run: Run, value: Var, name: str | None) -> bool:
+def _is_property(run: Run, value: AbstractValue, name: str | None) -> bool:
     """Whether storing an attribute may run a method of a class in sight."""
     found = run.resolver.attribute(value.static, name) if isinstance(value.static, Instance) and name else ()
     return any(isinstance(v, Application) and not _is_field(v) for v in found)
@@ -72,7 +72,7 @@ def _is_field(value: Application) -> bool:
     return isinstance(value.callee, External) and value.callee.name.startswith(("dataclasses.", "flax.struct."))
 
 
-def operate(run: Run, values: Sequence[Var], names: frozenset[str]) -> None:
+def operate(run: Run, values: Sequence[AbstractValue], names: frozenset[str]) -> None:
     """Python runs methods of objects, which may store something in these: an operator's, a context's."""
     for value in values:
         if any(escaping_callbacks.stores(method.node) for method in own_methods(run, value, names)):
@@ -82,7 +82,7 @@ def operate(run: Run, values: Sequence[Var], names: frozenset[str]) -> None:
 # Reading
 
 
-def field(value: Var, name: str) -> Var:
+def field(value: AbstractValue, name: str) -> AbstractValue:
     """An entry of an object or dictionary by its name."""
     if value.fields is not None:
         found = value.fields.get(name, value.fields.get(OTHERS))
@@ -91,7 +91,7 @@ def field(value: Var, name: str) -> Var:
     return whole(value)
 
 
-def attribute(run: Run, value: Var, name: str) -> Var:
+def attribute(run: Run, value: AbstractValue, name: str) -> AbstractValue:
     """What `value.name` is."""
     if value.fields is not None and name in value.fields:
         return value.fields[name]
@@ -106,7 +106,7 @@ def attribute(run: Run, value: Var, name: str) -> Var:
     if name == "at":
         return replace(union([value]), kind="array", static=UPDATED_AT)
     if name == "size" and value.kind == "array":
-        return Var(kind="array", host=value.host, level=Level.MAY if value.host else Level.NO)
+        return AbstractValue(kind="array", host=value.host, level=Level.MAY if value.host else Level.NO)
     if name in ("T", "mT", "real", "imag") and value.kind in ("array", "tree"):
         return replace(union([value]), kind="array")
     known = _known(run, value, name)
@@ -118,7 +118,7 @@ def attribute(run: Run, value: Var, name: str) -> Var:
     return replace(inner, callee=Method(value, name), places=inner.places | value.places)
 
 
-def _has(value: Var, name: str) -> bool:
+def _has(value: AbstractValue, name: str) -> bool:
     """Whether an entry is an object's own, and not its class's."""
     return value.fields is not None and (name in value.fields or OTHERS in value.fields)
 
@@ -128,7 +128,7 @@ def is_named_tuple(run: Run, cls: Class) -> bool:
     return any(isinstance(v, External) and v.name in NAMED_TUPLES for v in run.resolver.bases(cls))
 
 
-def in_order(run: Run, value: Var) -> Var:
+def in_order(run: Run, value: AbstractValue) -> AbstractValue:
     """A tuple's elements one by one, also where it is a named one."""
     if value.parts is not None or value.fields is None or not isinstance(value.static, Instance):
         return value
@@ -138,18 +138,18 @@ def in_order(run: Run, value: Var) -> Var:
     return replace(value, parts=tuple(value.fields[name] for name in names), fields=None, static=None)
 
 
-def _is_instance(value: Var) -> bool:
+def _is_instance(value: AbstractValue) -> bool:
     return isinstance(value.static, Instance | ModuleValue | External | Class)
 
 
-def _known(run: Run, value: Var, name: str) -> Var | None:
+def _known(run: Run, value: AbstractValue, name: str) -> AbstractValue | None:
     """An attribute of a module, a class or an object of a class of the project."""
     owner = value.static
     if isinstance(owner, External | ModuleValue | Class):
         values = run.resolver.attribute(owner, name)
         match values:
             case (Function() as function,) if function.receiver is not None:
-                return Var(held_in([value]), callee=Closure(function, receiver=value), host=value.host)
+                return AbstractValue(held_in([value]), callee=Closure(function, receiver=value), host=value.host)
         return _of_values(run, owner, name, values)
     if not isinstance(owner, Instance):
         return None
@@ -161,11 +161,11 @@ def _known(run: Run, value: Var, name: str) -> Var | None:
     match values[0]:
         case Function() as function if function.receiver is not None:
             level = held_in([value])
-            return Var(level, callee=Closure(function, receiver=value), host=value.host, places=value.places)
+            return AbstractValue(level, callee=Closure(function, receiver=value), host=value.host, places=value.places)
         case Application(callee=External(name=decorator), arguments=(one,)) if decorator in PROPERTIES:
             getter = run.resolver.argument_values(one)
             if len(getter) == 1 and isinstance(getter[0], Function):
-                made = Var(callee=Closure(getter[0], receiver=value))
+                made = AbstractValue(callee=Closure(getter[0], receiver=value))
                 return run_call(run, made, Arguments())
             return None
         case Application(callee=External(), arguments=(one,)) if isinstance(one.value, Function):
@@ -175,13 +175,13 @@ def _known(run: Run, value: Var, name: str) -> Var | None:
     return _of_values(run, owner, name, values)
 
 
-def _of_values(run: Run, owner: Value, name: str, values: tuple[Value, ...]) -> Var | None:
+def _of_values(run: Run, owner: Value, name: str, values: tuple[Value, ...]) -> AbstractValue | None:
     if len(values) != 1 or (isinstance(values[0], Member | Unknown) and isinstance(owner, Instance)):
         return None
     if run.spilled is not None and isinstance(values[0], Constant):
         return EQUAL if run.spilled == Level.NO else unsure(EQUAL)  # what was stored may have been stored there
     if isinstance(values[0], Constant) and isinstance(values[0].value, tuple):
-        return run.kept(Var(static=values[0]), (owner, name))  # a list, perhaps
+        return run.kept(AbstractValue(static=values[0]), (owner, name))  # a list, perhaps
     hosts = run.hosts
     cls = owner.cls if isinstance(owner, Instance) else owner if isinstance(owner, Class) else None
     module = owner.module if isinstance(owner, ModuleValue) else None
@@ -194,7 +194,7 @@ def _of_values(run: Run, owner: Value, name: str, values: tuple[Value, ...]) -> 
     return run.static(values[0], (owner, name), differs)
 
 
-def run_call(run: Run, function: Var, arguments: Arguments) -> Var:
+def run_call(run: Run, function: AbstractValue, arguments: Arguments) -> AbstractValue:
     """Calls something that no call expression calls."""
     return run.apply(function, arguments, None)
 
@@ -202,7 +202,7 @@ def run_call(run: Run, function: Var, arguments: Arguments) -> Var:
 # Storing
 
 
-def bind_name(run: Run, name: str, value: Var, frame: Frame) -> None:
+def bind_name(run: Run, name: str, value: AbstractValue, frame: Frame) -> None:
     """Assigns a variable of a frame."""
     for watched in frame.watching:
         before = [v for v in (watched.get(name), frame.names.get(name)) if v is not None]
@@ -210,7 +210,7 @@ def bind_name(run: Run, name: str, value: Var, frame: Frame) -> None:
     frame.names[name] = value
 
 
-def assign(run: Run, target: ast.expr, value: Var, frame: Frame) -> None:
+def assign(run: Run, target: ast.expr, value: AbstractValue, frame: Frame) -> None:
     """Binds the names of an assignment's target, or stores into the object that it names."""
     match target:
         case ast.Name(id=name):
@@ -227,7 +227,7 @@ def assign(run: Run, target: ast.expr, value: Var, frame: Frame) -> None:
             store(run, owner, name, value, frame)
 
 
-def _assign_name(run: Run, node: ast.Name, name: str, value: Var, frame: Frame) -> None:
+def _assign_name(run: Run, node: ast.Name, name: str, value: AbstractValue, frame: Frame) -> None:
     scope = frame.module.table.scope_of.get(node)
     if scope is not None and name in scope.outer_names:
         holder = frame.parent.holder(name) if frame.parent is not None else None
@@ -240,7 +240,7 @@ def _assign_name(run: Run, node: ast.Name, name: str, value: Var, frame: Frame) 
     bind_name(run, name, value, frame)
 
 
-def _unpacked(value: Var, elements: list[ast.expr]) -> list[Var]:
+def _unpacked(value: AbstractValue, elements: list[ast.expr]) -> list[AbstractValue]:
     stars = [i for i, e in enumerate(elements) if isinstance(e, ast.Starred)]
     if value.parts is None or len(value.parts) < len(elements) - len(stars):
         return [element(value)] * len(elements)
@@ -252,11 +252,11 @@ def _unpacked(value: Var, elements: list[ast.expr]) -> list[Var]:
     return [*value.parts[:first], made_at(list_of(middle), elements[first]), *value.parts[len(value.parts) - behind :]]
 
 
-def _key(index: Var) -> str | None:
+def _key(index: AbstractValue) -> str | None:
     return index.static.value if isinstance(index.static, Constant) and isinstance(index.static.value, str) else None
 
 
-def store(run: Run, owner: ast.expr, key: str | None, value: Var, frame: Frame) -> None:
+def store(run: Run, owner: ast.expr, key: str | None, value: AbstractValue, frame: Frame) -> None:
     """`owner[key] = value` or `owner.key = value`: precise for what the expression names, doubtful for all aliases."""
     before = run.evaluate(owner, frame)
     value = run.settle(value)
@@ -269,7 +269,9 @@ def store(run: Run, owner: ast.expr, key: str | None, value: Var, frame: Frame) 
     replace_object(run, owner, before, after, value, frame)
 
 
-def replace_object(run: Run, owner: ast.expr, before: Var, after: Var, stored: Var, frame: Frame) -> None:
+def replace_object(
+    run: Run, owner: ast.expr, before: AbstractValue, after: AbstractValue, stored: AbstractValue, frame: Frame
+) -> None:
     """An object is changed in place: the expression that names it now gives `after`, its aliases are doubtful."""
     run.change(before, stored)
     if isinstance(before.static, Class | Function):
@@ -294,13 +296,13 @@ def replace_object(run: Run, owner: ast.expr, before: Var, after: Var, stored: V
                 run.spill(stored)
 
 
-def _change_around(run: Run, before: Var, outer: ast.expr, stored: Var, frame: Frame) -> None:
+def _change_around(run: Run, before: AbstractValue, outer: ast.expr, stored: AbstractValue, frame: Frame) -> None:
     """What holds an object counts as changed where it is not known where the object itself was made."""
     if not before.origins:
         run.change(run.evaluate(outer, frame), stored)
 
 
-def _store_inner(run: Run, outer: ast.expr, key: str | None, inner: Var, frame: Frame) -> None:
+def _store_inner(run: Run, outer: ast.expr, key: str | None, inner: AbstractValue, frame: Frame) -> None:
     holder = run.evaluate(outer, frame)
     after = with_fields(holder, {key: inner}) if key is not None else weaker(holder, inner)
     if isinstance(outer, ast.Name):
@@ -315,7 +317,7 @@ def _store_inner(run: Run, outer: ast.expr, key: str | None, inner: Var, frame: 
         _store_inner(run, outer.value, _key(run.evaluate(outer.slice, frame)), after, frame)
 
 
-def placed(value: Var, place: object) -> Var:
+def placed(value: AbstractValue, place: object) -> AbstractValue:
     """An object that was made somewhere, with everything in it made there too."""
     return mapped(value, lambda v: v if v.kind == "array" else replace(v, places=v.places | {place}))
 

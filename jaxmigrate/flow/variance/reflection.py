@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.resolve import Resolver
+from jaxmigrate.program.syntax import last_name
 from jaxmigrate.program.values import Class, Instance, ModuleValue, Value
 
 PLAIN_METACLASSES = frozenset({"ABCMeta", "EnumMeta", "EnumType"})  # which keep no class that they make
@@ -41,13 +42,13 @@ def _by_call(
         case ast.Call(func=ast.Name(id="globals")):
             yield from _anything([module], "")
         case ast.Call(func=ast.Name(id="getattr"), args=[owner, name, *_]) if not isinstance(name, ast.Constant):
-            if isinstance(owner, ast.Subscript) and _last(owner.value) == "modules":
+            if isinstance(owner, ast.Subscript) and last_name(owner.value) == "modules":
                 here = isinstance(owner.slice, ast.Name) and owner.slice.id == "__name__"
                 yield from _anything([module] if here else anywhere, _start(name))
             yield from _of(owner, _start(name), module, resolver)
         case ast.Call(func=ast.Attribute(value=owner, attr="__getattribute__"), args=[*given, name]):
             yield from _of(given[0] if given else owner, _start(name), module, resolver)
-        case ast.Call(func=function, args=[first, *_]) if _last(function) in GETTERS:
+        case ast.Call(func=function, args=[first, *_]) if last_name(function) in GETTERS:
             if not isinstance(first, ast.Constant):
                 yield from _anything(anywhere, "")
 
@@ -58,7 +59,7 @@ def _looked_up(module: Module) -> Iterator[tuple[ast.expr, ast.expr]]:
     tables: list[tuple[ast.AST, ast.expr]] = [
         (node, node.value) for node in module.table.named.get("__dict__", ()) if isinstance(node, ast.Attribute)
     ]
-    tables += [(c, c.args[0]) for c in module.table.calls if _last(c.func) == "vars" and len(c.args) == 1]
+    tables += [(c, c.args[0]) for c in module.table.calls if last_name(c.func) == "vars" and len(c.args) == 1]
     for table, owner in tables:
         match above := parents.get(table):
             case ast.Subscript(slice=name) if above.value is table:
@@ -85,10 +86,6 @@ def _anything(modules: Iterable[Module], start: str) -> Iterator[tuple[str, Modu
     """What modules define."""
     for module in modules:
         yield from _named(_bound([module.tree.body], start), module)
-
-
-def _last(node: ast.expr) -> str:
-    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
 
 
 def _named(names: Iterable[str], module: Module) -> Iterator[tuple[str, Module]]:

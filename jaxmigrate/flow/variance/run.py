@@ -16,11 +16,11 @@ from jaxmigrate.flow.variance.lattice import (
     MOST_CHOICES,
     NO_CAUSE,
     SUMMED,
+    AbstractValue,
     Callee,
     Cause,
     Choice,
     Level,
-    Var,
     doubtful,
     inside,
     mapped,
@@ -79,8 +79,8 @@ class Shared:
     free: dict[ast.AST, tuple[tuple[str, bool], ...]] = made(factory=dict)  # names that functions capture
 
 
-Expression: TypeAlias = "Callable[[Run, Any, Frame], Var]"
-Applying: TypeAlias = "Callable[[Run, Var, Arguments, ast.Call | None, Frame | None], Var]"
+Expression: TypeAlias = "Callable[[Run, Any, Frame], AbstractValue]"
+Applying: TypeAlias = "Callable[[Run, AbstractValue, Arguments, ast.Call | None, Frame | None], AbstractValue]"
 
 
 @record
@@ -93,7 +93,7 @@ class Transfers:
 
     expressions: Mapping[type[ast.expr], Expression]
     application: Applying
-    callee: Callable[[Run, Var], Callee | None]
+    callee: Callable[[Run, AbstractValue], Callee | None]
 
 
 @record(eq=False, frozen=False)
@@ -124,8 +124,8 @@ class Run:
     active: list[ast.AST] = made(factory=list)
     frames: list[Frame] = made(factory=list)
     entered: set[ast.AST] = made(factory=set)
-    memo: dict[object, tuple[Var, int, int, Arguments]] = made(factory=dict)
-    outside: dict[ast.expr, Var] = made(factory=dict)
+    memo: dict[object, tuple[AbstractValue, int, int, Arguments]] = made(factory=dict)
+    outside: dict[ast.expr, AbstractValue] = made(factory=dict)
     clearing: bool = True
     shadowed: frozenset[str | None] = frozenset()
     doubt: int = 0
@@ -159,7 +159,7 @@ class Run:
 
     # What the transfer functions give
 
-    def evaluate(self, node: ast.expr, frame: Frame) -> Var:
+    def evaluate(self, node: ast.expr, frame: Frame) -> AbstractValue:
         """The value of an expression in a frame."""
         self.work += 1
         if self.work > (LENIENT_WORK if self.lenient else ALL_WORK):
@@ -169,22 +169,24 @@ class Run:
         found = transfer(self, node, frame) if transfer is not None else self.operands(node, frame)
         return replace(found, host=False) if found.host and (self.lenient or self.local) else found
 
-    def operands(self, node: ast.expr, frame: Frame) -> Var:
+    def operands(self, node: ast.expr, frame: Frame) -> AbstractValue:
         """What an operation gives of which nothing is known but its operands."""
         children = [c for c in ast.iter_child_nodes(node) if isinstance(c, ast.expr)]
         return union([self.evaluate(child, frame) for child in children])
 
-    def apply(self, function: Var, arguments: Arguments, node: ast.Call | None, frame: Frame | None = None) -> Var:
+    def apply(
+        self, function: AbstractValue, arguments: Arguments, node: ast.Call | None, frame: Frame | None = None
+    ) -> AbstractValue:
         """Calls a value."""
         return self.transfers.application(self, function, arguments, node, frame)
 
-    def known_callee(self, function: Var) -> Callee | None:
+    def known_callee(self, function: AbstractValue) -> Callee | None:
         """What a value does when it is called; None where that is not in sight."""
         return self.transfers.callee(self, function)
 
     # Values from outside of what is read
 
-    def captured(self, node: ast.Name, frame: Frame) -> Var:
+    def captured(self, node: ast.Name, frame: Frame) -> AbstractValue:
         """What a name stands for that no frame holds."""
         module = frame.module
         if node not in self.outside:
@@ -197,7 +199,7 @@ class Run:
             self.outside[node] = replace(found, host=False) if self.agrees else found
         return self.outside[node]
 
-    def _captured(self, node: ast.Name, module: Module) -> Var:
+    def _captured(self, node: ast.Name, module: Module) -> AbstractValue:
         scope = module.table.scope_of.get(node)
         holder = scope.lookup(node.id) if scope is not None else None
         if holder is not None and holder.node in self.entered:
@@ -206,10 +208,10 @@ class Run:
         value = values[0] if len(values) == 1 else UNKNOWN
         key = ("name", id(holder), node.id)
         if self.lenient and 1 < len(values) <= MOST_CHOICES:
-            return self.kept(Var(callee=self.any_of(values, key)), key)
+            return self.kept(AbstractValue(callee=self.any_of(values, key)), key)
         listed = isinstance(value, Constant) and isinstance(value.value, tuple)
         if listed and holder is not None and any(isinstance(b.value, ast.List) for b in holder.bindings[node.id]):
-            return self.kept(Var(static=value), key)
+            return self.kept(AbstractValue(static=value), key)
         return self.static(value, key, lambda: self.hosts.differs(node, module), node)
 
     def any_of(self, values: Values, key: object) -> Callee | None:
@@ -218,14 +220,16 @@ class Run:
         known = tuple(way for way in ways if way is not None)
         return Choice(known) if known else None
 
-    def kept(self, value: Var, key: object) -> Var:
+    def kept(self, value: AbstractValue, key: object) -> AbstractValue:
         """An object that outlives what is read: not known any more once something outside has been changed."""
         place = frozenset([(OUTSIDE, key)])
         if self.spilled is not None:
             value = EQUAL if self.spilled == Level.NO else unsure(EQUAL)
         return replace(value, places=place, own=None)
 
-    def static(self, value: Value, key: object, differs: Callable[[], bool], at: ast.AST | None = None) -> Var:
+    def static(
+        self, value: Value, key: object, differs: Callable[[], bool], at: ast.AST | None = None
+    ) -> AbstractValue:
         """A value known before anything runs, or at least captured from where nothing is mapped."""
         if isinstance(value, Parameter) and not self.trusting:
             passed = self.shared.callers.passed(value)
@@ -236,17 +240,17 @@ class Run:
             case External(name=name) if is_host_source(name):
                 return replace(unsure(EQUAL, self.cause(name, at, host=True)), static=value)
             case External() | ModuleValue() | Class() | Function():
-                return Var(static=value)
+                return AbstractValue(static=value)
         if self.trusting:
             self.reading.assumed = True
         elif differs():
             name = key[-1] if isinstance(key, tuple) and isinstance(key[-1], str) else ""
             return replace(unsure(EQUAL, self.cause(name, at, host=True)), static=value)
-        return self.kept(Var(static=value), key)
+        return self.kept(AbstractValue(static=value), key)
 
     # Doubt
 
-    def settle(self, value: Var) -> Var:
+    def settle(self, value: AbstractValue) -> AbstractValue:
         """A value as it is stored here: not certain in a branch that processes may not agree on."""
         return doubtful(value, self.untold) if self.doubt else value
 
@@ -256,7 +260,7 @@ class Run:
         """Something by its name that stands in what is read now."""
         return Cause(name, node, self.modules[-1] if self.modules else self.home, host=host)
 
-    def hidden(self, name: str, inputs: Var, node: ast.AST | None = None) -> Var:
+    def hidden(self, name: str, inputs: AbstractValue, node: ast.AST | None = None) -> AbstractValue:
         """The result of a function of its inputs whose code is somewhere in the program, or in a library."""
         if inputs.host and not self.agrees:
             return unsure(inputs)
@@ -321,7 +325,7 @@ class Run:
 
     # Mutation
 
-    def change(self, target: Var, stored: Var) -> None:
+    def change(self, target: AbstractValue, stored: AbstractValue) -> None:
         """Something is stored in an object: every variable that may hold it, or a part of it, is no longer certain."""
         self.changes += 1
         stored = self.settle(stored)
@@ -335,7 +339,7 @@ class Run:
                 if not value.places.isdisjoint(origins):
                     frame.names[name] = replace(weaker(value, stored), gradient=value.gradient and stored.gradient)
 
-    def spill(self, stored: Var) -> None:
+    def spill(self, stored: AbstractValue) -> None:
         """Something outside of what is read is changed."""
         level = Level.NO if _is_equal(self.settle(stored)) else Level.MAY
         self.spills = level if self.spills is None else max(self.spills, level)
@@ -354,13 +358,13 @@ class Run:
             self.frames.remove(frame)
 
 
-def _is_equal(value: Var) -> bool:
+def _is_equal(value: AbstractValue) -> bool:
     """Whether all of a value is one thing for all devices, and for all processes."""
     each = (*(value.parts or ()), *(value.fields or {}).values())
     return inside(value) == Level.NO and not value.host and all(_is_equal(one) for one in each)
 
 
-def weaker(value: Var, stored: Var) -> Var:
+def weaker(value: AbstractValue, stored: AbstractValue) -> AbstractValue:
     """A value in which something may have been replaced by another, or to which it may have been added."""
     bare = value.parts is None and value.fields is None and value.callee is None and value.static is None
     if bare and value.level == Level.MAY and value.host and value.kind == "unknown" and stored.places <= value.places:
@@ -378,19 +382,19 @@ def weaker(value: Var, stored: Var) -> Var:
     )
 
 
-def certain(value: Var, level: Level) -> Var:
+def certain(value: AbstractValue, level: Level) -> AbstractValue:
     """A value all of which is at a level, with its structure kept."""
     return mapped(value, lambda v: replace(v, level=level))
 
 
-def at_least(value: Var, level: Level) -> Var:
+def at_least(value: AbstractValue, level: Level) -> AbstractValue:
     """A value that also depends on something at this level."""
     if level == Level.NO:
         return value
     return mapped(value, lambda v: replace(v, level=max(v.level, level), reduced=False))
 
 
-def widened(before: Var, after: Var) -> Var:
+def widened(before: AbstractValue, after: AbstractValue) -> AbstractValue:
     """The limit of a loop that does not settle."""
     return before if before == after else unsure(union([before, after]))
 

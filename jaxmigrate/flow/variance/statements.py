@@ -12,8 +12,8 @@ from jaxmigrate.flow.variance.expressions import MOST_UNROLLED, closure, operate
 from jaxmigrate.flow.variance.frames import Arguments, Frame, Loop, Names
 from jaxmigrate.flow.variance.lattice import (
     EQUAL,
+    AbstractValue,
     Level,
-    Var,
     doubtful,
     each,
     element,
@@ -72,7 +72,7 @@ def _augmented(run: Run, node: ast.AugAssign, frame: Frame) -> bool:
     return True
 
 
-def _changes_in_place(run: Run, op: ast.operator, before: Var, value: Var) -> bool:
+def _changes_in_place(run: Run, op: ast.operator, before: AbstractValue, value: AbstractValue) -> bool:
     """Whether `a op= b` may change an object that goes by other names.
 
     Lists, sets and dictionaries have `+=`, `|=`, `&=` and `^=`. With the others NumPy's arrays do what is no concern
@@ -252,7 +252,7 @@ EXITING = frozenset({"__enter__", "__exit__"})
 
 
 def _with(run: Run, node: ast.With | ast.AsyncWith, frame: Frame) -> bool:
-    swallows, entered = False, list[Var]()
+    swallows, entered = False, list[AbstractValue]()
     for item in node.items:
         value = run.evaluate(item.context_expr, frame)
         swallows |= "suppress" in ast.unparse(item.context_expr)
@@ -272,7 +272,7 @@ def _try(run: Run, node: ast.Try | ast.TryStar, frame: Frame) -> bool:
 
         def handled(handler: ast.ExceptHandler = handler) -> bool:
             if handler.name is not None:
-                objects.bind_name(run, handler.name, Var(Level.MAY), frame)  # whatever it was raised with
+                objects.bind_name(run, handler.name, AbstractValue(Level.MAY), frame)  # whatever it was raised with
             return execute(run, handler.body, frame)
 
         handlers.append(handled)
@@ -315,7 +315,7 @@ def _delete(run: Run, node: ast.Delete, frame: Frame) -> bool:
     return True
 
 
-def result(run: Run, frame: Frame, reached: bool) -> Var:
+def result(run: Run, frame: Frame, reached: bool) -> AbstractValue:
     """What a function's call gives: one of what it returned, or an iterator over what it yielded."""
     found = [*frame.returned, *([EQUAL] if reached and frame.returned else [])]
     value = join_all(found)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from jaxmigrate.flow.operations import Operation
-from jaxmigrate.flow.variance.lattice import EQUAL, Var
+from jaxmigrate.flow.variance.lattice import EQUAL, AbstractValue
 from jaxmigrate.program.modules import Module
 from jaxmigrate.records import made, record
 
@@ -26,7 +26,7 @@ class Reduction:
     module: Module
     node: ast.expr
     name: str
-    operand: Var
+    operand: AbstractValue
 
 
 @record
@@ -45,7 +45,7 @@ class Draw:
     module: Module
     node: ast.expr
     name: str
-    key: Var
+    key: AbstractValue
 
 
 @record(frozen=False)
@@ -60,7 +60,7 @@ class Reading:
     rest of the program.
     """
 
-    returned: Var = EQUAL
+    returned: AbstractValue = EQUAL
     reductions: list[Reduction] = made(factory=list)
     updates: list[tuple[Module, ast.expr]] = made(factory=list)
     divergences: list[Divergence] = made(factory=list)

@@ -11,13 +11,13 @@ import ast
 import re
 from collections.abc import Iterator, Sequence
 
-from jaxmigrate.flow.axes import last_name
 from jaxmigrate.flow.truth import truth
 from jaxmigrate.flow.variance.callees import Bound, Closure, Transformed
 from jaxmigrate.flow.variance.frames import Frame, Names
 from jaxmigrate.flow.variance.lattice import replace
 from jaxmigrate.flow.variance.run import Run
 from jaxmigrate.program.scopes import walk
+from jaxmigrate.program.syntax import last_name
 from jaxmigrate.program.values import Class, Constant, Function
 
 ABOUT_MAPS = re.compile(

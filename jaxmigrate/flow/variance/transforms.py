@@ -17,8 +17,8 @@ from jaxmigrate.flow.variance.lattice import (
     SHARE,
     UNREDUCED,
     VARYING,
+    AbstractValue,
     Level,
-    Var,
     element,
     inside,
     mapped,
@@ -35,11 +35,13 @@ from jaxmigrate.program.collectives import GRADIENTS
 from jaxmigrate.program.values import Constant
 
 GRADIENTS_ALONE = ("jax.grad", "flax.nnx.grad")
-ARGUMENT = Var(static=Constant(0))
+ARGUMENT = AbstractValue(static=Constant(0))
 SCALED, SCALE = "flax.training.dynamic_scale.DynamicScale.value_and_grad", "the scale"
 
 
-def call(run: Run, made: Transformed, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> Var:
+def call(
+    run: Run, made: Transformed, arguments: Arguments, node: ast.Call | None, frame: Frame | None
+) -> AbstractValue:
     """Calls a transformed function."""
     if made.name in VMAPS:
         return _mapped(run, made, arguments, node, frame)
@@ -54,7 +56,9 @@ def call(run: Run, made: Transformed, arguments: Arguments, node: ast.Call | Non
     return element(result) if made.name == "jax.custom_gradient" else result
 
 
-def _mapped(run: Run, made: Transformed, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> Var:
+def _mapped(
+    run: Run, made: Transformed, arguments: Arguments, node: ast.Call | None, frame: Frame | None
+) -> AbstractValue:
     """Under vmap; its axis hides one of the same name around it."""
     options = dict(made.options)
     name = options.get("axis_name", made.given[0] if made.name == "jax.pmap" and made.given else None)
@@ -75,7 +79,9 @@ def _mapped(run: Run, made: Transformed, arguments: Arguments, node: ast.Call | 
         run.batched -= 1
 
 
-def unreduced(run: Run, callee: Var, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> Var:
+def unreduced(
+    run: Run, callee: AbstractValue, arguments: Arguments, node: ast.Call | None, frame: Frame | None
+) -> AbstractValue:
     """What a function gives where no reduction makes anything equal: what its derivatives depend on."""
     before, customs = run.clearing, run.customs
     run.clearing = False
@@ -89,7 +95,9 @@ def unreduced(run: Run, callee: Var, arguments: Arguments, node: ast.Call | None
     return result
 
 
-def _gradient(run: Run, made: Transformed, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> Var:
+def _gradient(
+    run: Run, made: Transformed, arguments: Arguments, node: ast.Call | None, frame: Frame | None
+) -> AbstractValue:
     options = dict(made.options)
     has_aux = _is_true(options.get("has_aux", _nth(made.given, 1)))
     count, before = len(run.reading.reductions), (run.cleared, run.customs, run.changes)
@@ -107,7 +115,7 @@ def _gradient(run: Run, made: Transformed, arguments: Arguments, node: ast.Call 
     suspect = not reduces or (of_equal and run.customs == before[1])
     suspect &= not _of_own(options.get("argnums", _nth(made.given, 0)), arguments)
     summed = run.checked and of_equal and not source.host
-    one = Var(
+    one = AbstractValue(
         Level.NO if summed else source.level,
         gradient=in_sight and source.level != Level.NO and suspect and _is_own(run, made, arguments, node, frame),
         inner=loss.reduced and loss.level == Level.NO and run.customs == before[1],
@@ -132,7 +140,7 @@ def _gradient(run: Run, made: Transformed, arguments: Arguments, node: ast.Call 
 
 def _scaled_gradient(
     run: Run, made: Transformed, arguments: Arguments, node: ast.Call | None, frame: Frame | None
-) -> Var:
+) -> AbstractValue:
     """The next scale, whether gradients are finite, the value, and the gradients, which are averaged before.
 
     Source: flax/training/dynamic_scale.py.
@@ -144,7 +152,7 @@ def _scaled_gradient(
     scaled = replace(union([grads, whole(scale)]), gradient=grads.gradient, inner=grads.inner, marks=grads.marks)
     if axis.static != Constant(None):
         scaled = collectives.call(run, "jax.lax.pmean", Arguments((scaled, axis)), None, None)
-    finite = Var(scaled.level, host=scaled.host, kind="array")
+    finite = AbstractValue(scaled.level, host=scaled.host, kind="array")
     after = union([replace(whole(scale), callee=None, static=None), finite])
     return tuple_of([after, finite, value, scaled])
 
@@ -163,26 +171,26 @@ def _is_own(run: Run, made: Transformed, arguments: Arguments, node: ast.Call | 
     return (_part(depends, 0) if has_aux else depends).level != Level.NO
 
 
-def _of_equal(argnums: Var | None, arguments: Arguments) -> bool:
+def _of_equal(argnums: AbstractValue | None, arguments: Arguments) -> bool:
     """Whether all differentiated arguments are equal on all devices."""
     given = _differentiated(argnums, arguments)
     return all(g is not None and g.level == Level.NO and not g.host and VARYING not in g.marks for g in given)
 
 
-def _of_own(argnums: Var | None, arguments: Arguments) -> bool:
+def _of_own(argnums: AbstractValue | None, arguments: Arguments) -> bool:
     """Whether each device differentiates by values of its own: its stage, its shard, its member of an ensemble."""
     given = _differentiated(argnums, arguments)
     return all(g is not None and inside(g) == Level.YES and GIVEN in g.marks for g in given)
 
 
-def _differentiated(argnums: Var | None, arguments: Arguments) -> list[Var | None]:
+def _differentiated(argnums: AbstractValue | None, arguments: Arguments) -> list[AbstractValue | None]:
     static = argnums.static if argnums is not None else Constant(0)
     numbers = static.value if isinstance(static, Constant) else None
     numbers = numbers if isinstance(numbers, tuple) else (numbers,)
     return [arguments.find(n) if isinstance(n, int) else None for n in numbers]
 
 
-def _by_argument(one: Var, argnums: Var | None, arguments: Arguments) -> Var:
+def _by_argument(one: AbstractValue, argnums: AbstractValue | None, arguments: Arguments) -> AbstractValue:
     """A gradient for each differentiated argument."""
     static = argnums.static if argnums is not None else None
     numbers = static.value if isinstance(static, Constant) else None
@@ -197,18 +205,20 @@ def _by_argument(one: Var, argnums: Var | None, arguments: Arguments) -> Var:
     return replace(one, kind="array") if given is not None and given.kind == "array" else one
 
 
-def _jacobian(run: Run, made: Transformed, arguments: Arguments, node: ast.Call | None, frame: Frame | None) -> Var:
+def _jacobian(
+    run: Run, made: Transformed, arguments: Arguments, node: ast.Call | None, frame: Frame | None
+) -> AbstractValue:
     run.apply(made.callee, arguments, node, frame)
     return whole(replace(union([unreduced(run, made.callee, arguments, node, frame)]), kind="tree"))
 
 
-def _nth(values: tuple[Var, ...], index: int) -> Var | None:
+def _nth(values: tuple[AbstractValue, ...], index: int) -> AbstractValue | None:
     return values[index] if index < len(values) else None
 
 
-def _part(value: Var, index: int) -> Var:
+def _part(value: AbstractValue, index: int) -> AbstractValue:
     return value.parts[index] if value.parts is not None and index < len(value.parts) else element(value)
 
 
-def _is_true(value: Var | None) -> bool:
+def _is_true(value: AbstractValue | None) -> bool:
     return value is not None and value.static == Constant(True)

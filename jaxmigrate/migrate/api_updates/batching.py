@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from jaxmigrate.flow.axes import last_name
 from jaxmigrate.migrate.api_updates.texts import Texts
 from jaxmigrate.program.mentions import defined, mentioned, reached
 from jaxmigrate.program.modules import Module, parse_module
 from jaxmigrate.program.old_uses import OldReference
+from jaxmigrate.program.syntax import last_name
 
 BATCHED = ("vmap", "filter_vmap", "xmap", "vectorize")
 ANYTHING = "*"  # what has no name in sight

@@ -11,7 +11,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from jaxmigrate.flow.variance import EQUAL, Level, Var, read
+from jaxmigrate.flow.variance import EQUAL, AbstractValue, Level, read
 from jaxmigrate.program.modules import Project, parse_module
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.values import Function
@@ -48,7 +48,10 @@ def levels(text: str, seeds: range) -> dict[int, list[Level]]:
     found: dict[int, list[Level]] = {}
     for seed in seeds:
         reading = read(
-            Function(module, nodes[f"body_{seed}"]), [Var(Level.YES), EQUAL, EQUAL], frozenset({"i"}), resolver
+            Function(module, nodes[f"body_{seed}"]),
+            [AbstractValue(Level.YES), EQUAL, EQUAL],
+            frozenset({"i"}),
+            resolver,
         )
         assert reading.returned.parts is not None
         found[seed] = [part.level for part in reading.returned.parts]

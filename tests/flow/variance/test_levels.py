@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from jaxmigrate.flow.variance import EQUAL, MAY, Level, Reading, Var, introduces_variance, read, statements
+from jaxmigrate.flow.variance import EQUAL, MAY, AbstractValue, Level, Reading, introduces_variance, read, statements
 from jaxmigrate.program.modules import Project, parse_module
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.values import Function
@@ -57,7 +57,9 @@ def reading(text: str, axes: tuple[str, ...] = ("i",), local: bool = False) -> R
     module = parse_module(Path("/nowhere/a.py"), PRELUDE + text)
     resolver = Resolver(Project([module]))
     node = next(n for n in module.tree.body if isinstance(n, ast.FunctionDef) and n.name == "f")
-    given = [Var(Level.YES) if a.arg[0] in "xyz" else MAY if a.arg[0] == "m" else EQUAL for a in node.args.args]
+    given = [
+        AbstractValue(Level.YES) if a.arg[0] in "xyz" else MAY if a.arg[0] == "m" else EQUAL for a in node.args.args
+    ]
     return read(Function(module, node), given, frozenset(axes), resolver, local=local)
 
 
@@ -419,12 +421,12 @@ def test_any_callable_is_read() -> None:
     module = parse_module(Path("/nowhere/a.py"), PRELUDE + text)
     resolver = Resolver(Project([module]))
 
-    def returned(name: str, *given: Var, **named: Var) -> str:
+    def returned(name: str, *given: AbstractValue, **named: AbstractValue) -> str:
         value = resolver.module_attribute(module, name)[0]
         found = read(value, given, frozenset("i"), resolver, named).returned
         return "".join("NMY"[v.level] for v in (found.parts if found.parts is not None else [found]))
 
-    varying = Var(Level.YES)
+    varying = AbstractValue(Level.YES)
     assert returned("g", EQUAL, EQUAL, varying) == "NY"
     assert returned("g", EQUAL, p=varying, x=EQUAL) == "YN"
     assert returned("h", EQUAL, varying) == "NY"

@@ -1,0 +1,43 @@
+"""What expressions show by themselves: the last of their names, and the calls in them."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+
+from jaxmigrate.program.resolve import own_statements
+from jaxmigrate.program.scopes import FunctionNode, children
+
+
+def last_name(node: ast.expr) -> str:
+    """The name after the last dot of a name, empty for anything else."""
+    if isinstance(node, ast.Attribute):
+        return node.attr
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def by_last_name(calls: Iterable[ast.Call]) -> dict[str, list[ast.Call]]:
+    """Calls by the last part of the name of what they call."""
+    found: dict[str, list[ast.Call]] = {}
+    for call in calls:
+        found.setdefault(last_name(call.func), []).append(call)
+    return found
+
+
+def calls_of(node: FunctionNode) -> Iterator[ast.Call]:
+    """The calls in a function's body, those of functions defined in it left out."""
+    roots: list[ast.AST] = [node.body] if isinstance(node, ast.Lambda) else list(own_statements(node))
+    for root in roots:
+        if isinstance(root, ast.expr):
+            yield from expression_calls(root)
+
+
+def expression_calls(expression: ast.expr) -> Iterator[ast.Call]:
+    """The calls in an expression, in the order in which they are written, bodies of lambdas left out."""
+    pending: list[ast.AST] = [expression]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, ast.Call):
+            yield node
+        if not isinstance(node, ast.Lambda | ast.Constant | ast.Name):
+            pending += children(node)[::-1]
