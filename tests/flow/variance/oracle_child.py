@@ -39,7 +39,8 @@ def run(bodies: list[Body], mesh: Mesh) -> list[list[bool]]:
     """Whether each output of each body differs between devices."""
 
     def together(x: Any, p: Any, key: Any) -> list[list[Any]]:
-        return [[jnp.asarray(v)[None] for v in body(x[0], p, key)] for body in bodies]
+        outputs = [body(x[0], p, key) for body in bodies]  # jaxmigrate: ignore[JM205] - one key for all on purpose
+        return [[jnp.asarray(v)[None] for v in row] for row in outputs]
 
     mapped = jax.shard_map(together, mesh=mesh, in_specs=SPECS, out_specs=SPECS[0], check_vma=False)
     outputs = jax.jit(mapped)(*inputs())
