@@ -9,8 +9,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
+from jaxmigrate.flow.variance import loaded_beside
 from jaxmigrate.program.mentions import defined, mentioned, reached
-from jaxmigrate.program.once import once
+from jaxmigrate.program.modules import Module
+from jaxmigrate.program.once import once_each
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.sites import MappedSite, axis_of, is_decorator, mapped_sites
 from jaxmigrate.program.syntax import last_name
@@ -24,22 +26,30 @@ MESHES = frozenset({"Mesh", "make_mesh"})
 
 def lays_out_arguments(site: MappedSite, resolver: Resolver) -> bool:
     """Whether a map may reach a call of the host, by the names that its function mentions, beside other axes."""
-    if not has_host_calls(resolver):
+    if not has_host_calls(site.module, resolver):
         return False
     found = site.mapped.expression if site.mapped is not None else None
-    unseen = isinstance(found, ast.Name | ast.Attribute) and last_name(found) not in _defined(resolver)
-    return unseen or not CALLS.isdisjoint(reached(_started(site), _defined(resolver)))
+    definitions = _defined(loaded_beside(resolver, site.module), resolver)
+    unseen = isinstance(found, ast.Name | ast.Attribute) and last_name(found) not in definitions
+    return unseen or not CALLS.isdisjoint(reached(_started(site), definitions))
 
 
-@once
-def has_host_calls(resolver: Resolver) -> bool:
-    """Whether a program calls the host, and arrays in it may lie on meshes whose axes have different names."""
-    program = resolver.project.program
-    if not any(word in module.text for module in program for word in CALLS):
+@once_each
+def has_host_calls(module: Module, resolver: Resolver) -> bool:
+    """Whether what runs with a module calls the host, and arrays there may lie on meshes whose axes differ in name."""
+    if not _calls_host(resolver.project.program):
         return False
-    axes = {axis_of(site, resolver) for module in resolver.project.named for site in mapped_sites(module, resolver)}
+    beside = loaded_beside(resolver, module)
+    if not _calls_host(beside):
+        return False
+    mapped = (one for one in resolver.project.named if one in beside)
+    axes = {axis_of(site, resolver) for one in mapped for site in mapped_sites(one, resolver)}
     named = axes - {None, Constant(None)}  # a map of no name takes that of the others
-    return len(named) > 1 or any(not MESHES.isdisjoint(module.table.named) for module in program)
+    return len(named) > 1 or any(not MESHES.isdisjoint(one.table.named) for one in beside)
+
+
+def _calls_host(modules: Iterable[Module]) -> bool:
+    return any(word in module.text for module in modules for word in CALLS)
 
 
 def _started(site: MappedSite) -> Iterable[str]:
@@ -50,7 +60,7 @@ def _started(site: MappedSite) -> Iterable[str]:
     return mentioned(found) if found is not None else []
 
 
-@once
-def _defined(resolver: Resolver) -> dict[str, set[str]]:
-    """By name, what the definitions of it in a program mention."""
-    return defined(resolver.project.program)
+@once_each
+def _defined(modules: frozenset[Module], resolver: Resolver) -> dict[str, set[str]]:  # noqa: ARG001 - it keeps the answer
+    """By name, what the definitions of it in some modules mention."""
+    return defined(modules)

@@ -9,8 +9,9 @@ from __future__ import annotations
 import ast
 
 from jaxmigrate.flow.layout.device_lists import changes_devices, is_made_of_all
+from jaxmigrate.flow.variance import loaded_beside
 from jaxmigrate.program.modules import Module
-from jaxmigrate.program.once import once, once_each
+from jaxmigrate.program.once import once_each
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.sites import mapped_sites
 from jaxmigrate.program.syntax import last_name
@@ -20,16 +21,20 @@ REORDERS = ("choice", "flip", "flipud", "permutation", "reversed", "roll", "samp
 GROUPS = ("process_index", "host_id", "platform")  # what a process asks of devices to find its own
 
 
-@once
-def uses_other_devices(resolver: Resolver) -> bool:
-    """Whether a program has a list of devices that is neither all of them nor the first few.
+@once_each
+def uses_other_devices(module: Module, resolver: Resolver) -> bool:
+    """Whether what runs with a module has a list of devices that is neither all of them nor the first few.
 
     Where all its maps are given the same devices, these are the ones that its arrays lie on.
     """
-    project = resolver.project
-    if not any(_others(module, resolver) or changes_devices(module, resolver) for module in project.program):
+    program = resolver.project.program
+    if not any(_others(one, resolver) or changes_devices(one, resolver) for one in program):
         return False
-    given = [site.keyword("devices") for module in project.named for site in mapped_sites(module, resolver)]
+    beside = loaded_beside(resolver, module)
+    if not any(_others(one, resolver) or changes_devices(one, resolver) for one in beside.intersection(program)):
+        return False
+    mapped = (one for one in resolver.project.named if one in beside)
+    given = [site.keyword("devices") for one in mapped for site in mapped_sites(one, resolver)]
     nodes = [argument.expression for argument in given if argument is not None and argument.expression is not None]
     return len(nodes) < len(given) or len({ast.dump(node) for node in nodes}) > 1
 

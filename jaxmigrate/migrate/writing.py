@@ -358,7 +358,7 @@ class ProjectWriter:
     def _mapped_as(self, site: MappedSite) -> MapPlan | None:
         choice = self._choice(site)
         unknown = choice is None or any(one.layout in ("stacked", "broadcast") for one in choice.arguments)
-        if (unknown and uses_other_devices(self.resolver)) or lays_out_arguments(site, self.resolver):
+        if (unknown and uses_other_devices(site.module, self.resolver)) or lays_out_arguments(site, self.resolver):
             return None  # what is known to be global lies on all devices in their order
         if choice is not None:
             return of_choice(choice, self.resolver, site.module)
@@ -486,8 +486,8 @@ class ProjectWriter:
     def _moves(self, decision: Decision) -> bool:
         """Whether what takes the place of a reference lays out its arguments before they are compiled for its mesh."""
         reaches = any(lays_out_arguments(site, self.resolver) for site in decision.sites)
-        unseen = not decision.sites and has_host_calls(self.resolver)
-        return reaches or unseen or uses_other_devices(self.resolver)
+        unseen = not decision.sites and has_host_calls(decision.reference.module, self.resolver)
+        return reaches or unseen or uses_other_devices(decision.reference.module, self.resolver)
 
     def _map_stacked(
         self, work: FileWork, plain: Sequence[Decision], needs: Needs, names: FileNames, shared: Shared

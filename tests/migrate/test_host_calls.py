@@ -124,3 +124,21 @@ def test_agrees(name: str, layout: str, verdicts: dict[tuple[str, str], str]) ->
 @pytest.mark.parametrize("name", FREE)
 def test_maps_that_need_it_not_cost_no_code(name: str) -> None:
     assert "moved" not in _fixed(FREE[name])["main.py"]
+
+
+TRAINER = """import jax
+from lib import doubled
+
+step = jax.pmap(lambda x: doubled(x) + jax.lax.psum(x, "c"), axis_name="c")
+y = step(jax.numpy.ones(8))
+"""
+
+
+@pytest.mark.parametrize("together", [False, True])
+def test_what_does_not_run_with_it_costs_no_code(together: bool) -> None:
+    """In a repository of several programs, one that calls the host by a name of the trainer's says nothing of that."""
+    called = f"{'import trainer' if together else 'import math'}\n{OPENING}\n\n{CALLED['a function']}"
+    after = fix_files({"lib.py": "def doubled(x):\n    return 2 * x\n", "trainer.py": TRAINER, "called.py": called})
+    moved = [path for path in ("trainer.py", "sharding.py") if "moved" in after.get(path, "")]
+    assert bool(moved) is together, after
+    assert any("moved" in text for text in after.values())

@@ -142,3 +142,12 @@ def test_devices_in_their_own_order_cost_no_code(name: str) -> None:
 def test_maps_that_are_all_given_the_same_devices_cost_no_code() -> None:
     body = "".join(f"f{i} = jax.pmap(step, 'i', devices=jax.devices()[4:])\n" for i in range(2))
     assert "moved" not in _fixed(body + "y = f1(f0(x[:4]))\n")["main.py"]
+
+
+@pytest.mark.parametrize("together", [False, True])
+def test_what_does_not_run_with_it_costs_no_code(together: bool) -> None:
+    """In a repository of several programs, the devices of one say nothing of the arrays of another."""
+    other = f"{'import trainer' if together else 'import math'}\n{OPENING}{MOVED['reversed']}"
+    trainer = f"{OPENING}p_step = jax.pmap(step, 'i')\ny = p_step(x)\n"
+    after = fix_files({"trainer.py": trainer, "other.py": other})
+    assert ("jax.shard_map(\n" in after["trainer.py"] or "jax.shard_map(step" in after["trainer.py"]) is not together
