@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 import yaml
+from jaxmigrate.rules import fixes
 
 from jaxmigrate.cli import full_parser
 from jaxmigrate.commands.parsers import actions, subcommands
@@ -49,8 +50,12 @@ def pages() -> dict[str, str]:
 def test_there_is_a_page_for_each_rule(pages: dict[str, str]) -> None:
     assert len(rule_pages()) > 30
     for page in rule_pages().values():
-        assert pages[f"rules/{page.code}.md"].startswith(page.text)
-        assert pages["rules/index.md"].count(f"| [{page.code}]({page.code}.md) | {page.title} |") == 1
+        shown, (head, _, references) = pages[f"rules/{page.code}.md"], page.text.partition("## References")
+        assert shown.startswith(head)
+        assert references in shown  # what `lint --fix` does stands between these
+        mended = " `[*]`" if page.code in fixes() else ""
+        assert ("\n## Fix\n" in shown) is bool(mended)
+        assert pages["rules/index.md"].count(f"| [{page.code}]({page.code}.md) | {page.title}{mended} |") == 1
 
 
 def test_links_lead_somewhere(pages: dict[str, str]) -> None:

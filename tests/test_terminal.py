@@ -157,8 +157,8 @@ def test_findings_are_as_wide_as_the_terminal(tmp_path: Path) -> None:
     for width in (50, 120):
         shown = on_terminal(tmp_path, "lint", "--no-cache", "a.py", COLUMNS=str(width), NO_COLOR="1").splitlines()
         assert max(map(len, shown)) <= width
-        assert ("a.py:5:12 JM101 pmean: axis 'bacth' is not bound" in shown) == (width == 50)
-        assert ("    here; did you mean 'batch'?" in shown) == (width == 50)
+        assert ("a.py:5:12 JM101 [*] pmean: axis 'bacth' is not" in shown) == (width == 50)
+        assert ("    bound here; did you mean 'batch'?" in shown) == (width == 50)
         assert "5 |     return jax.lax.pmean(parameters" in "\n".join(shown)
 
 

@@ -86,4 +86,6 @@ def test_what_was_put_is_global(copies: str, slices: str) -> None:
     ],
 )
 def test_other_slices_stay_stacked(slices: str) -> None:
-    assert [a.layout for a in planned(STACKED[0], slices).sites[0].arguments] == ["replicated", "stacked"]
+    copies, batch = (a.layout for a in planned(STACKED[0], slices).sites[0].arguments)
+    other_devices = slices.endswith("devices[::-1])")  # where arrays lie on such, the map moves all that it is given
+    assert (copies, batch) == ("stacked" if other_devices else "replicated", "stacked")

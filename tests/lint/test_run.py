@@ -78,7 +78,7 @@ def test_what_goes_wrong_in_a_process_is_told(
     monkeypatch.setattr(pool, "workers", lambda files: 2)
     monkeypatch.setattr(pool, "examine", broken)
     assert main(["lint", "--no-cache", str(tmp_path)]) == 2
-    assert "internal error: ZeroDivisionError: oh no, in one of " in capsys.readouterr().err
+    assert "internal error: ZeroDivisionError: oh no, while checking " in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("cached", [False, True])

@@ -317,7 +317,7 @@ class TestBroken:
         assert str(caught.value) == message
 
     def test_a_comment_of_our_own(self) -> None:
-        with pytest.raises(SourceError, match=r"book.ipynb:cell 2: holds a comment by which"):
+        with pytest.raises(SourceError, match=r"book.ipynb:cell 2: contains a comment that jaxmigrate uses"):
             read(document("x = 1", "y = 1  #jaxmigrate-mask 0"))
         with pytest.raises(TornError):
             join([(1, " #jaxmigrate-cell 3 0")])

@@ -123,7 +123,7 @@ def test_factor_of_devices_is_found_and_explained(broken: dict[str, SiteEvidence
         ("result", "structure", "2 leaves with [1] in the original, 1 leaf rewritten"),
         ("fails", "exception", "AttributeError"),
         ("gathered", "order", "(gathered) in the original"),
-        ("own", "order", "(own) rewritten"),
+        ("own", "order", "(own) in the rewritten one"),
     ],
 )
 def test_kinds_of_difference_are_told_apart(broken: dict[str, SiteEvidence], name: str, kind: str, says: str) -> None:
