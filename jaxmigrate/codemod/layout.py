@@ -111,7 +111,8 @@ def fitted(node: cst.BaseExpression, room: Room) -> cst.BaseExpression:
         name, value = node.args
         return node.with_changes(args=(name, value.with_changes(value=fitted(value.value, room))))
     text = source(node)
-    if isinstance(node, cst.FormattedString) or (fits(text, room) and not _is_exploded(node, text)):
+    exploded = not room.style.fills and _is_exploded(node, text)
+    if isinstance(node, cst.FormattedString) or (fits(text, room) and not exploded):
         return node
     if isinstance(node, cst.Call):
         return _call(node, room)
@@ -185,7 +186,10 @@ def _call(node: cst.Call, room: Room) -> cst.Call:
         behind = len(source(node)) - len(source(func)) + room.behind
         inner = fitted(func, replace(room, behind=behind))
         if inner is not func:
-            return node.with_changes(func=inner)
+            broken = node.with_changes(func=inner)
+            if not node.args or fits(source(broken).rpartition("\n")[2], replace(room, column=0)):
+                return broken
+            node = node.with_changes(func=fitted(func, replace(room, behind=1)))
     if not node.args or _has_breaks(node):
         return node
     parts = [arg.with_changes(comma=cst.MaybeSentinel.DEFAULT) for arg in node.args]
@@ -193,7 +197,8 @@ def _call(node: cst.Call, room: Room) -> cst.Call:
         return hugging
     inside, end = room.inside(), room.last()
     whole = ", ".join(source(arg) for arg in parts)
-    if not _is_exploded(node, source(node)) and fits(whole, end if room.style.hangs else replace(inside, behind=0)):
+    exploded = not room.style.fills and _is_exploded(node, source(node))
+    if not exploded and fits(whole, end if room.style.hangs else replace(inside, behind=0)):
         args: Sequence[cst.Arg] = [
             arg.with_changes(comma=_comma(" ") if i + 1 < len(parts) else cst.MaybeSentinel.DEFAULT)
             for i, arg in enumerate(parts)

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable, Mapping, Sequence
 
 import libcst as cst
 
 from jaxmigrate.codemod.binding import ATOMS, bound, in_brackets
 from jaxmigrate.codemod.joined import joined
+from jaxmigrate.codemod.layout import source
 from jaxmigrate.codemod.marks import marked
 from jaxmigrate.codemod.style import Style
 from jaxmigrate.program.operations import HOLE, ITSELF, Code, Marked, Part
 
 PREFIX = "hole__"
+NAMED = re.compile(r"^\w{1,4} = \$(\w+)$", re.MULTILINE)  # which stands no further right than behind `return`
 Finder = Callable[[Part], cst.BaseExpression]
 
 
@@ -43,8 +46,9 @@ class Templates:
 
     def _filled(self, node: cst.CSTNode, code: Code, itself: cst.BaseExpression | None) -> cst.CSTNode:
         whole = HOLE.fullmatch(code.text) is not None  # which stays where it is
+        named = NAMED.findall(code.text)
         parts = {
-            name: self._find(part) if whole and isinstance(part, ast.expr) else self._part(part)
+            name: self._find(part) if whole and isinstance(part, ast.expr) else self._part(part, name in named)
             for name, part in code.parts.items()
         }
         if itself is not None:
@@ -53,13 +57,17 @@ class Templates:
         assert isinstance(found, cst.CSTNode)
         return found
 
-    def _part(self, part: Part) -> cst.BaseExpression:
+    def _part(self, part: Part, is_named: bool = False) -> cst.BaseExpression:
+        """A part as nodes; what gets a short name where it was returned may keep its lines."""
         if isinstance(part, Code):
             return self.expression(part)
         if isinstance(part, Marked):
             inner = self._part(part.part)
             return marked(inner, part.site, mapped=part.mapped) if self._marks else inner
-        return joined(self._find(part), commas=not self._style.fills)
+        found = self._find(part)
+        if is_named and isinstance(found, cst.Call) and source(found).partition("\n")[0].endswith("("):
+            return found
+        return joined(found, commas=not self._style.fills)
 
 
 def _named(text: str) -> str:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import ast
+import re
 import sys
 from functools import partial
 from pathlib import Path
 
+import libcst as cst
 import pytest
 
+from jaxmigrate.codemod.layout import Room, fitted, source
+from jaxmigrate.codemod.style import Style
 from jaxmigrate.migrate import Plan, PlanOptions, fix_files
 from jaxmigrate.migrate.project import plan_sources
 
@@ -345,3 +349,27 @@ def test_axes_that_are_put_together(axes: str) -> None:
     text = "import jax\nREST = (None,)\np = jax.pmap(lambda x, y, n: x + y * n, 'i', in_axes=AXES)\n"
     after = fixed(text.replace("AXES", axes) + "print(p(jax.numpy.ones(8), jax.numpy.ones(8), 2))\n")
     assert ("P(),)" in "".join(after.split()) or "P())" in "".join(after.split())) is ("tuple" not in axes)
+
+
+def test_what_was_returned_keeps_its_lines_under_a_name() -> None:
+    made = "State.create(\n        apply_fn=apply,\n        params=key,\n    )"
+    text = f"import jax\n\n\ndef init(key):\n    return {made}\n\n\nprint(jax.device_count(), jax.pmap(init)(key))\n"
+    assert f"    out = {made}\n    return jax.tree.map(lambda x: jax.numpy.expand_dims(x, 0), out)\n" in fixed(text)
+    aligned = text.replace(made, "State.create(apply_fn=apply,\n                        params=key, more=1, others=2)")
+    assert "    out = State.create(apply_fn=apply, params=key, more=1, others=2)\n" in fixed(aligned)
+
+
+@pytest.mark.parametrize("hangs", [True, False])
+def test_what_a_broken_map_is_given_is_broken_where_it_is_too_long(hangs: bool) -> None:
+    names = ", ".join(f"argument_{letter * 4}" for letter in "abcdefgh")
+    text = f"jax.shard_map(step_per_device, mesh=get_mesh(), in_specs=P('devices'), out_specs=P('devices'))({names})"
+    found = source(fitted(cst.parse_expression(text), Room("", "", 11, 0, Style(fills=hangs, hangs=hangs))))
+    assert max(map(len, found.splitlines())) <= 88
+    assert re.sub(r"[\s,]", "", found) == re.sub(r"[\s,]", "", text)
+
+
+@pytest.mark.parametrize(("fills", "expected"), [(True, "partial(update,)"), (False, "partial(\n    update,\n)")])
+def test_a_comma_behind_the_last_argument_asks_for_lines_where_a_formatter_reads_it(fills: bool, expected: str) -> None:
+    style = Style(fills=fills)
+    room = Room("", "", 0, 0, style)
+    assert source(fitted(cst.parse_expression("partial(update,)"), room)) == expected
