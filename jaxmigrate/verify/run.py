@@ -591,7 +591,9 @@ def _notes(session: _Session, sites: tuple[SiteEvidence, ...]) -> tuple[str, ...
     notes += [told for site in sites for told in against_plan(site.site, site.arguments, site.results)]
     unrecorded = sum(site.unrecorded for site in sites)
     if unrecorded:
-        notes.append(f"{unrecorded} calls were not compared, because their arrays did not fit in the logs")
+        notes.append(
+            f"{unrecorded} calls were not compared, because their arrays did not fit in the log: verify a shorter run"
+        )
     if all(site.verdict is Verdict.NOT_EXERCISED for site in sites) and sites:
         notes.append(NO_CALL)
     return tuple(notes)

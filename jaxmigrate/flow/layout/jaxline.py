@@ -65,7 +65,9 @@ def define(it: Interpreter, cls: Class, frame: Frame) -> None:
                 it.block_class(
                     cls,
                     Blocker(
-                        f"may be named in {name}, which is not written as a plain dictionary", one.module, one.node
+                        f"may be named in {name}, which fix cannot read; write {name} as a dictionary of literals",
+                        one.module,
+                        one.node,
                     ),
                 )
                 continue

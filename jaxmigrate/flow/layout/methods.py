@@ -228,7 +228,9 @@ def _sweep_objects(it: Interpreter) -> None:
                 handed = next(_handed_on(it, node, node.args.args[0].arg, module), None)
                 if handed is not None:
                     cls = Class(module, owner)
-                    it.block_class(cls, Blocker("is passed on in traced code", module, handed))
+                    it.block_class(
+                        cls, Blocker("is passed on in traced code, where fix cannot follow it", module, handed)
+                    )
 
 
 def _handed_on(it: Interpreter, node: Def, name: str, module: Module) -> Iterator[ast.Name]:

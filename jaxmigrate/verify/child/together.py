@@ -253,7 +253,9 @@ def _copied(reader: _Reader, copies: Any, devices: int) -> list[tuple[int, list[
     """What each device has of each array; only what the first has where all have the same."""
     held = [[_buffer(part) for part in on_devices(copy)] for copy in copies]
     lengths = [[row.length] * devices for row in reader.rows]
-    assert [[len(one) for one in row] for row in held] == lengths, "the copies have another size than the arrays"
+    assert [[len(one) for one in row] for row in held] == lengths, (
+        "the copies on the devices do not have the arrays' sizes"
+    )
     return [found for row, buffers in zip(reader.rows, held) for found in row.split(buffers)]  # noqa: B905
 
 
