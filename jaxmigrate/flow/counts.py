@@ -17,11 +17,8 @@ def entries(node: ast.expr, module: Module, resolver: Resolver) -> int | None:
             counts = [entries(one.value, module, resolver) if isinstance(one, ast.Starred) else 1 for one in elements]
             return None if None in counts else sum(one or 0 for one in counts)
         case ast.Name():
-            bindings = resolver.bindings_at(node, module)
-            binding = bindings[0] if len(bindings) == 1 else None
-            if binding is None or binding.kind != "assign" or binding.value is None or binding.path:
-                return None
-            return None if isinstance(binding.value, ast.Name) else entries(binding.value, module, resolver)
+            held = resolver.assigned(node, module)
+            return None if isinstance(held, ast.Name) else entries(held, module, resolver)
         case ast.BinOp(left=left, op=ast.Add(), right=right):
             one, other = entries(left, module, resolver), entries(right, module, resolver)
             return None if one is None or other is None else one + other

@@ -37,7 +37,7 @@ def permutations(facts: Facts) -> Iterator[Found]:
             given = argument(call_arguments(call, module), PERMUTED[callee.name], "perm")
             axis = _axis_of(call, callee.name, module, facts.resolver)
             if axis and given is not None and given.expression is not None:
-                uses.append((module, call, _behind(given.expression, module, facts.resolver), axis))
+                uses.append((module, call, facts.resolver.assigned(given.expression, module), axis))
     times = Counter((made, axis) for _, _, made, axis in uses)
     for module, call, made, axis in uses:
         sizes = set(_sizes_in(made, module, facts.resolver, DEEPEST))
@@ -72,13 +72,13 @@ def _uses(index: ast.Call, module: Module, resolver: Resolver) -> Iterator[ast.e
     target = statement.targets[0]
     if isinstance(target, ast.Name):
         for node in module.table.named.get(target.id, ()):
-            if isinstance(node, ast.Name) and node is not target and _behind(node, module, resolver) is index:
+            if isinstance(node, ast.Name) and node is not target and resolver.assigned(node, module) is index:
                 yield node
 
 
 def _divided_among(node: ast.expr, module: Module, resolver: Resolver) -> str:
     """The axis in `length // axis_size(axis)`, where the length has nothing to do with the number of devices."""
-    node = _behind(node, module, resolver)
+    node = resolver.assigned(node, module)
     if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.FloorDiv):
         return ""
     if {*_sizes_in(node.left, module, resolver, DEEPEST)}:
@@ -97,7 +97,7 @@ def _sizes_in(node: ast.expr, module: Module, resolver: Resolver, depth: int) ->
                 if name in SIZES or (name == SUM and one.args and isinstance(one.args[0], ast.Constant)):
                     yield _axis_of(one, name, module, resolver)
             case ast.Name(ctx=ast.Load()) if depth and one in module.table.scope_of:
-                behind = _behind(one, module, resolver)
+                behind = resolver.assigned(one, module)
                 if behind is not one:
                     yield from _sizes_in(behind, module, resolver, depth - 1)
 
@@ -106,12 +106,3 @@ def _axis_of(call: ast.Call, name: str, module: Module, resolver: Resolver) -> s
     """The one axis that a call names; empty where that is not known, or several are."""
     names = axis_names(axis_argument(name, call_arguments(call, module)), module, resolver, {})
     return names[0] if names is not None and len(names) == 1 else ""
-
-
-def _behind(node: ast.expr, module: Module, resolver: Resolver) -> ast.expr:
-    """What a name was assigned, if it is bound once."""
-    if isinstance(node, ast.Name):
-        bindings = resolver.bindings_at(node, module)
-        if len(bindings) == 1 and bindings[0].kind == "assign" and bindings[0].value is not None:
-            return node if bindings[0].path else bindings[0].value
-    return node

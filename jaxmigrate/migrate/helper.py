@@ -8,7 +8,7 @@ itself does since jax 0.8 (`jax/_src/pmap.py`), which is why both compute the sa
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -394,35 +394,42 @@ def _jit(needs: Needs) -> str:
 
 def _everywhere(needs: Needs, names: Names) -> Iterator[str]:
     """jit takes no array that one device holds beside arrays on all of them; pmap copied it to all."""
-    jax, arrays = names.jax, "arrays" if needs.static else "args"
-    yield "def everywhere(*args, **kwargs):"
-    if needs.static:
-        yield "    arrays = arrays_of(args)"
-    yield f"    sharding = {names.sharding}(mesh_of(rows_of({arrays}, kwargs)), {names.spec}())"
-    put = f"{jax}.device_put(x, sharding) if axis is None else x"
-    yield f"    {arrays}, kwargs = per_axis(lambda axis, x: {put}, {_axes(needs, arrays)}, ({arrays}, kwargs))"
-    if needs.static:
-        yield "    args = [arrays.get(i, arg) for i, arg in enumerate(args)]"
-    yield "    return mapped(*args, **kwargs)"
+    arrays = "arrays" if needs.static else "args"
+    put = f"{names.jax}.device_put(x, sharding) if axis is None else x"
+    return _laying_out(
+        "everywhere",
+        needs,
+        [
+            f"sharding = {names.sharding}(mesh_of(rows_of({arrays}, kwargs)), {names.spec}())",
+            f"{arrays}, kwargs = per_axis(lambda axis, x: {put}, {_axes(needs, arrays)}, ({arrays}, kwargs))",
+        ],
+    )
 
 
 def _moved(needs: Needs, names: Names) -> Iterator[str]:
     """jit takes no arrays on other devices than those of its mesh, or in another order; pmap moved them."""
     jax, arrays = names.jax, "arrays" if needs.static else "args"
-    yield "def moved(*args, **kwargs):"
+    by_axis = [
+        "mesh = mesh_of(rows)",
+        "",
+        "def put(axis, tree):",
+        f"    return {jax}.device_put(tree, {names.sharding}(mesh, spec(axis)))",
+        "",
+        f"{arrays}, kwargs = per_axis(put, {_axes(needs, arrays)}, ({arrays}, kwargs))",
+    ]
+    alike = [
+        f"sharding = {names.sharding}(mesh_of(rows), {names.spec}(axis_name))",
+        f"{arrays}, kwargs = {jax}.device_put(({arrays}, kwargs), sharding)",
+    ]
+    return _laying_out("moved", needs, [_rows_statement(needs, names, arrays), *(by_axis if needs.in_axes else alike)])
+
+
+def _laying_out(name: str, needs: Needs, lines: Sequence[str]) -> Iterator[str]:
+    """A function that lays out the arrays among its arguments by some lines, and maps them."""
+    yield f"def {name}(*args, **kwargs):"
     if needs.static:
         yield "    arrays = arrays_of(args)"
-    yield f"    {_rows_statement(needs, names, arrays)}"
-    if needs.in_axes:
-        yield "    mesh = mesh_of(rows)"
-        yield ""
-        yield "    def put(axis, tree):"
-        yield f"        return {jax}.device_put(tree, {names.sharding}(mesh, spec(axis)))"
-        yield ""
-        yield f"    {arrays}, kwargs = per_axis(put, {_axes(needs, arrays)}, ({arrays}, kwargs))"
-    else:
-        yield f"    sharding = {names.sharding}(mesh_of(rows), {names.spec}(axis_name))"
-        yield f"    {arrays}, kwargs = {jax}.device_put(({arrays}, kwargs), sharding)"
+    yield from (f"    {line}" if line else "" for line in lines)
     if needs.static:
         yield "    args = [arrays.get(i, arg) for i, arg in enumerate(args)]"
     yield "    return mapped(*args, **kwargs)"

@@ -11,7 +11,7 @@ import ast
 from jaxmigrate.flow.layout.device_lists import changes_devices, is_made_of_all
 from jaxmigrate.flow.variance import loaded_beside
 from jaxmigrate.program.modules import Module
-from jaxmigrate.program.once import once_each
+from jaxmigrate.program.once import once, once_each
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.sites import mapped_sites
 from jaxmigrate.program.syntax import last_name
@@ -27,16 +27,22 @@ def uses_other_devices(module: Module, resolver: Resolver) -> bool:
 
     Where all its maps are given the same devices, these are the ones that its arrays lie on.
     """
-    program = resolver.project.program
-    if not any(_others(one, resolver) or changes_devices(one, resolver) for one in program):
+    choosing = _choosing(resolver)
+    if not choosing:
         return False
     beside = loaded_beside(resolver, module)
-    if not any(_others(one, resolver) or changes_devices(one, resolver) for one in beside.intersection(program)):
+    if beside.isdisjoint(choosing):
         return False
     mapped = (one for one in resolver.project.named if one in beside)
     given = [site.keyword("devices") for one in mapped for site in mapped_sites(one, resolver)]
     nodes = [argument.expression for argument in given if argument is not None and argument.expression is not None]
     return len(nodes) < len(given) or len({ast.dump(node) for node in nodes}) > 1
+
+
+@once
+def _choosing(resolver: Resolver) -> list[Module]:
+    """The modules of a program that choose among devices, or put them in another order."""
+    return [one for one in resolver.project.program if _others(one, resolver) or changes_devices(one, resolver)]
 
 
 @once_each

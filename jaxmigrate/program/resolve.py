@@ -158,6 +158,14 @@ class Resolver:
 
     # Names
 
+    def assigned(self, node: ast.expr, module: Module) -> ast.expr:
+        """What a name was assigned, where it has one binding when it is read; any other expression itself."""
+        if isinstance(node, ast.Name):
+            bindings = self.bindings_at(node, module)
+            if len(bindings) == 1 and bindings[0].kind == "assign" and bindings[0].value is not None:
+                return node if bindings[0].path else bindings[0].value
+        return node
+
     @staticmethod
     def bindings(name: str, scope: Scope) -> list[Binding]:
         """The bindings that `name` can have, seen from `scope`; empty for builtins and star imports."""

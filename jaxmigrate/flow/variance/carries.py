@@ -54,22 +54,13 @@ def _start(node: ast.Call, module: Module, resolver: Resolver) -> ast.expr | Non
 
 def _changed(start: ast.expr, given: AbstractValue, module: Module, run: Run) -> Iterator[ast.expr]:
     """The new arrays in a start for which a round gives what certainly differs."""
-    start = _behind(start, module, run.resolver)
+    start = run.resolver.assigned(start, module)
     if isinstance(start, ast.Tuple | ast.List):
         if given.parts is not None and len(given.parts) == len(start.elts):
             for one, part in zip(start.elts, given.parts, strict=True):
                 yield from _changed(one, part, module, run)
     elif given.level == Level.YES and given.parts is None is given.fields and _is_new(start, module, run.resolver):
         yield start
-
-
-def _behind(node: ast.expr, module: Module, resolver: Resolver) -> ast.expr:
-    """What a name was assigned, if it is bound once."""
-    if isinstance(node, ast.Name):
-        bindings = resolver.bindings_at(node, module)
-        if len(bindings) == 1 and bindings[0].kind == "assign" and bindings[0].value is not None:
-            return node if bindings[0].path else bindings[0].value
-    return node
 
 
 def _is_new(node: ast.expr, module: Module, resolver: Resolver) -> bool:
