@@ -198,9 +198,9 @@ def _add_fix(commands: Any) -> None:
     fix.add_argument(
         "--layout",
         choices=LAYOUTS,
-        help="auto: arrays lose their device axis where that is proven to keep the numbers; "
-        "likely: also where that takes assumptions, which are listed; "
-        "stacked: all arrays stay stacked, and callers as they are (default: auto)",
+        help="which arrays become global, without a device axis. auto: those for which it is proven, or declared in "
+        "pyproject.toml, that no number changes; likely: also those that need assumptions, which fix prints; "
+        "stacked: none, so that callers stay as they are (default: auto)",
     )
     fix.add_argument(
         "--write-assumptions",
@@ -252,13 +252,13 @@ def _add_verify(commands: Any) -> None:
     verify.add_argument(
         "--original",
         metavar="DIR|GITREF",
-        help="the original, a folder or git revision (default: PATH, compared with what fix makes of it)",
+        help="the program before its migration: a folder or git revision (default: PATH, and fix migrates a copy)",
     )
     verify.add_argument(
         "--processes",
         type=_checked(_positive),
         metavar="N",
-        help="number of JAX processes to run (default: 1; a program written for several runs with 1 and with 2)",
+        help="JAX processes to run (default: 1, then 2 if the program asks for its process or local devices)",
     )
     verify.add_argument(
         "--run",

@@ -93,7 +93,7 @@ def test_only_files_that_verified_are_written(
     assert (program / "tools.py").read_text() == TOOLS
     assert "shard_map" in (program / "train.py").read_text()
     out = capsys.readouterr().out
-    assert "tools.py:3:10 JM490 did not verify" in out
+    assert "tools.py:3:10 JM490 was not rewritten, because" in out
     assert "2 sites in 2 files: 1 rewritten, 1 left" in out
     document = json.loads((program / "r.json").read_text())
     assert {file["path"]: file["outcome"] for file in document["files"]} == {
@@ -125,7 +125,8 @@ def test_nothing_is_written_where_the_fault_is_elsewhere(
     assert main(["fix", ".", "--verify", *COMMAND]) == 1
     assert ((program / "train.py").read_text(), (program / "tools.py").read_text()) == (TRAIN, TOOLS)
     assert (
-        capsys.readouterr().out.count("JM490 did not verify, so the file was not rewritten: the original crashed") == 2
+        capsys.readouterr().out.count("JM490 was not rewritten, because the verification failed: the original crashed")
+        == 2
     )
 
 
@@ -172,7 +173,7 @@ def test_arrays_stay_stacked_where_a_file_that_shares_them_was_not_reached(
     assert "shard_map" in (program / "tools.py").read_text()
     out = capsys.readouterr().out
     assert "norm.py: rewrote 1 site\n  line 7: all stacked" in out
-    assert "other.py:8:10 JM490 did not verify, so it was not rewritten: not exercised" in out
+    assert "other.py:8:10 JM490 was not rewritten, because its verification failed: not exercised" in out
 
 
 def test_a_file_that_cannot_be_written_holds_those_that_share_its_arrays(
@@ -204,7 +205,7 @@ def test_each_site_tells_its_own_reason(
     monkeypatch.setattr(verification, "verify", judged)
     assert main(["fix", ".", "--verify", *COMMAND]) == 1
     out = capsys.readouterr().out
-    assert "train.py:6:8 JM490 did not verify, so it was not rewritten: different: told\n" in out
+    assert "train.py:6:8 JM490 was not rewritten, because its verification failed: different: told\n" in out
     assert "train.py: rewrote 1 site\n" in out
     assert "tools.py: rewrote 1 site" in out
 
@@ -620,7 +621,7 @@ def test_a_real_program_is_verified_and_what_it_did_not_reach_is_withheld(
     (program / "unreached.py").write_text(UNREACHED)
     assert main(["fix", ".", "--devices", "4", "--verify", *COMMAND]) == 1
     out = capsys.readouterr().out
-    assert "unreached.py:3:10 JM490 did not verify" in out
+    assert "unreached.py:3:10 JM490 was not rewritten, because" in out
     assert "not exercised" in out
     assert "verification: bitwise equal" in out
     assert (program / "unreached.py").read_text() == UNREACHED
@@ -719,4 +720,4 @@ def test_sites_of_files_that_stay_need_not_be_reached(
     assert main(["verify", ".", "--original", str(before), *COMMAND]) == 0
     out = capsys.readouterr().out
     assert "2 of 2 sites exercised" in out
-    assert "not called, in files that are the same on both sides: 1 of the sites" in out
+    assert "not called, in files that did not change: 1 of the sites" in out

@@ -281,7 +281,7 @@ def test_says_which_files_it_had_to_fit(name: str, results: dict[str, Fixed]) ->
     told = VIEWS[name].told
     assert results[name].report["callers"] == ([told] if told else [])
     if told:
-        assert f"note: {told} uses rewritten code but was not given" in results[name].told
+        assert f"note: {told} uses rewritten code, but fix was not given it" in results[name].told
     else:
         assert "note:" not in results[name].told
 

@@ -302,10 +302,10 @@ def _of_callers(callers: Sequence[str]) -> str:
     """That files which use what is rewritten were not given, so that it had to fit them as they are."""
     shown = ", ".join(callers[:MOST_CALLERS])
     more = f" and {len(callers) - MOST_CALLERS} more" if len(callers) > MOST_CALLERS else ""
-    use, stay = ("uses", "it stays as it is") if len(callers) == 1 else ("use", "they stay as they are")
+    use, it, unchanged = ("uses", "it", "it is") if len(callers) == 1 else ("use", "them", "they are")
     return (
-        f"note: {shown}{more} {use} rewritten code but {'was' if len(callers) == 1 else 'were'} not given: {stay}, and "
-        "arrays passed to or from there stay stacked; run fix on the whole project to migrate all of it"
+        f"note: {shown}{more} {use} rewritten code, but fix was not given {it}: {unchanged} unchanged, "
+        f"and the arrays that the code exchanges with {it} stay stacked; run fix on the whole project"
     )
 
 

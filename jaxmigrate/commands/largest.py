@@ -112,7 +112,7 @@ def _say_what_is_tried(candidates: Sequence[PlannedFile], config: Config, option
     note(f"verifying {sites}{plural(len(candidates), 'file')} with: {lines}")
 
 
-_FAILED = "did not verify, so the file was not rewritten"
+_FAILED = "was not rewritten, because the verification failed"
 _SUSPECT = "agrees when rewritten alone, but not together with other sites, so it was not rewritten"
 
 
@@ -137,7 +137,7 @@ def _to_leave(evidence: Evidence, candidates: Sequence[PlannedFile]) -> dict[str
     if crashed and wrong:
         # A program that crashed did not come to what it did not reach.
         failed = wrong[:1]
-    return {site.site.id: f"did not verify, so it was not rewritten: {_told(site)}" for site in failed}
+    return {site.site.id: f"was not rewritten, because its verification failed: {_told(site)}" for site in failed}
 
 
 def _unseen(evidence: Evidence, candidates: Sequence[PlannedFile]) -> list[PlannedFile]:
@@ -216,7 +216,7 @@ def _by_file(more: Mapping[str, str], candidates: Sequence[PlannedFile], added: 
         if own and not any((place(file.source), (site.line, site.column)) in added for site in file.sites):
             first = next(site for site in file.sites if site.id in own)
             found[file.source.name] = Withheld(
-                f"was not rewritten, because {first.place} in the same file did not verify", own
+                f"was not rewritten, because the verification of {first.place}, in the same file, failed", own
             )
     return found
 
@@ -238,7 +238,9 @@ def _refused(evidence: Evidence, candidates: Sequence[PlannedFile]) -> dict[str,
     own = {site.site.id: f"{_FAILED}: {_told(site)}" for site in failed}
     if failed:
         cause = min(failed, key=lambda site: bool(site.follows))
-        return dict.fromkeys(names, Withheld(f"was not rewritten, because {cause.site} did not verify", own))
+        return dict.fromkeys(
+            names, Withheld(f"was not rewritten, because the verification of {cause.site} failed", own)
+        )
     return dict.fromkeys(names, Withheld(f"{_FAILED}: {evidence.message}", own))
 
 

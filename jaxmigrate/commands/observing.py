@@ -80,10 +80,10 @@ def _search(
         groups = groups_of(files)
         if not groups:
             if run == 1:
-                note("the run shows no replicated arrays but those that are proven to be")
+                note("the run shows no replicated or split arrays other than those that are proven")
             return None, refuted
-        are = f"{plural(len(groups), 'group')} of arrays {'is' if len(groups) == 1 else 'are'} global"
-        note(f"{are} only because the run shows it; verifying, run {run} of at most {MOST_RUNS}")
+        were = f"{plural(len(groups), 'group')} of arrays {'was' if len(groups) == 1 else 'were'} replicated or split"
+        note(f"{were} in that run, which fix cannot prove; verifying them as global arrays, try {run} of {MOST_RUNS}")
         names = {file.source.name for file in files if file.plan.changed}
         evidence = verify_planned(files, names, config, options, renewed=watched.renewed, originals=originals)
         blamed, why = _blamed(evidence, files, groups)

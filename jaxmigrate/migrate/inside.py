@@ -77,7 +77,7 @@ def _reason_at(maps: Sequence[Application], sites: Sequence[MappedSite], site: M
     if given:
         return f" with {_listed(given)}, which only an outermost map can have; remove it and run fix again"
     if any(maps_inside(inner, resolver) for inner in sites):
-        return " around a third one; map once over a mesh with three axes"
+        return ", which maps a third function; map once over a mesh with three axes and run fix again"
     names = {_axis(inner, resolver) for inner in sites}
     if len(names) > 1:
         return f" over axes with different names ({_listed(names)}); give the inner maps one name and run fix again"

@@ -28,6 +28,6 @@ def _of_the_rewrite(report: Report) -> Iterator[str]:
     if any(one.grade == "observed" for row in report.rows if row.status == "rewritten" for one in row.assumed):
         yield f"{CAUTION[0].upper()}{CAUTION[1:]}."
     if callers := callers_of(report.files):
-        yield f"These files use rewritten code but were not given, so they are unchanged: {listed(callers)}."
+        yield f"These files use rewritten code, but fix was not given them, so they are unchanged: {listed(callers)}."
     if report.errors:
         yield f"{plural(len(report.errors), 'file')} could not be read or analysed; see below."

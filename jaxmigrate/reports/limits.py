@@ -39,10 +39,9 @@ def briefly(evidence: Evidence) -> str:
     calls = _calls(evidence)
     if not calls:
         return ""
-    told = [f"other inputs and more steps than {plural(calls, 'call')} on {_inputs(evidence)}"]
-    if evidence.untouched:
-        told.append(f"{plural(len(evidence.untouched), 'site')} of files that are the same on both sides")
-    return f"not covered: {', '.join(told)}"
+    told = f"not covered: inputs and steps other than these {plural(calls, 'call')} on {_inputs(evidence)}"
+    unchanged = f"; {plural(len(evidence.untouched), 'site')} not run, in files that did not change"
+    return told + (unchanged if evidence.untouched else "")
 
 
 def untouched(evidence: Evidence) -> str:
@@ -50,7 +49,7 @@ def untouched(evidence: Evidence) -> str:
     if not evidence.untouched:
         return ""
     sites = plural(len(evidence.untouched), "site")
-    return f"{sites} of files that are the same on both sides, not run and not counted"
+    return f"{sites} in files that did not change: not run and not counted"
 
 
 def revisions_line(evidence: Evidence) -> str:

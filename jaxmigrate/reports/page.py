@@ -236,7 +236,7 @@ def _calls(found: SiteEvidence) -> str:
     if found.calls_original != found.calls_rewritten:
         parts.append(f"{found.calls_original} in the original, {found.calls_rewritten} in the rewritten program")
     if found.differing:
-        parts.append(f"{found.differing} not bitwise equal, with the error of {found.measured} measured")
+        parts.append(f"{found.differing} not bitwise equal (error measured for {found.measured})")
     if found.traced:
         parts.append(f"{found.traced} under tracing")
     return ", ".join(parts)

@@ -252,19 +252,22 @@ def _next(
             "says why its arrays stay stacked, and what to declare",
         )
     for cause in [one for one in solvable if one.frees][:3]:
-        alone = f"the only cause of stacked arrays in {plural(cause.frees, 'map')}, such as {cause.example}"
-        yield (f"jaxmigrate rule {cause.code}" if cause.code else ""), f"what to do about `{cause.reason}`, {alone}"
+        alone = f"the only reason why {plural(cause.frees, 'map')} (such as {cause.example}) have stacked arrays"
+        yield (
+            f"jaxmigrate rule {cause.code}" if cause.code else "",
+            f"says what to do about `{cause.reason}`, {alone}",
+        )
     for cause in left:
         if cause.code != KEPT:
             yield (
                 f"jaxmigrate rule {cause.code}",
-                f"what to do about {plural(cause.sites, 'pmap')} not rewritten",
+                f"says what to do about {plural(cause.sites, 'pmap')} that fix does not rewrite",
             )
     for name in names:
         if name.left:
             yield (
                 f"jaxmigrate rule {name.code}",
-                f"what to do about {plural(name.left, 'use')} of {name.name} that fix does not replace",
+                f"says what to do about {plural(name.left, 'use')} of {name.name} that fix does not replace",
             )
 
 

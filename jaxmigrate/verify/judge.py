@@ -353,8 +353,8 @@ def _verdict(info: SiteInfo, comparison: SiteComparison, found: Sequence[Found],
         if info.id in case.takers:
             return Verdict.EQUAL, f"{count} in the original, {_told_of_dropped(info, case)}"
         return Verdict.DIFFERENT, (
-            f"{count} in the original; the migrated program calls no mapped or jitted function of its name, nor one "
-            "that could return its results"
+            f"{count} in the original, none in the migrated program: no mapped or jitted function that it calls has "
+            "this name or could return these results"
         )
     if comparison.divergences and not case.failure:
         return Verdict.DIFFERENT, _divergence(info, comparison.divergences[0], comparison, case).message

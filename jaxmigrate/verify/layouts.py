@@ -24,9 +24,9 @@ class Layout(StrEnum):
     REPLICATED = "replicated"
     SPLIT = "split"
     MOVED = "split along another axis"
-    GATHERED = "split, but gathered in the original"
-    MERGED = "split, with each block reshaped"
-    PADDED = "split, with more or fewer rows"
+    GATHERED = "split, where the original has all blocks on every device"
+    MERGED = "split, with axes of each block merged"
+    PADDED = "split, with another batch size"
 
 
 class Digests(NamedTuple):

@@ -309,7 +309,7 @@ class InFlight:
 def run_name(side: str, attempt: int, nudged: bool) -> str:
     """What a run is called; the one with arguments moved by a rounding has no number."""
     if nudged:
-        return f"{side}, arguments perturbed by one rounding"
+        return f"{side}, with each argument changed by one rounding error"
     return side if attempt == 1 else f"{side}, run {attempt}"
 
 

@@ -581,7 +581,7 @@ def _notes(session: _Session, sites: tuple[SiteEvidence, ...]) -> tuple[str, ...
         notes.append("; ".join(f"the {side} program ran on jax {version}" for side, version in versions.items()))
     alone = _untouched(session, sites)
     if alone:
-        notes.append(f"not called, in files that are the same on both sides: {len(alone)} of the sites")
+        notes.append(f"not called, in files that did not change: {len(alone)} of the sites")
     weak = sum(site.weak_types for site in sites)
     if weak:
         notes.append(f"{weak} results have another weak type than in the original; their values were compared")

@@ -54,7 +54,7 @@ def test_what_comes_from_out_of_sight_is_observed_and_every_report_says_so(
         "`library.create_state` gave the same slice for every device at all 3 calls on 8 devices",
         "`batch` held a batch split over the devices at all 3 calls on 8 devices",
     ]
-    assert "2 groups of arrays are global only because the run shows it; verifying, run 1 of at most 5" in told.err
+    assert "2 groups of arrays were replicated or split in that run, which fix cannot prove; verifying" in told.err
     assert told.out.splitlines()[-1].endswith("not proven: depends on 2 observations")
     texts = [told.out, *(Path(f"r.{ending}").read_text() for ending in ("json", "md", "html", "xml"))]
     for text in texts:

@@ -57,7 +57,7 @@ def report() -> Report:
 
 def test_text() -> None:
     told = verify_text.write(report())
-    assert "not covered: other inputs and more steps than 32 calls on 6 distinct inputs, 2 sites of files that" in told
+    assert "not covered: inputs and steps other than these 32 calls on 6 distinct inputs; 2 sites not run, in" in told
     assert "original v1.0, rewritten v1.0-2-gabc1234-dirty" in told
     assert "    only the original program returns [1]\n" in told
     assert "not covered" not in verify_text.write(replace(FOUND, verdict=Verdict.DIFFERENT))
@@ -71,7 +71,7 @@ def test_markdown() -> None:
         "- Only the values that python train.py computes were compared, in 32 calls on 6 distinct inputs, not other"
         in section
     )
-    assert "<details><summary>2 sites of files that are the same on both sides, not run and not counted" in section
+    assert "<details><summary>2 sites in files that did not change: not run and not counted" in section
     assert "<li>old.py:7 (export)</li>" in section
     table = told[told.index("## Sites") : told.index("## Layouts")]
     signs = {line.split("|")[3].split()[0] for line in table.splitlines() if line.startswith("| a.py")}
@@ -87,7 +87,7 @@ def test_markdown_links_to_the_lines_where_somebody_can_follow_them() -> None:
 def test_html() -> None:
     told = page.write(report())
     assert "in 32 calls on 6 distinct inputs" in told
-    assert "<summary>2 sites of files that are the same on both sides, not run and not counted</summary>" in told
+    assert "<summary>2 sites in files that did not change: not run and not counted</summary>" in told
     assert "<code>v1.0-2-gabc1234-dirty</code>" in told
     assert '<a href="#line-a-py-5">line 5</a>' in told
     assert told.count('id="line-a-py-5"') == 1

@@ -54,7 +54,7 @@ def broken(tmp_path_factory: pytest.TempPathFactory) -> dict[str, SiteEvidence]:
     evidence = verify_program(tmp_path_factory.mktemp("broken") / "project", MANY_SITES, BROKEN)
     assert evidence.verdict is Verdict.DIFFERENT
     # Once more for the site under a jit, and once to see what rounding does.
-    moved = "original, arguments perturbed by one rounding"
+    moved = "original, with each argument changed by one rounding error"
     assert [run.name for run in evidence.runs] == ["original", "original, run 2", "rewritten", moved]
     return by_name(evidence)
 

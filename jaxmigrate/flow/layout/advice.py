@@ -67,7 +67,8 @@ def advice(it: Interpreter, blocker: str | Blocker, result: str = "") -> str:
         case "calls":
             return f"give `fix` the file that calls it, {LIKELY}"
         case "equal" if result:
-            return f"reduce it with `jax.lax.pmean`; if it is replicated, {_declare(result, 'equal')}, {LIKELY}"
+            declare = _declare(result, "equal")
+            return f"reduce it with `jax.lax.pmean`; if all devices compute the same anyway, {declare}, {LIKELY}"
         case "made":
             return _of_maker(it, blocker.node, blocker.module)
         case "mixed":

@@ -24,7 +24,7 @@ REPLICABLE = frozenset(
     {"replicate", "output", "argument", "first", "inner", "metrics", "numpy", "written", "stack", "checkpoint"}
     | {"identity"}
 )
-SPLIT_FIELD = "is split over the devices, while the rest of its object is replicated"
+SPLIT_FIELD = "is split over the devices, while other fields of its object are replicated"
 
 
 class Groups:

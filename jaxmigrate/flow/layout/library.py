@@ -316,7 +316,10 @@ def metrics(it: Interpreter, value: Abstract, node: ast.Call, frame: Frame) -> A
         return None if is_tracked(value) else PLAIN
     if leaves_plain(value):
         it.block_all(
-            [value], "is unstacked by code that also receives values without a device axis", node, frame.module
+            [value],
+            "is unstacked (as by `x[0]`) in code that also runs on arrays without a device axis",
+            node,
+            frame.module,
         )
         return PLAIN
     group = it.group([value])

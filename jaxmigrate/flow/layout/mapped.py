@@ -173,7 +173,7 @@ def _give(
         it.touch(("site", site))
     if not is_tracked(value) or leaves_plain(value):
         if is_tracked(value):
-            reason = "is passed in one argument with arrays that may have no device axis"
+            reason = "is passed in a container with arrays that may have no device axis"
             it.block_all([value], reason, node, frame.module, MIXED)
         else:
             it.block_all([value], "is passed to a mapped function", node, frame.module)

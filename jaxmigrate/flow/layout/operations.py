@@ -251,12 +251,19 @@ def _apart(
         known = it.operations.ops.get(node)
         if known is not None:
             known.group.block(
-                Blocker("is unstacked by code that also receives values without a device axis", frame.module, node)
+                Blocker(
+                    "is unstacked (as by `x[0]`) in code that also runs on arrays without a device axis",
+                    frame.module,
+                    node,
+                )
             )
         return PLAIN
     if leaves_plain(value) or node in it.operations.plain_ops:
         it.block_all(
-            [value], "is unstacked by code that also receives values without a device axis", node, frame.module
+            [value],
+            "is unstacked (as by `x[0]`) in code that also runs on arrays without a device axis",
+            node,
+            frame.module,
         )
         return PLAIN
     group = it.group_of(value)

@@ -93,7 +93,7 @@ CAUSES = (
             r"its (\S+ are|axis name|static arguments)",
             "what it donates",
             "is (passed to a mapped function|an argument for which|passed to pmap as)",
-            "is passed in one argument",
+            "is passed in a container",
             "pmap is (called with|given)",
             "it (is called with|only gives back)",
             "is called with",
@@ -193,7 +193,7 @@ CAUSES = (
             "is split over the devices in one place",
             "is part of",
             "is mapped over together",
-            "is unstacked by code",
+            "is unstacked .as by",
             "is stacked in some",
             "is a stacked array under",
         ),
@@ -213,7 +213,8 @@ CAUSES = (
         "padding",
         "pad_shard_unpad",
         (r"is (padded and sharded|gathered and unpadded) by flax's pad_shard_unpad",),
-        "flax's `pad_shard_unpad` pads and shards the batch at each call, so the mapped function takes stacked slices.",
+        "flax's `pad_shard_unpad` calls the mapped function itself, with the batch padded and reshaped to"
+        " `(devices, ...)`: so this argument keeps its device axis.",
         "Nothing. Other arguments, such as the parameters, can still lose their device axis.",
     ),
     StackedCause(

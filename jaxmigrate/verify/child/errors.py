@@ -94,7 +94,7 @@ def _laid_out(array: Array, layout: str, like: Array) -> Array:
     """The array in the layout of the original."""
     if layout == _PADDED:
         return array.reshape(-1, *like.shape[2:])
-    if layout in ("replicated", "split, but gathered in the original"):
+    if layout in ("replicated", "split, where the original has all blocks on every device"):
         return np.broadcast_to(array.reshape(like.shape[1:]), like.shape)
     if layout == "split along another axis":
         first = like.shape[0]
@@ -104,7 +104,7 @@ def _laid_out(array: Array, layout: str, like: Array) -> Array:
     return array.reshape(like.shape)
 
 
-_PADDED = "split, with more or fewer rows"
+_PADDED = "split, with another batch size"
 
 
 def _rows_of_both(a: Array, b: Array, nudged: Array | None) -> tuple[Array, Array, Array | None]:
