@@ -14,6 +14,7 @@ from jaxmigrate.flow.layout.model import Op
 from jaxmigrate.flow.layout.objects import REPLACES
 from jaxmigrate.flow.layout.operations import OBSERVED, PRESUMED, WITHIN
 from jaxmigrate.migrate import placing
+from jaxmigrate.migrate.keys import key_fields
 from jaxmigrate.migrate.names import FileNames
 from jaxmigrate.migrate.sharing import Shared
 from jaxmigrate.migrate.specs import display
@@ -117,7 +118,7 @@ class ArrayWriter:
         if name not in choice.aligned:
             return self._again(choice.op, operand)
         if choice.op.kind == "first":
-            return self._first_over_all(choice.op, operand)
+            return self._first_over_all(choice.op, operand, is_array=name in key_fields(self.resolver))
         return self.placed(self._again(choice.op, operand), "$P($axis)", choice.axis)
 
     def _fetched(self, choice: OpChoice, text: str) -> str:
@@ -141,9 +142,9 @@ class ArrayWriter:
         """`map(shard, batches)`: what splits each of the batches that an iterator gives."""
         return Replace(choice.op.node, self._code(f"lambda batch: {self.placed(made, '$P($axis)', choice.axis)}"))
 
-    def _first_over_all(self, op: Op, operand: str) -> str:
+    def _first_over_all(self, op: Op, operand: str, *, is_array: bool = False) -> str:
         """The source of the slice of this process's first device."""
-        if op.form in ("tree", "fetched"):
+        if op.form in ("tree", "fetched") and not is_array:
             return f"{self._jax}.tree.map(lambda x: x.addressable_data(0)[0], {operand})"
         return f"{operand}.addressable_data(0)[0]"
 

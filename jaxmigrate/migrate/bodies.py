@@ -45,10 +45,15 @@ def expanded(text: str, axis: int, words: Words, *, is_array: bool) -> str:
     return f"{words.jax}.tree.map(lambda x: {words.numpy}.expand_dims(x, {axis}), {text})"
 
 
-def copied(text: str, array: Array, change: object, words: Words) -> str:
-    """The source of an object with its stacked fields changed."""
+def copied(text: str, array: Array, change: object, words: Words, keys: Collection[str]) -> str:
+    """The source of an object with its stacked fields changed; `keys` are those that are one array each."""
     assert callable(change)
-    fields = [f"{name}={change(f'{text}.{name}', 0, words, is_array=False)}" for name in array.fields]
+    fields = [
+        f"{name}={text}.{name}[{'0' if change is squeezed else 'None'}]"
+        if name in keys
+        else f"{name}={change(f'{text}.{name}', 0, words, is_array=False)}"
+        for name in array.fields
+    ]
     return f"{text}.{array.method or 'replace'}({', '.join(fields)})"
 
 
@@ -56,9 +61,16 @@ class Body:
     """The function that a site maps, where it is the program's own and serves no other end."""
 
     def __init__(
-        self, plan: MapPlan, function: Function, words: Words, arrays: Collection[str], keys: Collection[str]
+        self,
+        plan: MapPlan,
+        function: Function,
+        words: Words,
+        arrays: Collection[str],
+        keys: Collection[str],
+        fields: Collection[str],
     ) -> None:
         self.plan = plan
+        self.fields = fields  # of objects, those that are one array each
         self.words = words
         self.arrays = {*arrays, *keys}  # the parameters that are one array each
         self.keys = {*keys}.difference(arrays)  # of these, what goes along with others that lose an axis by a statement
@@ -74,6 +86,8 @@ class Body:
             return None
         if isinstance(function.node, ast.Lambda) and not self._is_clear():
             return None
+        if _only_raises(function.node):
+            return []
         names = function.passed_names()
         count = len(self.plan.inputs)
         if self.plan.whole_in:
@@ -107,7 +121,7 @@ class Body:
         with_trees = {a.axis for n, a in inputs if a.drops and not a.fields and n not in self.arrays}
         for name, array in inputs:
             if array.fields:
-                lines.append(f"{name} = {copied(name, array, squeezed, self.words)}")
+                lines.append(f"{name} = {copied(name, array, squeezed, self.words, self.fields)}")
             elif not array.drops:
                 continue
             elif name in self.arrays:
@@ -254,7 +268,7 @@ class Body:
     def _copied(self, name: str, array: Array) -> str:
         """The source of an object that is returned, with the mapped axis put into its stacked fields."""
         method = array.method or self.plan.inputs[array.like].method or ("_replace" if array.of else "replace")
-        return copied(name, replace(array, method=method), expanded, self.words)
+        return copied(name, replace(array, method=method), expanded, self.words, self.fields)
 
     def _named_first(
         self, function: FunctionNode, value: ast.expr, pairs: Sequence[tuple[ast.expr, Array]]
@@ -360,6 +374,17 @@ def _is_another(node: ast.AST, name: str, module: Module, scope: Scope | None) -
     if own.kind == "class":
         return isinstance(node.ctx, ast.Store)  # what it reads may be bound there only later
     return own.lookup(name) is not scope
+
+
+def _only_raises(function: FunctionNode) -> bool:
+    """Whether a function does nothing but raise, as a method does that each subclass has its own of."""
+    if isinstance(function, ast.Lambda):
+        return False
+    told = isinstance(function.body[0], ast.Expr) and isinstance(function.body[0].value, ast.Constant)
+    match function.body[told:]:
+        case [ast.Raise()]:
+            return True
+    return False
 
 
 def _has_yield(function: FunctionNode) -> bool:

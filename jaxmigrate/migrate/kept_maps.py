@@ -22,7 +22,7 @@ def with_parameters(plan: MapPlan, module: Module) -> MapPlan:
     """The map as such a function says it: with an axis or a mesh that a parameter brings."""
     if isinstance(plan.axis, ast.expr) and not plan.axis_source and not _is_of_module(plan.axis, module):
         plan = replace(plan, axis_source=AXIS)
-    if plan.devices is not None:
+    if plan.has_own_mesh:
         plan = replace(plan, mesh=MESH)
     if plan.whole_in and not (plan.given_by_keyword or plan.by_keyword):
         plan = replace(plan, names=None, said=())  # what is mapped may have others

@@ -1,15 +1,20 @@
-"""Parameters that are one array each for certain, since `jax.random` is given them: it takes no tree for a key."""
+"""Parameters and fields that are one array each, since `jax.random` is given them: it takes no tree for a key."""
 
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
+from jaxmigrate.program.library import named
+from jaxmigrate.program.modules import Module
+from jaxmigrate.program.once import once
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.scopes import FunctionNode
 from jaxmigrate.program.sites import denotes
 from jaxmigrate.program.values import Function
 
+OTHERS = re.compile(r"None|Optional|Union|[Tt]uple|[Ll]ist|[Dd]ict|Sequence|Mapping")  # what may be no array
 SEEDED = frozenset({"jax.random.PRNGKey", "jax.random.key"})  # which take no key
 ONE_BY_ONE = ast.Lambda | ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 SOMETIMES = ONE_BY_ONE | ast.IfExp | ast.BoolOp
@@ -25,6 +30,39 @@ def key_parameters(function: Function, resolver: Resolver) -> frozenset[str]:
         if any(_takes_key(call, name, function, resolver) for call in calls):
             found.add(name)
     return frozenset(found)
+
+
+@once
+def key_fields(resolver: Resolver) -> frozenset[str]:
+    """The fields that are one key each: some code gives them to `jax.random`, and no class says that they may be else.
+
+    Only what a class of the program declares is a field here, so that a name of two classes is a key in both.
+    """
+    given = {name for module in resolver.project.program for name in _given_fields(module, resolver)}
+    declared = {name: found for name, found in _declared(resolver).items() if name in given}
+    return frozenset(name for name, found in declared.items() if not any(map(OTHERS.search, found)))
+
+
+def _given_fields(module: Module, resolver: Resolver) -> Iterator[str]:
+    """The fields that a file gives `jax.random` for a key: `split(self.key)`, `shard_prng_key(state.key)`."""
+    for call in module.table.calls:
+        first = call.args[0] if call.args else None
+        if isinstance(first, ast.Attribute) and isinstance(call.func, ast.Name | ast.Attribute):
+            dotted = denotes(call.func, resolver, module) or ""
+            if dotted in named("splits-key") or (dotted.startswith("jax.random.") and dotted not in SEEDED):
+                yield first.attr
+
+
+def _declared(resolver: Resolver) -> dict[str, list[str]]:
+    """The fields that classes of a program declare, with what each of them says it is."""
+    found: dict[str, list[str]] = {}
+    for module in resolver.project.program:
+        for node in module.nodes:
+            for one in node.body if isinstance(node, ast.ClassDef) else ():
+                if isinstance(one, ast.AnnAssign) and isinstance(one.target, ast.Name):
+                    said = ast.unparse(one.annotation) + (f" = {ast.unparse(one.value)}" if one.value else "")
+                    found.setdefault(one.target.id, []).append(said)
+    return found
 
 
 def _first_mention(function: FunctionNode, name: str) -> ast.expr | None:

@@ -14,8 +14,9 @@ from pathlib import Path
 from textwrap import indent
 
 from jaxmigrate.migrate.bodies import Body, Words, body_function
+from jaxmigrate.migrate.helper import all_devices
 from jaxmigrate.migrate.kept_maps import FUN, TOLD, key_of, parameters, with_parameters
-from jaxmigrate.migrate.keys import key_parameters
+from jaxmigrate.migrate.keys import key_fields, key_parameters
 from jaxmigrate.migrate.leading_axis import keeps_leading_axis
 from jaxmigrate.migrate.map_places import MapPlaces
 from jaxmigrate.migrate.maps import Array, MapPlan
@@ -112,7 +113,7 @@ class MapWriter:
         if plan.names is None:
             return plan
         mapped = plan.site.mapped.expression if plan.site.mapped is not None else None
-        said = [one for one in (mapped, plan.devices, plan.axis) if isinstance(one, ast.expr)]
+        said = [one for one in (mapped, plan.devices, plan.backend, plan.axis) if isinstance(one, ast.expr)]
         within = {inner for one in said for inner in ast.walk(one)}
         needed = {one.id for one in names_in(said) if self._holder(one) not in within}
         needed |= {"jax", *SHARED_NAMES.values()}
@@ -133,6 +134,8 @@ class MapWriter:
     def _axis(self, plan: MapPlan) -> str | Part:
         if plan.axis_source:
             return plan.axis_source
+        if plan.axis_default:
+            return code(f"$axis or {self.quote}{plan.axis_default}{self.quote}", axis=plan.axis)
         return plan.axis if isinstance(plan.axis, ast.expr) else f"{self.quote}{plan.axis}{self.quote}"
 
     def _specs(self, plan: MapPlan) -> Specs:
@@ -149,10 +152,10 @@ class MapWriter:
         axis = self._axis(plan)
         if plan.mesh:
             return plan.mesh
-        if plan.devices is not None:
-            return code(
-                "$mesh($devices, ($axis,))", mesh=self.names.of("jax.sharding.Mesh"), devices=plan.devices, axis=axis
-            )
+        if plan.has_own_mesh:
+            every = all_devices(self.names.of("jax"), "$backend", processes=self.processes)
+            given = plan.devices or code(every, backend=plan.backend or "")
+            return code("$mesh($devices, ($axis,))", mesh=self.names.of("jax.sharding.Mesh"), devices=given, axis=axis)
         if plan.by_rows:
             return code(self.shared.call("mesh_of", first, axis=plan), axis=axis)
         return code(self.shared.mesh(plan), axis=axis)
@@ -216,7 +219,7 @@ class MapWriter:
         if plan.own_devices:
             return ""
         is_open = any(a.local_fields and a.is_open for a in plan.everything)
-        if (plan.devices is not None and not plan.mesh) or is_open:
+        if (plan.has_own_mesh and not plan.mesh) or is_open:
             return None
         if plan.choice is None and not all(a.split for a in plan.outputs):
             return None  # a process's own array, which what is the same on all devices is not
@@ -329,7 +332,7 @@ class MapWriter:
                 return None
             if not below:
                 return inner, plan
-            return (self._wrapped(plan, inner), replace(plan, by_name=())) if plan.drops else None
+            return (self._wrapped(plan, inner), plan.around) if plan.drops else None
         holder = scope.node
         others = [d for d in function.decorator_list if d is not plan.site.node]
         static = [ast.unparse(d) for d in others] == ["staticmethod"]
@@ -353,7 +356,8 @@ class MapWriter:
         """The source of the arguments that have a row for each device."""
         if names is None:
             split = next((i for i, a in enumerate(plan.inputs) if a.drops), 0)
-            return "args" if plan.whole_in else f"args[{split}]"
+            every = "(args, kwargs)" if plan.any_keywords else "args"
+            return every if plan.whole_in else f"args[{split}]"
         mapped = names if plan.whole_in else [n for n, a in zip(names, plan.inputs, strict=False) if a.drops]
         return mapped[0] if len(mapped) == 1 else f"({', '.join(mapped)})"
 
@@ -382,7 +386,8 @@ class MapWriter:
             return None
         words = Words(names.of("jax"), names.of("jax.numpy"))
         keys = key_parameters(function, self.resolver)
-        found = Body(plan, function, words, {s.name for s in squeezes}, keys).operations()
+        arrays = {s.name for s in squeezes}
+        found = Body(plan, function, words, arrays, keys, key_fields(self.resolver)).operations()
         if found is None or function.module is self.module:
             return found
         self.elsewhere += [(function.module, one) for one in found]
@@ -396,7 +401,8 @@ class MapWriter:
         plan = self._with_mesh(plan)
         if self._local(plan) is None:
             return False
-        body = self._body(plan) if plan.choice is not None or not plan.by_name else None
+        own = plan.choice is None and (plan.by_name or plan.any_keywords)
+        body = self._body(plan) if not own else None
         if body is None and any(a.is_open for a in plan.everything):
             return False
         if not self._placed(plan, mapped, wrapped=body is None):
@@ -436,7 +442,7 @@ class MapWriter:
         """A map whose mesh has a name above its statement: of given devices, in programs of several processes."""
         place = self.places.above(plan)
         above = place is not None and self.places.is_value(plan, place) and not self.places.is_deferred(plan)
-        given = plan.devices is not None and self.processes and not plan.own_devices
+        given = plan.has_own_mesh and self.processes and not plan.own_devices
         return replace(plan, mesh="mesh") if given and above else plan
 
     @staticmethod
@@ -450,8 +456,10 @@ class MapWriter:
         name, more = self.shared.name("per_device"), self._wrapper_specs(plan, named)
         if more:
             self.shared.needs_axes(static=any(a.static for a in plan.inputs))
-        axis = self._axis(plan)
-        return code(f"{name}($fun{more})", fun=_by_name(plan, mapped), axis=axis)
+        if plan.any_keywords:
+            self.shared.passes_keywords()
+        fun = _by_name(replace(plan, any_keywords=False), mapped)
+        return code(f"{name}($fun{more})", fun=fun, axis=self._axis(plan))
 
     def _wrapper_specs(self, plan: MapPlan, named: str) -> str:
         """What per_device is told of a map: nothing where all arrays drop their first axis."""
@@ -498,7 +506,7 @@ class MapWriter:
         place = self.places.above(plan)
         if wrapped and place is not None and (own := self._own_wrapper(plan, mapped)) is not None:
             self.operations.append(Before(place, own[1]))
-            self._direct(replace(plan, by_name=()), own[0], wrapped=False)
+            self._direct(plan.around, own[0], wrapped=False)
             return
         if plan.lays_out and place is not None and not (self.processes or self.shared.has_get_mesh):
             plan = self._mesh_above(plan)  # which is said twice
@@ -576,7 +584,7 @@ class MapWriter:
         fun: str | Part = mapped
         if wrapped:
             fun = self._wrapped(plan, mapped, specs)
-            plan = replace(plan, by_name=())  # what is wrapped takes all by position
+            plan = replace(plan.around, paired=False)
         return code(f"{common}($fun)", fun=_by_name(plan, fun)) if common else self._map(plan, fun, first, specs)
 
     def _mesh_above(self, plan: MapPlan) -> MapPlan:
@@ -584,7 +592,7 @@ class MapWriter:
         place, name = self.places.above(plan), self._name_above(plan, "mesh")
         assert place is not None
         made = self._mesh(replace(plan, mesh=""), "")
-        known = self._known_above(plan, place, name, "mesh") if plan.devices is None else name
+        known = self._known_above(plan, place, name, "mesh") if not plan.has_own_mesh else name
         if known == name:
             self.operations.append(Before(place, code(f"{name} = $mesh", mesh=made)))
         return replace(plan, mesh=known)
@@ -616,15 +624,16 @@ class MapWriter:
 
         With `now` what is mapped is evaluated where the site stands, and not at each call.
         """
-        if plan.names is None and (plan.given_by_keyword or plan.by_keyword):
+        if _needs_names(plan):
             return False
         named = plan.given_by_keyword or plan.by_keyword
-        signature = given = ", ".join(plan.names) if named and plan.names is not None else "*args"
+        signature, given = _passed(plan if named else replace(plan, names=None))
         options, parts = self._options(plan)
         rows = self._rows_of(plan, plan.names if named else None)
         if now:
             fun = "fun" if "fun" not in (plan.names or ()) else self.names.free("mapped_fun")
-            signature = f"{signature}{', *' if named else ''}, {fun}=$bound"
+            first, star, more = signature.partition(", **")
+            signature = f"{first}{', *' if named and not more else ''}, {fun}=$bound{star}{more}"
             parts["bound"] = mapped
         made = code(
             f"$jit(lambda {signature}: $mapped({given}){options})",
@@ -658,11 +667,11 @@ class MapWriter:
         """A function with a name that maps what is mapped each time that it is traced; `bound` gets its name first."""
         if wrapped and (own := self._own_wrapper(plan, mapped)) is not None:
             first = "" if bound is None else f"{mapped} = $bound\n"
-            inner = self._definition(replace(plan, by_name=()), own[0], name, wrapped=False, is_marked=is_marked)
+            inner = self._definition(plan.around, own[0], name, wrapped=False, is_marked=is_marked)
             every = {**own[1].parts, **inner.parts}
             return Code(f"{first}{inner.text}\n\n{own[1].text}", every if bound is None else {**every, "bound": bound})
         names = plan.names
-        signature = given = ", ".join(names) if names is not None else "*args"
+        signature, given = _passed(plan)
         open_fields = self._field_specs(plan)
         said, specs = ({}, "") if open_fields else self._named_specs(plan, wrapped=wrapped, local=True)
         made = self._whole(plan, mapped, self._rows_of(plan, names), specs, wrapped=wrapped)
@@ -725,7 +734,10 @@ class MapWriter:
             name = self.names.free("sharded", f"sharded_{last_name(mapped)}")
             self.operations.append(Before(place, code(f"@$cache\ndef {name}{made.text}", cache=cache, **made.parts)))
             self.makers.setdefault(key, []).append((name, place))
-        brought = {"axis_name": plan.axis, "mesh": self._mesh(replace(plan, mesh=""), "")}
+        brought = {
+            "axis_name": self._axis(replace(plan, axis_source="")),
+            "mesh": self._mesh(replace(plan, mesh=""), ""),
+        }
         parts = {one: brought[one] for one in parameters(own)}
         called = code(f"{name}({', '.join(f'${one}' for one in ('fun', *parts))})", fun=mapped, **parts)
         self._put(plan, called, "")
@@ -735,14 +747,14 @@ class MapWriter:
         """A function of what is mapped that gives its map, from its parameters on."""
         fun, first, parts = FUN, "", dict[str, str | Part]()
         if wrapped and (own := self._own_wrapper(plan, FUN, "block")) is not None:
-            fun, wrapped, plan = own[0], False, replace(plan, by_name=())
+            fun, wrapped, plan = own[0], False, plan.around
             first, parts = f"\n{indent(own[1].text, '    ')}\n\n", {**own[1].parts}
         named = plan.given_by_keyword or plan.by_keyword
         names = plan.names if named else None
         options, more = self._options(plan)
-        given = ", ".join(names) if names is not None else "*args"
+        taken, given = _passed(replace(plan, names=names))
         mapped = self._whole(plan, fun, self._rows_of(plan, names), "", wrapped=wrapped)
-        call = f"lambda {given}: $mapped({given})" if self._asks(plan) else "$mapped"
+        call = f"lambda {taken}: $mapped({given})" if self._asks(plan) else "$mapped"
         made = code(f"$jit({call}{options})", jit=self.names.of("jax.jit"), mapped=mapped, **more)
         local = self._local(plan, "$made")
         if local is None:
@@ -754,12 +766,23 @@ class MapWriter:
 
 def _needs_names(plan: MapPlan) -> bool:
     """Whether a function around a map needs the names of its parameters, and these are not known."""
-    fields = any(a.fields for a in plan.inputs)
-    return plan.names is None and (plan.given_by_keyword or bool(plan.by_keyword) or fields)
+    if plan.names is not None or plan.any_keywords:
+        return False
+    return plan.given_by_keyword or bool(plan.by_keyword) or any(a.fields for a in plan.inputs)
+
+
+def _passed(plan: MapPlan) -> tuple[str, str]:
+    """The parameters of a function around a map, and what it gives the map."""
+    if plan.names is not None:
+        return (", ".join(plan.names),) * 2
+    return ("*args, **kwargs", "args, kwargs") if plan.any_keywords else ("*args", "*args")
 
 
 def _by_name(plan: MapPlan, fun: str | Part) -> str | Part:
-    """A mapped function that takes by position what it takes by keyword alone."""
+    """A mapped function that takes by position what it takes by keyword alone, or all that is given by keyword."""
+    if plan.any_keywords and not plan.paired:
+        called = "$fun" if isinstance(fun, str | ast.Name | ast.Attribute | Code) else "($fun)"
+        return code(f"lambda args, kwargs: {called}(*args, **kwargs)", fun=fun)
     if not plan.by_name or plan.names is None:
         return fun
     given = ", ".join(f"{name}={name}" if name in plan.by_name else name for name in plan.names)

@@ -16,7 +16,7 @@ from jaxmigrate.program.scopes import all_parameters
 from jaxmigrate.program.sites import MappedSite, listed, literal_of, mapped_function, mapped_values
 from jaxmigrate.program.values import Application, Argument, Constant, External, Function, Parameter, Partial, Value
 
-UNUSUAL = ("axis_size", "backend")  # what only a mesh that is chosen at each call can say
+UNUSUAL = "axis_size"  # what only a mesh that is chosen at each call can say
 ALIKE = 3  # outputs of one spec that are easier to read as one
 
 
@@ -68,7 +68,9 @@ class MapPlan:
     the source or node of the axis name, `axis_name` what it is where that is known. `devices` are those that pmap is
     given; `by_rows`: the mesh has as many devices as the arrays of a call have rows. `names` are the parameters of a
     function that is written around the map, None where a star stands for them. What is given `by_name` has to be given
-    to the mapped function by keyword as well.
+    to the mapped function by keyword as well. `backend` is the one whose devices these are. `any_keywords`: calls give
+    arguments by keyword, and which ones differs or does not show; `paired`: what is mapped takes the tuple of the ones
+    and the dict of the others.
     """
 
     site: MappedSite
@@ -81,6 +83,7 @@ class MapPlan:
     donated: str | ast.expr | None = None
     static: tuple[int, ...] = ()
     devices: ast.expr | None = None
+    backend: ast.expr | None = None
     by_rows: bool = False
     names: tuple[str, ...] | None = None
     by_keyword: tuple[str, ...] = ()
@@ -89,6 +92,9 @@ class MapPlan:
     named: dict[Place, NamedTuple] = field(default_factory=dict)
     choice: SiteChoice | None = None
     given_by_keyword: bool = False
+    any_keywords: bool = False
+    paired: bool = False
+    axis_default: str = ""  # the axis name where the one that pmap is given is None
     axis_source: str = ""  # what the axis is called in the module of the alias that the site goes by
     mesh: str = ""  # what the mesh of the devices that pmap is given is called above the statement of a site
     said: tuple[str, ...] = ()  # what a call calls what it gives, where names are not known
@@ -106,9 +112,19 @@ class MapPlan:
         return any(array.drops or array.fields for array in self.everything)
 
     @property
+    def has_own_mesh(self) -> bool:
+        """Whether pmap is told which devices its mesh has."""
+        return self.devices is not None or self.backend is not None
+
+    @property
     def takes_rows(self) -> bool:
         """Whether all arguments and all outputs have a row for each device."""
         return all(array.drops or array.static for array in self.everything)
+
+    @property
+    def around(self) -> MapPlan:
+        """The map of a function around the mapped one, which takes all by position."""
+        return replace(self, by_name=(), paired=self.any_keywords)
 
     @property
     def plain(self) -> bool:
@@ -234,7 +250,7 @@ def of_site(site: MappedSite, resolver: Resolver, default_axis: str, *, all_devi
     """The map of a site whose arrays stay stacked; None where only a run tells what it needs."""
     module = site.module
     unseen = site.mapped is None or (site.mapped.expression is None and not _is_decorated(site))
-    if site.is_open or unseen or any(site.keyword(name) is not None for name in UNUSUAL):
+    if site.is_open or unseen or site.keyword(UNUSUAL) is not None:
         return None
     axis = _axis(site, resolver, default_axis)
     inputs = _arrays(literal_of(site, "in_axes", 0, resolver))
@@ -244,10 +260,11 @@ def of_site(site: MappedSite, resolver: Resolver, default_axis: str, *, all_devi
         return None
     donate = site.keyword("donate_argnums")
     donated = _expression(donate, resolver, module) if donate is not None else None
-    devices = _devices(site, resolver)
-    by_rows = devices is None and not all_devices
-    if isinstance(devices, bool) or (devices is not None and not all_devices) or (donate is None) != (donated is None):
+    said = _said_devices(site, resolver)
+    if said is None or (any(said) and not all_devices) or (donate is None) != (donated is None):
         return None  # some devices may be more than a call has rows
+    devices, backend = said
+    by_rows = not any(said) and not all_devices
     donated = _but_for_keywords(donated, site, resolver)
     calls = _near_calls(site, resolver)
     counts = {len(call.args) + len(call.keywords) + _has_receiver(site, call) for call in calls if not _is_open(call)}
@@ -270,13 +287,15 @@ def of_site(site: MappedSite, resolver: Resolver, default_axis: str, *, all_devi
         inputs, whole_in = _with_static(inputs * count if whole_in else inputs, static, count), False
     names = required or _names_of(site, resolver, count, (), counts if not opened else set(), by_keyword=by_keyword)
     spoken: tuple[str, ...] = ()
+    any_keywords = False
     if by_keyword and required is None:
-        said = _as_calls_say(site, calls, resolver) if whole_in and not starred else None
+        by_calls = _as_calls_say(site, calls, resolver) if whole_in and not starred else None
         known = names if names is not None and not opened else None
         if not (known and all(_names_the_rest(c, known, _has_receiver(site, c)) for c in calls)):
-            if said is None:
+            any_keywords = by_calls is None and whole_in and inputs == outputs == (STACKED,)
+            if by_calls is None and not any_keywords:
                 return None
-            names, spoken = said
+            names, spoken = by_calls or (None, ())
     if by_rows and next((a.axis for a in inputs if a.drops), 1):
         return None  # the size of another axis is read by the map that chooses its mesh
     return MapPlan(
@@ -290,10 +309,13 @@ def of_site(site: MappedSite, resolver: Resolver, default_axis: str, *, all_devi
         donated=donated,
         static=static,
         devices=devices,
+        backend=backend,
         by_rows=by_rows,
         names=names,
         said=_said_by(calls) if names is None else (),
         given_by_keyword=by_keyword,
+        any_keywords=any_keywords,
+        axis_default=axis[2],
         by_name=spoken,
         axis_source=_axis_of_alias(site),
     )
@@ -430,25 +452,25 @@ def _array(axis: object) -> Array | None:
     return None
 
 
-def _axis(site: MappedSite, resolver: Resolver, default: str) -> tuple[str | ast.expr, str] | None:
-    """The axis name as the file can say it and what it is, where that is known."""
+def _axis(site: MappedSite, resolver: Resolver, default: str) -> tuple[str | ast.expr, str, str] | None:
+    """The axis name as the file can say it, what it is where that is known, and what it is where that is None."""
     argument = site.keyword("axis_name")
     if argument is None:
-        return default, default
+        return default, default, ""
     values = resolver.argument_values(argument)
     value = values[0] if len(values) == 1 else None
     if value == Constant(None):
-        return default, default
+        return default, default, ""
     if isinstance(value, Constant):
         if not isinstance(value.value, str):
             return None
         node = argument.expression if argument.module is site.module else None
         plain = node is not None and not isinstance(node, ast.Constant)
-        return (node if plain and node is not None else value.value), value.value
+        return (node if plain and node is not None else value.value), value.value, ""
     node = argument.expression
-    if node is None or argument.module is not site.module or any(_may_be_none(v) for v in values):
+    if node is None or argument.module is not site.module:
         return None
-    return node, ""
+    return node, "", default if any(_may_be_none(v) for v in values) else ""
 
 
 def _axis_of_alias(site: MappedSite) -> str:
@@ -478,16 +500,24 @@ def _may_be_none(value: object) -> bool:
     return isinstance(default, ast.Constant) and default.value is None
 
 
-def _devices(site: MappedSite, resolver: Resolver) -> ast.expr | bool | None:
-    """The devices that pmap is given, None where it takes its own; False where that shows only at run time."""
-    argument = site.keyword("devices")
+def _said_devices(site: MappedSite, resolver: Resolver) -> tuple[ast.expr | None, ast.expr | None] | None:
+    """The devices that pmap is given, or else the backend whose devices it takes; None where only a run tells."""
+    devices, backend = _devices(site, "devices", resolver), _devices(site, "backend", resolver)
+    if isinstance(devices, bool) or isinstance(backend, bool):
+        return None
+    return devices, None if devices is not None else backend
+
+
+def _devices(site: MappedSite, keyword: str, resolver: Resolver) -> ast.expr | bool | None:
+    """The devices or the backend that pmap is given, None where it takes its own; False where only a run tells."""
+    argument = site.keyword(keyword)
     if argument is None:
         return None
     values = resolver.argument_values(argument)
     if values == (Constant(None),):
         return None
     usable = argument.expression is not None and argument.module is site.module
-    unsure = all(_may_be_none(v) for v in values)
+    unsure = keyword == "devices" and all(_may_be_none(v) for v in values)
     return argument.expression if usable and not unsure and argument.expression is not None else False
 
 

@@ -23,7 +23,7 @@ class RepeatedMaps:
 
     def key(self, plan: MapPlan, specs: Sequence[str]) -> Key | None:
         """What maps have in common that share a mesh and specs; None where these may differ from map to map."""
-        if plan.mesh or plan.devices is not None or plan.by_rows or not plan.axis_name:
+        if plan.mesh or plan.has_own_mesh or plan.by_rows or not plan.axis_name:
             return None
         return (self._function(plan.site.node), plan.axis_name, plan.own_devices, *specs)
 

@@ -38,7 +38,7 @@ class RunsAgain:
 
     def place(self, plan: MapPlan, mapped: ast.expr) -> ast.stmt | None:
         """The statement above which a map can be made once; None where it is, or what it maps may be another one."""
-        if not isinstance(mapped, ast.Name | ast.Attribute) or not _is_plain(plan) or plan.devices is not None:
+        if not isinstance(mapped, ast.Name | ast.Attribute) or not _is_plain(plan) or plan.has_own_mesh:
             return None
         if isinstance(mapped, ast.Attribute) and not self._is_of_module(mapped):
             return None  # an object's attribute is read where it stands

@@ -94,13 +94,14 @@ def _home(module: Module, modules: Sequence[Module], project: Project) -> _Home 
 
 
 def _imports_as_part(module: Module, target: Path) -> bool:
-    """Whether a file imports another one of its own folder as a part of the package that both are in."""
-    if module.path.parent != target.parent:
-        return False
-    found = [n for n in module.tree.body if isinstance(n, ast.ImportFrom) and n.level == 1]
-    return any(
-        target.stem == n.module or (n.module is None and target.stem in (a.name for a in n.names)) for n in found
-    )
+    """Whether a file imports another one as a part of the package that both are in."""
+    for node in module.tree.body:
+        if isinstance(node, ast.ImportFrom) and 0 < node.level <= len(module.path.parents):
+            folder = module.path.parents[node.level - 1].joinpath(*(node.module or "").split("."))
+            names = (alias.name for alias in node.names)
+            if target == folder.with_suffix(".py") or (target.parent == folder and target.stem in names):
+                return True
+    return False
 
 
 def _is_script(module: Module) -> bool:

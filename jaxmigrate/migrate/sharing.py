@@ -34,7 +34,7 @@ NAMES = {  # in the order in which they are written
 HEAD = '"""The mesh of this program, and how its maps use it."""'
 FLAGS = (
     *("any_axis", "keywords", "with_scalars", "with_in_specs", "with_out_specs", "with_mesh", "without_mesh"),
-    *("with_static", "with_axes", "with_replicated", "with_lower", "over_all", "per_device"),
+    *("with_static", "with_axes", "with_replicated", "with_lower", "over_all", "per_device", "block_keywords"),
 )
 FEW = 2  # maps whose meshes are written out where they stand
 
@@ -59,6 +59,7 @@ class Wanted:
     with_static: bool = False  # some arguments of per_device are static
     with_axes: bool = False  # some axis that is dropped is not the first one
     per_device: bool = False  # some map needs that function
+    block_keywords: bool = False  # what it makes is given arguments by keyword
     beside: set[ast.expr] = field(default_factory=set)  # maps whose functions may have one beside them instead
     weak: set[bool] = field(default_factory=set)  # whether Python's numbers keep their weak dtypes, as in jaxline
     unlike: bool = False  # an array may lie on all devices with unlike copies
@@ -213,6 +214,10 @@ class Shared:
         elif plain:
             self._wanted.beside.add(site)
         return can
+
+    def passes_keywords(self) -> None:
+        """Says that what per_device makes is given arguments by keyword."""
+        self._wanted.block_keywords = True
 
     def needs_axes(self, *, static: bool) -> None:
         """Says that per_device is told which axes it drops; with `static`, that some arguments have no spec."""
@@ -384,8 +389,13 @@ def _per_device(names: FileNames, wanted: Wanted) -> Iterator[str]:
         yield '    """Runs fun on the slices of one device, which have no leading axis."""'
         yield ""
         yield f"    @{wraps}(fun)"
-        yield "    def block(*args):"
-        yield f"        out = fun(*{jax}.tree.map(lambda x: x.squeeze(0), args))"
+        if wanted.block_keywords:
+            yield "    def block(*args, **kwargs):"
+            yield f"        args, kwargs = {jax}.tree.map(lambda x: x.squeeze(0), (args, kwargs))"
+            yield "        out = fun(*args, **kwargs)"
+        else:
+            yield "    def block(*args):"
+            yield f"        out = fun(*{jax}.tree.map(lambda x: x.squeeze(0), args))"
         yield f"        return {jax}.tree.map(lambda x: {jnp}.expand_dims(x, 0), out)"
     else:
         yield f"def per_device(fun, in_specs={spec}({axis}), out_specs={spec}({axis})):"
@@ -396,9 +406,12 @@ def _per_device(names: FileNames, wanted: Wanted) -> Iterator[str]:
         yield f"        return {jax}.tree.map(lambda x: change(x, len(spec) - 1), part) if spec else part"
         yield ""
         yield f"    @{wraps}(fun)"
-        yield "    def block(*args):"
+        more = ", **kwargs" if wanted.block_keywords else ""
+        yield f"    def block(*args{more}):"
         yield f"        args = {jax}.tree.map({partial}(each, {jnp}.squeeze), in_specs, args{leaf})"
-        yield f"        return {jax}.tree.map({partial}(each, {jnp}.expand_dims), out_specs, fun(*args))"
+        if more:
+            yield f"        kwargs = {jax}.tree.map(lambda x: x.squeeze(0), kwargs)"
+        yield f"        return {jax}.tree.map({partial}(each, {jnp}.expand_dims), out_specs, fun(*args{more}))"
     yield ""
     yield "    return block"
 

@@ -27,7 +27,7 @@ class StableNames:
 
     def is_stable(self, plan: MapPlan, nodes: Sequence[ast.expr]) -> bool:
         """Whether names that a function reads when it is called still stand for what they do where it is made."""
-        more = [n for n in (plan.axis, None if plan.mesh else plan.devices) if isinstance(n, ast.expr)]
+        more = [n for n in (plan.axis, *(() if plan.mesh else (plan.devices, plan.backend))) if isinstance(n, ast.expr)]
         for node in nodes:
             if not isinstance(node, ast.Name | ast.Attribute | ast.Lambda) and not _is_plain(node):
                 return False

@@ -11,7 +11,7 @@ from jaxmigrate.migrate.maps import Array, MapPlan
 from jaxmigrate.migrate.names import names_in
 from jaxmigrate.program.operations import Part
 
-OUT, STAR = "out", "args"
+OUT, STAR, STARS = "out", "args", "kwargs"
 Parts = dict[str, str | Part]
 
 
@@ -34,6 +34,8 @@ def wrapper(plan: MapPlan, mapped: str | ast.expr, words: Words, room: int) -> t
 def _parameters(plan: MapPlan, mapped: str | ast.expr) -> tuple[str, ...] | None:
     """The names of the arguments, none where a star stands for them; None where they have to have names."""
     names = plan.names
+    if plan.any_keywords:
+        return None if isinstance(mapped, ast.Lambda) else (STAR, STARS)
     if isinstance(mapped, ast.Lambda):
         given = mapped.args
         plain = not (given.vararg or given.kwarg or given.kwonlyargs or given.defaults)
@@ -77,6 +79,8 @@ def _value(plan: MapPlan, mapped: str | ast.expr, names: Sequence[str], words: W
     if isinstance(mapped, ast.Lambda):
         return "$value", ast.unparse(mapped.body), {"value": mapped.body}
     given = [f"{name}={name}" if name in plan.by_name else name for name in names]
+    if plan.any_keywords:
+        given = [f"*{STAR}", f"**{STARS}"]
     if not names:
         given = [f"*{squeezed(STAR, 0, words, is_array=False)}"]
     fun, bound, named = mapped, [], []

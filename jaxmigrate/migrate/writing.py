@@ -330,7 +330,7 @@ class ProjectWriter:
         if site.node not in self._plans:
             plan = self._mapped_as(site)
             if plan is not None and (alone := self._alone_of(site)) != []:
-                own_mesh = plan.by_rows or plan.devices is not None or not plan.axis_name
+                own_mesh = plan.by_rows or plan.has_own_mesh or not plan.axis_name
                 plan = None if own_mesh else plan if alone is not None else replace(plan, lays_out=True)
             elif plan is not None and self._has_own_devices(plan):
                 plan = replace(plan, own_devices=True)
