@@ -27,7 +27,7 @@ from jaxmigrate.flow.dispatch import entries
 from jaxmigrate.flow.known_axes import is_of_project, known_axes
 from jaxmigrate.flow.map_prefilter import MapPrefilter
 from jaxmigrate.flow.receivers import Bindings
-from jaxmigrate.flow.wrappers import passes_on, unwrapped
+from jaxmigrate.flow.wrappers import mapped_within, passes_on, unwrapped
 from jaxmigrate.program.collectives import (
     AXIS_POSITIONS,
     SHARD_MAPS,
@@ -355,6 +355,9 @@ def _apply(walk: AxisWalk, callee: Value, arguments: tuple[Argument, ...], node:
         case Function(receiver=None) if wrapped := _wrapped_map(walk, callee, arguments, node, at):
             _enter(walk, wrapped, at)
         case Function():
+            if not at.around.complete and _mentions_map(callee.module):
+                within = mapped_within(Application(callee, arguments, node, at.module), walk.resolver)
+                _enter(walk, within, at) if within is not None else None
             inside = {**at.bindings, **bind_arguments(callee, arguments, walk.resolver, at.bindings)}
             inside |= _of_receiver(walk, callee.receiver, node, at)
             _function(walk, callee, at.binding(inside).stepping(node, f"calls {label(callee)}"))

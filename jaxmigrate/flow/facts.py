@@ -31,7 +31,7 @@ from jaxmigrate.flow.readings import (
 )
 from jaxmigrate.flow.replicated import Replicated
 from jaxmigrate.flow.variance import Reading
-from jaxmigrate.flow.wrappers import unwrapped
+from jaxmigrate.flow.wrappers import mapped_within, unwrapped
 from jaxmigrate.program.collectives import ONE_AXIS_MAPS, PMAPS, SHARD_MAPS, VMAP, argument
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.old_names import Release
@@ -177,7 +177,7 @@ class Facts:
         """Reads the body of a map, with arguments equal that its calls replicate, and without those they leave out."""
         if found not in self._given:
             calls = self._replicated
-            mapped = found.name in PMAPS
+            mapped = found.name in PMAPS and found.within is None
             self._given[found] = (
                 (calls.arguments(found), calls.omitted(found)) if mapped else (frozenset(), frozenset())
             )
@@ -190,11 +190,11 @@ class Facts:
 
     def repeated_keys(self, found: DeviceMap) -> list[tuple[Module, ast.Call]]:
         """The calls that give all devices of a map the same key."""
-        return self._replicated.repeated_keys(found) if found.name in PMAPS else []
+        return self._replicated.repeated_keys(found) if found.name in PMAPS and found.within is None else []
 
     def calls_of(self, found: DeviceMap) -> Iterator[tuple[ast.Call, Module]]:
         """The calls of what a map makes, as far as they are in sight."""
-        return self._replicated.calls(found)
+        return iter(()) if found.within is not None else self._replicated.calls(found)
 
     def taken_from(self, module: Module) -> Mapping[ast.Call, list[Taken]]:
         """Where a module takes one device's part of what a call gave, by that call."""
@@ -221,7 +221,10 @@ class Facts:
                     yield from self._device_map(value)
 
     def _device_map(self, value: Application, wanted: Collection[str] = DEVICE_MAPS) -> Iterator[DeviceMap]:
-        value = unwrapped(value, self.resolver)
+        within = mapped_within(value, self.resolver)
+        value = (
+            unwrapped(value, self.resolver) if within is None else replace(within, node=value.node, module=value.module)
+        )
         while isinstance(value.callee, External) and value.callee.name in JITS:
             given = argument(value.arguments, 0, "fun")
             inner = given.value if given is not None else None
@@ -240,7 +243,7 @@ class Facts:
             function = innermost(operand, self.resolver) if operand is not None else None
             if operand is not None and function is not None:
                 axes = map_axes(name, value.arguments, self.resolver, {}, (value.node, value.module))
-                yield DeviceMap(name, value, function, axes, operand)
+                yield DeviceMap(name, value, function, axes, operand, None if within is None else within.node)
 
     def in_maps(self, code: str, find: Find) -> Iterator[Finding]:
         """What a rule finds in readings of maps' bodies, each once, and only if it does without trust as well."""

@@ -28,11 +28,13 @@ def is_guarded(use: AxisUse, resolver: Resolver) -> bool:
         return True
     parents = use.module.table.parents
     node: ast.AST = use.call
-    while node in parents and not isinstance(node, _DEFINITIONS):
+    inside = True  # the innermost function, whose errors a try around it sees
+    while node in parents:
         parent = parents[node]
-        if isinstance(parent, ast.Try) and parent.handlers:
+        inside &= not isinstance(node, _DEFINITIONS)
+        if inside and isinstance(parent, ast.Try) and parent.handlers:
             return True
-        if (
+        if (  # a function made under a condition is there only where that holds
             isinstance(parent, ast.If | ast.IfExp)
             and node is not parent.test
             and _may_be_passed_by(parent, node, use, resolver)

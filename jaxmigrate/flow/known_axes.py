@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from jaxmigrate.flow.axis_values import axis_names, mesh_axes
+from jaxmigrate.flow.configured import texts_of, texts_of_value
 from jaxmigrate.flow.context_meshes import entered
 from jaxmigrate.flow.meshes import mesh_call
 from jaxmigrate.flow.spelling import is_slip
@@ -23,6 +24,7 @@ from jaxmigrate.program.values import (
     Argument,
     Constant,
     External,
+    Function,
     Member,
     Parameter,
     Value,
@@ -33,6 +35,7 @@ NAMED_MESHES = named("mesh")
 LAST_SHARD_MAPS = last_names("shard-map")
 SPEC_NAMES = frozenset({"PartitionSpec", "P", "PS"})
 USUAL = 3
+DEEPEST = 4  # functions that a mesh comes through
 MAPS = last_names("pmap", "like-pmap", "vmap", "one-axis", "other-map")
 
 
@@ -63,7 +66,9 @@ def is_of_project(mesh: Argument | None, resolver: Resolver) -> bool:
         return False
     values = resolver.argument_values(mesh)
     given = [p for v in values if isinstance(v, Parameter) for p in callers_of(resolver).passed(v) if p != UNKNOWN]
-    return all(isinstance(value, Parameter | Member) or _is_mesh(value) for value in (*values, *given))
+    return all(
+        isinstance(value, Parameter | Member) or _is_mesh(value, resolver, DEEPEST) for value in (*values, *given)
+    )
 
 
 @once
@@ -95,8 +100,12 @@ def _is_shard_map(node: ast.expr, module: Module, resolver: Resolver) -> bool:
     return isinstance(value, External) and value.name in SHARD_MAPS
 
 
-def _is_mesh(value: Value) -> bool:
+def _is_mesh(value: Value, resolver: Resolver, depth: int) -> bool:
+    """Whether a value is a mesh that the program makes: by a call of JAX, or by a function of its own."""
     callee = value.callee if isinstance(value, Application) else None
+    if isinstance(callee, Function) and depth:
+        made = [one for one in resolver.returned(callee) if one != Constant(None)]
+        return bool(made) and all(_is_mesh(one, resolver, depth - 1) for one in made)
     return isinstance(callee, External) and callee.name in NAMED_MESHES
 
 
@@ -137,6 +146,16 @@ def _bound(module: Module, resolver: Resolver) -> Iterator[frozenset[str] | None
     """The names that each mesh and map of a module binds, None where they are not known."""
     if not any(word in module.text for word in (*MESHES, *MAPS)):
         return
+    yield from meshes_of(module, resolver)
+    for name in MAPS:
+        for node in module.table.named.get(name, ()):
+            call = module.table.parents.get(node)
+            if isinstance(call, ast.Call):
+                yield from _of_map(call, node, module, resolver)
+
+
+def meshes_of(module: Module, resolver: Resolver) -> Iterator[frozenset[str] | None]:
+    """The axes of each mesh that a module makes, None where they are not known."""
     for name in MESHES:
         for node in module.table.named.get(name, ()):
             call = module.table.parents.get(node)
@@ -144,11 +163,6 @@ def _bound(module: Module, resolver: Resolver) -> Iterator[frozenset[str] | None
                 mesh = mesh_call(call, module, resolver)
                 names = None if mesh is None or mesh.axes is None else frozenset(mesh.axes)
                 yield names if names is not None else _names_in(call, module, resolver)
-    for name in MAPS:
-        for node in module.table.named.get(name, ()):
-            call = module.table.parents.get(node)
-            if isinstance(call, ast.Call):
-                yield from _of_map(call, node, module, resolver)
 
 
 def _names_in(call: ast.Call, module: Module, resolver: Resolver) -> frozenset[str] | None:
@@ -172,12 +186,25 @@ def _names(node: ast.expr, module: Module, resolver: Resolver) -> frozenset[str]
     names = axis_names(node, module, resolver, {})
     if names is not None:
         return frozenset(names)
+    fields = texts_of(node.attr, resolver) if isinstance(node, ast.Attribute) and resolver.defaults_hold else None
+    if fields is not None:
+        return fields
     found: set[str] = set()
     for value in resolver.values(node, module):
-        for one in callers_of(resolver).passed(value) if isinstance(value, Parameter) else (value,):
-            items = one.value if isinstance(one, Constant) and isinstance(one.value, tuple) else (one,)
-            plain = [item.value if isinstance(item, Constant) else item for item in items]
-            if not all(isinstance(item, str | None) for item in plain):
-                return None
-            found.update(item for item in plain if isinstance(item, str))
+        passed = _names_passed(value, resolver)
+        if passed is None:
+            return None
+        found |= passed
+    return frozenset(found)
+
+
+def _names_passed(value: Value, resolver: Resolver) -> frozenset[str] | None:
+    """The names in a constant, or in what all calls pass for a parameter."""
+    found: set[str] = set()
+    for one in callers_of(resolver).passed(value) if isinstance(value, Parameter) else (value,):
+        items = one.value if isinstance(one, Constant) and isinstance(one.value, tuple) else (one,)
+        plain = [item.value if isinstance(item, Constant) else item for item in items]
+        if not all(isinstance(item, str | None) for item in plain):
+            return texts_of_value(value, resolver) if resolver.defaults_hold else None
+        found.update(item for item in plain if isinstance(item, str))
     return frozenset(found)

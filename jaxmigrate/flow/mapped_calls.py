@@ -45,9 +45,11 @@ def shard_calls(modules: Iterable[Module], resolver: Resolver) -> Iterator[Shard
         for call in module.table.calls:
             if not may_come_from(call.func, module, resolver.project, "shard_map"):
                 continue
-            found = shard_mapped(resolver.value(call.func, module), resolver)
-            if found is not None:
-                yield ShardCall(module, call, *found)
+            # `f = shard_map(g, ...) if mesh.size > 1 else g` is one shard_map as well
+            ways = [shard_mapped(value, resolver) for value in resolver.values(call.func, module)]
+            found = [way for way in ways if way is not None]
+            if len(found) == 1:
+                yield ShardCall(module, call, *found[0])
 
 
 def shard_mapped(value: Value, resolver: Resolver) -> tuple[Application, bool] | None:

@@ -47,7 +47,8 @@ LAYERS = 8  # of partials and the like around a function
 class DeviceMap:
     """A pmap or shard_map of a function that is in sight, or a vmap with an axis name; `axes`: None if not known.
 
-    `mapped` is what is mapped: the function itself, or something made of it.
+    `mapped` is what is mapped: the function itself, or something made of it. `within`: the map in a
+    function that a wrapper returns, which may change what it is given before the map gets it.
     """
 
     name: str
@@ -55,6 +56,7 @@ class DeviceMap:
     function: Function
     axes: frozenset[str] | None
     mapped: Value
+    within: ast.AST | None = None
 
     def keyword(self, name: str, position: int | None = None) -> Argument | None:
         """The argument given under a keyword or at a position."""

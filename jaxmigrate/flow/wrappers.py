@@ -8,13 +8,18 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping
 
+from jaxmigrate.program.collectives import argument
+from jaxmigrate.program.library import named
 from jaxmigrate.program.passing import passed
 from jaxmigrate.program.resolve import Resolver
 from jaxmigrate.program.scopes import defaults_of
+from jaxmigrate.program.syntax import calls_of
 from jaxmigrate.program.values import Application, Argument, External, Function, Member, Parameter, Partial, Value
 from jaxmigrate.records import replace
 
 DEEPEST = 4  # wrappers of wrappers
+JITS = named("jit")
+DEVICE_MAPS = named("pmap", "shard-map", "one-axis")
 
 Given = Mapping[tuple[ast.AST, str], tuple[Argument, ...]]  # by parameter, several for stars
 
@@ -27,6 +32,42 @@ def unwrapped(value: Application, resolver: Resolver) -> Application:
     if not isinstance(made, Application) or not isinstance(made.callee, External):
         return value
     return replace(made, node=value.node, module=value.module)
+
+
+def mapped_within(value: Application, resolver: Resolver) -> Application | None:
+    """The map over devices in a function that the call of a wrapper returns, with the wrapper's arguments in place.
+
+    `def parallel(f): mapped = jax.pmap(f, "i"); return lambda x: mapped(shard(x))` maps its argument, whatever else the
+    function that it returns does with what that is given. None where there is not one such map.
+    """
+    if isinstance(value.callee, External):
+        return None
+    made, given = _expanded(value, {}, resolver, DEEPEST)
+    if not isinstance(made, Function) or made.receiver is not None or not given:
+        return None
+    found: dict[ast.AST, Application] = {}
+    for call in calls_of(made.node):
+        for one in (*resolver.values(call, made.module), *resolver.values(call.func, made.module)):
+            mapped = _map_of(one, given, resolver)
+            if mapped is not None:
+                found[mapped.node] = mapped
+    return next(iter(found.values())) if len(found) == 1 else None
+
+
+def _map_of(value: Value, given: Given, resolver: Resolver) -> Application | None:
+    """The map of a wrapper's parameter that a value is, through `jit`, with what the parameter stands for."""
+    while isinstance(value, Application) and isinstance(value.callee, External) and value.callee.name in JITS:
+        first = value.arguments[0] if value.arguments else None
+        inner = resolver.argument_values(first) if first is not None else ()
+        value = inner[0] if len(inner) == 1 else value.callee
+    if not isinstance(value, Application) or not isinstance(value.callee, External):
+        return None
+    if value.callee.name not in DEVICE_MAPS or not value.arguments:
+        return None
+    made = _filled(value, given, resolver)
+    assert isinstance(made, Application)
+    before, after = argument(value.arguments, 0, "fun", "f"), argument(made.arguments, 0, "fun", "f")
+    return made if before != after else None
 
 
 def before_compiling(value: Value) -> Value:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import ast
 import re
+from collections import defaultdict
 from collections.abc import Iterator
 
 from jaxmigrate.findings import Finding, Note
 from jaxmigrate.flow.axes import Step, shown
+from jaxmigrate.flow.axis_rules import Rule, unknown_axes
 from jaxmigrate.flow.axis_symbols import has_symbols
 from jaxmigrate.flow.axis_values import axis_names, mesh_axes
 from jaxmigrate.flow.context_meshes import mesh_in_context
@@ -46,6 +48,7 @@ def check(facts: Facts) -> Iterator[Finding]:
     for finding in _in_sight(facts):
         lines.add((finding.path, finding.line))
         yield finding
+    yield from _in_tables(facts)
     known = known_axes(facts.resolver).names
     for module, node, slip in stray_specs(facts):
         hint = f"; did you mean {slip!r}?" if slip else f", only {shown(known)}"
@@ -54,6 +57,20 @@ def check(facts: Facts) -> Iterator[Finding]:
         for finding in facts.finding(module, node, CODE, told, fix=fix):
             if (finding.path, finding.line) not in lines:
                 yield finding
+
+
+def _in_tables(facts: Facts) -> Iterator[Finding]:
+    """The axes that a program's own names of dimensions are translated into."""
+    told: dict[tuple[Module, str], list[tuple[Rule, frozenset[str]]]] = defaultdict(list)
+    for table, rule, axis, had in unknown_axes(facts.resolver):
+        if table.module in facts.modules:
+            told[table.module, axis].append((rule, had))
+    for (module, axis), ((rule, had), *others) in told.items():
+        near = near_miss(axis, had)
+        hint = f"; did you mean {near!r}?" if near else f", which has {shown(had)}"
+        message = f"{rule.name} is to be split over {axis!r}, but the mesh has no such axis{hint}"
+        way = [Step(module, other.node, f"{other.name}, too") for other, _ in others]
+        yield from facts.finding(module, rule.node, CODE, message, way)
 
 
 def _in_sight(facts: Facts) -> Iterator[Finding]:

@@ -6,6 +6,8 @@ import ast
 from collections.abc import Iterator
 
 from jaxmigrate.findings import Finding
+from jaxmigrate.flow.axes import Step
+from jaxmigrate.flow.axis_rules import repeated_axes
 from jaxmigrate.flow.axis_values import axis_names
 from jaxmigrate.flow.facts import Facts
 from jaxmigrate.program.collectives import SPECS
@@ -26,6 +28,12 @@ def check(facts: Facts) -> Iterator[Finding]:
         for axis in repeated(call, module, facts):
             message = f"the spec names the axis {axis!r} twice, but an axis can split one dimension only"
             yield from facts.finding(module, call, CODE, message)
+    for table, rule, axis, where, node in repeated_axes(facts.resolver):
+        if table.module in facts.modules:
+            message = (
+                f"two dimensions of {ast.unparse(node)} are split over {axis!r}, which can split one dimension only"
+            )
+            yield from facts.finding(table.module, rule.node, CODE, message, (Step(where, node, "the dimensions"),))
 
 
 def _is_compared(call: ast.Call, module: Module) -> bool:

@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from jaxmigrate.findings import Finding
 from jaxmigrate.flow.counts import results
 from jaxmigrate.flow.facts import Facts
-from jaxmigrate.flow.jits import sharded_jits
+from jaxmigrate.flow.jits import sharded_jits, spec_in
 from jaxmigrate.flow.kinds_of_names import kind_of, spec_name
-from jaxmigrate.program.collectives import SHARD_MAPS
-from jaxmigrate.program.values import Argument, Function
+from jaxmigrate.flow.mapped_calls import shard_calls
+from jaxmigrate.flow.specs import spec_axes
+from jaxmigrate.program.collectives import PMAPS, SHARD_MAPS, argument
+from jaxmigrate.program.modules import Module
+from jaxmigrate.program.syntax import last_name
+from jaxmigrate.program.values import Argument, Constant, Function
 
 CODE = "JM112"
 TREES = ("a state", "parameters", "an optimizer's state")  # whose specs are trees that fit nothing else
+OF_DATA = re.compile(r"(^|_)(batch|data|dp|replicas?)$")  # the axes that batches are split over, by their names
 
 
 def check(facts: Facts) -> Iterator[Finding]:
@@ -28,6 +35,72 @@ def check(facts: Facts) -> Iterator[Finding]:
         names = jitted.parameters(facts.resolver)
         yield from _swapped(jitted.keyword("in_shardings"), "in_shardings", names or [], facts)
         yield from _swapped(jitted.keyword("out_shardings"), "out_shardings", _results(jitted.function), facts)
+    yield from _crossed(facts)
+
+
+class _Entries(NamedTuple):
+    """Specs, axes or shardings, with the names of what each is for; `axis` is a pmap's."""
+
+    given: Argument | None
+    keyword: str
+    names: Sequence[str]
+    axis: str = ""
+
+
+def _crossed(facts: Facts) -> Iterator[Finding]:
+    """Parameters or a state split over the axis of the batches, and the batch replicated, by the names of both."""
+    told: set[ast.AST] = set()
+    for one in _named(facts):
+        node = one.given.expression if one.given is not None else None
+        listed = facts.resolver.container(node, one.given.module) if node is not None and one.given else None
+        if node in told or listed is None or isinstance(listed[0], ast.Dict) or len(listed[0].elts) != len(one.names):
+            continue
+        axes = [_axes(entry, listed[1], one.axis, facts) for entry in listed[0].elts]
+        found = _split_tree(one.names, axes)
+        if node is not None and found is not None:
+            told.add(node)
+            tree, data = found
+            split = ", ".join(map(repr, sorted(axes[tree] or ())))
+            message = (
+                f"{one.keyword}: {one.names[tree]} is split over {split}, and {one.names[data]} is the same on all "
+                "devices; it should be the other way round"
+            )
+            yield from facts.finding(listed[1], listed[0].elts[tree], CODE, message)
+
+
+def _split_tree(names: Sequence[str], axes: Sequence[frozenset[str] | None]) -> tuple[int, int] | None:
+    """The places of a tree that is split over an axis for batches and of a batch, where all batches are replicated."""
+    kinds = [kind_of(name) for name in names]
+    data = [number for number, kind in enumerate(kinds) if kind == "data"]
+    if not data or any(axes[number] != frozenset() for number in data):
+        return None
+    trees = (number for number, kind in enumerate(kinds) if kind in TREES)
+    split = next((n for n in trees if any(map(OF_DATA.search, axes[n] or ()))), None)
+    return None if split is None else (split, data[0])
+
+
+def _named(facts: Facts) -> Iterator[_Entries]:
+    """What lays out arguments, with what these are called: by the function's parameters, or where it is called."""
+    for found in facts.all_maps:
+        if found.name in SHARD_MAPS:
+            yield _Entries(found.keyword("in_specs", 2), "in_specs", found.parameters())
+        elif found.name in PMAPS and found.axes:
+            yield _Entries(found.keyword("in_axes", 2), "in_axes", found.parameters(), min(found.axes))
+    for one in shard_calls(facts.modules, facts.resolver):
+        names = ["" if isinstance(given, ast.Starred) else last_name(given) for given in one.call.args]
+        yield _Entries(argument(one.made.arguments, 2, "in_specs"), "in_specs", names)
+    for jitted in sharded_jits(facts):
+        yield _Entries(jitted.keyword("in_shardings"), "in_shardings", jitted.parameters(facts.resolver) or [])
+
+
+def _axes(node: ast.expr, module: Module, axis: str, facts: Facts) -> frozenset[str] | None:
+    """The axes that an entry splits over, None where they are not known."""
+    if not axis:
+        return spec_axes(*spec_in(node, module, facts.resolver), facts.resolver)
+    value = facts.resolver.value(node, module)
+    if not isinstance(value, Constant):
+        return None
+    return frozenset() if value.value is None else frozenset([axis])
 
 
 def _results(function: Function) -> list[str]:

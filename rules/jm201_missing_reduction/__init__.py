@@ -23,7 +23,7 @@ def check(facts: Facts) -> Iterator[Finding]:
     unbound = facts.unbound_in(lambda use: is_unbound(use, facts))
 
     def find(found: DeviceMap, reading: Reading) -> Iterator[Place]:
-        if found.application.node in unbound:
+        if found.application.node in unbound or found.within in unbound:
             return  # which is told, and is the cause
         updates = [*_updates(found, reading, facts)]
         yield from updates
