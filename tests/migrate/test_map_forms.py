@@ -1,4 +1,4 @@
-"""Sites that could once be written by the map that chooses its mesh at each call alone: all show `jax.shard_map` now.
+"""Maps whose calls, axis, backend or body do not show all: each shows `jax.shard_map` with its mesh and specs.
 
 Each runs before and after on 8 devices, and on 2 processes of 4, and gives the same bits.
 """
