@@ -13,6 +13,7 @@ IF_MAPPED = valued(
     "if-mapped"
 )  # functions of libraries that reduce where the axis is bound, and give back their operand elsewhere
 AXIS_POSITIONS = {name: int(position) for name, position in valued("axis").items()}
+ASKING = {name: int(position) for name, position in valued("asks-axis").items()}  # whether an axis is bound
 SILENT = named("no-wait")  # no device waits for another in these
 COMMUNICATING = frozenset(AXIS_POSITIONS) - SILENT
 HOST_SYNCS = named("host-sync")

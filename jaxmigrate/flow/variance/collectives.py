@@ -28,7 +28,7 @@ from jaxmigrate.flow.variance.lattice import (
 from jaxmigrate.flow.variance.library import SHARED
 from jaxmigrate.flow.variance.run import Run
 from jaxmigrate.flow.variance.summary import Reduction
-from jaxmigrate.program.collectives import AXIS_POSITIONS, REDUCTIONS
+from jaxmigrate.program.collectives import ASKING, AXIS_POSITIONS, REDUCTIONS
 from jaxmigrate.program.values import Constant, Member, Parameter
 
 GATHERS = "jax.lax.all_gather"
@@ -57,7 +57,7 @@ def axes_of(
     run: Run, name: str, arguments: Arguments, node: ast.Call | None, frame: Frame | None
 ) -> frozenset[str] | None:
     """The mapped axes that a collective names, those that an inner vmap binds left out; None where not known."""
-    position = AXIS_POSITIONS.get(name, 1)
+    position = AXIS_POSITIONS.get(name, ASKING.get(name, 1))
     given = arguments.find(position, "axis_name", "axis")
     names: tuple[str, ...] | None = None
     if given is not None:

@@ -7,7 +7,7 @@ import ast
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from jaxmigrate.flow.variance import objects, suspicion
+from jaxmigrate.flow.variance import bound_axes, objects, suspicion
 from jaxmigrate.flow.variance.expressions import MOST_UNROLLED, closure, operated, uncertain
 from jaxmigrate.flow.variance.frames import Arguments, Frame, Loop, Names
 from jaxmigrate.flow.variance.lattice import (
@@ -24,6 +24,7 @@ from jaxmigrate.flow.variance.lattice import (
     whole,
 )
 from jaxmigrate.flow.variance.run import Run, weaker, widened
+from jaxmigrate.program.values import Constant
 
 MOST_ROUNDS = 6
 
@@ -129,12 +130,14 @@ def _if(run: Run, node: ast.If, frame: Frame) -> bool:
 
 
 def _is_none(run: Run, test: ast.expr, frame: Frame) -> bool | None:
-    """What `x is None` or `x is not None` is where x is certainly an array; None for anything else."""
+    """What `x is None` or `x is not None` is where x is certainly an array, or None; None for anything else."""
     match test:
         case ast.Compare(left=ast.Name() as name, ops=[(ast.Is() | ast.IsNot()) as op], comparators=[other]):
-            nothing = isinstance(other, ast.Constant) and other.value is None
-            array = nothing and run.evaluate(name, frame).kind == "array"
-            return isinstance(op, ast.IsNot) if array else None
+            if not (isinstance(other, ast.Constant) and other.value is None):
+                return None
+            value = run.evaluate(name, frame)
+            if value.kind == "array" or value.static == Constant(None):
+                return isinstance(op, ast.IsNot) is (value.kind == "array")
     return None
 
 
@@ -269,6 +272,8 @@ def _with(run: Run, node: ast.With | ast.AsyncWith, frame: Frame) -> bool:
 def _try(run: Run, node: ast.Try | ast.TryStar, frame: Frame) -> bool:
     handlers: list[Callable[[], bool]] = []
     for handler in node.handlers:
+        if bound_axes.is_unreachable(run, handler, node, frame):
+            continue
 
         def handled(handler: ast.ExceptHandler = handler) -> bool:
             if handler.name is not None:
@@ -276,7 +281,9 @@ def _try(run: Run, node: ast.Try | ast.TryStar, frame: Frame) -> bool:
             return execute(run, handler.body, frame)
 
         handlers.append(handled)
-    reached = _interrupted(run, [*node.body, *node.orelse], handlers, frame)
+    body = [*node.body, *node.orelse]
+    never = node.handlers and not handlers
+    reached = execute(run, body, frame) if never else _interrupted(run, body, handlers, frame)
     return execute(run, node.finalbody, frame) and reached
 
 

@@ -18,6 +18,7 @@ from jaxmigrate.flow.variance.lattice import (
     UNREDUCED,
     VARYING,
     AbstractValue,
+    Fields,
     Level,
     element,
     inside,
@@ -31,10 +32,11 @@ from jaxmigrate.flow.variance.lattice import (
 from jaxmigrate.flow.variance.library import CUSTOM, JACOBIANS, VMAPS
 from jaxmigrate.flow.variance.name_call_graph import DERIVATIVES
 from jaxmigrate.flow.variance.run import Run, certain
-from jaxmigrate.program.collectives import GRADIENTS
+from jaxmigrate.program.collectives import GRADIENTS, PMAP, VMAP
 from jaxmigrate.program.values import Constant
 
 GRADIENTS_ALONE = ("jax.grad", "flax.nnx.grad")
+REBUILDING = frozenset({PMAP, VMAP})
 ARGUMENT = AbstractValue(static=Constant(0))
 SCALED, SCALE = "flax.training.dynamic_scale.DynamicScale.value_and_grad", "the scale"
 
@@ -72,11 +74,19 @@ def _mapped(
     before = run.shadowed
     run.shadowed = before | hidden
     run.batched += 1
+    given = _copied(arguments, node) if made.name in REBUILDING else arguments
     try:
-        return run.apply(made.callee, arguments, node, frame)
+        return run.apply(made.callee, given, node, frame)
     finally:
         run.shadowed = before
         run.batched -= 1
+
+
+def _copied(arguments: Arguments, node: ast.Call | None) -> Arguments:
+    """What a function is given that JAX calls: trees with the same leaves, whose containers are nobody else's."""
+    given = tuple(rebuilt(one, (node, i)) for i, one in enumerate(arguments.given))
+    named = Fields({name: rebuilt(one, (node, name)) for name, one in arguments.named.items()})
+    return Arguments(given, named, arguments.rest)
 
 
 def unreduced(

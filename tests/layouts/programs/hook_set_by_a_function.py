@@ -1,0 +1,42 @@
+"""A variable of the module that is None until a function sets it."""
+
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from flax import jax_utils
+from flax.training.common_utils import shard
+
+
+def loss_of(w, x):
+    return jnp.mean((x @ w - 1) ** 2)
+
+
+def data(i):
+    return shard(jnp.asarray(np.sin(np.arange(96, dtype=np.float32) + i)).reshape(32, 3))
+
+
+hook = None
+
+
+def install():
+    global hook  # noqa: PLW0603
+    hook = lambda grads, x: grads * x.sum()  # noqa: E731
+
+
+@functools.partial(jax.pmap, axis_name="i")
+def step(w, x):
+    loss, grads = jax.lax.pmean(jax.value_and_grad(loss_of)(w, x), "i")
+    if hook is not None:
+        grads = hook(grads, x)
+    return w - 0.1 * grads, loss
+
+
+install()
+
+
+w = jax_utils.replicate(jnp.linspace(0.1, 1.0, 3))
+for i in range(3):
+    w, loss = step(w, data(i))
+RESULT = [np.asarray(w), np.asarray(loss)]
