@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from jaxmigrate.cli import main
-from jaxmigrate.reports.status import cause_of
+from jaxmigrate.config import Config
+from jaxmigrate.migrate.plan import ArrayLayout, SitePlan
+from jaxmigrate.reports.fix_result import FixedFile, FixResult
+from jaxmigrate.reports.status import status_of
 from tests.test_cli_layouts import TRAINER
 from tests.test_partial_views import CALLS_STEP, STEP
 
@@ -130,15 +132,20 @@ def test_results_are_not_counted_beside_the_arguments_that_hold_them(
     assert "jaxmigrate fix . --explain train.py:3" in commands
 
 
-@pytest.mark.parametrize(
-    ("reason", "cause"),
-    [
-        ("has .ravel() called on the host (main.py:7)", "has a method called on the host"),
-        ("is passed to wandb.log (line 19)", "is passed to a function"),
-        ("is stacked or unstacked in a file that was not given (a/b.py:7)", None),
-        ("reaches a mapped function that stays as it is: it is open (train.py:3)", "it is open"),
-        ("might not hold one slice per device: `x` is `make()` (train.py:3)", "might not hold one slice per device"),
-    ],
-)
-def test_causes_are_without_what_only_one_site_has(reason: str, cause: str | None) -> None:
-    assert cause_of(reason) == (cause or re.sub(r" \(.*\)", "", reason))
+def test_sites_are_grouped_by_what_their_reasons_share() -> None:
+    """By the record that each reason carries, whatever its words are."""
+
+    def site(line: int, reason: str, cause: str, topic: str) -> SitePlan:
+        array = ArrayLayout("x", "stacked", reason, cause=cause, topic=topic)
+        return SitePlan(f"a:{line}", "a.py", line, 0, "call", "i", "f", "rewritten", arguments=(array,))
+
+    sites = [
+        site(3, "some words about .max (line 9)", "read-on-host", "host"),
+        site(5, "other words about .min (line 7)", "read-on-host", "host"),
+        site(8, "some words about .max (line 9)", "passed-on", "else"),
+    ]
+    found = status_of(FixResult(files=(FixedFile("a.py", "shown", tuple(sites)),)), ["."], 1, 0, Config()).stays
+    assert [(one.reason, one.code, one.sites) for one in found] == [
+        ("host", "read-on-host", 2),
+        ("else", "passed-on", 1),
+    ]

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from jaxmigrate.commands import Failure
-from jaxmigrate.flow.layout.reasons import cause_of
+from jaxmigrate.flow.layout.reasons import stacked_cause
 from jaxmigrate.migrate.plan import ArrayLayout, SitePlan
 from jaxmigrate.reports.fix_result import FixResult
 from jaxmigrate.sources import shown_path
@@ -52,7 +52,7 @@ def _of_array(kind: str, array: ArrayLayout) -> Iterator[str]:
     name = kind if array.name == "*" else f"{kind} {array.name}"
     yield f"  {name}: {array.layout}{f', {array.grade}' if array.grade else ''}"
     if array.reason:
-        cause = cause_of(array.reason)
+        cause = stacked_cause(array.cause)
         advice = array.advice or (_LINK.sub(r"\1", cause.advice) if cause is not None else "")
         yield from (f"    {one}" for one in (array.reason, *array.story))
         if advice:

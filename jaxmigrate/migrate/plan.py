@@ -21,7 +21,8 @@ class ArrayLayout:
 
     `reason` says why it stays stacked, where global arrays were asked for; `grade` is that of the evidence for any
     other layout, and empty where it stays as it was. `advice` is what to do about a stacked one, `story` what
-    else is known of it, `facts` what was observed of one that is not.
+    else is known of it, `facts` what was observed of one that is not. `cause` is the anchor of the reason's cause in
+    docs/stacked.md, and `topic` the reason without its place and without names that only one site has.
     """
 
     name: str
@@ -31,10 +32,12 @@ class ArrayLayout:
     advice: str = ""
     story: tuple[str, ...] = ()
     facts: frozenset[Fact] = frozenset()
+    cause: str = ""
+    topic: str = ""
 
     def to_json(self) -> dict[str, str]:
         """The layout as `fix --report` writes it."""
-        more = {"grade": self.grade, "reason": self.reason, "advice": self.advice}
+        more = {"grade": self.grade, "reason": self.reason, "cause": self.cause, "advice": self.advice}
         return {"name": self.name, "layout": self.layout, **{key: text for key, text in more.items() if text}}
 
 

@@ -7,6 +7,7 @@ import itertools
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from jaxmigrate.flow.layout.causes import Reason
 from jaxmigrate.flow.layout.choices import Choice, SiteChoice
 from jaxmigrate.migrate.decide import Decision, Refusal
 from jaxmigrate.migrate.plan import ArrayLayout, Assumed, Layout, SitePlan
@@ -89,24 +90,32 @@ def _chosen_arguments(site: MappedSite, resolver: Resolver, choice: SiteChoice |
 
 def _chosen_outputs(site: MappedSite, resolver: Resolver, choice: SiteChoice | None) -> tuple[ArrayLayout, ...]:
     if choice is None or choice.blocked or (site.keyword("out_axes") is not None and not choice.is_global):
-        reason, advice = (choice.blocked, choice.advice) if choice is not None else ("", "")
-        return tuple(replace(o, reason=reason, advice=advice) for o in _outputs(site, resolver))
+        reason, advice = (choice.blocked, choice.advice) if choice is not None else (None, "")
+        return tuple(replace(_because(o, reason), advice=advice) for o in _outputs(site, resolver))
     names = [".".join(map(str, place)) or "*" for place in choice.tree.places]
     return tuple(a for n, c in zip(names, choice.outputs, strict=True) for a in _with_fields(n, c))
 
 
 def _with_fields(name: str, choice: Choice) -> list[ArrayLayout]:
     """An argument or output, and those of its fields that are laid out in another way."""
-    fields = [ArrayLayout(f"{name}.{field}", "stacked", reason) for field, reason in choice.fields]
+    fields = [_because(ArrayLayout(f"{name}.{field}", "stacked"), reason) for field, reason in choice.fields]
     grade: Grade | Literal[""] = choice.grade if choice.layout in ("replicated", "split") else ""
     facts = frozenset(one.fact for one in choice.leans if one.fact)
-    return [ArrayLayout(name, choice.layout, choice.reason, grade, choice.advice, choice.story, facts), *fields]
+    array = ArrayLayout(name, choice.layout, "", grade, choice.advice, choice.story, facts)
+    return [_because(array, choice.reason), *fields]
 
 
-def _with_reason(array: ArrayLayout, choice: Choice | None, blocked: str) -> ArrayLayout:
-    if array.layout != "stacked" or choice is None:
-        return replace(array, reason=blocked if array.layout == "stacked" else "")
-    return replace(array, reason=choice.reason, advice=choice.advice, story=choice.story)
+def _with_reason(array: ArrayLayout, choice: Choice | None, blocked: Reason | None) -> ArrayLayout:
+    if array.layout != "stacked":
+        return array
+    if choice is None:
+        return _because(array, blocked)
+    return replace(_because(array, choice.reason), advice=choice.advice, story=choice.story)
+
+
+def _because(array: ArrayLayout, reason: Reason | None) -> ArrayLayout:
+    """The array with the reason why it stays stacked, if there is one."""
+    return array if reason is None else replace(array, reason=reason.text, cause=reason.cause, topic=reason.topic)
 
 
 def _axis(site: MappedSite, resolver: Resolver) -> str | None:

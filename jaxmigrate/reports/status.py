@@ -9,7 +9,8 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from jaxmigrate.config import Config
-from jaxmigrate.flow.layout import reasons as stacked
+from jaxmigrate.flow.layout.causes import NOT_FULL
+from jaxmigrate.flow.layout.reasons import MEANT
 from jaxmigrate.migrate.plan import ArrayLayout, NamePlan, SitePlan
 from jaxmigrate.program.kept import KEPT
 from jaxmigrate.reports.fix_result import FixResult
@@ -25,17 +26,6 @@ STATES = {
 }
 HELD = ("stacked", "unknown")
 _PLACE = re.compile(r"\s*\((?:cell \d+, )?(?:line \d+|[^()\s]*:\d+)\)")
-_SAME = (  # what one cause says of different names
-    (re.compile(r"^reaches a mapped function that stays as it is: (?:the mapped function )?"), ""),
-    (re.compile(r"\bhas \.\w+\(\) called on the host"), "has a method called on the host"),
-    (re.compile(r"\bpassed to [\w.]+(?=$|:)"), "passed to a function"),
-    (re.compile(r"\bthe result of [\w.\[\]]+"), "the result of a function"),
-    (re.compile(r"\bthrough \.?\w+"), "through an attribute"),
-    (re.compile(r"^\.?[\w.]+ is read\b"), "is read"),
-    (re.compile(r"\bin [\w./-]+\.(?:py|ipynb)\b"), "in a file"),
-    (re.compile(r"^(might not hold one slice per device): .*"), r"\1"),
-)
-_FOLLOWS = re.compile(r"the mapped function's arguments might not hold")  # of a result: its arguments say why
 
 
 @dataclass(frozen=True)
@@ -166,14 +156,6 @@ def _arrays(site: SitePlan) -> tuple[ArrayLayout, ...]:
     return (*site.arguments, *site.outputs)
 
 
-def cause_of(reason: str) -> str:
-    """A reason without the places and names that only one site has."""
-    text = _PLACE.sub("", reason)
-    for pattern, instead in _SAME:
-        text = pattern.sub(instead, text)
-    return text
-
-
 def _causes(sites: Iterable[SitePlan]) -> Iterator[Cause]:
     """Why arrays of rewritten sites stay stacked."""
     arrays: Counter[str] = Counter()
@@ -183,11 +165,10 @@ def _causes(sites: Iterable[SitePlan]) -> Iterator[Cause]:
     for site in sites:
         if site.status == "left":
             continue
-        own = [array.reason for array in _arrays(site) if array.reason]
-        own = [one for one in own if not _FOLLOWS.match(one)] or own
-        told = {one: cause_of(one) for one in own}
-        anchors |= {cause: known.anchor for one, cause in told.items() if (known := stacked.cause_of(one)) is not None}
-        reasons = [told[one] for one in own]
+        own = [array for array in _arrays(site) if array.reason]
+        own = [one for one in own if not _follows(one)] or own
+        anchors |= {one.topic: one.cause for one in own}
+        reasons = [one.topic for one in own]
         arrays.update(reasons)
         for reason in dict.fromkeys(reasons):
             held[reason].append(site)
@@ -198,12 +179,17 @@ def _causes(sites: Iterable[SitePlan]) -> Iterator[Cause]:
         yield Cause(reason, len(held[reason]), alone[reason], arrays[reason], example, anchors.get(reason, ""))
 
 
+def _follows(array: ArrayLayout) -> bool:
+    """Whether a result only stays stacked because of the arguments, which say why."""
+    return array.cause == NOT_FULL.cause and array.topic == NOT_FULL.topic
+
+
 def _left(sites: Iterable[SitePlan]) -> Iterator[Cause]:
     """Why maps are left, those that comments keep included."""
     held: defaultdict[tuple[str, str], list[SitePlan]] = defaultdict(list)
     for site in sites:
         if site.status == "left":
-            reason = "is kept, as a comment asks" if site.code == KEPT else cause_of(site.reason)
+            reason = "is kept, as a comment asks" if site.code == KEPT else _PLACE.sub("", site.reason)
             held[site.code, reason].append(site)
     for (code, reason), found in sorted(held.items(), key=lambda item: (-len(item[1]), item[0])):
         yield Cause(reason, len(found), len(found), 0, found[0].place, code)
@@ -241,7 +227,7 @@ def _next(
         yield f"jaxmigrate fix {where} --diff", f"shows what fix does: it {what}"
     if migrated:
         yield f"jaxmigrate fix {where} --verify -- COMMAND", estimate(config)
-    if solvable := [one for one in stays if one.code not in stacked.MEANT]:
+    if solvable := [one for one in stays if one.code not in MEANT]:
         most = max(solvable, key=lambda one: one.sites)
         yield (
             f"jaxmigrate fix {where} --observe -- COMMAND",

@@ -288,7 +288,7 @@ def test_two_sites_of_one_change_share_it() -> None:
 
 
 def test_a_stacked_array_has_its_cause_and_what_to_do() -> None:
-    site = replace(_site(11), arguments=(ArrayLayout("key", "stacked", "holds one random key per device"),))
+    site = replace(_site(11), arguments=(ArrayLayout("key", "stacked", "has its own", cause="random-key"),))
     page = verify_html.write(Report("fix", files=[FixedFile("train.py", "shown", (site,), TWO_SITES.encode())]))
     checked = _Checked(page)
     assert "#stacked-random-key" in checked.references

@@ -10,6 +10,7 @@ import ast
 from collections.abc import Iterator
 
 from jaxmigrate.flow.layout import class_index
+from jaxmigrate.flow.layout.causes import Stacked
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.model import Frame, given_of
 from jaxmigrate.flow.layout.values import Abstract, Blocker
@@ -45,7 +46,12 @@ def set_of(it: Interpreter, cls: Class, name: str, value: Abstract, target: ast.
                 _followed(it).setdefault(binding.node, (function, holder, name))
                 it.call_function(function, given_of([value]), target, frame)
             elif _may_set(it, binding, holder.module):
-                it.block_all([value], "is stored in an attribute that fix cannot follow", target, frame.module)
+                it.block_all(
+                    [value],
+                    Stacked.REACHABLE.reason("is stored in an attribute that fix cannot follow"),
+                    target,
+                    frame.module,
+                )
 
 
 def sweep(it: Interpreter) -> None:
@@ -61,7 +67,11 @@ def _set_unseen(it: Interpreter, name: str) -> Iterator[Blocker]:
         for node in module.nodes:
             is_set = isinstance(node, ast.Attribute) and node.attr == name and not isinstance(node.ctx, ast.Load)
             if is_set and node not in it.looks.known_targets:
-                yield Blocker("is stored in an attribute of an object that fix cannot identify", module, node)
+                yield Blocker(
+                    Stacked.REACHABLE.reason("is stored in an attribute of an object that fix cannot identify"),
+                    module,
+                    node,
+                )
 
 
 def _may_set(it: Interpreter, binding: Binding, module: Module) -> bool:

@@ -9,9 +9,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 
+from jaxmigrate.flow.layout.causes import NOT_ONE, Reason
 from jaxmigrate.flow.layout.interpreter import Interpreter
-from jaxmigrate.flow.layout.values import MADE, MIXED, NOT_ONE, Blocker, Group, describe
+from jaxmigrate.flow.layout.values import MADE, MIXED, Blocker, Group, describe, placed, told
 from jaxmigrate.program.modules import Module
+from jaxmigrate.program.scopes import Binding
 from jaxmigrate.program.values import Application, External, Function
 
 LIKELY = "or run `fix --layout likely`"
@@ -56,7 +58,7 @@ def _short(node: ast.expr) -> str:
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..."
 
 
-def advice(it: Interpreter, blocker: str | Blocker, result: str = "") -> str:
+def advice(it: Interpreter, blocker: Reason | Blocker | None, result: str = "") -> str:
     """What to do about one reason; empty where its cause says all that there is. `result` is what to declare equal."""
     remedy = blocker.remedy if isinstance(blocker, Blocker) else None
     if not isinstance(blocker, Blocker) or remedy is None:
@@ -97,8 +99,8 @@ def _reader(it: Interpreter, blocker: Blocker, name: str) -> str:
     return f"if `{called}` only reads its arguments, {_declare(called, 'readers')}"
 
 
-def _others(it: Interpreter, blocker: Blocker) -> Iterator[tuple[str, Blocker, ast.expr]]:
-    """What else the names hold that a call is given, but for maps' results: by name, with its place and its value."""
+def _others(it: Interpreter, blocker: Blocker) -> Iterator[tuple[str, Binding, ast.expr]]:
+    """What else the names hold that a call is given, but for maps' results: by name, with where and what."""
     calls = {call.node for call in it.maps.calls.values()}
     for given in blocker.node.args if isinstance(blocker.node, ast.Call) else ():
         if not isinstance(given, ast.Name):
@@ -106,7 +108,7 @@ def _others(it: Interpreter, blocker: Blocker) -> Iterator[tuple[str, Blocker, a
         for binding in it.resolver.bindings_at(given, blocker.module):
             value = binding.value
             if value is not None and not binding.path and value not in it.operations.ops and value not in calls:
-                yield given.id, Blocker(f"`{given.id}` is `{_short(value)}` too", blocker.module, binding.node), value
+                yield given.id, binding, value
 
 
 def _of_maker(it: Interpreter, node: ast.AST, module: Module) -> str:
@@ -121,19 +123,22 @@ def _of_maker(it: Interpreter, node: ast.AST, module: Module) -> str:
 
 
 def story(
-    it: Interpreter, group: Group | None, why: str | Blocker, family: Sequence[Group], module: Module
+    it: Interpreter, group: Group | None, why: Reason | Blocker | None, family: Sequence[Group], module: Module
 ) -> Iterator[str]:
     """What else is known of an array that stays stacked: what keeps it so, too, what makes it and what uses it."""
     blockers = [blocker for one in family for blocker in one.blockers.values()]
-    first = describe(why, module) if isinstance(why, Blocker) else why
-    told = [one for one in dict.fromkeys(describe(blocker, module) for blocker in blockers) if one != first]
-    yield from (f"also: {one}" for one in told[:MOST])
-    if told[MOST:]:
-        yield f"and {len(told) - MOST} more"
-    mixed = (one for blocker in blockers[:MOST] if blocker.remedy == MIXED for one in _others(it, blocker))
-    yield from dict.fromkeys(describe(place, module) for _, place, _ in mixed)
+    first = str(told(why, module)) if why is not None else ""
+    more = [one for one in dict.fromkeys(describe(blocker, module) for blocker in blockers) if one != first]
+    yield from (f"also: {one}" for one in more[:MOST])
+    if more[MOST:]:
+        yield f"and {len(more) - MOST} more"
+    mixed = ((one, blocker) for blocker in blockers[:MOST] if blocker.remedy == MIXED for one in _others(it, blocker))
+    yield from dict.fromkeys(
+        placed(f"`{name}` is `{_short(value)}` too", binding.node, blocker.module, module)
+        for (name, binding, value), blocker in mixed
+    )
     if group is not None:
         ops = [op for op in it.operations.ops.values() if op.group.find() in family]
         for op in sorted(ops, key=lambda op: (op.module.path, op.node.lineno)):
             if op.kind in DOES:
-                yield describe(Blocker(DOES[op.kind], op.module, op.node), module)
+                yield placed(DOES[op.kind], op.node, op.module, module)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from jaxmigrate.flow.layout import accessors, frames, monkeypatching, projections, transient_attributes
+from jaxmigrate.flow.layout.causes import Stacked
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.model import Frame
 from jaxmigrate.flow.layout.values import PLAIN, Abstract, Dct, Func, Mod, Nothing, Obj, Seq
@@ -56,9 +57,19 @@ def _assign_attribute(
                 elif isinstance(item, Obj):
                     _assign_attribute(it, item, target, value, node, frame)
                 else:
-                    it.block_all([value], "is stored in an attribute that fix cannot follow", node, frame.module)
+                    it.block_all(
+                        [value],
+                        Stacked.REACHABLE.reason("is stored in an attribute that fix cannot follow"),
+                        node,
+                        frame.module,
+                    )
         case _:
-            it.block_all([owner, value], "is stored in an attribute that fix cannot follow", node, frame.module)
+            it.block_all(
+                [owner, value],
+                Stacked.REACHABLE.reason("is stored in an attribute that fix cannot follow"),
+                node,
+                frame.module,
+            )
 
 
 def _assign_item(
@@ -75,4 +86,9 @@ def _assign_item(
         case Nothing(), _:
             pass
         case _:
-            it.block_all([holder, value], "is stored in part of something that fix cannot follow", node, frame.module)
+            it.block_all(
+                [holder, value],
+                Stacked.REACHABLE.reason("is stored in part of something that fix cannot follow"),
+                node,
+                frame.module,
+            )

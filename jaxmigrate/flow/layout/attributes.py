@@ -14,6 +14,7 @@ from jaxmigrate.flow.layout import (
     methods,
     module_variables,
 )
+from jaxmigrate.flow.layout.causes import Stacked
 from jaxmigrate.flow.layout.hidden_methods import Reads
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.model import Frame, blocker_at, given_of
@@ -93,7 +94,9 @@ def _item_attribute(it: Interpreter, item: object, name: str, node: ast.Attribut
             found = canonical(f"{dotted}.{name}")
             if found == "sys.modules":
                 it.blockers.of_modules.add(node)
-                it.blockers.reflections[node] = blocker_at("may be read or changed through sys.modules", node, frame)
+                it.blockers.reflections[node] = blocker_at(
+                    Stacked.REACHABLE.reason("may be read or changed through sys.modules"), node, frame
+                )
             return func(Ext(found)) if found.count(".") < DEEPEST_NAME else PLAIN
         case Mod(module=module):
             return module_variables.module_attribute(it, module, name)
@@ -111,7 +114,8 @@ def _item_attribute(it: Interpreter, item: object, name: str, node: ast.Attribut
             it.looks.loads.discard(node)  # as for any object
             return PLAIN
     if not isinstance(item, Function) or name not in ("__name__", "__doc__"):
-        it.block_all([func(item)], f"has its `.{name}` read", node, frame.module)  # type: ignore[arg-type]
+        reason = Stacked.READ_ON_HOST.reason(f"has its `.{name}` read")
+        it.block_all([func(item)], reason, node, frame.module)  # type: ignore[arg-type]
     return PLAIN
 
 
@@ -139,7 +143,12 @@ def of_object(
     if result is None:
         return PLAIN
     if name in ("__dict__", "__getstate__", "__reduce__"):
-        it.block_all([Obj(cls)], f"is read through {name}", node, frame.module)
+        it.block_all(
+            [Obj(cls)],
+            Stacked.READ_ON_HOST.reason(f"is read through {name}", "is read through an attribute"),
+            node,
+            frame.module,
+        )
         return PLAIN
     if isinstance(result, Nothing) and not class_index.is_assigned(it, name):
         return PLAIN
@@ -220,7 +229,10 @@ def _method(it: Interpreter, method: Function, node: ast.expr, frame: Frame) -> 
     if names & PROPERTIES:
         return it.call_function(method, given_of([]), node, frame)
     if names:
-        it.escape(method, blocker_at("is changed by a decorator that fix cannot follow", node, frame))
+        it.escape(
+            method,
+            blocker_at(Stacked.REACHABLE.reason("is changed by a decorator that fix cannot follow"), node, frame),
+        )
         if not all(devices.is_of_host(it, one, method.module) for one in method.node.decorator_list):
             devices.enter_device(it, method)
         return PLAIN
@@ -241,7 +253,7 @@ def _tree_attribute(it: Interpreter, owner: Ref, name: str, node: ast.Attribute,
     if name in SAME_FOR_BOTH:
         return PLAIN
     if name in ARRAY_ATTRIBUTES or class_index.is_property(it, name):
-        it.block_all([owner], f"has .{name} read", node, frame.module)
+        it.block_all([owner], Stacked.READ_ON_HOST.reason(f"has .{name} read"), node, frame.module)
         return PLAIN
     shape = owner.shape.fields.get(name) if owner.shape is not None and owner.shape.fields is not None else None
     return Ref(owner.group if owner.is_array else owner.group.field(name), shape)

@@ -7,6 +7,7 @@ from collections.abc import Container, Iterator
 from functools import lru_cache
 
 from jaxmigrate.flow.layout.alias_flow import VIEWS, Variable, given_back, held, home_of, named, same
+from jaxmigrate.flow.layout.causes import Stacked
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.values import Blocker
 from jaxmigrate.program.modules import Module
@@ -48,7 +49,13 @@ def block_views(it: Interpreter) -> None:
     for node, group in it.operations.views.items():
         module = it.operations.ops[node].module
         if not _is_spent(it, node, module, mapped):
-            group.block(Blocker("is a view of a NumPy buffer that the program writes into again", module, node))
+            group.block(
+                Blocker(
+                    Stacked.BUFFER.reason("is a view of a NumPy buffer that the program writes into again"),
+                    module,
+                    node,
+                )
+            )
 
 
 def _is_spent(it: Interpreter, node: ast.expr, module: Module, mapped: Container[ast.AST]) -> bool:

@@ -27,6 +27,7 @@ from jaxmigrate.flow.layout import (
     read_only_parameters,
     trusting,
 )
+from jaxmigrate.flow.layout.causes import Reason, Stacked
 from jaxmigrate.flow.layout.idioms import Idiom, is_none
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.model import Frame, Given, blocker_at
@@ -70,7 +71,7 @@ REFLECTION = named("reflection")
 RUNS_MAIN = named("runs-main")
 OF_MODULES = named("of-modules")  # not of functions
 INSPECTION = named("inspection")
-_UNSEEN = "is passed to a function that fix cannot see"
+_UNSEEN = Stacked.PASSED_ON.reason("is passed to a function that fix cannot see")
 
 
 def call(it: Interpreter, node: ast.Call, frame: Frame) -> Abstract:
@@ -120,7 +121,9 @@ def arguments(it: Interpreter, node: ast.Call, frame: Frame) -> Given:
                 named["**"] = value.box.element
         elif not isinstance(value, Nothing):
             hidden = True
-            it.block_all([value], "is spread into keyword arguments", keyword.value, frame.module)
+            it.block_all(
+                [value], Stacked.PASSED_ON.reason("is spread into keyword arguments"), keyword.value, frame.module
+            )
     return Given(tuple(positional), named, hidden, sure, places)
 
 
@@ -153,7 +156,11 @@ def _call_object(it: Interpreter, owner: Obj, given: Given, node: ast.expr, fram
     if isinstance(called, Func) or (isinstance(called, Nothing) and not it.final):
         return call_value(it, called, given, node, frame)
     it.block_all(
-        [owner, *given.everything()], "is passed to an object that fix cannot follow", node, frame.module, READS
+        [owner, *given.everything()],
+        Stacked.PASSED_ON.reason("is passed to an object that fix cannot follow"),
+        node,
+        frame.module,
+        READS,
     )
     return PLAIN
 
@@ -183,7 +190,12 @@ def _call_item(it: Interpreter, one: object, given: Given, node: ast.expr, frame
             return PLAIN
         case Method(node=attribute):
             return containers.call_method(it, it.looks.receivers[attribute], attribute.attr, given, node, frame)
-    it.block_all(given.everything(), "is passed to something that fix cannot follow", node, frame.module)
+    it.block_all(
+        given.everything(),
+        Stacked.PASSED_ON.reason("is passed to something that fix cannot follow"),
+        node,
+        frame.module,
+    )
     return PLAIN
 
 
@@ -196,7 +208,12 @@ def _call_bound(it: Interpreter, made: ast.Call, given: Given, node: ast.expr, f
     opened = before.open or given.open
     joined = Given((*before.positional, *given.positional), {**before.named, **given.named}, opened, places=places)
     if made in it.wrappers.inside or len(it.wrappers.inside) >= DEEPEST_PARTIAL:
-        it.block_all([inner, *joined.everything()], "is bound through too many nested partials", node, frame.module)
+        it.block_all(
+            [inner, *joined.everything()],
+            Stacked.PASSED_ON.reason("is bound through too many nested partials"),
+            node,
+            frame.module,
+        )
         return PLAIN
     it.wrappers.inside.append(made)
     try:
@@ -229,7 +246,9 @@ def call_function(it: Interpreter, function: Function, given: Given, node: ast.e
     context = _context(it, function, given, node)
     _bind(it, function, given, node, frame, context)
     if isinstance(function.node, ast.AsyncFunctionDef):
-        it.escape(function, blocker_at("is returned by an asynchronous function", node, frame))
+        it.escape(
+            function, blocker_at(Stacked.PASSED_ON.reason("is returned by an asynchronous function"), node, frame)
+        )
         return PLAIN
     return it.load(("return", function.node, context))
 
@@ -281,7 +300,14 @@ def _bind(
         it.store(("parameter", function.node, name, context), value, node, frame.module)
 
     if given.open:
-        _bind_some(it, function, given, names, give, blocker_at("is passed with * or ** to a function", node, frame))
+        _bind_some(
+            it,
+            function,
+            given,
+            names,
+            give,
+            blocker_at(Stacked.PASSED_ON.reason("is passed with * or ** to a function"), node, frame),
+        )
         return
     found = passed(spec, given.positional, given.named, int(skip))
     for index, (name, value) in enumerate(zip(names, given.positional, strict=False)):
@@ -293,7 +319,9 @@ def _bind(
             it.fill(box, value, node, frame.module)
         give(spec.vararg.arg, Seq(box))
     elif extra:
-        it.block_all(extra, "is one argument more than the function takes", node, frame.module)
+        it.block_all(
+            extra, Stacked.PASSED_ON.reason("is one argument more than the function takes"), node, frame.module
+        )
     for name, value in given.named.items():
         if name not in found.others:
             give(name, value, name)
@@ -385,7 +413,12 @@ def _dataclass_fields(it: Interpreter, cls: Class, given: Given, node: ast.expr,
         annotated
     )
     if not is_record or given.open or len(it.resolver.lineage(cls)) > 1 or classes.foreign_base(it, cls):
-        it.block_all(given.everything(), "is passed to a constructor that fix cannot follow", node, frame.module)
+        it.block_all(
+            given.everything(),
+            Stacked.PASSED_ON.reason("is passed to a constructor that fix cannot follow"),
+            node,
+            frame.module,
+        )
         return
     values = dict(zip(annotated, given.positional, strict=False)) | dict(given.named)
     for name, value in values.items():
@@ -421,15 +454,20 @@ def call_external(it: Interpreter, name: str, given: Given, node: ast.expr, fram
         rest = [v for v in given.everything() if not _only_functions(v)]
         it.block_all(rest, *_passed_to(name, node, frame))
         for value in given.everything():
-            _block_sites(it, value, f"is passed to {name}", node, frame)
+            _block_sites(it, value, _to_function(name), node, frame)
         return PLAIN
     it.block_all(given.everything(), *_passed_to(name.removeprefix("builtins."), node, frame))
     return PLAIN
 
 
-def _passed_to(name: str, node: ast.AST, frame: Frame) -> tuple[str, ast.AST, Module, Remedy | None]:
+def _passed_to(name: str, node: ast.AST, frame: Frame) -> tuple[Reason, ast.AST, Module, Remedy | None]:
     """How arrays are blocked that a function of a library is given; of a built-in one there is nothing to declare."""
-    return f"is passed to {name}", node, frame.module, Remedy("reads", name) if "." in name else None
+    remedy = Remedy("reads", name) if "." in name else None
+    return _to_function(name), node, frame.module, remedy
+
+
+def _to_function(name: str) -> Reason:
+    return Stacked.PASSED_ON.reason(f"is passed to {name}", "is passed to a function")
 
 
 def _run_main(it: Interpreter, given: list[Abstract], name: str, node: ast.expr, frame: Frame) -> Abstract:
@@ -442,7 +480,7 @@ def _run_main(it: Interpreter, given: list[Abstract], name: str, node: ast.expr,
     return PLAIN
 
 
-def _block_sites(it: Interpreter, value: Abstract, reason: str, node: ast.AST, frame: Frame) -> None:
+def _block_sites(it: Interpreter, value: Abstract, reason: Reason, node: ast.AST, frame: Frame) -> None:
     """Mapped functions in a value are called where nobody sees it."""
     for item in value.in_order() if isinstance(value, Func) else ():
         if not isinstance(item, Function):
@@ -462,7 +500,9 @@ def _bind_partial(it: Interpreter, given: Given, node: ast.Call, frame: Frame) -
         if Bound(node) in it.blockers.gone:
             it.block_all(
                 [inner, *bound[1].everything()],
-                "is bound by a partial that is stored or passed on, so that fix cannot see its calls",
+                Stacked.PASSED_ON.reason(
+                    "is bound by a partial that is stored or passed on, so that fix cannot see its calls"
+                ),
                 node,
                 frame.module,
             )
@@ -480,16 +520,37 @@ def _is_of_object(given: Given) -> bool:
 def _note_reflection(it: Interpreter, name: str, node: ast.expr, frame: Frame) -> None:
     """Notes a call that reaches variables by name, or looks at how the program runs."""
     if name in INSPECTION:
-        it.blockers.beyond.setdefault(node, blocker_at(f"may be read or changed through {name}", node, frame))
+        it.blockers.beyond.setdefault(
+            node,
+            blocker_at(
+                Stacked.REACHABLE.reason(
+                    f"may be read or changed through {name}", "may be read or changed through an attribute"
+                ),
+                node,
+                frame,
+            ),
+        )
     if name in REFLECTION:
         it.blockers.reflections[node] = blocker_at(
-            f"may be read or changed through {name.rpartition('.')[2]}()", node, frame
+            Stacked.REACHABLE.reason(
+                f"may be read or changed through {name.rpartition('.')[2]}()",
+                "may be read or changed through an attribute",
+            ),
+            node,
+            frame,
         )
         frames.capture_unnamed(it, frame)
         if name in OF_MODULES:
             it.blockers.of_modules.add(node)
         if frame.scope.kind == "module" or name not in OF_MODULES:
-            it.block_all((frame.env or {}).values(), f"may be read or changed through {name}()", node, frame.module)
+            it.block_all(
+                (frame.env or {}).values(),
+                Stacked.REACHABLE.reason(
+                    f"may be read or changed through {name}()", "may be read or changed through an attribute"
+                ),
+                node,
+                frame.module,
+            )
 
 
 def _either_bound(
@@ -501,7 +562,7 @@ def _either_bound(
     if len(first.positional) != len(second.positional) or first.named.keys() != second.named.keys():
         it.block_all(
             [*first.everything(), *second.everything()],
-            "is bound by partials with different arguments",
+            Stacked.PASSED_ON.reason("is bound by partials with different arguments"),
             node,
             frame.module,
         )

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
 
+from jaxmigrate.flow.layout.causes import Reason
 from jaxmigrate.flow.layout.model import Op, Place, SiteCall
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.sites import MappedSite
@@ -40,9 +41,9 @@ class Choice:
     """
 
     layout: Name
-    reason: str = ""
+    reason: Reason | None = None
     aligned: bool = False
-    fields: tuple[tuple[str, str], ...] = ()
+    fields: tuple[tuple[str, Reason], ...] = ()
     method: str = ""
     like: int = 0
     of: NamedTuple | None = None
@@ -88,7 +89,7 @@ class SiteChoice:
     outputs: tuple[Choice, ...]
     whole: bool
     axis: str
-    blocked: str = ""
+    blocked: Reason | None = None
     squeezes: tuple[Squeeze, ...] = ()
     keywords: tuple[str, ...] = ()
     by_rows: bool = False
@@ -101,7 +102,7 @@ class SiteChoice:
         outputs = dict(zip(self.tree.places, self.outputs, strict=False))
         pairs = [*zip(other.arguments, self.arguments, strict=False)]
         pairs += [(one, outputs[p]) for p, one in zip(other.tree.places, other.outputs, strict=False) if p in outputs]
-        return other.blocked != "" or not any(
+        return other.blocked is not None or not any(
             one.layout in GLOBAL and (self.blocked or now.layout not in GLOBAL) for one, now in pairs
         )
 
@@ -172,6 +173,6 @@ class Layouts:
         return frozenset(c.op.node for c in self.ops if not c.fields and (c.layout != "stacked" or c.op.kind == "rows"))
 
 
-def all_stacked(sites: Mapping[ast.expr, MappedSite], reason: str) -> Layouts:
+def all_stacked(sites: Mapping[ast.expr, MappedSite], reason: Reason) -> Layouts:
     """No global array anywhere, for one reason."""
     return Layouts({node: SiteChoice(site, (), (), True, "", reason) for node, site in sites.items()})

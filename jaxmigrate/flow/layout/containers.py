@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from jaxmigrate.flow.layout import class_index, projections
+from jaxmigrate.flow.layout.causes import Stacked
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.model import Frame, Given
 from jaxmigrate.flow.layout.objects import MAKES_ANOTHER, REPLACES
@@ -41,7 +42,12 @@ def call_method(it: Interpreter, owner: Abstract, name: str, given: Given, node:
             result = None
     if result is not None:
         return result
-    it.block_all([owner, *given.everything()], f"has .{name}() called on the host", node, frame.module)
+    it.block_all(
+        [owner, *given.everything()],
+        Stacked.READ_ON_HOST.reason(f"has .{name}() called on the host", "has a method called on the host"),
+        node,
+        frame.module,
+    )
     return PLAIN
 
 

@@ -11,6 +11,7 @@ import ast
 from collections.abc import Callable, Collection, Sequence
 
 from jaxmigrate.flow.layout import buffers, read_only_copies
+from jaxmigrate.flow.layout.causes import Stacked
 from jaxmigrate.flow.layout.choices import Layouts, all_stacked
 from jaxmigrate.flow.layout.engine import TRANSFERS, follow
 from jaxmigrate.flow.layout.grades import graded
@@ -27,7 +28,9 @@ from jaxmigrate.program.sites import MappedSite
 from jaxmigrate.program.trust import Trust
 
 MOST_ROUNDS = 3  # in each of which more is presumed of where arrays come from
-TOO_LARGE = "the program is too large to be followed at once; run fix on one entry point and the files that it imports"
+TOO_LARGE = Stacked.NOT_FOLLOWED.reason(
+    "the program is too large to be followed at once; run fix on one entry point and the files that it imports"
+)
 
 
 def layouts(
@@ -71,7 +74,13 @@ def layouts(
     try:
         return graded(found, trust)
     except Exception as error:  # noqa: BLE001 - a fault of ours must not keep the rest of a project from its rewrite
-        return all_stacked(sites, f"following the program failed ({type(error).__name__}: {error}); please report it")
+        return all_stacked(
+            sites,
+            Stacked.NOT_FOLLOWED.reason(
+                f"following the program failed ({type(error).__name__}: {error}); please report it",
+                "following the program failed; please report it",
+            ),
+        )
 
 
 def _decided(it: Interpreter, solve: Callable[[], Solver]) -> Layouts:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from jaxmigrate.flow.layout import devices, frames, methods, module_variables
+from jaxmigrate.flow.layout.causes import Stacked
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.model import Frame, given_of
 from jaxmigrate.flow.layout.values import PLAIN, Abstract, Ext, Func, Mod, Site, func
@@ -25,7 +26,7 @@ def define(it: Interpreter, node: ast.FunctionDef | ast.AsyncFunctionDef, frame:
     for default in [*node.args.defaults, *node.args.kw_defaults]:
         if default is not None:
             given = it.evaluate(default, frame)
-            it.block_all([given], "is a parameter's default", default, frame.module)
+            it.block_all([given], Stacked.PASSED_ON.reason("is a parameter's default"), default, frame.module)
     function = Function(frame.module, node)
     value: Abstract = func(function)
     if frame.scope.kind == "class":
@@ -56,7 +57,9 @@ def _decorated(it: Interpreter, decorator: ast.expr, value: Abstract, frame: Fra
         return it.call_value(applied, given_of([value]), decorator, frame)
     if not devices.is_of_host(it, decorator, frame.module):
         devices.on_device(it, value)
-    it.block_all([value], "is changed by a decorator that fix cannot follow", decorator, frame.module)
+    it.block_all(
+        [value], Stacked.REACHABLE.reason("is changed by a decorator that fix cannot follow"), decorator, frame.module
+    )
     return PLAIN
 
 

@@ -16,6 +16,7 @@ from jaxmigrate.flow.layout import (
     projections,
     transient_attributes,
 )
+from jaxmigrate.flow.layout.causes import Stacked
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.model import Frame
 from jaxmigrate.flow.layout.values import (
@@ -46,7 +47,12 @@ def other(it: Interpreter, node: ast.expr, frame: Frame) -> Abstract:
     """An expression of a kind that is nothing but arithmetic on its parts."""
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.expr):
-            it.block_all([it.evaluate(child, frame)], "takes part in arithmetic on the host", node, frame.module)
+            it.block_all(
+                [it.evaluate(child, frame)],
+                Stacked.READ_ON_HOST.reason("takes part in arithmetic on the host"),
+                node,
+                frame.module,
+            )
     return PLAIN
 
 
@@ -61,7 +67,9 @@ def _name(it: Interpreter, node: ast.Name, frame: Frame) -> Abstract:
 def _lambda(it: Interpreter, node: ast.Lambda, frame: Frame) -> Abstract:
     frames.capture(it, node, frame)
     for default in [*node.args.defaults, *(d for d in node.args.kw_defaults if d is not None)]:
-        it.block_all([it.evaluate(default, frame)], "is a parameter's default", default, frame.module)
+        it.block_all(
+            [it.evaluate(default, frame)], Stacked.PASSED_ON.reason("is a parameter's default"), default, frame.module
+        )
     return func(Function(frame.module, node))
 
 
@@ -79,18 +87,18 @@ def _walrus(it: Interpreter, node: ast.NamedExpr, frame: Frame) -> Abstract:
 
 def _set_comprehension(it: Interpreter, node: ast.SetComp, frame: Frame) -> Abstract:
     result = comprehension(it, node, frame)
-    it.block_all([result], "is put into a set", node, frame.module)
+    it.block_all([result], Stacked.READ_ON_HOST.reason("is put into a set"), node, frame.module)
     return result
 
 
 def _starred(it: Interpreter, node: ast.Starred, frame: Frame) -> Abstract:
     result = it.evaluate(node.value, frame)
-    it.block_all([result], "is unpacked", node, frame.module)
+    it.block_all([result], Stacked.READ_ON_HOST.reason("is unpacked"), node, frame.module)
     return result
 
 
 def _await(it: Interpreter, node: ast.Await, frame: Frame) -> Abstract:
-    it.block_all([it.evaluate(node.value, frame)], "is awaited", node, frame.module)
+    it.block_all([it.evaluate(node.value, frame)], Stacked.READ_ON_HOST.reason("is awaited"), node, frame.module)
     return PLAIN
 
 
@@ -118,7 +126,7 @@ def _text(it: Interpreter, node: ast.JoinedStr, frame: Frame) -> Abstract:
 
 
 def _formatted(it: Interpreter, node: ast.FormattedValue, frame: Frame) -> Abstract:
-    it.block_all([it.evaluate(node.value, frame)], "is shown as text", node, frame.module)
+    it.block_all([it.evaluate(node.value, frame)], Stacked.READ_ON_HOST.reason("is shown as text"), node, frame.module)
     if node.format_spec is not None:
         it.evaluate(node.format_spec, frame)
     return PLAIN
@@ -146,7 +154,7 @@ def tested(it: Interpreter, value: Abstract, node: ast.expr, frame: Frame) -> No
         or is_tried(node, frame.module)
         or any(classes.is_pytree(it, cls) for cls in class_index.measured(it))
     ):
-        it.block_all([value], "is used as a condition", node, frame.module)
+        it.block_all([value], Stacked.READ_ON_HOST.reason("is used as a condition"), node, frame.module)
 
 
 def _tuple(it: Interpreter, node: ast.Tuple, frame: Frame) -> Abstract:
@@ -159,7 +167,7 @@ def _tuple(it: Interpreter, node: ast.Tuple, frame: Frame) -> Abstract:
         elif isinstance(value, Tup):
             parts += value.parts
         else:
-            it.block_all([value], "is unpacked into a tuple", one, frame.module)
+            it.block_all([value], Stacked.READ_ON_HOST.reason("is unpacked into a tuple"), one, frame.module)
             unknown = unknown or one
     if unknown is not None:
         return _blocked(it, parts, unknown, frame)
@@ -174,7 +182,7 @@ def _depth(value: Abstract) -> int:
 
 
 def _blocked(it: Interpreter, parts: Sequence[Abstract], node: ast.expr, frame: Frame) -> Abstract:
-    it.block_all(parts, "is part of a tuple of unknown length", node, frame.module)
+    it.block_all(parts, Stacked.MIXED.reason("is part of a tuple of unknown length"), node, frame.module)
     return PLAIN
 
 
@@ -216,7 +224,7 @@ def _spread(it: Interpreter, value: Abstract, node: ast.Dict, frame: Frame) -> N
         case Nothing():
             pass
         case _:
-            it.block_all([value], "is spread into a dictionary", node, frame.module)
+            it.block_all([value], Stacked.PASSED_ON.reason("is spread into a dictionary"), node, frame.module)
             it.fill(box, PLAIN, node, frame.module)
 
 
@@ -238,13 +246,18 @@ def _compare(it: Interpreter, node: ast.Compare, frame: Frame) -> Abstract:
     nothing = any(isinstance(v, Nothing) for v in values)
     contained = all(isinstance(op, ast.In | ast.NotIn) for op in node.ops) and not is_tracked(values[0])
     if not (identity or nothing or contained):
-        it.block_all([v for v in values if not isinstance(v, Func | Obj)], "is compared", node, frame.module)
+        it.block_all(
+            [v for v in values if not isinstance(v, Func | Obj)],
+            Stacked.READ_ON_HOST.reason("is compared"),
+            node,
+            frame.module,
+        )
     return PLAIN
 
 
 def _yielded(it: Interpreter, value: Abstract, node: ast.expr, frame: Frame) -> None:
     if frame.function is None:
-        it.block_all([value], "is yielded outside of a function", node, frame.module)
+        it.block_all([value], Stacked.PASSED_ON.reason("is yielded outside of a function"), node, frame.module)
         return
     box = it.box("generator", frame.function.node)
     it.fill(box, value, node, frame.module)
@@ -281,7 +294,9 @@ def _rounds(it: Interpreter, node: ast.expr, generators: Sequence[ast.comprehens
 def _dict_comprehension(it: Interpreter, node: ast.DictComp, frame: Frame) -> Abstract:
     box = it.box(node)
     for _ in _rounds(it, node, node.generators, frame):
-        it.block_all([it.evaluate(node.key, frame)], "is a dictionary's key", node.key, frame.module)
+        it.block_all(
+            [it.evaluate(node.key, frame)], Stacked.READ_ON_HOST.reason("is a dictionary's key"), node.key, frame.module
+        )
         it.fill(box, it.evaluate(node.value, frame), node.value, frame.module)
     return Dct(box)
 
@@ -333,7 +348,7 @@ def _subscript(it: Interpreter, node: ast.Subscript, frame: Frame) -> Abstract:
     index = it.evaluate(node.slice, frame)
     if isinstance(owner, Func) and all(_is_generic(it, item) for item in owner.items):
         return owner  # a type: `Callable[[State], Trainer]`
-    it.block_all([index], "is used as an index", node, frame.module)
+    it.block_all([index], Stacked.READ_ON_HOST.reason("is used as an index"), node, frame.module)
     return projections.item(it, owner, node, frame)
 
 

@@ -7,12 +7,13 @@ from typing import Literal, cast
 
 from jaxmigrate.flow.layout import classes, jaxline, objects, operations, results
 from jaxmigrate.flow.layout.buffers import is_result_written
+from jaxmigrate.flow.layout.causes import NOT_ONE, Reason, Stacked
 from jaxmigrate.flow.layout.choices import Choice, Name, NamedTuple, SiteChoice
 from jaxmigrate.flow.layout.idioms import COUNTINGS
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.model import Key, Op, Place
 from jaxmigrate.flow.layout.site_facts import SiteFacts
-from jaxmigrate.flow.layout.values import NOT_ONE, Blocker, Group, told
+from jaxmigrate.flow.layout.values import Blocker, Group, told
 from jaxmigrate.flow.variance import AbstractValue, Level
 from jaxmigrate.flow.variance.lattice import OTHERS, Fields
 from jaxmigrate.program.modules import Module
@@ -24,7 +25,7 @@ REPLICABLE = frozenset(
     {"replicate", "output", "argument", "first", "inner", "metrics", "numpy", "written", "stack", "checkpoint"}
     | {"identity"}
 )
-SPLIT_FIELD = "is split over the devices, while other fields of its object are replicated"
+SPLIT_FIELD = Stacked.PER_DEVICE.reason("is split over the devices, while other fields of its object are replicated")
 
 
 class Groups:
@@ -36,7 +37,7 @@ class Groups:
         self.processes = processes
         self.facts = SiteFacts(it, axis)
         self.splittable = {"split", "argument", "prefetch", "identity"} | (set() if processes else {"merge", "output"})
-        self.dropped: dict[Group, str | Blocker] = {}
+        self.dropped: dict[Group, Reason | Blocker] = {}
         self.copied: dict[tuple[ast.expr, int], set[str]] = {}  # the methods that copy an argument, as far as asked
         self.kinds = self._kinds()
         self.makers = self._makers()
@@ -120,7 +121,7 @@ class Groups:
             return None
         return "replicated" if kinds <= REPLICABLE else None
 
-    def _reason(self, group: Group | None, module: Module) -> str:
+    def _reason(self, group: Group | None, module: Module) -> Reason:
         if group is None:
             return NOT_ONE
         root = group.find()
@@ -129,12 +130,16 @@ class Groups:
                 return told(why, module)
         kinds = self.kinds_of(root)
         if "rows" in kinds:
-            return "holds one number per device" if self._is_counted(root) else "holds one random key per device"
+            return (
+                Stacked.PER_DEVICE.reason("holds one number per device")
+                if self._is_counted(root)
+                else Stacked.RANDOM_KEY.reason("holds one random key per device")
+            )
         if "split" in kinds and any(self._own(one) == "replicated" for one in self.owners.get(root, ())):
             return SPLIT_FIELD
         if "split" in kinds:
-            return "is split over the devices in one place, but not in another"
-        return "is used as stacked in one place and as replicated in another"
+            return Stacked.MIXED.reason("is split over the devices in one place, but not in another")
+        return Stacked.MIXED.reason("is used as stacked in one place and as replicated in another")
 
     def _is_counted(self, root: Group) -> bool:
         """Whether the rows of a group are the numbers of the devices."""
@@ -142,9 +147,9 @@ class Groups:
         names = (self.it.idioms.called(op.node, op.module) for op in rows)
         return bool(rows) and all(name in COUNTINGS for name in names)
 
-    def _held_by(self, root: Group) -> str | Blocker:
-        """What a group was dropped for, or is blocked by; empty where nothing is."""
-        return self.dropped.get(root) or next(iter(root.blockers.values()), "")
+    def _held_by(self, root: Group) -> Reason | Blocker | None:
+        """What a group was dropped for, or is blocked by; None where nothing is."""
+        return self.dropped.get(root) or next(iter(root.blockers.values()), None)
 
     def _argument(self, node: ast.expr, index: int) -> Group | None:
         return self.it.groups.get(("argument", node, index))
@@ -245,7 +250,7 @@ class Groups:
         ops = (op.module for op in self.it.operations.ops.values() if op.group.find() is root)
         return next((self.it.sites[key[1]].module for key in keys), None) or next(ops)  # type: ignore[index]
 
-    def _stacked_fields(self, group: Group | None, module: Module) -> tuple[tuple[str, str], ...]:
+    def _stacked_fields(self, group: Group | None, module: Module) -> tuple[tuple[str, Reason], ...]:
         """The fields of an object that stay stacked while the others are replicated."""
         if group is None or self._layout(group) != "replicated":
             return ()

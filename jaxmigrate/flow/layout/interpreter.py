@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from jaxmigrate.flow.layout.causes import Stacked
 from jaxmigrate.flow.layout.idioms import Idioms
 from jaxmigrate.flow.layout.model import Frame, Given
 from jaxmigrate.flow.layout.reachable_modules import ReachableModules, names_in
@@ -129,7 +130,12 @@ class Interpreter(State):
         key = ("return", node, frame.context)
         self.store(key, value, where, frame.module)
         if ("returns blocked", node) in self.variables and not isinstance(value, Nothing):
-            blocker = Blocker("is returned to callers that fix cannot see", frame.module, where, remedy=CALLS)
+            blocker = Blocker(
+                Stacked.NOT_VISIBLE.reason("is returned to callers that fix cannot see"),
+                frame.module,
+                where,
+                remedy=CALLS,
+            )
             self.block(self.load(key), blocker)
         if node in self.assumed.uncalled:
             self.lean([self.load(key)], self.assumed.uncalled[node])

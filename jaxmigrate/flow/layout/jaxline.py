@@ -14,6 +14,7 @@ import re
 from collections.abc import Iterator
 
 from jaxmigrate.flow.layout import class_index, operations
+from jaxmigrate.flow.layout.causes import Stacked
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.model import Frame, Given
 from jaxmigrate.flow.layout.values import Abstract, Blocker, Func, Group, Ref
@@ -65,7 +66,10 @@ def define(it: Interpreter, cls: Class, frame: Frame) -> None:
                 it.block_class(
                     cls,
                     Blocker(
-                        f"may be named in {name}, which fix cannot read; write {name} as a dictionary of literals",
+                        Stacked.JAXLINE.reason(
+                            f"may be named in {name}, which fix cannot read; write {name} as a dictionary of literals",
+                            "may be named in a table that fix cannot read",
+                        ),
                         one.module,
                         one.node,
                     ),
@@ -86,13 +90,15 @@ def _call(it: Interpreter, cls: Class, frame: Frame) -> None:
             for binding in bindings:
                 if name in CALLED and isinstance(binding.node, ast.FunctionDef):
                     method = Function(one.module, binding.node, Instance(cls))
-                    blocker = Blocker("is returned to jaxline", one.module, binding.node)
+                    blocker = Blocker(Stacked.JAXLINE.reason("is returned to jaxline"), one.module, binding.node)
                     it.call_unseen(method, blocker, handed if name in STEPS else {})
 
 
 def _handed_over(it: Interpreter, cls: Class, name: str, frame: Frame) -> Abstract:
     group = it.joined_group("handed over", it.root(cls), name)
-    it.changed |= group.block(Blocker("is passed by jaxline with one slice per device", frame.module, cls.node))
+    it.changed |= group.block(
+        Blocker(Stacked.JAXLINE.reason("is passed by jaxline with one slice per device"), frame.module, cls.node)
+    )
     return Ref(group, leaf=True)
 
 
@@ -137,7 +143,7 @@ def _name(it: Interpreter, cls: Class, table: str, key: ast.Constant, holder: Cl
     """An attribute that a table names."""
     name = str(key.value)
     if table == WHOLES:  # whatever the attribute ever holds: this runs again when that changes
-        reason = f"is listed in {WHOLES}, so jaxline saves and restores it with its device axis"
+        reason = Stacked.JAXLINE.reason(f"is listed in {WHOLES}, so jaxline saves and restores it with its device axis")
         it.block(it.load(("attribute", it.root(cls), name)), Blocker(reason, holder.module, key))
         return
     group = it.joined_group("checkpoint", key)
@@ -153,14 +159,24 @@ def _speaks_against(it: Interpreter, cls: Class) -> Blocker | None:
     family = class_index.family(it, it.root(cls))
     tables = [one for one in family if SLICES in one.module.table.own_scope[one.node].bindings]
     if len(tables) > 1:
-        return Blocker(f"is named in {SLICES}, which more than one class defines", tables[-1].module, tables[-1].node)
+        return Blocker(
+            Stacked.JAXLINE.reason(f"is named in {SLICES}, which more than one class defines"),
+            tables[-1].module,
+            tables[-1].node,
+        )
     for one in family:
         scope = one.module.table.own_scope[one.node]
         if own := sorted(CHECKPOINTS & scope.bindings.keys()):
-            return Blocker(f"may be read by `{own[0]}`, which {one.node.name} overrides", one.module, one.node)
+            return Blocker(
+                Stacked.JAXLINE.reason(f"may be read by `{own[0]}`, which {one.node.name} overrides"),
+                one.module,
+                one.node,
+            )
         if tables and one is not tables[0] and WHOLES in scope.bindings:
             return Blocker(
-                f"is named in {SLICES} of one class, while another class defines {WHOLES}", one.module, one.node
+                Stacked.JAXLINE.reason(f"is named in {SLICES} of one class, while another class defines {WHOLES}"),
+                one.module,
+                one.node,
             )
     return None
 
@@ -169,9 +185,13 @@ def _looked_at(it: Interpreter, cls: Class) -> Blocker | None:
     """A place where the program gets at the object that jaxline made, or at a table of what jaxline reads."""
     for module, node, word in _mentions(it, cls.module):
         if word in HOLDERS or word == UNREAD:
-            return Blocker(f"is an attribute of an experiment, which `{word}` may read or change", module, node)
+            return Blocker(
+                Stacked.JAXLINE.reason(f"is an attribute of an experiment, which `{word}` may read or change"),
+                module,
+                node,
+            )
         if not _is_table(it, module, node):
-            return Blocker(f"may be read by code that uses the table {word}", module, node)
+            return Blocker(Stacked.JAXLINE.reason(f"may be read by code that uses the table {word}"), module, node)
     return None
 
 

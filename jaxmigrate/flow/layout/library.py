@@ -6,6 +6,7 @@ import ast
 from collections.abc import Sequence
 
 from jaxmigrate.flow.layout import operations, padding, projections, read_only_copies
+from jaxmigrate.flow.layout.causes import Stacked
 from jaxmigrate.flow.layout.idioms import (
     CONSTANTS,
     COUNTINGS,
@@ -271,7 +272,12 @@ def _leaf(it: Interpreter, tree: Abstract, node: ast.expr, frame: Frame) -> Abst
     if not is_tracked(tree):
         return PLAIN
     if leaves_plain(tree):
-        it.block_all([tree], "is mapped over together with values that are not stacked here", node, frame.module)
+        it.block_all(
+            [tree],
+            Stacked.MIXED.reason("is mapped over together with values that are not stacked here"),
+            node,
+            frame.module,
+        )
         return PLAIN
     group = it.group([tree])
     return Ref(group, leaf=True) if group is not None else PLAIN
@@ -317,7 +323,7 @@ def metrics(it: Interpreter, value: Abstract, node: ast.Call, frame: Frame) -> A
     if leaves_plain(value):
         it.block_all(
             [value],
-            "is unstacked (as by `x[0]`) in code that also runs on arrays without a device axis",
+            Stacked.MIXED.reason("is unstacked (as by `x[0]`) in code that also runs on arrays without a device axis"),
             node,
             frame.module,
         )
@@ -333,7 +339,9 @@ def prefetch(it: Interpreter, value: Seq, node: ast.Call, frame: Frame) -> Abstr
     if not is_tracked(value):
         return value
     if leaves_plain(value) or len(node.args) != 2 or node.keywords:
-        it.block_all([value], "is prefetched in a way that fix cannot follow", node, frame.module)
+        it.block_all(
+            [value], Stacked.NOT_FOLLOWED.reason("is prefetched in a way that fix cannot follow"), node, frame.module
+        )
         return value
     group = it.group([value])
     assert group is not None

@@ -6,6 +6,7 @@ import ast
 
 from jaxmigrate.flow.guards import is_tried
 from jaxmigrate.flow.layout import devices, handed_back, observing, results
+from jaxmigrate.flow.layout.causes import Stacked
 from jaxmigrate.flow.layout.idioms import is_none
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.model import Frame, Given, SiteCall
@@ -43,7 +44,7 @@ def make_site(it: Interpreter, node: ast.Call, frame: Frame) -> Abstract:
             devices.on_device(it, value)
             _bound_on_device(it, value, argument, frame)
         else:
-            it.block_all([value], "is passed to pmap as an option", argument, frame.module)
+            it.block_all([value], Stacked.MAP_STAYS.reason("is passed to pmap as an option"), argument, frame.module)
     return func(Site(node))
 
 
@@ -55,9 +56,14 @@ def _bound_on_device(it: Interpreter, value: Abstract, node: ast.AST, frame: Fra
             callee, given = found
             devices.on_device(it, callee)
             _bound_on_device(it, callee, node, frame)
-            it.block_all(given.everything(), "is bound to the mapped function by a partial", node, frame.module)
+            it.block_all(
+                given.everything(),
+                Stacked.MAP_STAYS.reason("is bound to the mapped function by a partial"),
+                node,
+                frame.module,
+            )
         elif isinstance(item, Site):
-            it.escape(item, Blocker("is mapped once more", frame.module, node))
+            it.escape(item, Blocker(Stacked.MAP_STAYS.reason("is mapped once more"), frame.module, node))
 
 
 def call_site(it: Interpreter, site: ast.expr, given: Given, node: ast.expr, frame: Frame) -> Abstract:
@@ -74,11 +80,16 @@ def call_site(it: Interpreter, site: ast.expr, given: Given, node: ast.expr, fra
     known = it.maps.by_keyword.setdefault(site, names)
     hides = not isinstance(node, ast.Call) or given.open or any(k.arg is None for k in node.keywords)
     if not isinstance(node, ast.Call) or hides or known != names:
-        reason = "is called with other keyword arguments in one place than in another"
+        reason = Stacked.MAP_STAYS.reason("is called with other keyword arguments in one place than in another")
         if hides:
-            reason = "is called with a number of arguments that fix cannot tell"
+            reason = Stacked.MAP_STAYS.reason("is called with a number of arguments that fix cannot tell")
         it.escape(Site(site), Blocker(reason, frame.module, node))
-        it.block_all(given.everything(), "is passed to a mapped function by keyword or with a star", node, frame.module)
+        it.block_all(
+            given.everything(),
+            Stacked.MAP_STAYS.reason("is passed to a mapped function by keyword or with a star"),
+            node,
+            frame.module,
+        )
         return PLAIN
     given = Given((*given.positional, *(given.named[name] for name in names)), {})
     key = (site, node, len(given.positional))
@@ -173,10 +184,10 @@ def _give(
         it.touch(("site", site))
     if not is_tracked(value) or leaves_plain(value):
         if is_tracked(value):
-            reason = "is passed in a container with arrays that may have no device axis"
+            reason = Stacked.MAP_STAYS.reason("is passed in a container with arrays that may have no device axis")
             it.block_all([value], reason, node, frame.module, MIXED)
         else:
-            it.block_all([value], "is passed to a mapped function", node, frame.module)
+            it.block_all([value], Stacked.MAP_STAYS.reason("is passed to a mapped function"), node, frame.module)
         if ("plain", site, index) not in it.variables:
             it.store(("plain", site, index), PLAIN, node, frame.module)
     else:
@@ -184,5 +195,7 @@ def _give(
         assert group is not None
         it.joined_group("argument", site, index).unify(group)
     if ("plain", site, index) in it.variables and ("argument", site, index) in it.groups:
-        reason = "is an argument for which another call passes arrays that may have no device axis"
+        reason = Stacked.MAP_STAYS.reason(
+            "is an argument for which another call passes arrays that may have no device axis"
+        )
         it.changed |= it.groups["argument", site, index].block(Blocker(reason, frame.module, node, remedy=MIXED))

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from jaxmigrate.flow.layout import class_index, classes, devices, mapped
+from jaxmigrate.flow.layout.causes import Reason, Stacked
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.model import Frame, Given
 from jaxmigrate.flow.layout.values import Abstract, Blocker, Func, MethodSite, Obj, Site, func
@@ -47,20 +48,20 @@ def define(it: Interpreter, node: Def, frame: Frame) -> None:
             it.escape(Site(site), Blocker(reason, frame.module, site))
 
 
-def _speaks_against(it: Interpreter, site: ast.expr, node: Def, frame: Frame) -> str:
+def _speaks_against(it: Interpreter, site: ast.expr, node: Def, frame: Frame) -> Reason | None:
     """Why the calls of a mapped method are not followed, for all that its definition says."""
     if len(node.decorator_list) > 1 and not _is_static(it, node, frame.module):
-        return "is a method with a second decorator"
+        return Stacked.MAP_STAYS.reason("is a method with a second decorator")
     if not _is_static(it, node, frame.module) and not _binds_object(it, site):
-        return "is a method whose `self` is split over the devices"
+        return Stacked.MAP_STAYS.reason("is a method whose `self` is split over the devices")
     if classes.is_pytree(it, it.maps.methods[site]):
-        return "is a method of a pytree class"
+        return Stacked.MAP_STAYS.reason("is a method of a pytree class")
     if node.name.startswith("__") and node.name != "__call__":
-        return "is a method that Python calls implicitly"
+        return Stacked.MAP_STAYS.reason("is a method that Python calls implicitly")
     names = (n for n in frame.module.table.named.get(node.name, ()) if isinstance(n, ast.Name))
     if any(frame.module.table.scope_of.get(n) is frame.scope for n in names):
-        return "is a method that has a second name in its class"
-    return ""
+        return Stacked.MAP_STAYS.reason("is a method that has a second name in its class")
+    return None
 
 
 def _binds_object(it: Interpreter, site: ast.expr) -> bool:
@@ -108,11 +109,23 @@ def sweep(it: Interpreter) -> None:
         for name in names.keys() & module.table.named.keys():
             for read in module.table.named[name]:
                 if isinstance(read, ast.Attribute) and read not in it.looks.loads and not _is_data(it, read, module):
-                    _escape(it, names[name], Blocker("is read from an object that fix cannot identify", module, read))
+                    _escape(
+                        it,
+                        names[name],
+                        Blocker(
+                            Stacked.REACHABLE.reason("is read from an object that fix cannot identify"), module, read
+                        ),
+                    )
         for name in (n for n in names if n in module.text):
             for node in module.nodes:
                 if isinstance(node, ast.Attribute) and node.attr == name and _is_set_unseen(it, node):
-                    _escape(it, names[name], Blocker("is replaced in an object that fix cannot identify", module, node))
+                    _escape(
+                        it,
+                        names[name],
+                        Blocker(
+                            Stacked.REACHABLE.reason("is replaced in an object that fix cannot identify"), module, node
+                        ),
+                    )
 
 
 def _is_data(it: Interpreter, node: ast.Attribute, module: Module) -> bool:
@@ -149,11 +162,14 @@ def _let_go(it: Interpreter, cls: Class) -> Blocker | None:
     for one in (cls, *class_index.descendants(it, cls)):
         blocker = it.blockers.blocked_classes.get(it.root(one))
         if blocker is not None:
-            return replace(blocker, reason=f"is a method of an object that {blocker.reason}")
+            said, topic = (f"is a method of an object that {t}" for t in (blocker.reason.text, blocker.reason.topic))
+            return replace(blocker, reason=Stacked.MAP_STAYS.reason(said, topic))
         for base in it.resolver.lineage(one):
             reason = _changes_lookup(it, base)
             if reason:
-                return Blocker(f"is a method of a class that {reason}", base.module, base.node)
+                return Blocker(
+                    Stacked.MAP_STAYS.reason(f"is a method of a class that {reason}"), base.module, base.node
+                )
     return None
 
 
@@ -194,7 +210,10 @@ def _set_again(module: Module, names: set[str]) -> Iterator[Blocker]:
             holder = module.table.scope_of.get(inner) or module.table.scope_of.get(inner.value)
             function = holder.function() if holder is not None else None
             if getattr(getattr(function, "node", None), "name", "") not in CONSTRUCTORS:
-                reason = f"is a method whose traced code reads self.{inner.attr}, which is assigned again"
+                reason = Stacked.MAP_STAYS.reason(
+                    f"is a method whose traced code reads self.{inner.attr}, which is assigned again",
+                    "is a method whose traced code reads an attribute that is assigned again",
+                )
                 yield Blocker(reason, module, node)
 
 
@@ -219,7 +238,7 @@ def _sweep_objects(it: Interpreter) -> None:
             holder = module.table.scope_of[name].lookup(name.id)
             value = held.get((holder.node, name.id)) if holder is not None else None
             if value is not None and not _is_read_by_name(it, name, module):
-                it.block(value, Blocker("is used in traced code", module, name))
+                it.block(value, Blocker(Stacked.MAP_STAYS.reason("is used in traced code"), module, name))
         for node, scope in module.table.own_scope.items():
             if node not in it.bodies.device or not isinstance(node, Def) or scope.parent is None:
                 continue
@@ -229,7 +248,12 @@ def _sweep_objects(it: Interpreter) -> None:
                 if handed is not None:
                     cls = Class(module, owner)
                     it.block_class(
-                        cls, Blocker("is passed on in traced code, where fix cannot follow it", module, handed)
+                        cls,
+                        Blocker(
+                            Stacked.MAP_STAYS.reason("is passed on in traced code, where fix cannot follow it"),
+                            module,
+                            handed,
+                        ),
                     )
 
 

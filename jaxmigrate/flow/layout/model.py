@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import NamedTuple, TypeAlias
 
+from jaxmigrate.flow.layout.causes import Reason
 from jaxmigrate.flow.layout.idioms import Kind
 from jaxmigrate.flow.layout.values import Abstract, Blocker, Group, same
 from jaxmigrate.program.modules import Module
@@ -115,7 +116,7 @@ class Frame:
     reached: list[Env] = field(default_factory=list)
 
 
-def blocker_at(reason: str, node: ast.AST, frame: Frame) -> Blocker:
+def blocker_at(reason: Reason, node: ast.AST, frame: Frame) -> Blocker:
     """A blocker at a place in a frame's module."""
     return Blocker(reason, frame.module, node)
 

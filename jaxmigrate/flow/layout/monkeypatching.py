@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 
 from jaxmigrate.flow.layout import class_index
+from jaxmigrate.flow.layout.causes import Stacked
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.model import Frame, Given
 from jaxmigrate.flow.layout.values import (
@@ -158,10 +159,15 @@ def _in_library(it: Interpreter, item: object, name: str, node: ast.AST, frame: 
         change(it.resolver, f"{item.name}.{name}")
     else:
         it.blockers.beyond.setdefault(
-            node, Blocker("may depend on a library that the program monkeypatches", frame.module, node)
+            node,
+            Blocker(
+                Stacked.REACHABLE.reason("may depend on a library that the program monkeypatches"), frame.module, node
+            ),
         )
 
 
 def _note(it: Interpreter, name: str, node: ast.AST, module: Module) -> None:
-    reason = f"may depend on `{name}`, which the program monkeypatches"
+    reason = Stacked.REACHABLE.reason(
+        f"may depend on `{name}`, which the program monkeypatches", "may depend on what the program monkeypatches"
+    )
     it.blockers.replaced.setdefault(node, (name, Blocker(reason, module, node, remedy=Remedy("replaced", name))))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 
 from jaxmigrate.flow.layout import operations
+from jaxmigrate.flow.layout.causes import Stacked
 from jaxmigrate.flow.layout.idioms import Idiom
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.model import Frame, Place
@@ -55,12 +56,8 @@ def given(it: Interpreter, site: ast.expr, index: int, value: Abstract, node: as
     if _is_unmade(it, value):
         return _entered(it, Idiom(making.way, node, _form(making)), making, node, (GIVEN, *key), frame)
     if op is not None and op.form in (OBSERVED, PRESUMED):  # what it held at first was not all
-        it.block_all(
-            [value, Ref(op.group)],
-            "comes from code that fix can read in one place, and that it cannot in another",
-            node,
-            frame.module,
-        )
+        reason = Stacked.ORIGIN.reason("comes from code that fix can read in one place, and that it cannot in another")
+        it.block_all([value, Ref(op.group)], reason, node, frame.module)
     return value
 
 

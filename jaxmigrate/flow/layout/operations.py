@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from jaxmigrate.flow.layout import class_index
 from jaxmigrate.flow.layout.buffers import is_written
+from jaxmigrate.flow.layout.causes import Stacked
 from jaxmigrate.flow.layout.idioms import CONSTANTS, OF_ARRAY, REPLICATES, UNREPLICATE, Idiom, Kind
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.model import Frame, Op
@@ -60,7 +61,12 @@ def item(it: Interpreter, owner: Ref, node: ast.Subscript, key: object, frame: F
             says = f"`{ast.unparse(node)}` takes the first device's slice of one array"
             it.lean([owner], Assumption("likely", "unreplicates", "", says, frame.module, node))
             return first(it, owner, node, node.value, "index", frame)
-        it.block_all([owner], "is indexed with [0], but may be a list or tuple instead of an array", node, frame.module)
+        it.block_all(
+            [owner],
+            Stacked.READ_ON_HOST.reason("is indexed with [0], but may be a list or tuple instead of an array"),
+            node,
+            frame.module,
+        )
         return PLAIN
     if _is_within_first(node.slice, of_array=owner.is_array):
         return first(it, Ref(owner.group, leaf=True), node, node.value, WITHIN, frame)
@@ -68,7 +74,7 @@ def item(it: Interpreter, owner: Ref, node: ast.Subscript, key: object, frame: F
         it.changed |= owner.group.flatten()
         record(it, "inner", node, node.value, owner.group, "", frame)
         return Ref(owner.group, leaf=True)
-    it.block_all([owner], "is indexed along its device axis", node, frame.module)
+    it.block_all([owner], Stacked.READ_ON_HOST.reason("is indexed along its device axis"), node, frame.module)
     return PLAIN
 
 
@@ -155,10 +161,18 @@ def record(
         )
         it.changed = True
     if frame.function is not None and frame.function.node in it.bodies.device:
-        reason = "is stacked or unstacked in a function that is also called inside a mapped function"
+        reason = Stacked.MAP_STAYS.reason(
+            "is stacked or unstacked in a function that is also called inside a mapped function"
+        )
         it.changed |= group.block(Blocker(reason, frame.module, node))
     if not it.editable(frame.module):
-        group.block(Blocker("is stacked or unstacked in a file that was not among the paths given", frame.module, node))
+        group.block(
+            Blocker(
+                Stacked.NOT_VISIBLE.reason("is stacked or unstacked in a file that was not among the paths given"),
+                frame.module,
+                node,
+            )
+        )
 
 
 def make(
@@ -167,10 +181,14 @@ def make(
     """A stacked array made from one that is not."""
     if isinstance(value, Nothing) and not isinstance(operand, ast.Constant):
         return NOTHING
-    beside = Blocker("is stacked by code that also receives arrays with a device axis", frame.module, node)
+    beside = Blocker(
+        Stacked.READ_ON_HOST.reason("is stacked by code that also receives arrays with a device axis"),
+        frame.module,
+        node,
+    )
     if is_tracked(value):
         it.operations.twice.add(node)
-        it.block_all([value], "gets a second device axis", node, frame.module)
+        it.block_all([value], Stacked.READ_ON_HOST.reason("gets a second device axis"), node, frame.module)
         if (known := it.operations.ops.get(node)) is not None:
             it.changed |= known.group.block(beside)
         return PLAIN
@@ -247,12 +265,16 @@ def _apart(
     if not is_tracked(value):
         it.operations.plain_ops.add(node)
         for inner in _taken_apart_in(it, operand, frame.module):
-            it.changed |= inner.group.block(Blocker("is unstacked twice", frame.module, node))
+            it.changed |= inner.group.block(
+                Blocker(Stacked.READ_ON_HOST.reason("is unstacked twice"), frame.module, node)
+            )
         known = it.operations.ops.get(node)
         if known is not None:
             known.group.block(
                 Blocker(
-                    "is unstacked (as by `x[0]`) in code that also runs on arrays without a device axis",
+                    Stacked.MIXED.reason(
+                        "is unstacked (as by `x[0]`) in code that also runs on arrays without a device axis"
+                    ),
                     frame.module,
                     node,
                 )
@@ -261,7 +283,7 @@ def _apart(
     if leaves_plain(value) or node in it.operations.plain_ops:
         it.block_all(
             [value],
-            "is unstacked (as by `x[0]`) in code that also runs on arrays without a device axis",
+            Stacked.MIXED.reason("is unstacked (as by `x[0]`) in code that also runs on arrays without a device axis"),
             node,
             frame.module,
         )
@@ -360,11 +382,16 @@ def put(it: Interpreter, value: Abstract, node: ast.expr, operand: ast.expr, fra
         it.operations.plain_ops.add(node)
         if known is not None:
             it.changed |= known.group.block(
-                Blocker("is put on the devices in one call with other values", frame.module, node)
+                Blocker(Stacked.MIXED.reason("is put on the devices in one call with other values"), frame.module, node)
             )
         return PLAIN
     if leaves_plain(value) or node in it.operations.plain_ops:
-        it.block_all([value], "is put on the devices in one call with arrays that are not stacked", node, frame.module)
+        it.block_all(
+            [value],
+            Stacked.MIXED.reason("is put on the devices in one call with arrays that are not stacked"),
+            node,
+            frame.module,
+        )
         return PLAIN
     group = it.group_of(value)
     assert group is not None
@@ -380,7 +407,10 @@ def apply(it: Interpreter, idiom: Idiom, value: Abstract, node: ast.expr, frame:
     if idiom.kind == "identity":
         if idiom.form == OF_ARRAY and not (isinstance(value, Ref) and value.is_array):
             it.block_all(
-                [value], "is iterated over where it may be a tuple or a list as well as an array", node, frame.module
+                [value],
+                Stacked.READ_ON_HOST.reason("is iterated over where it may be a tuple or a list as well as an array"),
+                node,
+                frame.module,
             )
             return NOTHING if isinstance(value, Nothing) else PLAIN
         return put(it, value, node, idiom.operand, frame)

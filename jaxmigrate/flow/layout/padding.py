@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 
+from jaxmigrate.flow.layout.causes import Stacked
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.model import Frame, Given, given_of
 from jaxmigrate.flow.layout.values import (
@@ -28,9 +29,11 @@ from jaxmigrate.program.library import the
 PADS = the("pads")
 OPTIONS = frozenset({"static_argnums", "static_argnames", "static_return"})
 OWN = "min_device_batch"  # which it takes itself
-_STORED = "is passed to pad_shard_unpad, whose result is stored or passed on, so that fix cannot see its calls"
-WHY = "is padded and sharded by flax's pad_shard_unpad"
-WHY_NOT = "is gathered and unpadded by flax's pad_shard_unpad"
+_STORED = Stacked.PASSED_ON.reason(
+    "is passed to pad_shard_unpad, whose result is stored or passed on, so that fix cannot see its calls"
+)
+WHY = Stacked.PADDING.reason("is padded and sharded by flax's pad_shard_unpad")
+WHY_NOT = Stacked.PADDING.reason("is gathered and unpadded by flax's pad_shard_unpad")
 
 
 def wrap(it: Interpreter, given: Given, node: ast.Call, frame: Frame) -> Abstract | None:
@@ -61,7 +64,10 @@ def call(it: Interpreter, made: ast.Call, given: Given, node: ast.expr, frame: F
     named = {name: value for name, value in given.named.items() if name != OWN}
     if named or given.open or not isinstance(node, ast.Call):
         it.block_all(
-            [inner, *given.everything()], "is passed to pad_shard_unpad by keyword or with a star", node, frame.module
+            [inner, *given.everything()],
+            Stacked.PASSED_ON.reason("is passed to pad_shard_unpad by keyword or with a star"),
+            node,
+            frame.module,
         )
         return PLAIN
     it.wrappers.padded_calls.add(node)

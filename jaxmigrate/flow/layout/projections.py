@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 from typing import cast
 
 from jaxmigrate.flow.layout import operations
+from jaxmigrate.flow.layout.causes import NOT_ONE, Stacked
 from jaxmigrate.flow.layout.conditions import REFLECTING
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.model import Frame
 from jaxmigrate.flow.layout.values import (
     MADE,
-    NOT_ONE,
     NOTHING,
     PLAIN,
     Abstract,
@@ -30,7 +30,7 @@ from jaxmigrate.flow.layout.values import (
     leaves_plain,
 )
 
-MIXED_TREE = "is part of a pytree whose other arrays may have no device axis"
+MIXED_TREE = Stacked.MIXED.reason("is part of a pytree whose other arrays may have no device axis")
 
 
 def element(it: Interpreter, value: Abstract, node: ast.AST, frame: Frame) -> Abstract:
@@ -46,7 +46,7 @@ def element(it: Interpreter, value: Abstract, node: ast.AST, frame: Frame) -> Ab
         case Nothing():
             return NOTHING
         case Ref() | Obj() | Func():
-            it.block_all([value], "is iterated over", node, frame.module)
+            it.block_all([value], Stacked.READ_ON_HOST.reason("is iterated over"), node, frame.module)
     return PLAIN
 
 
@@ -107,7 +107,7 @@ def item(it: Interpreter, owner: Abstract, node: ast.Subscript, frame: Frame) ->
         case Ref():
             return operations.item(it, owner, node, key, frame)
         case Obj() | Func():
-            it.block_all([owner], "is subscripted", node, frame.module)
+            it.block_all([owner], Stacked.READ_ON_HOST.reason("is subscripted"), node, frame.module)
         case Nothing():
             return NOTHING
     return PLAIN

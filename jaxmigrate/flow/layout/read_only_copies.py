@@ -11,6 +11,7 @@ from __future__ import annotations
 import ast
 
 from jaxmigrate.flow.layout import objects
+from jaxmigrate.flow.layout.causes import Stacked
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.model import Frame, Loan, Op, Reading
 from jaxmigrate.flow.layout.values import Abstract, Blocker, Group, Nothing, Ref
@@ -103,7 +104,11 @@ def part(it: Interpreter, loan: Loan) -> None:
     """Gives a reader that maps what it is lent stacked arrays of its own, which stay so."""
     _stack(it, loan)
     loan.lent.block(
-        Blocker("is stacked in some of the functions that read it, but not in all", loan.module, loan.place)
+        Blocker(
+            Stacked.MIXED.reason("is stacked in some of the functions that read it, but not in all"),
+            loan.module,
+            loan.place,
+        )
     )
 
 

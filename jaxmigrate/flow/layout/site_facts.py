@@ -6,6 +6,7 @@ import ast
 from dataclasses import replace
 
 from jaxmigrate.flow.layout import identities, results
+from jaxmigrate.flow.layout.causes import Reason, Stacked
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.values import Blocker
 from jaxmigrate.flow.variance import loaded_beside
@@ -35,41 +36,49 @@ class SiteFacts:
             found[call.site] = count if found.get(call.site, count) == count else -1
         return found
 
-    def blocked(self, node: ast.expr) -> str | Blocker:
-        """Why a site cannot be a shard_map over global arrays at all; empty where it may."""
+    def blocked(self, node: ast.expr) -> Reason | Blocker | None:
+        """Why a site cannot be a shard_map over global arrays at all; None where it may."""
         site = self.it.sites[node]
         blocker = self.it.blockers.escaped.get(node) or self._replaced_beside(node, site.module)
         if blocker is not None:
             remedy = blocker.remedy if blocker.remedy is not None and blocker.remedy.kind in OF_PROGRAM else None
-            return replace(blocker, reason=f"the mapped function {blocker.reason}", remedy=remedy)
+            said = f"the mapped function {blocker.reason}"
+            reason = Stacked.MAP_STAYS.reason(said, blocker.reason.topic)
+            return replace(blocker, reason=reason, remedy=remedy)
         if self.counts.get(node, 0) == -1:
-            return "it is called with a different number of arguments in different places"
+            return Stacked.MAP_STAYS.reason("it is called with a different number of arguments in different places")
         if node not in self.counts:
             only = identities.site_gives_back(site, self.it.resolver)
-            return "it only returns its arguments" if only else "fix sees no call of the mapped function"
+            return (
+                Stacked.MAP_STAYS.reason("it only returns its arguments")
+                if only
+                else Stacked.NOT_VISIBLE.reason("fix sees no call of the mapped function")
+            )
         if site.is_open:
-            return "pmap is called with * or **"
+            return Stacked.MAP_STAYS.reason("pmap is called with * or **")
         for name in ("devices", "backend", "axis_size"):
             given = site.keyword(name)
             usual = given is not None and name == "devices" and self._is_usual(given)
             if given is not None and not usual:
-                return f"pmap is given `{name}=`"
+                return Stacked.MAP_STAYS.reason(f"pmap is given `{name}=`")
         if self.axis(node) is None:
-            return "its axis name is only known at run time"
+            return Stacked.MAP_STAYS.reason("its axis name is only known at run time")
         axes = self.in_axes(node)
         if axes is None:
             return self._unusual(node, "in_axes")
         if not self._has_usual_outputs(node):
             return self._unusual(node, "out_axes")
         if self.positions(node, "static_broadcasted_argnums") is None:
-            return "its static arguments are only known at run time"
+            return Stacked.MAP_STAYS.reason("its static arguments are only known at run time")
         if self.positions(node, "donate_argnums") is None:
-            return "what it donates is only known at run time"
-        return ""
+            return Stacked.MAP_STAYS.reason("what it donates is only known at run time")
+        return None
 
-    def _unusual(self, node: ast.expr, keyword: str) -> str:
+    def _unusual(self, node: ast.expr, keyword: str) -> Reason:
         known = literal_of(self.it.sites[node], keyword, 0, self.it.resolver) is not ...
-        return f"its {keyword} are {'not all 0 or None' if known else 'only known at run time'}"
+        return Stacked.MAP_STAYS.reason(
+            f"its {keyword} are {'not all 0 or None' if known else 'only known at run time'}"
+        )
 
     def _replaced_beside(self, node: ast.expr, module: Module) -> Blocker | None:
         """Where a process that runs the functions of a module replaces functions of the project that may matter."""

@@ -9,12 +9,13 @@ from typing import cast
 
 from jaxmigrate.flow.layout import advice, initializers, mapped_bodies, observing, operations, presuming, results
 from jaxmigrate.flow.layout.aligned import aligned, marked
+from jaxmigrate.flow.layout.causes import NOT_FULL, NOT_ONE, Reason, Stacked
 from jaxmigrate.flow.layout.choices import Choice, Layouts, Name, OpChoice, Outputs, SiteChoice, Squeeze
 from jaxmigrate.flow.layout.groups import REPLICABLE, SLICED, SPLIT_FIELD, Groups
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.model import Op, Place
 from jaxmigrate.flow.layout.numbers import gives_number
-from jaxmigrate.flow.layout.values import NOT_ONE, Blocker, Group, Nothing, Remedy, describe, told
+from jaxmigrate.flow.layout.values import Blocker, Group, Nothing, Remedy, placed, told
 from jaxmigrate.flow.variance import AbstractValue, Level
 from jaxmigrate.flow.variance.lattice import EQUAL, OTHERS, Cause, Fields, field_of
 from jaxmigrate.flow.variance.lattice import replace as replace_var
@@ -35,7 +36,7 @@ class Solver(Groups):
         self.blocked = {site: self.facts.blocked(site) for site in it.sites}
         self.assumed: dict[tuple[ast.expr, int], tuple[Assumption, ...]] = {}  # why outputs are taken for equal
         self.observed: dict[tuple[ast.expr, int], dict[str, Assumption]] = {}  # the same of a run, and of their fields
-        self.result_of: dict[str | Blocker, str] = {}  # what a declaration calls the output that a reason is about
+        self.result_of: dict[Reason | Blocker, str] = {}  # what a declaration calls the output that a reason is about
         self.by_rows: set[ast.expr] = set()  # sites that may be called with slices for fewer devices than there are
         tests = (
             self._block,
@@ -99,7 +100,7 @@ class Solver(Groups):
 
     # What speaks against
 
-    def _drop(self, group: Group | None, reason: str | Blocker) -> bool:
+    def _drop(self, group: Group | None, reason: Reason | Blocker) -> bool:
         if group is None or self._layout(group) is None:
             return False
         self.dropped[group.find()] = reason
@@ -116,14 +117,16 @@ class Solver(Groups):
                 else:
                     self.blocked[node] = NOT_FULL
                     changed = True
-            if self.blocked[node]:
-                reason = _reaching(self.blocked[node])
+            if (why := self.blocked[node]) is not None:
+                reason = _reaching(why)
                 for group in self.of_site.get(node, ()):
                     changed |= self._drop(group, reason)
             else:
                 for index, axis in enumerate(self.facts.in_axes(node) or ()):
                     if axis is None:
-                        changed |= self._drop(self._argument(node, index), "is a stacked array under in_axes=None")
+                        changed |= self._drop(
+                            self._argument(node, index), Stacked.MIXED.reason("is a stacked array under in_axes=None")
+                        )
                     elif node in self.by_rows:
                         changed |= self._drop(self._argument(node, index), NOT_ONE)
                 if node in self.by_rows:
@@ -169,7 +172,7 @@ class Solver(Groups):
         for node in self.it.sites:
             for place, group in zip(self.places[node], self._outputs(node), strict=True):
                 if self._layout(group) == "split" and self._is_number(node, place):
-                    changed |= self._drop(group, "is a scalar on each device")
+                    changed |= self._drop(group, Stacked.PER_DEVICE.reason("is a scalar on each device"))
         return changed
 
     def _is_number(self, node: ast.expr, place: Place) -> bool:
@@ -186,7 +189,7 @@ class Solver(Groups):
             groups, named = self._outputs(node), self.named[node]
             parts = results.parts_at(shape, self.places[node], named)
             if named and None in parts:
-                self.blocked[node] = "fix cannot tell what the mapped function returns"
+                self.blocked[node] = Stacked.NOT_PROVEN.reason("fix cannot tell what the mapped function returns")
                 changed = True
                 continue
             self.blocked[node] = self._speaks_against_unmapped(self._unmapped(node, parts))
@@ -199,7 +202,9 @@ class Solver(Groups):
             for index, (part, group) in enumerate(zip(parts, groups, strict=True)):
                 if part is None:
                     seen = self._layout(group) == "replicated" and self._is_taken_for_equal(node, index)
-                    changed |= not seen and self._drop(group, "comes from a mapped function whose code fix cannot see")
+                    changed |= not seen and self._drop(
+                        group, Stacked.NOT_PROVEN.reason("comes from a mapped function whose code fix cannot see")
+                    )
                 elif part.level != Level.NO and self._layout(group) == "replicated":
                     assumed, why = self._assumed(part, node, index)
                     if why:
@@ -343,13 +348,13 @@ class Solver(Groups):
         cls = self.classes.get(root) or self.states.get(root)
         return cls is None or results.made_by(part) == cls
 
-    def _speaks_against_unmapped(self, parts: Sequence[AbstractValue | None]) -> str:
+    def _speaks_against_unmapped(self, parts: Sequence[AbstractValue | None]) -> Reason | None:
         """Why outputs without a device axis keep their site as it is; the program may do with them what it likes."""
         if parts and self.processes and any(self._is_mixed(root) for root in self.kinds):
-            return "an output under out_axes=None is local to its process"
+            return Stacked.NOT_PROVEN.reason("an output under out_axes=None is local to its process")
         if any(part is None or part.level != Level.NO for part in parts):
-            return "an output under out_axes=None cannot be proven replicated"
-        return ""
+            return Stacked.NOT_PROVEN.reason("an output under out_axes=None cannot be proven replicated")
+        return None
 
     def _is_mixed(self, root: Group) -> bool:
         """Whether some fields of the objects of a group stay stacked while the others are replicated."""
@@ -376,41 +381,43 @@ class Solver(Groups):
         news = [self._drop(field, self._varies(one, node, index, name)) for field, name, one in varying]
         return any(news)
 
-    def _varies(self, part: AbstractValue, node: ast.expr, index: int, name: str = "") -> str | Blocker:
+    def _varies(self, part: AbstractValue, node: ast.expr, index: int, name: str = "") -> Reason | Blocker:
         """Why an output, or a field of it, stays stacked: of which mapped function matters, where several share it."""
         behind = self._behind(node, index, name)
         if behind:
             return behind
         module = self.it.sites[node].module
         if part.level == Level.YES:
-            return Blocker("differs between devices when the mapped function returns it", module, node)
-        said = "cannot be proven replicated when the mapped function returns it"
+            return Blocker(
+                Stacked.PER_DEVICE.reason("differs between devices when the mapped function returns it"), module, node
+            )
+        said = Stacked.NOT_PROVEN.reason("cannot be proven replicated when the mapped function returns it")
         blocker = Blocker(said, module, node, _depends(part.cause, module), Remedy("equal"))
         self.result_of[blocker] = self._result_name(node, index)
         return blocker
 
-    def _behind(self, node: ast.expr, index: int, name: str) -> str | Blocker:
+    def _behind(self, node: ast.expr, index: int, name: str) -> Reason | Blocker | None:
         """Why an argument stays stacked without which an output would not: it would be replicated for all else."""
         given = self._given(node)
         reasons = [self._spoils(self._argument(node, i)) for i in range(len(given))]
         if not any(reasons):
-            return ""
+            return None
         pairs = zip(given, reasons, strict=True)
         hoped = [replace_var(one, level=Level.NO, fields=None) if why else one for one, why in pairs]
         part = results.parts_at(results.returned(self.it, node, hoped), self.places[node], self.named[node])[index]
         if part is None or (field_of(part, name) if name else part).level != Level.NO:
-            return ""
+            return None
         return next(why for why in reasons if why)
 
-    def _spoils(self, group: Group | None) -> str | Blocker:
+    def _spoils(self, group: Group | None) -> Reason | Blocker | None:
         """Why arrays that nothing but that keeps from being replicated stay stacked, all or some fields of them."""
         root = group.find() if group is not None else None
         if root is None or not self.kinds_of(root) <= REPLICABLE:
-            return ""
+            return None
         for one in (*self.family_of(root), *(field.find() for field in root.fields.values())):
             if why := self._held_by(one):
-                return why if self.kinds_of(one) <= REPLICABLE else ""
-        return ""
+                return why if self.kinds_of(one) <= REPLICABLE else None
+        return None
 
     def _drop_mixed(self) -> bool:
         """Objects whose fields have several layouts that cannot be written as one; fields of stacked objects."""
@@ -442,10 +449,15 @@ class Solver(Groups):
                     for one in inner:
                         changed |= self._drop(
                             one.group,
-                            "is unstacked, and flax then reads the `.sharding` of the result, which would change",
+                            Stacked.READ_ON_HOST.reason(
+                                "is unstacked, and flax then reads the `.sharding` of the result, which would change"
+                            ),
                         )
                 elif not all(operations.is_on_one_device(self.it, one) for one in inner):
-                    changed |= self._drop(op.group, "is stacked from replicated arrays, whose `.sharding` flax reads")
+                    changed |= self._drop(
+                        op.group,
+                        Stacked.READ_ON_HOST.reason("is stacked from replicated arrays, whose `.sharding` flax reads"),
+                    )
         return changed
 
     def _drop_useless(self) -> bool:
@@ -454,7 +466,7 @@ class Solver(Groups):
         for root in self.kinds:
             kinds = self.kinds_of(root).union(*(self.kinds_of(one.find()) for one in root.fields.values()))
             if not kinds & {"argument", "output"}:
-                changed |= self._drop(root, "reaches no mapped function")
+                changed |= self._drop(root, Stacked.MAP_STAYS.reason("reaches no mapped function"))
         return changed
 
     # Results
@@ -483,7 +495,7 @@ class Solver(Groups):
         gives = {place: made for place, cls in self.named[node].items() if (made := self._named_tuple(cls, node))}
         apart = (why for assumed in self.it.assumed.apart.values() for why in assumed)
         tree, leans = Outputs(places, gives), tuple(dict.fromkeys((*self.facts.leans.get(node, ()), *apart)))
-        why, hint = told(blocked, site.module), advice.advice(self.it, blocked)
+        why, hint = told(blocked, site.module) if blocked else None, advice.advice(self.it, blocked)
         return SiteChoice(site, arguments, outputs, whole, axis, why, squeezes, keywords, by_rows, tree, leans, hint)
 
     def _squeezes(self, node: ast.expr, arguments: Sequence[Choice]) -> tuple[Squeeze, ...]:
@@ -556,18 +568,18 @@ class Solver(Groups):
     def _stacked(self, group: Group | None, module: Module, plain: Blocker | None) -> Choice:
         """An array that stays stacked, with what to do about that."""
         family = self.family_of(group.find()) if group is not None else []
-        why: str | Blocker = plain or next((w for one in family if (w := self._held_by(one))), "")
+        why = plain or next((w for one in family if (w := self._held_by(one))), None)
         story = tuple(advice.story(self.it, group, why, family, module))
         reason = told(plain, module) if plain is not None else self._reason(group, module)
-        return Choice("stacked", reason, advice=advice.advice(self.it, why, self.result_of.get(why, "")), story=story)
+        equal = self.result_of.get(why, "") if why is not None else ""
+        return Choice("stacked", reason, advice=advice.advice(self.it, why, equal), story=story)
 
 
-def _reaching(why: str | Blocker) -> str | Blocker:
+def _reaching(why: Reason | Blocker) -> Reason | Blocker:
     """What keeps the arrays of a mapped function stacked that stays as it is."""
-    before = "reaches a mapped function that stays as it is"
-    if isinstance(why, Blocker):
-        return replace(why, reason=f"{before}: {why.reason}")
-    return f"{before}: {why}"
+    reason = why.reason if isinstance(why, Blocker) else why
+    reached = Stacked.MAP_STAYS.reason(f"reaches a mapped function that stays as it is: {reason}", reason.topic)
+    return replace(why, reason=reached) if isinstance(why, Blocker) else reached
 
 
 def _index(place: Place) -> str:
@@ -576,7 +588,6 @@ def _index(place: Place) -> str:
 
 
 LONGEST_NAME = 40  # of what stands in a reason
-NOT_FULL = "the mapped function's arguments might not hold one slice per device"
 
 
 def _depends(cause: Cause, module: Module) -> str:
@@ -590,4 +601,4 @@ def _depends(cause: Cause, module: Module) -> str:
     what = f"{name}, which may differ between processes" if cause.host else f"the result of {name}"
     if cause.node is None:
         return f": it may depend on {what}"
-    return f": it may depend on {describe(Blocker(what, cause.module or module, cause.node), module)}"
+    return f": it may depend on {placed(what, cause.node, cause.module or module, module)}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Mapping
 
+from jaxmigrate.flow.layout.causes import Reason, Stacked
 from jaxmigrate.flow.layout.functions import is_generator
 from jaxmigrate.flow.layout.idioms import Idioms
 from jaxmigrate.flow.layout.model import Env, Key
@@ -330,13 +331,17 @@ class State:
         both = (one, other)
         group = self.group(both)
         if group is None or any(map(leaves_plain, both)):
-            blocker = Blocker("is mixed with a value that might not be stacked", module, node, remedy=MIXED)
+            blocker = Blocker(
+                Stacked.MIXED.reason("is mixed with a value that might not be stacked"), module, node, remedy=MIXED
+            )
             called = [value.items for value in both if isinstance(value, Func)]
             for value in both:
                 if not isinstance(value, Func):
                     self.block(value, blocker)
             return Func(called[0] | {UNKNOWN}) if called else PLAIN
-        blocker = Blocker("is a container in one place and something else in another", module, node)
+        blocker = Blocker(
+            Stacked.MIXED.reason("is a container in one place and something else in another"), module, node
+        )
         for value in both:
             if isinstance(value, Seq | Dct):
                 self.block(value, blocker)
@@ -401,7 +406,7 @@ class State:
             group.leans[why] = None
 
     def block_all(
-        self, values: Iterable[Abstract], reason: str, node: ast.AST, module: Module, remedy: Remedy | None = None
+        self, values: Iterable[Abstract], reason: Reason, node: ast.AST, module: Module, remedy: Remedy | None = None
     ) -> None:
         """Blocks several values for one reason."""
         blocker = Blocker(reason, module, node, remedy=remedy)

@@ -19,6 +19,7 @@ from jaxmigrate.flow.layout import (
     jaxline,
     projections,
 )
+from jaxmigrate.flow.layout.causes import Stacked
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.model import Env, Frame
 from jaxmigrate.flow.layout.values import NONE, NOTHING, PLAIN, Abstract, Blocker, Func, Nothing, Ref, Seq, func, same
@@ -101,7 +102,9 @@ def _makes_map(statements: Iterable[ast.stmt]) -> bool:
 def _with(it: Interpreter, node: ast.With | ast.AsyncWith, frame: Frame) -> None:
     for item in node.items:
         context = it.evaluate(item.context_expr, frame)
-        it.block_all([context], "is used as a context manager", item.context_expr, frame.module)
+        it.block_all(
+            [context], Stacked.READ_ON_HOST.reason("is used as a context manager"), item.context_expr, frame.module
+        )
         if item.optional_vars is not None:
             assignments.assign(it, item.optional_vars, PLAIN, node, frame)
     _guarded(it, node.body, any(_may_suppress(it, item.context_expr, frame) for item in node.items), node, frame)
@@ -109,7 +112,7 @@ def _with(it: Interpreter, node: ast.With | ast.AsyncWith, frame: Frame) -> None
 
 def _raise(it: Interpreter, node: ast.Raise, frame: Frame) -> None:
     for raised in filter(None, (node.exc, node.cause)):
-        it.block_all([it.evaluate(raised, frame)], "is raised", node, frame.module)
+        it.block_all([it.evaluate(raised, frame)], Stacked.PASSED_ON.reason("is raised"), node, frame.module)
     frame.env = None
 
 
@@ -126,14 +129,17 @@ def _delete(it: Interpreter, node: ast.Delete, frame: Frame) -> None:
         if isinstance(target, ast.Subscript | ast.Attribute):
             whole = it.evaluate(target.value, frame)
             it.block_all(
-                [whole] if isinstance(whole, Ref) else [], "has an item or attribute deleted", node, frame.module
+                [whole] if isinstance(whole, Ref) else [],
+                Stacked.READ_ON_HOST.reason("has an item or attribute deleted"),
+                node,
+                frame.module,
             )
 
 
 def _assert(it: Interpreter, node: ast.Assert, frame: Frame) -> None:
     expressions.test(it, node.test, frame)
     if node.msg is not None:
-        it.block_all([it.evaluate(node.msg, frame)], "is shown", node, frame.module)
+        it.block_all([it.evaluate(node.msg, frame)], Stacked.READ_ON_HOST.reason("is shown"), node, frame.module)
 
 
 def _nothing(_it: Interpreter, _node: ast.stmt, _frame: Frame) -> None:
@@ -144,7 +150,12 @@ def _other(it: Interpreter, node: ast.stmt, frame: Frame) -> None:
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.expr):
             unknown = it.evaluate(child, frame)
-            it.block_all([unknown], "is used in a statement that fix cannot follow", node, frame.module)
+            it.block_all(
+                [unknown],
+                Stacked.NOT_FOLLOWED.reason("is used in a statement that fix cannot follow"),
+                node,
+                frame.module,
+            )
 
 
 def _leave(stack: list[list[Env]], frame: Frame) -> None:
@@ -160,7 +171,9 @@ def _augmented(it: Interpreter, node: ast.AugAssign, frame: Frame) -> None:
     if isinstance(before, Seq) and isinstance(node.op, ast.Add):
         it.fill(before.box, projections.element(it, value, node, frame), node, frame.module)
         return
-    it.block_all([before, value], "takes part in arithmetic on the host", node, frame.module)
+    it.block_all(
+        [before, value], Stacked.READ_ON_HOST.reason("takes part in arithmetic on the host"), node, frame.module
+    )
     if not isinstance(before, Nothing):
         assignments.assign(it, node.target, PLAIN, node, frame)
 
@@ -205,7 +218,10 @@ def _loop(it: Interpreter, node: ast.For | ast.AsyncFor | ast.While, frame: Fram
             break
     else:
         it.block_all(
-            (frame.env or {}).values(), "changes in a loop in a way that fix cannot follow", node, frame.module
+            (frame.env or {}).values(),
+            Stacked.NOT_FOLLOWED.reason("changes in a loop in a way that fix cannot follow"),
+            node,
+            frame.module,
         )
     endless = isinstance(node, ast.While) and isinstance(node.test, ast.Constant) and bool(node.test.value)
     if endless:
@@ -266,7 +282,7 @@ def _may_suppress(it: Interpreter, node: ast.expr, frame: Frame) -> bool:
 def _match(it: Interpreter, node: ast.Match, frame: Frame) -> None:
     """A match: what it takes apart is not followed."""
     subject = it.evaluate(node.subject, frame)
-    it.block_all([subject], "is unpacked by a match statement", node.subject, frame.module)
+    it.block_all([subject], Stacked.READ_ON_HOST.reason("is unpacked by a match statement"), node.subject, frame.module)
     start = frame.env
     after = dict(start) if start is not None else None
     for case in node.cases:
@@ -287,7 +303,12 @@ def _define_class(it: Interpreter, node: ast.ClassDef, frame: Frame) -> None:
     frames.capture(it, node, frame)
     for expression in [*node.decorator_list, *node.bases, *(k.value for k in node.keywords)]:
         value = it.evaluate(expression, frame)
-        it.block_all([value] if not isinstance(value, Func) else [], "is a base", expression, frame.module)
+        it.block_all(
+            [value] if not isinstance(value, Func) else [],
+            Stacked.PASSED_ON.reason("is a base"),
+            expression,
+            frame.module,
+        )
     cls = Class(frame.module, node)
     frames.assign_name(it, node.name, func(cls), node, frame)
     inner = Frame(
@@ -301,7 +322,12 @@ def _define_class(it: Interpreter, node: ast.ClassDef, frame: Frame) -> None:
     outside = classes.foreign_base(it, cls)
     if outside and not _leaves_alone(it, cls):
         it.block_class(
-            cls, Blocker(f"is an attribute of {node.name}, whose base class {outside} may read it", frame.module, node)
+            cls,
+            Blocker(
+                Stacked.NOT_VISIBLE.reason(f"is an attribute of {node.name}, whose base class {outside} may read it"),
+                frame.module,
+                node,
+            ),
         )
 
 

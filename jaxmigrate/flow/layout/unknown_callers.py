@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from jaxmigrate.flow.layout import accessors, methods
+from jaxmigrate.flow.layout.causes import Reason, Stacked
 from jaxmigrate.flow.layout.interpreter import Interpreter
 from jaxmigrate.flow.layout.model import Key
 from jaxmigrate.flow.layout.reachable_modules import ROUND_NAMES
@@ -24,6 +25,8 @@ from jaxmigrate.program.scopes import FunctionNode
 from jaxmigrate.program.values import Class, Function
 
 FRAME_ATTRIBUTES = frozenset({"f_locals", "f_globals", "__globals__", "f_back", "gi_frame"})
+_UNIDENTIFIED = Stacked.REACHABLE.reason("is read from an object that fix cannot identify")
+_TRACED = Stacked.REACHABLE.reason("is read in traced code")
 NO_HOOKS = frozenset({"__init__", "__call__", "__repr__", "__str__", "__hash__", "__len__"})  # called in sight, or bare
 Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 _Held: TypeAlias = dict[tuple[object, object], list[tuple[int, Key]]]
@@ -43,15 +46,15 @@ def start_uncalled(it: Interpreter, names: set[str]) -> None:
     if _join_callers(it, chosen):
         return
     for function in chosen:
-        _call_unseen(it, function, "is returned by a function without a visible call")
+        _call_unseen(it, function, Stacked.NOT_VISIBLE.reason("is returned by a function without a visible call"))
     if waiting:
         return
     for function in [*it.bodies.functions.values()]:
         if ("unseen", function.node) not in it.variables and _never_given(it, function):
-            _call_unseen(it, function, "comes from a function that is not called")
+            _call_unseen(it, function, Stacked.NOT_VISIBLE.reason("comes from a function that is not called"))
 
 
-def _call_unseen(it: Interpreter, function: Function, reason: str) -> None:
+def _call_unseen(it: Interpreter, function: Function, reason: Reason) -> None:
     """A function that nothing in sight calls runs with anything; who gets what it returns is not known, if anybody."""
     module, node = function.module, function.node
     says = f"`{_name_of(function)}` is called only in the files given"
@@ -80,7 +83,9 @@ def use_from_unread(it: Interpreter) -> None:
     modules = {module.path: module for module in it.modules}
     held = _held(it) if it.reachable.unread else {}
     for path, used in it.reachable.unread.items():
-        reason, remedy = f"may be used in {path.name}, {it.reachable.why_unread(path)}", Remedy("apart", path.name)
+        why = it.reachable.why_unread(path)
+        reason = Stacked.NOT_VISIBLE.reason(f"may be used in {path.name}, {why}", f"may be used in a file, {why}")
+        remedy = Remedy("apart", path.name)
         for source, names in used.items():
             if source in modules and names:
                 module, says = modules[source], f"{path.name} neither uses nor changes {source.name}"
@@ -175,7 +180,14 @@ def sweep(it: Interpreter) -> None:
         for node in module.table.references:
             if isinstance(node, ast.Attribute) and node.attr in FRAME_ATTRIBUTES:
                 it.blockers.beyond.setdefault(
-                    node, Blocker(f"may be read or changed through {node.attr}", module, node)
+                    node,
+                    Blocker(
+                        Stacked.REACHABLE.reason(
+                            f"may be read or changed through {node.attr}", "may be read or changed through an attribute"
+                        ),
+                        module,
+                        node,
+                    ),
                 )
     for blocker in it.blockers.beyond.values():
         for group in list(it.groups.values()):
@@ -204,11 +216,11 @@ def _sweep_unrun(it: Interpreter) -> None:
     for module, node in unrun if names or attributes else ():
         if isinstance(node, ast.Attribute):
             for value in attributes.get(node.attr, ()):
-                it.block(value, Blocker(f".{node.attr} is read from an object that fix cannot identify", module, node))
+                it.block(value, Blocker(_UNIDENTIFIED.worded(f".{node.attr} {_UNIDENTIFIED}"), module, node))
             continue
         holder = module.table.scope_of[node].lookup(node.id)
         if holder is not None and (holder.node, node.id) in names:
-            blocker = Blocker(f"{node.id} is read in traced code", module, node)
+            blocker = Blocker(_TRACED.worded(f"{node.id} {_TRACED}"), module, node)
             it.block(names[holder.node, node.id], blocker)
 
 

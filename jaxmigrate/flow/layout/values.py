@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, TypeAlias
 
+from jaxmigrate.flow.layout.causes import Reason
 from jaxmigrate.flow.variance import AbstractValue
 from jaxmigrate.program.modules import Module
 from jaxmigrate.program.trust import Assumption
@@ -35,35 +36,38 @@ READS = Remedy("reads")
 CALLS = Remedy("calls")
 MADE = Remedy("made")
 MIXED = Remedy("mixed")
-NOT_ONE = "might not hold one slice per device"
 
 
 @dataclass(frozen=True, slots=True)
 class Blocker:
     """Why arrays stay stacked, where that shows, what may be behind it, and what sort of advice it calls for."""
 
-    reason: str
+    reason: Reason
     module: Module
     node: ast.AST
     behind: str = ""
     remedy: Remedy | None = None
 
 
-Blockers: TypeAlias = dict[tuple[str, ast.AST], Blocker]
+Blockers: TypeAlias = dict[tuple[Reason, ast.AST], Blocker]
 
 
 def describe(blocker: Blocker, module: Module) -> str:
-    """A blocker in words, with its line where it has one, and its file where that is another one."""
+    """A blocker in words, with its place."""
     if isinstance(blocker.node, ast.Module):
-        return blocker.reason
-    line = getattr(blocker.node, "lineno", 0)
-    where = f"line {line}" if blocker.module is module else f"{blocker.module.path.name}:{line}"
-    return f"{blocker.reason} ({where}){blocker.behind}"
+        return blocker.reason.text
+    return f"{placed(blocker.reason.text, blocker.node, blocker.module, module)}{blocker.behind}"
 
 
-def told(why: str | Blocker, module: Module) -> str:
-    """What keeps arrays stacked in words, as read in a module."""
-    return describe(why, module) if isinstance(why, Blocker) else why
+def placed(text: str, node: ast.AST, at: Module, module: Module) -> str:
+    """A text with the line of a node, and with its file where a reader of `module` needs it."""
+    line = getattr(node, "lineno", 0)
+    return f"{text} (line {line})" if at is module else f"{text} ({at.path.name}:{line})"
+
+
+def told(why: Reason | Blocker, module: Module) -> Reason:
+    """What keeps arrays stacked, with its place, as read in a module."""
+    return why.reason.worded(describe(why, module)) if isinstance(why, Blocker) else why
 
 
 class Group:
