@@ -43,7 +43,7 @@ a migration by running both programs.
   jaxmigrate fix src/                              rewrite
   jaxmigrate fix src/ --verify -- python train.py  write only what verifies
   jaxmigrate verify src/ -- python train.py        compare both programs
-  jaxmigrate status src/                           show how far it is
+  jaxmigrate status src/                           show how far a project has come
   jaxmigrate rule JM101                            explain a rule
 """
 
@@ -210,7 +210,7 @@ def _add_fix(commands: Any) -> None:
     fix.add_argument(
         "--require",
         choices=("proven", "declared", "likely"),
-        help="exit with 1 if part of the rewrite has weaker evidence than this, from proven to likely; for CI",
+        help="exit with 1 if a layout in the rewrite has weaker evidence than this; for CI",
     )
     fix.add_argument(
         "--explain",
@@ -229,7 +229,7 @@ def _add_fix(commands: Any) -> None:
     fix.add_argument(
         "--observe",
         action="store_true",
-        help="like --verify, but first run COMMAND to see which arrays are replicated that fix cannot prove to be",
+        help="like --verify, but first run COMMAND to find replicated and split arrays that fix cannot prove",
     )
     _add_run_options(fix)
     fix.set_defaults(program=None)
@@ -335,7 +335,8 @@ def _subcommand(commands: Any, name: str, summary: str, usage: str | None = None
         usage=usage,
     )
     parser.add_argument("--verbose", action="store_true", help="show the traceback of an internal error")
-    parser.add_argument("-q", "--quiet", action="store_true", help="print only findings, what fix leaves, and errors")
+    quiet = "print only findings, what fix does not rewrite, and errors"
+    parser.add_argument("-q", "--quiet", action="store_true", help=quiet)
     return parser
 
 

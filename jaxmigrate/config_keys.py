@@ -261,7 +261,7 @@ RUN: dict[str, Key] = {
         _devices,
         "",
         "2",
-        "JAX processes that make up the program; if not said, 1 and, where it is written for several, then 2.",
+        "JAX processes to run; without it: 1, then 2 if the program asks for its process or local devices.",
     ),
     "timeout": Key(_seconds, "600", "1800", "Seconds after which a run is stopped."),
     "environment": Key(_environment, "", '{ SMALL = "1" }', "Environment variables, added to your own."),
@@ -318,15 +318,15 @@ KEYS: dict[str, Key] = {
         _names,
         "[]",
         '["__init__"]',
-        "Functions of which it does not matter that other code of the project replaces them.",
+        "Functions that the project may monkeypatch without an effect on mapped functions.",
     ),
-    "apart": Key(_names, "[]", '["tools/*.py"]', "Files that reach into none of the programs that `fix` rewrites."),
+    "apart": Key(_names, "[]", '["tools/*.py"]', "Files that are no part of the programs that `fix` rewrites."),
     "processes": Key(
         _one,
         "",
         "",
         "1 where the program never runs as several processes, though it asks for its local devices or its process: "
-        "code is shorter, and wrong if it does.",
+        "it makes the code shorter, and wrong under several processes.",
     ),
     "verify": Key(_verify, "{}", "", "How `verify` and `fix --verify` run the program; see below."),
 }
